@@ -1,0 +1,190 @@
+"""A delivery: one message owed to one consumer, and the one decision that moves it.
+
+A delivery waits (`available_at`), is claimed (a token, until `available_at`), and ends in one final outcome.
+There is no other state: a delayed message, a message in flight and a retry on its way are all rows whose
+`available_at` lies ahead.
+"""
+
+import enum
+import random
+from dataclasses import dataclass, replace
+from typing import Protocol
+from uuid import UUID
+
+
+class Place(enum.IntEnum):
+    """Where a delivery stands in its queue's line.
+
+    Only deliveries in the line are looked at by a claim, so that its cost depends on what it takes and never on
+    the backlog. Of a group at most one delivery holds the turn: in an ordered queue its oldest one, so that the
+    group cannot be overtaken; in a fair queue the next one, so that a long group has one place in the line and
+    not a thousand.
+    """
+
+    BEHIND = 0  # waits behind another delivery of its group; no claim looks at it
+    IN_LINE = 1  # in the line on its own account
+    TURN = 2  # in the line for its group
+
+
+@dataclass(slots=True)
+class Delivery:
+    """One message owed to one consumer, as the store hands it to whoever claims or peeks at it.
+
+    Attributes:
+        queue_id: The queue it stands in.
+        seq: Its place of arrival; grows over the whole store and over restarts.
+        available_at: Not before this moment (ms); while claimed, the moment the claim runs out.
+        attempts: How often it was claimed, this claim included.
+        token: The claim's token, None while nobody ever claimed it.
+        enqueued_at: When the retention period began (ms).
+        sent_at: When the message was sent (ms), kept through dead-lettering.
+        first_claimed_at: When it was claimed for the first time (ms).
+        message_id: 16 bytes.
+        group_id: Its message group, if any.
+        deduplication_id: As given or derived, if any.
+        origin: The id of the queue it was dead-lettered from, if it was.
+        headers: What the facade that accepted the message keeps beside the body, in that facade's own encoding.
+        body: The message.
+    """
+
+    queue_id: int
+    seq: int
+    available_at: int
+    attempts: int
+    token: int | None
+    enqueued_at: int
+    sent_at: int
+    first_claimed_at: int | None
+    message_id: bytes
+    group_id: str | None
+    deduplication_id: str | None
+    origin: int | None
+    headers: bytes | None
+    body: str
+
+
+class Outcome(enum.Enum):
+    """How an attempt ended, as the one who made it saw it."""
+
+    DELIVERED = "delivered"  # the consumer has it
+    FAILED = "failed"  # not now: the consumer's side is in trouble, another attempt may succeed
+    REFUSED = "refused"  # not ever: no further attempt can succeed
+
+
+class Ending(enum.Enum):
+    """What becomes of a delivery after an attempt."""
+
+    DELIVERED = "delivered"
+    RETRY = "retry"
+    DEAD_LETTERED = "dead_lettered"
+    EXPIRED = "expired"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """The decision: what becomes of the delivery, and for a retry, not before when (ms)."""
+
+    ending: Ending
+    available_at: int = 0
+
+
+class Schedule(Protocol):
+    """When the next attempt is due."""
+
+    def delay_ms(self, attempt: int, chance: random.Random) -> int | None:
+        """The wait after failed attempt number `attempt` (from 1), or None when the schedule is spent."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What bounds a delivery besides its schedule.
+
+    Attributes:
+        retention_ms: How long after `enqueued_at` the message is kept; None for ever.
+        attempts_max: How many claims it may have when nobody says how they ended; 0: without end.
+        dead_letters: Whether a dead-letter queue stands ready.
+    """
+
+    retention_ms: int | None = None
+    attempts_max: int = 0
+    dead_letters: bool = False
+
+
+_DELIVERED = Transition(Ending.DELIVERED)
+_EXPIRED = Transition(Ending.EXPIRED)
+_DEAD_LETTERED = Transition(Ending.DEAD_LETTERED)
+_DROPPED = Transition(Ending.DROPPED)
+
+
+def decide(
+    delivery: Delivery, outcome: Outcome, schedule: Schedule, limits: Limits, now: int, chance: random.Random
+) -> Transition:
+    """Say what becomes of a delivery whose attempt ended like this.
+
+    A message out of its retention period is gone whatever the schedule says, and never dead-lettered. What is
+    refused or spent goes to the dead letters, or is dropped where there are none.
+    """
+    if outcome is Outcome.DELIVERED:
+        return _DELIVERED
+    if _retention_ended(delivery, limits, now):
+        return _EXPIRED
+    delay_ms = None if outcome is Outcome.REFUSED else schedule.delay_ms(delivery.attempts, chance)
+    if delay_ms is not None:
+        return Transition(Ending.RETRY, now + delay_ms)
+    return _DEAD_LETTERED if limits.dead_letters else _DROPPED
+
+
+def offer(delivery: Delivery, limits: Limits, now: int) -> Ending:
+    """Say what becomes of a delivery that is due: RETRY when it may be claimed (again).
+
+    Claims that ran out with nobody saying why are counted here, on the attempt that would exceed the limit: that
+    is the moment SQS moves a message to its dead-letter queue. Without dead letters it is offered for ever,
+    since nobody ever said that it failed.
+    """
+    if _retention_ended(delivery, limits, now):
+        return Ending.EXPIRED
+    if limits.attempts_max and delivery.attempts >= limits.attempts_max and limits.dead_letters:
+        return Ending.DEAD_LETTERED
+    return Ending.RETRY
+
+
+def _retention_ended(delivery: Delivery, limits: Limits, now: int) -> bool:
+    return limits.retention_ms is not None and delivery.enqueued_at + limits.retention_ms <= now
+
+
+def as_dead_letter(delivery: Delivery, queue_id: int, seq: int, now: int, *, ordered: bool) -> Delivery:
+    """The delivery as it enters the dead-letter queue `queue_id`.
+
+    Id, body, send time and the count of attempts stay. The retention period goes on where it was, but begins
+    anew in an ordered queue, where also the message id becomes the deduplication id, so that equal contents do
+    not swallow each other (SQS developer guide, dead-letter queues).
+    """
+    return replace(
+        delivery,
+        queue_id=queue_id,
+        seq=seq,
+        available_at=now,
+        token=None,
+        enqueued_at=now if ordered else delivery.enqueued_at,
+        deduplication_id=str(UUID(bytes=delivery.message_id)) if ordered else delivery.deduplication_id,
+        origin=delivery.queue_id,
+    )
+
+
+def as_redriven(delivery: Delivery, queue_id: int, seq: int, now: int, message_id: bytes) -> Delivery:
+    """The delivery as it enters `queue_id` by a redrive: a new message with the old content."""
+    return replace(
+        delivery,
+        queue_id=queue_id,
+        seq=seq,
+        available_at=now,
+        attempts=0,
+        token=None,
+        enqueued_at=now,
+        sent_at=now,
+        first_claimed_at=None,
+        message_id=message_id,
+        origin=None,
+    )

@@ -1,0 +1,53 @@
+"""What can go wrong, in the engine's own words; each facade has one table from these to its vendor's codes.
+
+    RedriveError
+    ├── NotFound              the queue, topic, task … is not there
+    ├── AlreadyExists         a resource of that name stands, and differs
+    ├── Conflict              somebody changed the resource since it was read: read again, decide again
+    ├── Refused               the request cannot be carried out in the present state
+    │   ├── ClaimLapsed       the claim ran out, and the queue's order forbids a late settlement
+    │   ├── NotClaimed        the message is not in flight
+    │   ├── InFlightLimit     too many messages of the queue are in flight
+    │   └── TaskActive        one task of the kind is already running
+    └── StoreUnavailable      the store did not answer; nothing was acknowledged, try again
+"""
+
+
+class RedriveError(Exception):
+    """Anything the engine refuses; the message is for people, the class for programs."""
+
+
+class NotFound(RedriveError):  # noqa: N818 - these are answers, named as a caller says them
+    """The named resource is not there."""
+
+
+class AlreadyExists(RedriveError):  # noqa: N818 - see NotFound
+    """A resource of that name stands already and is not the same."""
+
+
+class Conflict(RedriveError):  # noqa: N818 - see NotFound
+    """The resource changed since it was read."""
+
+
+class Refused(RedriveError):  # noqa: N818 - see NotFound
+    """The present state does not allow it."""
+
+
+class ClaimLapsed(Refused):
+    """The claim ran out before it was settled."""
+
+
+class NotClaimed(Refused):
+    """The message is not in flight, or no longer under this claim."""
+
+
+class InFlightLimit(Refused):
+    """The queue has as many messages in flight as it may."""
+
+
+class TaskActive(Refused):
+    """A task of this kind is already running there."""
+
+
+class StoreUnavailable(RedriveError):  # noqa: N818 - see NotFound
+    """The store did not answer. Nothing was acknowledged; the caller may try again."""

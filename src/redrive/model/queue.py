@@ -1,0 +1,92 @@
+"""A queue: a place that deliveries wait in, and the rules of that place."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple, Self
+
+from redrive.model.delivery import Limits
+
+DAY_MS = 24 * 60 * 60 * 1000
+DEDUPLICATION_MS = 5 * 60 * 1000  # the five minutes of the SQS FIFO document
+
+
+class ResourceName(NamedTuple):
+    """Whose, where and what: names are unique within an account's region."""
+
+    account: str
+    region: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        """The name as one string, as the store keeps it; no part may hold a slash."""
+        return f"{self.account}/{self.region}/{self.name}"
+
+    @classmethod
+    def from_key(cls, key: str) -> Self:
+        """Read what `key` wrote."""
+        return cls(*key.split("/"))
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterTarget:
+    """Where a queue sends what nobody could process, after how many claims."""
+
+    queue: ResourceName
+    attempts_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """One queue as configured; its deliveries are elsewhere.
+
+    Attributes:
+        id: The store's number for it, never reused.
+        name: Account, region and name.
+        ordered: Deliveries of one message group are claimed in order of arrival, one claim at a time.
+        delay_ms: How long a new message waits before it may be claimed.
+        lease_ms: How long a claim holds when the claimer does not say.
+        retention_ms: How long a message is kept.
+        wait_ms: How long an empty receive waits when the receiver does not say.
+        body_bytes_max: The largest message, attributes included.
+        dead_letter: Where exhausted deliveries go, if anywhere.
+        deduplicates_content: An ordered queue takes the body's SHA-256 where a sender gives no deduplication id.
+        deduplicates_per_group: Deduplication ids are told apart by message group.
+        attributes: What only the facade understands, in its own words (policies, keys, quotas).
+        tags: Free labels.
+        created_at: ms.
+        modified_at: ms.
+    """
+
+    id: int
+    name: ResourceName
+    ordered: bool = False
+    delay_ms: int = 0
+    lease_ms: int = 30_000
+    retention_ms: int = 4 * DAY_MS
+    wait_ms: int = 0
+    body_bytes_max: int = 1024 * 1024
+    dead_letter: DeadLetterTarget | None = None
+    deduplicates_content: bool = False
+    deduplicates_per_group: bool = False
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    created_at: int = 0
+    modified_at: int = 0
+
+    def limits(self, *, dead_letters: bool) -> Limits:
+        """What bounds a delivery here; `dead_letters` says whether the target stands ready."""
+        return Limits(self.retention_ms, self.dead_letter.attempts_max if self.dead_letter else 0, dead_letters)
+
+    def to_document(self) -> dict[str, Any]:
+        """The queue as a JSON-ready document."""
+        return asdict(self)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        fields = dict(document)
+        fields["name"] = ResourceName(*fields["name"])
+        if target := fields.get("dead_letter"):
+            fields["dead_letter"] = DeadLetterTarget(ResourceName(*target["queue"]), target["attempts_max"])
+        return cls(**fields)

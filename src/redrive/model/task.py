@@ -1,0 +1,71 @@
+"""A move task: dead letters on their way back, in the background, at a bounded rate."""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from redrive.model.queue import ResourceName
+
+
+class TaskState(enum.StrEnum):
+    """Where a move task stands."""
+
+    RUNNING = "running"
+    CANCELLING = "cancelling"
+    CANCELLED = "cancelled"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+    @property
+    def active(self) -> bool:
+        """Whether the task may still move something."""
+        return self in (TaskState.RUNNING, TaskState.CANCELLING)
+
+
+@dataclass(frozen=True, slots=True)
+class MoveTask:
+    """Messages of one queue going to another, or each back to the queue it was dead-lettered from.
+
+    Attributes:
+        id: Unique.
+        source: The queue being emptied.
+        destination: Where everything goes; None: each delivery to its own origin.
+        rate_max: Messages a second; None: as fast as the store takes them.
+        to_move: How many were waiting when the task began.
+        moved: How many have gone.
+        state: See TaskState.
+        failure: Why it failed, in the engine's words.
+        started_at: ms.
+        last_seq: Deliveries that arrived after the task began (a larger seq) are left alone, so that a message
+            which fails again at once does not travel in circles.
+        lease_until: The node working at it holds it until then (ms); another may take it up after.
+        node: Which node that is.
+    """
+
+    id: str
+    source: ResourceName
+    destination: ResourceName | None
+    rate_max: int | None
+    to_move: int
+    started_at: int
+    last_seq: int
+    moved: int = 0
+    state: TaskState = TaskState.RUNNING
+    failure: str | None = None
+    lease_until: int = 0
+    node: str = ""
+
+    def to_document(self) -> dict[str, Any]:
+        """The task as a JSON-ready document."""
+        return asdict(self)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        fields = dict(document)
+        fields["source"] = ResourceName(*fields["source"])
+        if fields["destination"] is not None:
+            fields["destination"] = ResourceName(*fields["destination"])
+        fields["state"] = TaskState(fields["state"])
+        return cls(**fields)
