@@ -125,6 +125,9 @@ class Target:
     ordered: bool
 
 
+_UNLIMITED = Limits()
+
+
 @dataclass(slots=True)
 class ClaimOrder:
     """A wish for deliveries of one queue.
@@ -145,7 +148,7 @@ class ClaimOrder:
     now: int
     lease_ms: int
     token: int
-    limits: Limits = Limits()
+    limits: Limits = _UNLIMITED
     dead_letters_to: Target | None = None
     attempt_id: str | None = None
 
@@ -187,7 +190,9 @@ class Settled(NamedTuple):
     """How a settlement or an extension was met."""
 
     done: bool
-    reason: str = ""  # "gone": no such delivery; "superseded": claimed anew since; "lapsed": the claim ran out
+    reason: str = (
+        ""  # "gone": no such delivery; "superseded": claimed anew since; "lapsed": the claim ran out
+    )
 
 
 class Counts(NamedTuple):
@@ -210,7 +215,7 @@ class Moved(NamedTuple):
     left: bool
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         """How many moved in all."""
         return sum(self.per_queue.values())
 
@@ -330,7 +335,7 @@ class Store(Protocol):
         """Remove up to `limit` deliveries that arrived no later than `seq_max`; how many went."""
         ...
 
-    async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int, *, ordered: bool) -> int:
+    async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> int:
         """Remove deliveries whose retention ended among the `limit` oldest, and what deduplication may forget.
 
         A claim checks the retention period as well; sweeping is for queues that nobody receives from.

@@ -1,15 +1,15 @@
 """What can go wrong, in the engine's own words; each facade has one table from these to its vendor's codes.
 
-    RedriveError
-    ├── NotFound              the queue, topic, task … is not there
-    ├── AlreadyExists         a resource of that name stands, and differs
-    ├── Conflict              somebody changed the resource since it was read: read again, decide again
-    ├── Refused               the request cannot be carried out in the present state
-    │   ├── ClaimLapsed       the claim ran out, and the queue's order forbids a late settlement
-    │   ├── NotClaimed        the message is not in flight
-    │   ├── InFlightLimit     too many messages of the queue are in flight
-    │   └── TaskActive        one task of the kind is already running
-    └── StoreUnavailable      the store did not answer; nothing was acknowledged, try again
+RedriveError
+├── NotFound              the queue, topic, task … is not there
+├── AlreadyExists         a resource of that name stands, and differs
+├── Conflict              somebody changed the resource since it was read: read again, decide again
+├── Refused               the request cannot be carried out in the present state
+│   ├── ClaimLapsed       the claim ran out, and the queue's order forbids a late settlement
+│   ├── NotClaimed        the message is not in flight
+│   ├── InFlightLimit     too many messages of the queue are in flight
+│   └── TaskActive        one task of the kind is already running
+└── StoreUnavailable      the store did not answer; nothing was acknowledged, try again
 """
 
 

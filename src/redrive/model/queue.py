@@ -76,7 +76,9 @@ class Queue:
 
     def limits(self, *, dead_letters: bool) -> Limits:
         """What bounds a delivery here; `dead_letters` says whether the target stands ready."""
-        return Limits(self.retention_ms, self.dead_letter.attempts_max if self.dead_letter else 0, dead_letters)
+        return Limits(
+            self.retention_ms, self.dead_letter.attempts_max if self.dead_letter else 0, dead_letters
+        )
 
     def to_document(self) -> dict[str, Any]:
         """The queue as a JSON-ready document."""

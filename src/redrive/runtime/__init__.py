@@ -1,1 +1,1 @@
-"""."""
+"""The real clock and real chance; nothing outside this package asks the machine for either."""

@@ -1,0 +1,110 @@
+"""Deliveries arrive: sent by callers, dead-lettered, or redriven from another queue."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+
+from redrive.engine.ports import Arrival, Enqueued, Moved, MoveOrder, Target
+from redrive.model.delivery import Delivery, Place, as_dead_letter, as_redriven
+from redrive.stores.sqlite import rows
+from redrive.stores.sqlite.rows import NextSeq
+
+_ORIGINAL = "SELECT message_id, seq FROM deduplication WHERE queue_id = ? AND key = ? AND until > ?"
+_REMEMBER = "INSERT OR REPLACE INTO deduplication (queue_id, key, message_id, seq, until) VALUES (?,?,?,?,?)"
+_MOVABLE = (
+    f"{rows.SELECT} WHERE queue_id = ? AND place > 0 AND available_at <= ? AND seq <= ?"
+    " ORDER BY available_at, seq LIMIT ?"
+)
+
+
+def enqueue(cursor: apsw.Cursor, next_seq: NextSeq, arrivals: Sequence[Arrival]) -> list[Enqueued]:
+    """Add deliveries; a repetition within its deduplication period answers the original instead."""
+    answers: list[Enqueued] = []
+    alone: list[tuple[Any, ...]] = []
+    for arrival in arrivals:
+        if arrival.deduplication_key is not None:
+            original = _original(cursor, arrival)
+            if original:
+                answers.append(original)
+                continue
+        seq = next_seq()
+        if arrival.group_id is None:
+            alone.append(_row_of(arrival, seq, Place.IN_LINE))
+        else:  # at once: the next arrival may be of the same group
+            cursor.execute(rows.INSERT, _row_of(arrival, seq, _place_of(cursor, arrival)))
+        if arrival.deduplication_key is not None:
+            key = arrival.deduplication_key
+            cursor.execute(
+                _REMEMBER, (arrival.queue_id, key, arrival.message_id, seq, arrival.deduplicate_until)
+            )
+        answers.append(Enqueued(arrival.message_id, seq, repeated=False))
+    if alone:
+        cursor.executemany(rows.INSERT, alone)
+    return answers
+
+
+def _row_of(arrival: Arrival, seq: int, place: int) -> tuple[Any, ...]:
+    return (
+        arrival.queue_id,
+        seq,
+        arrival.available_at,
+        0,
+        None,
+        arrival.enqueued_at,
+        arrival.enqueued_at,
+        None,
+        arrival.message_id,
+        arrival.group_id,
+        arrival.deduplication_id,
+        None,
+        arrival.headers,
+        arrival.body,
+        place,
+    )
+
+
+def _place_of(cursor: apsw.Cursor, arrival: Arrival) -> int:
+    delayed = arrival.available_at > arrival.enqueued_at
+    return rows.free_place(
+        cursor, arrival.queue_id, arrival.group_id, delayed=delayed, ordered=arrival.ordered
+    )
+
+
+def _original(cursor: apsw.Cursor, arrival: Arrival) -> Enqueued | None:
+    row = cursor.execute(
+        _ORIGINAL, (arrival.queue_id, arrival.deduplication_key, arrival.enqueued_at)
+    ).fetchone()
+    return Enqueued(row[0], row[1], repeated=True) if row else None
+
+
+def dead_letter(cursor: apsw.Cursor, next_seq: NextSeq, delivery: Delivery, target: Target, now: int) -> None:
+    """Let a delivery that left its queue enter the dead-letter queue."""
+    moved = as_dead_letter(delivery, target.queue_id, next_seq(), now, ordered=target.ordered)
+    rows.insert(cursor, moved, ordered=target.ordered)
+
+
+def move(cursor: apsw.Cursor, next_seq: NextSeq, order: MoveOrder) -> Moved:
+    """Send waiting deliveries of a queue onwards as new messages, oldest first."""
+    per_queue: dict[int, int] = {}
+    ids = iter(order.message_ids)
+    room = order.limit
+    while room:
+        line: list[Any] = cursor.execute(
+            _MOVABLE, (order.queue_id, order.now, order.seq_max, room)
+        ).fetchall()
+        moved = 0
+        for row in line:
+            delivery, place = rows.delivery_of(row), row[-1]
+            target = order.destination or order.origins.get(delivery.origin or 0)
+            if target is None:
+                continue
+            rows.remove(cursor, delivery.queue_id, delivery.seq, place, delivery.group_id)
+            fresh = as_redriven(delivery, target.queue_id, next_seq(), order.now, next(ids))
+            rows.insert(cursor, fresh, ordered=target.ordered)
+            per_queue[target.queue_id] = per_queue.get(target.queue_id, 0) + 1
+            moved += 1
+        room -= moved
+        if not moved:
+            return Moved(per_queue, left=False)
+    return Moved(per_queue, left=True)

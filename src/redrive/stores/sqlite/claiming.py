@@ -1,0 +1,174 @@
+"""Deliveries are claimed: who is next in a queue's line, and under which token."""
+
+from typing import Any
+
+import apsw
+import orjson
+
+from redrive.engine.ports import Claimed, ClaimOrder
+from redrive.model.delivery import Delivery, Ending, Place, offer
+from redrive.model.queue import DEDUPLICATION_MS
+from redrive.stores.sqlite import rows
+from redrive.stores.sqlite.arriving import dead_letter
+from redrive.stores.sqlite.rows import NextSeq
+
+_LINE = (
+    f"{rows.SELECT} WHERE queue_id = ? AND place > 0 AND available_at <= ? ORDER BY available_at, seq LIMIT ?"
+)
+_BEHIND = f"{rows.SELECT} WHERE queue_id = ? AND group_id = ? AND place = 0 ORDER BY seq LIMIT ?"
+_ONE = f"{rows.SELECT} WHERE queue_id = ? AND seq = ?"
+_CLAIM = (
+    "UPDATE deliveries SET available_at = ?, attempts = ?, token = ?, first_claimed_at = ?, place = ?"
+    " WHERE queue_id = ? AND seq = ?"
+)
+_NEXT_AT = (
+    "SELECT available_at FROM deliveries WHERE queue_id = ? AND place > 0 ORDER BY available_at LIMIT 1"
+)
+_ATTEMPT = (
+    "SELECT token, available_at, seqs FROM claim_attempts WHERE queue_id = ? AND attempt_id = ? AND until > ?"
+)
+_REMEMBER_ATTEMPT = (
+    "INSERT OR REPLACE INTO claim_attempts (queue_id, attempt_id, token, available_at, seqs, until)"
+    " VALUES (?,?,?,?,?,?)"
+)
+
+
+def claim(cursor: apsw.Cursor, next_seq: NextSeq, order: ClaimOrder) -> Claimed:
+    """Fill an order; see `Store.claim`."""
+    if order.attempt_id:
+        repeated = _repeat(cursor, order)
+        if repeated:
+            return Claimed(repeated)
+    claiming = _Claiming(cursor, next_seq, order)
+    claimed = claiming.fill()
+    if claimed.deliveries:
+        if order.attempt_id:
+            _remember(cursor, order, claimed.deliveries)
+    else:
+        first = cursor.execute(_NEXT_AT, (order.queue_id,)).fetchone()
+        claimed.next_at = first[0] if first else None
+    return claimed
+
+
+class _Claiming:
+    """One order being filled."""
+
+    __slots__ = ("claimed", "cursor", "line_moved", "next_seq", "order")
+
+    def __init__(self, cursor: apsw.Cursor, next_seq: NextSeq, order: ClaimOrder) -> None:
+        self.cursor = cursor
+        self.next_seq = next_seq
+        self.order = order
+        self.claimed = Claimed()
+        self.line_moved = True
+
+    def fill(self) -> Claimed:
+        """Pass along the line until the order is filled, or a pass changed nothing at its front."""
+        order = self.order
+        while self.line_moved and (room := order.limit - len(self.claimed.deliveries)):
+            self.line_moved = False
+            line = self.cursor.execute(_LINE, (order.queue_id, order.now, room)).fetchall()
+            for row in line:
+                if (
+                    row[4] == order.token
+                ):  # a claim of no duration is due again at once: not twice in one order
+                    continue
+                if order.ordered:
+                    self._take_group(row)
+                else:
+                    self._take(row)
+        return self.claimed
+
+    def _take(self, row: tuple[Any, ...]) -> bool:
+        """Claim a due delivery, or send it where its retention and its count of attempts say."""
+        delivery, place = rows.delivery_of(row), row[-1]
+        ending = offer(delivery, self.order.limits, self.order.now)
+        if ending is Ending.RETRY:
+            self._claim(delivery, place)
+            return True
+        rows.remove(self.cursor, delivery.queue_id, delivery.seq, place, delivery.group_id)
+        self.line_moved = True
+        if ending is Ending.EXPIRED:
+            self.claimed.expired += 1
+        elif self.order.dead_letters_to is not None:
+            dead_letter(self.cursor, self.next_seq, delivery, self.order.dead_letters_to, self.order.now)
+            self.claimed.dead_lettered += 1
+        return False
+
+    def _claim(self, delivery: Delivery, place: int) -> None:
+        order = self.order
+        delivery.attempts += 1
+        delivery.token = order.token
+        delivery.available_at = order.now + order.lease_ms
+        if delivery.first_claimed_at is None:
+            delivery.first_claimed_at = order.now
+        passes_turn = place == Place.TURN and not order.ordered
+        self.cursor.execute(
+            _CLAIM,
+            (
+                delivery.available_at,
+                delivery.attempts,
+                order.token,
+                delivery.first_claimed_at,
+                Place.IN_LINE if passes_turn else place,
+                delivery.queue_id,
+                delivery.seq,
+            ),
+        )
+        if passes_turn and delivery.group_id is not None:
+            rows.hand_on_turn(self.cursor, delivery.queue_id, delivery.group_id, order.now)
+            self.line_moved = True
+        self.claimed.deliveries.append(delivery)
+
+    def _take_group(self, head: tuple[Any, ...]) -> None:
+        """Claim as many of a group as possible: from its oldest on, up to the first that is not due."""
+        order = self.order
+        room = order.limit - len(self.claimed.deliveries)
+        if room <= 0 or not self._take(head):
+            return  # a head that left the queue gave its turn to the next, which the next pass will meet
+        behind: list[Any] = self.cursor.execute(_BEHIND, (order.queue_id, head[9], room - 1)).fetchall()
+        for row in behind:
+            if row[2] > order.now or row[4] == order.token:
+                return
+            self._take(row)
+
+
+def _repeat(cursor: apsw.Cursor, order: ClaimOrder) -> list[Delivery]:
+    """The deliveries an earlier claim of the same attempt got, if all are as it left them."""
+    remembered = cursor.execute(_ATTEMPT, (order.queue_id, order.attempt_id, order.now)).fetchone()
+    if not remembered:
+        return []
+    token, available_at, seqs = remembered
+    if available_at <= order.now:
+        return []  # the claim ran out: whoever comes now is a new claimer
+    deliveries = []
+    for seq in orjson.loads(seqs):
+        row = cursor.execute(_ONE, (order.queue_id, seq)).fetchone()
+        if row is None or row[4] != token or row[2] != available_at:
+            return []
+        deliveries.append(rows.delivery_of(row))
+    until = order.now + order.lease_ms
+    for delivery in deliveries:
+        delivery.available_at = until
+        cursor.execute(
+            "UPDATE deliveries SET available_at = ? WHERE queue_id = ? AND seq = ?",
+            (until, order.queue_id, delivery.seq),
+        )
+    _remember(cursor, order, deliveries)
+    return deliveries
+
+
+def _remember(cursor: apsw.Cursor, order: ClaimOrder, deliveries: list[Delivery]) -> None:
+    seqs = orjson.dumps([delivery.seq for delivery in deliveries]).decode()
+    first = deliveries[0]
+    cursor.execute(
+        _REMEMBER_ATTEMPT,
+        (
+            order.queue_id,
+            order.attempt_id,
+            first.token,
+            first.available_at,
+            seqs,
+            order.now + DEDUPLICATION_MS,
+        ),
+    )

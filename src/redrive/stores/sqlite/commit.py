@@ -1,0 +1,197 @@
+"""Group commit: calls that arrive together share one transaction and one fsync.
+
+Statements run on the event loop's own thread and only COMMIT runs beside it. SQLite's statements are a few
+microseconds of CPU under the interpreter's lock wherever they run, so a second thread would win nothing for them
+and pay a hand-over of the lock at every one; the fsync waits for the disk (0.2 ms and more) without the lock, and
+while it does, the loop reads the next requests. They form the next transaction: the busier, the larger the group,
+so the cost of the disk per call falls as load grows.
+
+    waiting calls ──begin, run each──► open transaction ──commit thread──► on disk ──► each caller's answer
+         ▲                                                                    │
+         └────────────── calls that arrived meanwhile ◄───────────────────────┘
+"""
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, NamedTuple, TypeVar
+
+import apsw
+
+from redrive.model.errors import RedriveError, StoreUnavailable
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+# One transaction takes at most so many calls. Past some hundreds the fsync is paid for (under 1 µs a call) and a
+# longer group only makes its first caller wait.
+GROUP_CALLS_MAX = 512
+
+
+class _Call(NamedTuple):
+    run: Callable[[apsw.Cursor], Any]
+    answer: asyncio.Future[Any]
+
+
+class GroupCommit:
+    """Runs calls on one connection, many to a transaction; each is answered when it is on disk."""
+
+    def __init__(self, connection: apsw.Connection, *, inline: bool, undone: Callable[[], None]) -> None:
+        """Take over a connection.
+
+        Args:
+            connection: Used by nobody else from now on.
+            inline: Commit on the loop's thread: for stores in memory, which have no disk to wait for.
+            undone: Called after a rollback: what was remembered of the transaction outside it is not so.
+        """
+        self._connection = connection
+        self._cursor = connection.cursor()
+        self._inline = inline
+        self._undone = undone
+        self._waiting: deque[_Call] = deque()
+        self._group: list[tuple[_Call, Any]] = []
+        self._busy = False
+        self._closed = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._loop = asyncio.get_running_loop()
+        self._jobs: SimpleQueue[bool] = SimpleQueue()
+        self._thread = threading.Thread(target=self._commit_forever, name="redrive-commit", daemon=True)
+        if not inline:
+            self._thread.start()
+
+    def submit(self, run: Callable[[apsw.Cursor], T]) -> "asyncio.Future[T]":
+        """Run a call in the next transaction; the future is done when that is on disk.
+
+        An exception of the family RedriveError is the call's answer and must come before its first change.
+        """
+        answer: asyncio.Future[T] = self._loop.create_future()
+        if self._closed:
+            answer.set_exception(StoreUnavailable("the store is closed"))
+            return answer
+        self._waiting.append(_Call(run, answer))
+        if not self._busy:
+            self._busy = True
+            self._idle.clear()
+            self._loop.call_soon(self._next_group)
+        return answer
+
+    async def close(self) -> None:
+        """Finish what is waiting, then refuse."""
+        self._closed = True
+        await self._idle.wait()
+        if not self._inline:
+            self._jobs.put(False)
+            self._thread.join()
+
+    # ---- one group --------------------------------------------------------------------------------------
+
+    def _next_group(self) -> None:
+        calls = [self._waiting.popleft() for _ in range(min(len(self._waiting), GROUP_CALLS_MAX))]
+        calls = [call for call in calls if not call.answer.done()]  # given up before they began
+        changes = self._connection.total_changes()
+        try:
+            self._group = self._run_together(calls)
+        except apsw.Error as error:
+            self._fail(calls, error)
+            return
+        if self._inline or self._connection.total_changes() == changes:
+            self._commit_here(calls)
+        else:
+            self._jobs.put(True)
+
+    def _run_together(self, calls: list[_Call]) -> list[tuple[_Call, Any]]:
+        cursor = self._cursor
+        cursor.execute("BEGIN IMMEDIATE")
+        results: list[tuple[_Call, Any]] = []
+        for call in calls:
+            try:
+                results.append((call, call.run(cursor)))
+            except RedriveError as answer:
+                results.append((call, answer))
+            except apsw.Error:
+                raise
+            except Exception:
+                logger.exception("store.call_failed alone=%s", len(calls) == 1)
+                raise apsw.AbortError("a call of this group failed") from None
+        return results
+
+    def _commit_here(self, calls: list[_Call]) -> None:
+        try:
+            self._cursor.execute("COMMIT")
+        except apsw.Error as error:
+            self._fail(calls, error)
+        else:
+            self._answer()
+
+    def _commit_forever(self) -> None:
+        while self._jobs.get():
+            error: apsw.Error | None = None
+            try:
+                self._connection.execute("COMMIT")
+            except apsw.Error as caught:
+                error = caught
+            self._loop.call_soon_threadsafe(self._committed, error)
+
+    def _committed(self, error: apsw.Error | None) -> None:
+        if error is None:
+            self._answer()
+        else:
+            self._fail([call for call, _ in self._group], error)
+
+    def _answer(self) -> None:
+        group, self._group = self._group, []
+        for call, result in group:
+            _deliver(call, result)
+        self._go_on()
+
+    def _fail(self, calls: list[_Call], error: apsw.Error) -> None:
+        """Undo the group. Of several calls one may be the culprit: give each a transaction of its own."""
+        self._undo()
+        if len(calls) == 1:
+            _refuse(calls[0], error)
+        else:
+            logger.warning("store.group_undone calls=%d error=%s: each is tried alone", len(calls), error)
+            for call in calls:
+                self._run_alone(call)
+        self._go_on()
+
+    def _run_alone(self, call: _Call) -> None:
+        try:
+            ((_, result),) = self._run_together([call])
+            self._cursor.execute("COMMIT")
+        except apsw.Error as error:
+            self._undo()
+            _refuse(call, error)
+        else:
+            _deliver(call, result)
+
+    def _undo(self) -> None:
+        self._group = []
+        if self._connection.in_transaction:
+            self._cursor.execute("ROLLBACK")
+        self._undone()
+
+    def _go_on(self) -> None:
+        if self._waiting:
+            self._loop.call_soon(self._next_group)
+        else:
+            self._busy = False
+            self._idle.set()
+
+
+def _deliver(call: _Call, result: object) -> None:
+    if call.answer.done():
+        return
+    if isinstance(result, RedriveError):
+        call.answer.set_exception(result)
+    else:
+        call.answer.set_result(result)
+
+
+def _refuse(call: _Call, error: apsw.Error) -> None:
+    logger.error("store.unavailable error=%s: nothing of this call was kept", error)
+    _deliver(call, StoreUnavailable(f"the store did not take it: {error}"))

@@ -1,0 +1,71 @@
+"""Looking without touching: these run on the reading connection."""
+
+from typing import Any
+
+import apsw
+import orjson
+
+from redrive.engine.ports import Counts, Resource
+from redrive.model.delivery import Delivery
+from redrive.stores.sqlite import rows
+
+_PEEK = f"{rows.SELECT} WHERE queue_id = ? AND seq > ? ORDER BY seq LIMIT ?"
+_LINE_DUE = "SELECT count(*) FROM deliveries WHERE queue_id = ? AND place > 0 AND available_at <= ?"
+_BEHIND = "SELECT count(*) FROM deliveries WHERE queue_id = ? AND group_id IS NOT NULL AND place = 0"
+_LINE_LATER = (
+    "SELECT count(*), count(token) FROM deliveries WHERE queue_id = ? AND place > 0 AND available_at > ?"
+)
+_CLAIMED_BEHIND = (
+    "SELECT count(*) FROM deliveries"
+    " WHERE queue_id = ? AND place = 0 AND token IS NOT NULL AND available_at > ?"
+)
+_DELAYED_BEHIND = (
+    "SELECT count(*) FROM deliveries"
+    " WHERE queue_id = ? AND group_id IS NOT NULL AND place = 0 AND token IS NULL AND available_at > ?"
+)
+
+
+def get(kind: str, key: str, cursor: apsw.Cursor) -> Resource | None:
+    """One document."""
+    row = cursor.execute(
+        "SELECT kind, key, version, document FROM resources WHERE kind = ? AND key = ?", (kind, key)
+    ).fetchone()
+    return _resource_of(row) if row else None
+
+
+def find(kind: str, prefix: str, after: str, limit: int | None, cursor: apsw.Cursor) -> list[Resource]:
+    """Documents by the beginning of their key."""
+    found = cursor.execute(
+        "SELECT kind, key, version, document FROM resources"
+        " WHERE kind = ? AND key >= ? AND key < ? AND key > ? ORDER BY key LIMIT ?",
+        (kind, prefix, prefix + "\U0010ffff", after, -1 if limit is None else limit),
+    )
+    return [_resource_of(row) for row in found]
+
+
+def peek(queue_id: int, limit: int, after_seq: int, cursor: apsw.Cursor) -> list[Delivery]:
+    """Deliveries in order of arrival."""
+    return [rows.delivery_of(row) for row in cursor.execute(_PEEK, (queue_id, after_seq, limit))]
+
+
+def count(queue_id: int, now: int, cursor: apsw.Cursor) -> Counts:
+    """Counts by indexes alone (a million in 50 ms), but for delayed messages behind others of their group."""
+
+    def number(statement: str, *arguments: int) -> int:
+        row: Any = cursor.execute(statement, (queue_id, *arguments)).fetchone()
+        return int(row[0])
+
+    due, behind = number(_LINE_DUE, now), number(_BEHIND)
+    later_row: Any = cursor.execute(_LINE_LATER, (queue_id, now)).fetchone()
+    later, claimed = later_row
+    claimed_behind = number(_CLAIMED_BEHIND, now)
+    delayed_behind = number(_DELAYED_BEHIND, now) if behind else 0
+    return Counts(
+        available=due + behind - claimed_behind - delayed_behind,
+        claimed=claimed + claimed_behind,
+        delayed=later - claimed + delayed_behind,
+    )
+
+
+def _resource_of(row: tuple[Any, ...]) -> Resource:
+    return Resource(row[0], row[1], row[2], orjson.loads(row[3]))

@@ -1,0 +1,93 @@
+"""The deliveries' table: its columns in the order of `Delivery`, and how a turn is given, passed and taken along.
+
+A group's turn is kept by three rules: a newcomer takes it when nobody of the group has it (`free_place`), a claimed
+delivery of a fair queue hands it on (`hand_on_turn`), and whoever leaves with it passes it to the oldest behind
+(`remove`).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import apsw
+
+from redrive.model.delivery import Delivery, Place
+
+NextSeq = Callable[[], int]
+
+COLUMNS = (
+    "queue_id, seq, available_at, attempts, token, enqueued_at, sent_at, first_claimed_at, message_id, group_id,"
+    " deduplication_id, origin, headers, body"
+)
+INSERT = f"INSERT INTO deliveries ({COLUMNS}, place) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+SELECT = f"SELECT {COLUMNS}, place FROM deliveries"  # noqa: S608 - constants
+
+_TURN_TAKEN = "SELECT 1 FROM deliveries WHERE queue_id = ? AND group_id = ? AND place = 2"
+_NEXT_BEHIND = (
+    "(SELECT seq FROM deliveries WHERE queue_id = ?1 AND group_id = ?2 AND place = 0 ORDER BY seq LIMIT 1)"
+)
+_PASS_TURN = f"UPDATE deliveries SET place = 2 WHERE queue_id = ?1 AND seq = {_NEXT_BEHIND}"  # noqa: S608 - constants
+_HAND_ON_TURN = (
+    "UPDATE deliveries SET place = 2, available_at = max(available_at, ?3)"  # noqa: S608 - constants
+    f" WHERE queue_id = ?1 AND seq = {_NEXT_BEHIND}"
+)
+
+
+def delivery_of(row: tuple[Any, ...]) -> Delivery:
+    """The delivery of a row selected by `SELECT`."""
+    return Delivery(*row[:-1])
+
+
+def insert(cursor: apsw.Cursor, delivery: Delivery, *, ordered: bool) -> None:
+    """Put a delivery that came from another queue into its new one."""
+    d = delivery
+    place = free_place(cursor, d.queue_id, d.group_id, delayed=False, ordered=ordered)
+    cursor.execute(
+        INSERT,
+        (
+            d.queue_id,
+            d.seq,
+            d.available_at,
+            d.attempts,
+            d.token,
+            d.enqueued_at,
+            d.sent_at,
+            d.first_claimed_at,
+            d.message_id,
+            d.group_id,
+            d.deduplication_id,
+            d.origin,
+            d.headers,
+            d.body,
+            place,
+        ),
+    )
+
+
+def free_place(
+    cursor: apsw.Cursor, queue_id: int, group_id: str | None, *, delayed: bool, ordered: bool
+) -> int:
+    """Where a newcomer stands.
+
+    A delayed one of a fair queue comes by its own time, and the others of its group need not wait for that.
+    """
+    if group_id is None or (delayed and not ordered):
+        return Place.IN_LINE
+    taken = cursor.execute(_TURN_TAKEN, (queue_id, group_id)).fetchone()
+    return Place.BEHIND if taken else Place.TURN
+
+
+def hand_on_turn(cursor: apsw.Cursor, queue_id: int, group_id: str, now: int) -> None:
+    """Let the next of a fair group stand in the line, at its end: whoever waits there already comes first."""
+    cursor.execute(_HAND_ON_TURN, (queue_id, group_id, now))
+
+
+def remove(cursor: apsw.Cursor, queue_id: int, seq: int, place: int, group_id: str | None) -> None:
+    """Take a delivery out of its queue; the turn it held goes to the oldest behind it."""
+    cursor.execute("DELETE FROM deliveries WHERE queue_id = ? AND seq = ?", (queue_id, seq))
+    pass_turn(cursor, queue_id, place, group_id)
+
+
+def pass_turn(cursor: apsw.Cursor, queue_id: int, place: int, group_id: str | None) -> None:
+    """Give the turn that a removed delivery held to the oldest behind it."""
+    if place == Place.TURN:
+        cursor.execute(_PASS_TURN, (queue_id, group_id))

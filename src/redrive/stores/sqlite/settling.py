@@ -1,0 +1,118 @@
+"""Claims end: by their own token, or not at all. Retention and purges end deliveries without one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+
+from redrive.engine.ports import Settled, Settlement
+from redrive.model.delivery import Ending
+from redrive.stores.sqlite import rows
+from redrive.stores.sqlite.arriving import dead_letter
+from redrive.stores.sqlite.rows import NextSeq
+
+_OWN = "queue_id = ?1 AND seq = ?2 AND token = ?3 AND available_at > ?4"
+_DELETE = f"DELETE FROM deliveries WHERE {_OWN} RETURNING place, group_id"  # noqa: S608 - constants
+_TAKE_OUT = f"DELETE FROM deliveries WHERE {_OWN} RETURNING {rows.COLUMNS}, place"  # noqa: S608 - constants
+_RETRY = f"UPDATE deliveries SET available_at = ?5, token = NULL WHERE {_OWN} RETURNING 1"  # noqa: S608 - constants
+_EXTEND = f"UPDATE deliveries SET available_at = ?5 WHERE {_OWN} RETURNING 1"  # noqa: S608 - constants
+_STATE = "SELECT token FROM deliveries WHERE queue_id = ? AND seq = ?"
+_SEQ_AT = "SELECT seq FROM deliveries WHERE queue_id = ? ORDER BY seq LIMIT 1 OFFSET ?"
+_PURGE = "DELETE FROM deliveries WHERE queue_id = ? AND seq <= ? RETURNING place, group_id"
+_SWEEP = (
+    "DELETE FROM deliveries WHERE queue_id = ? AND seq <= ? AND enqueued_at <= ? RETURNING place, group_id"
+)
+_FORGET = (
+    "DELETE FROM {table} WHERE (queue_id, until) IN"
+    " (SELECT queue_id, until FROM {table} WHERE queue_id = ?1 AND until <= ?2 ORDER BY until LIMIT ?3)"
+)
+_SEQ_MAX = 2**63 - 1
+_EVER = -1  # every claim runs out later than this: the comparison always holds
+
+_DONE = Settled(done=True)
+
+
+def settle(
+    cursor: apsw.Cursor,
+    next_seq: NextSeq,
+    queue_id: int,
+    settlements: Sequence[Settlement],
+    now: int,
+    *,
+    ordered: bool,
+) -> list[Settled]:
+    """End claims; see `Store.settle`."""
+    holds_until = now if ordered else _EVER
+    return [_settle(cursor, next_seq, queue_id, one, now, holds_until) for one in settlements]
+
+
+def _settle(
+    cursor: apsw.Cursor, next_seq: NextSeq, queue_id: int, one: Settlement, now: int, holds_until: int
+) -> Settled:
+    own = (queue_id, one.seq, one.token, holds_until)
+    if one.ending is Ending.RETRY:
+        if not cursor.execute(_RETRY, (*own, one.available_at)).fetchone():
+            return _why_not(cursor, queue_id, one.seq, one.token)
+    elif one.ending is Ending.DEAD_LETTERED and one.target is not None:
+        row = cursor.execute(_TAKE_OUT, own).fetchone()
+        if not row:
+            return _why_not(cursor, queue_id, one.seq, one.token)
+        delivery = rows.delivery_of(row)
+        rows.pass_turn(cursor, queue_id, row[-1], delivery.group_id)
+        dead_letter(cursor, next_seq, delivery, one.target, now)
+    else:
+        row = cursor.execute(_DELETE, own).fetchone()
+        if not row:
+            return _why_not(cursor, queue_id, one.seq, one.token)
+        rows.pass_turn(cursor, queue_id, *row)
+    return _DONE
+
+
+def extend(
+    cursor: apsw.Cursor, queue_id: int, claims: Sequence[tuple[int, int, int]], now: int, *, ordered: bool
+) -> list[Settled]:
+    """Let claims hold longer, or no longer; see `Store.extend`."""
+    holds_until = now if ordered else _EVER
+    answers = []
+    for seq, token, until in claims:
+        done = cursor.execute(_EXTEND, (queue_id, seq, token, holds_until, until)).fetchone()
+        answers.append(_DONE if done else _why_not(cursor, queue_id, seq, token))
+    return answers
+
+
+def _why_not(cursor: apsw.Cursor, queue_id: int, seq: int, token: int) -> Settled:
+    row = cursor.execute(_STATE, (queue_id, seq)).fetchone()
+    if row is None:
+        return Settled(done=False, reason="gone")
+    return Settled(done=False, reason="lapsed" if row[0] == token else "superseded")
+
+
+def purge(cursor: apsw.Cursor, queue_id: int, seq_max: int, limit: int) -> int:
+    """Remove the `limit` oldest deliveries, claimed or not, that arrived no later than `seq_max`."""
+    window = min(seq_max, _seq_at(cursor, queue_id, limit))
+    gone = cursor.execute(_PURGE, (queue_id, window)).fetchall()
+    return _pass_turns(cursor, queue_id, gone)
+
+
+def sweep(cursor: apsw.Cursor, queue_id: int, enqueued_before: int, now: int, limit: int) -> int:
+    """Remove what expired among the `limit` oldest deliveries, and as many memories that ended.
+
+    The oldest by arrival is the oldest by age, but for dead letters, which bring their age along: one of them
+    behind the window goes when it comes to the front, or when somebody tries to claim it.
+    """
+    window = _seq_at(cursor, queue_id, limit)
+    gone = cursor.execute(_SWEEP, (queue_id, window, enqueued_before)).fetchall()
+    for table in ("deduplication", "claim_attempts"):
+        cursor.execute(_FORGET.format(table=table), (queue_id, now, limit))
+    return _pass_turns(cursor, queue_id, gone)
+
+
+def _seq_at(cursor: apsw.Cursor, queue_id: int, count: int) -> int:
+    row = cursor.execute(_SEQ_AT, (queue_id, count - 1)).fetchone()
+    return row[0] if row else _SEQ_MAX
+
+
+def _pass_turns(cursor: apsw.Cursor, queue_id: int, gone: list[Any]) -> int:
+    for place, group_id in gone:
+        rows.pass_turn(cursor, queue_id, place, group_id)
+    return len(gone)

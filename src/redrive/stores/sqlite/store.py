@@ -1,0 +1,214 @@
+"""The embedded store: one SQLite file, or memory, for one process.
+
+One connection writes, through group commit (`commit.py`); another one, in a thread, looks without touching, so
+that counting a deep backlog holds up nobody. Durability is SQLite's own: WAL with `synchronous=FULL`, an fsync
+before every answer.
+"""
+
+import asyncio
+import functools
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+import orjson
+
+from redrive.engine.ports import (
+    Arrival,
+    Claimed,
+    ClaimOrder,
+    Counts,
+    Enqueued,
+    Moved,
+    MoveOrder,
+    Resource,
+    Settled,
+    Settlement,
+)
+from redrive.model.delivery import Delivery
+from redrive.model.errors import Conflict
+from redrive.stores.sqlite import arriving, claiming, looking, settling
+from redrive.stores.sqlite.commit import GroupCommit
+from redrive.stores.sqlite.migrate import migrate
+
+T = TypeVar("T")
+
+# Sequence numbers are handed out from memory; their reserved end is on disk, so they grow over restarts though
+# every message may be gone. A restart skips the rest of the block: 10^6 of 9·10^18.
+SEQ_BLOCK = 1_000_000
+
+_WRITER_PRAGMAS = (
+    "journal_mode = WAL",
+    "synchronous = FULL",  # an fsync of the log at each commit: what is answered is on disk
+    "wal_autocheckpoint = 10000",  # 40 MB of log: rare enough to cost little, small enough to restart at once
+    "cache_size = -65536",  # 64 MiB of pages: a claim's working set, and the memory bound that holds at any depth
+    "temp_store = MEMORY",
+)
+
+
+class SqliteStore:
+    """`redrive.engine.ports.Store` in a SQLite file, or in memory where `path` is None."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Name the file; nothing is opened yet."""
+        self._path = path
+        self._seq = 0
+        self._seq_reserved = 0
+
+    async def open(self) -> None:
+        """Open or create the file and bring its schema up to date."""
+        self._connection = apsw.Connection(str(self._path) if self._path else ":memory:")
+        self._connection.set_busy_timeout(5000)
+        for pragma in _WRITER_PRAGMAS:
+            self._connection.execute(f"PRAGMA {pragma}")
+        migrate(self._connection)
+        self._seq = self._seq_reserved = self._stored_seq()
+        self._commit = GroupCommit(self._connection, inline=self._path is None, undone=self._forget_reserve)
+        if self._path:
+            self._reader = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READONLY)
+            self._reader.set_busy_timeout(5000)
+            self._reading = ThreadPoolExecutor(1, thread_name_prefix="redrive-read")
+
+    async def close(self) -> None:
+        """Finish the waiting calls and close the file."""
+        await self._commit.close()
+        if self._path:
+            self._reading.shutdown()
+            self._reader.close()
+        self._connection.close()
+
+    def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
+        """One process has the file to itself: there is nobody to hear of."""
+
+    # ---- documents --------------------------------------------------------------------------------------
+
+    async def put(self, resource: Resource) -> int:
+        """See `Store.put`."""
+        return await self._commit.submit(functools.partial(_put, resource))
+
+    async def get(self, kind: str, key: str) -> Resource | None:
+        """See `Store.get`."""
+        return await self._read(functools.partial(looking.get, kind, key))
+
+    async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
+        """See `Store.find`."""
+        return await self._read(functools.partial(looking.find, kind, prefix, after, limit))
+
+    async def remove(self, kind: str, key: str) -> bool:
+        """See `Store.remove`."""
+
+        def run(cursor: apsw.Cursor) -> bool:
+            found = cursor.execute(
+                "DELETE FROM resources WHERE kind = ? AND key = ? RETURNING 1", (kind, key)
+            )
+            return found.fetchone() is not None
+
+        return await self._commit.submit(run)
+
+    async def new_id(self) -> int:
+        """See `Store.new_id`."""
+        return await self._commit.submit(lambda _: self._next_seq())
+
+    # ---- deliveries -------------------------------------------------------------------------------------
+
+    def enqueue(self, arrivals: Sequence[Arrival]) -> asyncio.Future[list[Enqueued]]:
+        """See `Store.enqueue`."""
+        return self._commit.submit(lambda cursor: arriving.enqueue(cursor, self._next_seq, arrivals))
+
+    def claim(self, order: ClaimOrder) -> asyncio.Future[Claimed]:
+        """See `Store.claim`."""
+        return self._commit.submit(lambda cursor: claiming.claim(cursor, self._next_seq, order))
+
+    def settle(
+        self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
+    ) -> asyncio.Future[list[Settled]]:
+        """See `Store.settle`."""
+        return self._commit.submit(
+            lambda cursor: settling.settle(
+                cursor, self._next_seq, queue_id, settlements, now, ordered=ordered
+            )
+        )
+
+    def extend(
+        self, queue_id: int, claims: Sequence[tuple[int, int, int]], now: int, *, ordered: bool
+    ) -> asyncio.Future[list[Settled]]:
+        """See `Store.extend`."""
+        return self._commit.submit(
+            lambda cursor: settling.extend(cursor, queue_id, claims, now, ordered=ordered)
+        )
+
+    def move(self, order: MoveOrder) -> asyncio.Future[Moved]:
+        """See `Store.move`."""
+        return self._commit.submit(lambda cursor: arriving.move(cursor, self._next_seq, order))
+
+    async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
+        """See `Store.peek`."""
+        return await self._read(functools.partial(looking.peek, queue_id, limit, after_seq))
+
+    async def count(self, queue_id: int, now: int) -> Counts:
+        """See `Store.count`."""
+        return await self._read(functools.partial(looking.count, queue_id, now))
+
+    async def oldest(self, queue_id: int) -> Delivery | None:
+        """See `Store.oldest`."""
+        first = await self.peek(queue_id, 1)
+        return first[0] if first else None
+
+    async def last_seq(self) -> int:
+        """See `Store.last_seq`."""
+        return self._seq
+
+    async def purge(self, queue_id: int, seq_max: int, limit: int) -> int:
+        """See `Store.purge`."""
+        return await self._commit.submit(lambda cursor: settling.purge(cursor, queue_id, seq_max, limit))
+
+    async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> int:
+        """See `Store.sweep`."""
+        return await self._commit.submit(
+            lambda cursor: settling.sweep(cursor, queue_id, enqueued_before, now, limit)
+        )
+
+    # ---- inside -----------------------------------------------------------------------------------------
+
+    async def _read(self, look: Callable[[apsw.Cursor], T]) -> T:
+        if self._path is None:
+            return await self._commit.submit(look)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._reading, lambda: look(self._reader.cursor()))
+
+    def _stored_seq(self) -> int:
+        row = self._connection.execute("SELECT value FROM counters WHERE name = 'seq'").fetchone()
+        return row[0] if row else 0
+
+    def _forget_reserve(self) -> None:
+        self._seq_reserved = self._seq
+
+    def _next_seq(self) -> int:
+        if self._seq >= self._seq_reserved:
+            self._seq_reserved = self._seq + SEQ_BLOCK
+            self._connection.execute(
+                "INSERT OR REPLACE INTO counters VALUES ('seq', ?)", (self._seq_reserved,)
+            )
+        self._seq += 1
+        return self._seq
+
+
+def _put(resource: Resource, cursor: apsw.Cursor) -> int:
+    document = orjson.dumps(resource.document)
+    if resource.version == 0:
+        done = cursor.execute(
+            "INSERT INTO resources VALUES (?, ?, 1, ?) ON CONFLICT DO NOTHING RETURNING version",
+            (resource.kind, resource.key, document),
+        ).fetchone()
+    else:
+        done = cursor.execute(
+            "UPDATE resources SET version = version + 1, document = ?"
+            " WHERE kind = ? AND key = ? AND version = ? RETURNING version",
+            (document, resource.kind, resource.key, resource.version),
+        ).fetchone()
+    if done is None:
+        raise Conflict(f"{resource.kind} {resource.key} is not at version {resource.version}")
+    version: int = done[0]
+    return version
