@@ -1,1 +1,1 @@
-"""."""
+"""Redrive, a durable event-delivery server: topics, queues, retries, dead letters and redrive on one engine."""

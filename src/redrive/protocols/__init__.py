@@ -1,1 +1,1 @@
-"""The languages Redrive speaks: each package parses, authorises, checks limits, calls one engine verb, renders."""
+"""The languages Redrive speaks: each parses, authorises, checks limits, calls one engine verb and renders."""

@@ -1,1 +1,1 @@
-"""."""
+"""Public aids for tests: a pytest plugin, a simulated clock and loop, and recording endpoints."""

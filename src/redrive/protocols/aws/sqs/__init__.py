@@ -1,1 +1,1 @@
-"""."""
+"""Amazon SQS: queues that callers send to and receive from."""
