@@ -72,9 +72,7 @@ def _place_of(cursor: apsw.Cursor, arrival: Arrival) -> int:
 
 
 def _original(cursor: apsw.Cursor, arrival: Arrival) -> Enqueued | None:
-    row = cursor.execute(
-        _ORIGINAL, (arrival.queue_id, arrival.deduplication_key, arrival.enqueued_at)
-    ).fetchone()
+    row = rows.one(cursor, _ORIGINAL, (arrival.queue_id, arrival.deduplication_key, arrival.enqueued_at))
     return Enqueued(row[0], row[1], repeated=True) if row else None
 
 

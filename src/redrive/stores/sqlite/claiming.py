@@ -45,7 +45,7 @@ def claim(cursor: apsw.Cursor, next_seq: NextSeq, order: ClaimOrder) -> Claimed:
         if order.attempt_id:
             _remember(cursor, order, claimed.deliveries)
     else:
-        first = cursor.execute(_NEXT_AT, (order.queue_id,)).fetchone()
+        first = rows.one(cursor, _NEXT_AT, (order.queue_id,))
         claimed.next_at = first[0] if first else None
     return claimed
 
@@ -135,7 +135,7 @@ class _Claiming:
 
 def _repeat(cursor: apsw.Cursor, order: ClaimOrder) -> list[Delivery]:
     """The deliveries an earlier claim of the same attempt got, if all are as it left them."""
-    remembered = cursor.execute(_ATTEMPT, (order.queue_id, order.attempt_id, order.now)).fetchone()
+    remembered = rows.one(cursor, _ATTEMPT, (order.queue_id, order.attempt_id, order.now))
     if not remembered:
         return []
     token, available_at, seqs = remembered
@@ -143,7 +143,7 @@ def _repeat(cursor: apsw.Cursor, order: ClaimOrder) -> list[Delivery]:
         return []  # the claim ran out: whoever comes now is a new claimer
     deliveries = []
     for seq in orjson.loads(seqs):
-        row = cursor.execute(_ONE, (order.queue_id, seq)).fetchone()
+        row = rows.one(cursor, _ONE, (order.queue_id, seq))
         if row is None or row[4] != token or row[2] != available_at:
             return []
         deliveries.append(rows.delivery_of(row))

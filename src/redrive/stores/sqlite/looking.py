@@ -27,9 +27,8 @@ _DELAYED_BEHIND = (
 
 def get(kind: str, key: str, cursor: apsw.Cursor) -> Resource | None:
     """One document."""
-    row = cursor.execute(
-        "SELECT kind, key, version, document FROM resources WHERE kind = ? AND key = ?", (kind, key)
-    ).fetchone()
+    statement = "SELECT kind, key, version, document FROM resources WHERE kind = ? AND key = ?"
+    row = rows.one(cursor, statement, (kind, key))
     return _resource_of(row) if row else None
 
 
@@ -52,12 +51,10 @@ def count(queue_id: int, now: int, cursor: apsw.Cursor) -> Counts:
     """Counts by indexes alone (a million in 50 ms), but for delayed messages behind others of their group."""
 
     def number(statement: str, *arguments: int) -> int:
-        row: Any = cursor.execute(statement, (queue_id, *arguments)).fetchone()
-        return int(row[0])
+        return int(rows.one(cursor, statement, (queue_id, *arguments))[0])
 
     due, behind = number(_LINE_DUE, now), number(_BEHIND)
-    later_row: Any = cursor.execute(_LINE_LATER, (queue_id, now)).fetchone()
-    later, claimed = later_row
+    later, claimed = rows.one(cursor, _LINE_LATER, (queue_id, now))
     claimed_behind = number(_CLAIMED_BEHIND, now)
     delayed_behind = number(_DELAYED_BEHIND, now) if behind else 0
     return Counts(

@@ -32,6 +32,12 @@ _HAND_ON_TURN = (
 )
 
 
+def one(cursor: apsw.Cursor, statement: str, arguments: tuple[Any, ...]) -> Any:
+    """The statement's first row, or None; run to its end, since an unfinished statement forbids COMMIT."""
+    found = cursor.execute(statement, arguments).fetchall()
+    return found[0] if found else None
+
+
 def delivery_of(row: tuple[Any, ...]) -> Delivery:
     """The delivery of a row selected by `SELECT`."""
     return Delivery(*row[:-1])
@@ -72,7 +78,7 @@ def free_place(
     """
     if group_id is None or (delayed and not ordered):
         return Place.IN_LINE
-    taken = cursor.execute(_TURN_TAKEN, (queue_id, group_id)).fetchone()
+    taken = one(cursor, _TURN_TAKEN, (queue_id, group_id))
     return Place.BEHIND if taken else Place.TURN
 
 

@@ -51,17 +51,17 @@ def _settle(
 ) -> Settled:
     own = (queue_id, one.seq, one.token, holds_until)
     if one.ending is Ending.RETRY:
-        if not cursor.execute(_RETRY, (*own, one.available_at)).fetchone():
+        if not rows.one(cursor, _RETRY, (*own, one.available_at)):
             return _why_not(cursor, queue_id, one.seq, one.token)
     elif one.ending is Ending.DEAD_LETTERED and one.target is not None:
-        row = cursor.execute(_TAKE_OUT, own).fetchone()
+        row = rows.one(cursor, _TAKE_OUT, own)
         if not row:
             return _why_not(cursor, queue_id, one.seq, one.token)
         delivery = rows.delivery_of(row)
         rows.pass_turn(cursor, queue_id, row[-1], delivery.group_id)
         dead_letter(cursor, next_seq, delivery, one.target, now)
     else:
-        row = cursor.execute(_DELETE, own).fetchone()
+        row = rows.one(cursor, _DELETE, own)
         if not row:
             return _why_not(cursor, queue_id, one.seq, one.token)
         rows.pass_turn(cursor, queue_id, *row)
@@ -75,13 +75,13 @@ def extend(
     holds_until = now if ordered else _EVER
     answers = []
     for seq, token, until in claims:
-        done = cursor.execute(_EXTEND, (queue_id, seq, token, holds_until, until)).fetchone()
+        done = rows.one(cursor, _EXTEND, (queue_id, seq, token, holds_until, until))
         answers.append(_DONE if done else _why_not(cursor, queue_id, seq, token))
     return answers
 
 
 def _why_not(cursor: apsw.Cursor, queue_id: int, seq: int, token: int) -> Settled:
-    row = cursor.execute(_STATE, (queue_id, seq)).fetchone()
+    row = rows.one(cursor, _STATE, (queue_id, seq))
     if row is None:
         return Settled(done=False, reason="gone")
     return Settled(done=False, reason="lapsed" if row[0] == token else "superseded")
@@ -108,7 +108,7 @@ def sweep(cursor: apsw.Cursor, queue_id: int, enqueued_before: int, now: int, li
 
 
 def _seq_at(cursor: apsw.Cursor, queue_id: int, count: int) -> int:
-    row = cursor.execute(_SEQ_AT, (queue_id, count - 1)).fetchone()
+    row = rows.one(cursor, _SEQ_AT, (queue_id, count - 1))
     return row[0] if row else _SEQ_MAX
 
 

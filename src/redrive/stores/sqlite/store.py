@@ -29,7 +29,7 @@ from redrive.engine.ports import (
 )
 from redrive.model.delivery import Delivery
 from redrive.model.errors import Conflict
-from redrive.stores.sqlite import arriving, claiming, looking, settling
+from redrive.stores.sqlite import arriving, claiming, looking, rows, settling
 from redrive.stores.sqlite.commit import GroupCommit
 from redrive.stores.sqlite.migrate import migrate
 
@@ -100,10 +100,8 @@ class SqliteStore:
         """See `Store.remove`."""
 
         def run(cursor: apsw.Cursor) -> bool:
-            found = cursor.execute(
-                "DELETE FROM resources WHERE kind = ? AND key = ? RETURNING 1", (kind, key)
-            )
-            return found.fetchone() is not None
+            statement = "DELETE FROM resources WHERE kind = ? AND key = ? RETURNING 1"
+            return rows.one(cursor, statement, (kind, key)) is not None
 
         return await self._commit.submit(run)
 
@@ -198,16 +196,18 @@ class SqliteStore:
 def _put(resource: Resource, cursor: apsw.Cursor) -> int:
     document = orjson.dumps(resource.document)
     if resource.version == 0:
-        done = cursor.execute(
+        done = rows.one(
+            cursor,
             "INSERT INTO resources VALUES (?, ?, 1, ?) ON CONFLICT DO NOTHING RETURNING version",
             (resource.kind, resource.key, document),
-        ).fetchone()
+        )
     else:
-        done = cursor.execute(
+        done = rows.one(
+            cursor,
             "UPDATE resources SET version = version + 1, document = ?"
             " WHERE kind = ? AND key = ? AND version = ? RETURNING version",
             (document, resource.kind, resource.key, resource.version),
-        ).fetchone()
+        )
     if done is None:
         raise Conflict(f"{resource.kind} {resource.key} is not at version {resource.version}")
     version: int = done[0]
