@@ -1,0 +1,185 @@
+"""Retry schedules: when the next attempt is due, and when there is none.
+
+A schedule is a row of stages. Retry number n follows failed attempt number n, both counted from 1, so a
+schedule of three retries makes four attempts. Nothing here is ever listed out: the longest published schedule
+has 100,015 retries, and asking for the last of them costs as much as asking for the first.
+"""
+
+import enum
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, NamedTuple, Self
+
+from redrive.model.retry_curves import Curve
+
+_PERMILLE: Final = 1000
+
+
+class Phase(enum.StrEnum):
+    """The four phases that a schedule may have, in the order in which they come."""
+
+    IMMEDIATE = "immediate"
+    PRE_BACKOFF = "pre-backoff"
+    BACKOFF = "backoff"
+    POST_BACKOFF = "post-backoff"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Some retries that share one rule for their delays.
+
+    Attributes:
+        phase: What the stage is called.
+        retries: How many there are.
+        first_ms: The delay before its first retry.
+        last_ms: The delay before its last retry.
+        curve: How the delay grows from the first to the last.
+
+    Raises:
+        ValueError: A count or a delay is negative, the delays shrink, or a geometric curve starts at 0.
+    """
+
+    phase: Phase
+    retries: int
+    first_ms: int
+    last_ms: int
+    curve: Curve = Curve.LINEAR
+
+    def __post_init__(self) -> None:
+        if self.retries < 0 or not 0 <= self.first_ms <= self.last_ms:
+            raise ValueError(f"not a stage of a retry schedule: {self}")
+        if self.curve is Curve.GEOMETRIC and self.first_ms == 0 and self.last_ms > 0:
+            raise ValueError(f"a geometric curve cannot start at 0: {self}")
+
+    def nominal_ms(self, retry: int) -> int:
+        """The delay before the stage's retry number `retry` (from 1), to the millisecond."""
+        return round(self.curve.at(retry, self.retries, self.first_ms, self.last_ms))
+
+    def total_ms(self) -> int:
+        """All its delays together; a constant stage is not walked, the longest has 100,000 retries."""
+        if self.first_ms == self.last_ms:
+            return self.retries * self.first_ms
+        return sum(self.nominal_ms(retry) for retry in range(1, self.retries + 1))
+
+
+class Step(NamedTuple):
+    """One retry of a schedule, as `redrive schedule` prints it.
+
+    Attributes:
+        attempt: The failed attempt that it follows, from 1.
+        phase: The phase it belongs to.
+        nominal_ms: The wait after that failure as published.
+        earliest_ms: The shortest wait that jitter makes of it.
+        latest_ms: The longest one.
+    """
+
+    attempt: int
+    phase: Phase
+    nominal_ms: int
+    earliest_ms: int
+    latest_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RetrySchedule:
+    """When a failed delivery is tried again.
+
+    Jitter is drawn evenly from the bounds around each nominal delay. By default a wait is up to 2.5 % shorter
+    and never longer: no sum of waits exceeds the published total, and the longest published schedule stays
+    within 22.57 to 23.15 days, its "23 days". An immediate retry stays immediate.
+
+    Attributes:
+        stages: In order; empty for no retry at all.
+        attempts_max: Attempts including the first; None where the stages alone say when it ends.
+        expires_after_ms: How long after publication an attempt may still begin. It is looked at only when an
+            attempt falls due (`expired`), so a delivery can wait past it. None for no limit.
+        earlier_permille: By how many thousandths jitter may shorten a wait.
+        later_permille: By how many it may lengthen one.
+    """
+
+    stages: tuple[Stage, ...]
+    attempts_max: int | None = None
+    expires_after_ms: int | None = None
+    earlier_permille: int = 25
+    later_permille: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.earlier_permille <= _PERMILLE or self.later_permille < 0:
+            raise ValueError("jitter may not make a wait negative")
+
+    @property
+    def retries_max(self) -> int:
+        """How many retries there are in all."""
+        staged = sum(stage.retries for stage in self.stages)
+        return staged if self.attempts_max is None else min(staged, self.attempts_max - 1)
+
+    def delay_ms(self, attempt: int, chance: random.Random) -> int | None:
+        """The wait after failed attempt number `attempt`, with jitter; None when no retry is left.
+
+        Args:
+            attempt: From 1, the first attempt.
+            chance: Where the jitter comes from; the same seed gives the same waits.
+        """
+        step = self.step(attempt)
+        return None if step is None else chance.randint(step.earliest_ms, step.latest_ms)
+
+    def nominal_ms(self, attempt: int) -> int | None:
+        """The published wait after failed attempt number `attempt`; None when no retry is left."""
+        step = self.step(attempt)
+        return None if step is None else step.nominal_ms
+
+    def phase_of(self, attempt: int) -> Phase | None:
+        """The phase of the retry after failed attempt number `attempt`; None when no retry is left."""
+        step = self.step(attempt)
+        return None if step is None else step.phase
+
+    def expired(self, published_at: int, now: int) -> bool:
+        """Whether a delivery published then (ms) may no longer be attempted now (ms)."""
+        return self.expires_after_ms is not None and now - published_at >= self.expires_after_ms
+
+    def step(self, attempt: int) -> Step | None:
+        """The retry after failed attempt number `attempt`; None when no retry is left.
+
+        Raises:
+            ValueError: Attempts count from 1.
+        """
+        if attempt < 1:
+            raise ValueError("attempts count from 1")
+        if attempt > self.retries_max:
+            return None
+        retry = attempt
+        for stage in self.stages:
+            if retry <= stage.retries:
+                return self._step(attempt, stage.phase, stage.nominal_ms(retry))
+            retry -= stage.retries
+        return None
+
+    def steps(self) -> Iterator[Step]:
+        """Every retry in order, one at a time."""
+        attempt = 1
+        while (step := self.step(attempt)) is not None:
+            yield step
+            attempt += 1
+
+    def total_ms(self) -> int:
+        """All published delays of all stages together, whatever `attempts_max` and expiry cut off."""
+        return sum(stage.total_ms() for stage in self.stages)
+
+    def to_document(self) -> dict[str, Any]:
+        """The schedule as a JSON-ready document."""
+        return asdict(self)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        stages = tuple(
+            Stage(**{**stage, "phase": Phase(stage["phase"]), "curve": Curve(stage["curve"])})
+            for stage in document["stages"]
+        )
+        return cls(**{**document, "stages": stages})
+
+    def _step(self, attempt: int, phase: Phase, nominal_ms: int) -> Step:
+        earliest_ms = nominal_ms - nominal_ms * self.earlier_permille // _PERMILLE
+        latest_ms = nominal_ms + nominal_ms * self.later_permille // _PERMILLE
+        return Step(attempt, phase, nominal_ms, earliest_ms, latest_ms)

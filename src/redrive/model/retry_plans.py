@@ -1,0 +1,92 @@
+"""The published retry schedules that nobody configures, each with its ladder.
+
+Where a plan's owner may change a limit, `dataclasses.replace` makes the changed plan:
+`replace(EVENT_WEBHOOK, attempts_max=5, expires_after_ms=30 * MINUTE_MS)`.
+"""
+
+from typing import Final
+
+from redrive.model.retry import Phase, RetrySchedule, Stage
+from redrive.model.retry_curves import Curve
+
+SECOND_MS: Final = 1000
+MINUTE_MS: Final = 60 * SECOND_MS
+HOUR_MS: Final = 60 * MINUTE_MS
+
+# Queues, functions and delivery streams of the same operator. The published 100,015 attempts are the retries:
+# 3 + 2 + 10 + 100,000. Nominal total 2,000,049.7 s, 23.15 days, published as 23.
+#
+#   phase         retries   wait          done after
+#   immediate           3   0             0 s
+#   pre-backoff         2   1 s           2 s
+#   backoff            10   1 s → 20 s    49.7 s        1  1.04  1.11  1.26  1.56  2.15  3.34  5.72  10.5  20
+#   post-backoff  100,000   20 s          23.15 d
+MANAGED_ENDPOINT: Final = RetrySchedule(
+    (
+        Stage(Phase.IMMEDIATE, 3, 0, 0),
+        Stage(Phase.PRE_BACKOFF, 2, 1 * SECOND_MS, 1 * SECOND_MS),
+        Stage(Phase.BACKOFF, 10, 1 * SECOND_MS, 20 * SECOND_MS, Curve.EXPONENTIAL),
+        Stage(Phase.POST_BACKOFF, 100_000, 20 * SECOND_MS, 20 * SECOND_MS),
+    )
+)
+
+# Mail, text messages, mobile push; also a delivery stream that throttles. Published as 50 attempts in 6 hours:
+# 2 + 10 + 38 retries; the post-backoff alone is 6 h 20 min, so the 6 hours are rounded.
+#
+#   phase         retries   wait           done after
+#   pre-backoff         2   10 s           20 s
+#   backoff            10   10 s → 600 s   21 min 30 s  10  11.2  13.5  18.1  27.3  45.8  82.7  157  304  600
+#   post-backoff       38   600 s          6 h 41 min 30 s
+CUSTOMER_ENDPOINT: Final = RetrySchedule(
+    (
+        Stage(Phase.PRE_BACKOFF, 2, 10 * SECOND_MS, 10 * SECOND_MS),
+        Stage(Phase.BACKOFF, 10, 10 * SECOND_MS, 600 * SECOND_MS, Curve.EXPONENTIAL),
+        Stage(Phase.POST_BACKOFF, 38, 600 * SECOND_MS, 600 * SECOND_MS),
+    )
+)
+
+# A webhook whose owner asked for nothing else: 20 s, 20 s, 20 s.
+HTTP_DEFAULT: Final = RetrySchedule((Stage(Phase.BACKOFF, 3, 20 * SECOND_MS, 20 * SECOND_MS),))
+
+# Events pushed to a subscriber. The waits are delays between attempts, which is one of the two readings of the
+# published table; its own check (30 minutes to live: at most 6 attempts) holds. At the default 24 hours to
+# live the twelfth attempt falls due after the end, so eleven are made. Each wait is a minimum ("10 s or more"):
+# jitter only lengthens.
+#
+#   attempt   1    2     3     4      5      6       7       8        9        10        11         12
+#   wait      -    10 s  30 s  1 min  5 min  10 min  30 min  1 h      3 h      6 h       12 h       12 h …
+#   at        0    10 s  40 s  1:40   6:40   16:40   46:40   1:46:40  4:46:40  10:46:40  22:46:40   34:46:40
+_EVENT_LADDER_MS: Final = (
+    10 * SECOND_MS,
+    30 * SECOND_MS,
+    1 * MINUTE_MS,
+    5 * MINUTE_MS,
+    10 * MINUTE_MS,
+    30 * MINUTE_MS,
+    1 * HOUR_MS,
+    3 * HOUR_MS,
+    6 * HOUR_MS,
+)
+_EVENT_ATTEMPTS_MAX: Final = 30
+EVENT_WEBHOOK: Final = RetrySchedule(
+    (
+        *(Stage(Phase.BACKOFF, 1, wait_ms, wait_ms) for wait_ms in _EVENT_LADDER_MS),
+        Stage(
+            Phase.POST_BACKOFF, _EVENT_ATTEMPTS_MAX - 1 - len(_EVENT_LADDER_MS), 12 * HOUR_MS, 12 * HOUR_MS
+        ),
+    ),
+    attempts_max=_EVENT_ATTEMPTS_MAX,
+    expires_after_ms=24 * HOUR_MS,
+    earlier_permille=0,
+    later_permille=25,
+)
+
+# An asynchronous invocation whose code failed: after 1 min, after 2 min more; given up at the age of 6 hours.
+FUNCTION_ERROR: Final = RetrySchedule(
+    (
+        Stage(Phase.BACKOFF, 1, 1 * MINUTE_MS, 1 * MINUTE_MS),
+        Stage(Phase.BACKOFF, 1, 2 * MINUTE_MS, 2 * MINUTE_MS),
+    ),
+    attempts_max=3,
+    expires_after_ms=6 * HOUR_MS,
+)
