@@ -1,0 +1,158 @@
+"""A statement's conditions: all must hold, and each says what it makes of a key the request does not have."""
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from redrive.access.errors import PolicyInvalid
+from redrive.access.operators import OPERATORS, Test, truth
+from redrive.access.patterns import Lookup
+
+_IF_EXISTS: Final = "ifexists"
+_NULL: Final = "null"
+
+
+class Quantifier(enum.Enum):
+    """How many of a key's several values must pass."""
+
+    NONE = ""
+    ANY = "foranyvalue"
+    ALL = "forallvalues"
+
+
+class Condition(Protocol):
+    """Something that must be so for a statement to apply."""
+
+    def holds(self, lookup: Lookup) -> bool:
+        """Whether it is so for the request whose keys `lookup` finds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A key compared with the policy's values.
+
+    Attributes:
+        key: In lower case.
+        test: Whether a value fits any of the policy's.
+        negated: A value passes where it fits none of them.
+        quantifier: How many values must pass; NONE: one that fits is enough, for a negated operator none may fit.
+        when_missing: What holds for a request without the key.
+    """
+
+    key: str
+    test: Test
+    negated: bool
+    quantifier: Quantifier
+    when_missing: bool
+
+    def holds(self, lookup: Lookup) -> bool:
+        """Compare."""
+        values = lookup(self.key)
+        if isinstance(values, str):
+            return self.test(values, lookup) is not self.negated
+        if not values:
+            return self.when_missing
+        passes = (self.test(value, lookup) is not self.negated for value in values)
+        every = self.quantifier is Quantifier.ALL or (self.quantifier is Quantifier.NONE and self.negated)
+        return all(passes) if every else any(passes)
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """`Null`: whether a key is there at all.
+
+    Attributes:
+        key: In lower case.
+        wanted: The answers that satisfy; True is "it is missing".
+    """
+
+    key: str
+    wanted: frozenset[bool]
+
+    def holds(self, lookup: Lookup) -> bool:
+        """Look."""
+        return (not lookup(self.key)) in self.wanted
+
+
+def parse_conditions(block: object, *, variables: bool) -> tuple[Condition, ...]:
+    """Read a Condition element: `{operator: {key: value or values}}`.
+
+    Raises:
+        PolicyInvalid: It is not of that form, or an operator is unknown.
+    """
+    if not isinstance(block, Mapping):
+        raise PolicyInvalid("Condition must be an object")
+    conditions: list[Condition] = []
+    for name, keys in block.items():
+        if not isinstance(keys, Mapping) or not keys:
+            raise PolicyInvalid(f"Condition operator '{name}' must hold an object of condition keys")
+        for key, values in keys.items():
+            try:
+                conditions.append(
+                    _condition(str(name), str(key).lower(), _texts(values), variables=variables)
+                )
+            except PolicyInvalid as invalid:
+                raise PolicyInvalid(f"Condition {name} of '{key}': {invalid.reason}") from invalid
+    return tuple(conditions)
+
+
+def _condition(name: str, key: str, values: Sequence[str], *, variables: bool) -> Condition:
+    if not key:
+        raise PolicyInvalid("a condition key must have a name")
+    if name.lower() == _NULL:
+        return Presence(key, _wanted(values))
+    quantifier, operator_name, if_exists = _taken_apart(name)
+    operator = OPERATORS.get(operator_name)
+    if operator is None:
+        raise PolicyInvalid("no such operator")
+    return Comparison(
+        key=key,
+        test=operator.build(values, variables),
+        negated=operator.negated,
+        quantifier=quantifier,
+        when_missing=_when_missing(quantifier, lenient=if_exists or operator.negated),
+    )
+
+
+def _wanted(values: Sequence[str]) -> frozenset[bool]:
+    try:
+        return frozenset(truth(value) for value in values)
+    except ValueError as error:
+        raise PolicyInvalid(f"'{error}' must be true or false") from None
+
+
+def _taken_apart(name: str) -> tuple[Quantifier, str, bool]:
+    prefix, found, rest = name.lower().rpartition(":")
+    try:
+        quantifier = Quantifier(prefix) if found else Quantifier.NONE
+    except ValueError:
+        raise PolicyInvalid("no such set operator") from None
+    operator_name = rest.removesuffix(_IF_EXISTS)
+    return quantifier, operator_name, operator_name != rest
+
+
+def _when_missing(quantifier: Quantifier, *, lenient: bool) -> bool:
+    """What holds without the key; ForAnyValue wants a value even of an …IfExists operator, as IAM was seen to."""
+    if quantifier is Quantifier.NONE:
+        return lenient
+    return quantifier is Quantifier.ALL
+
+
+def _texts(values: object) -> list[str]:
+    """The values of a key: JSON's strings, numbers and booleans mean their text."""
+    listed = values if isinstance(values, list) else [values]
+    if not listed:
+        raise PolicyInvalid("needs a value")
+    return [_text(value) for value in listed]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    raise PolicyInvalid("a value must be a string, a number or a boolean")

@@ -1,0 +1,72 @@
+"""Access keys: the id a caller shows, the secret it signs with, and the account both belong to."""
+
+import random
+import string
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Self
+
+ACCOUNT_DIGITS: Final = 12
+ANY_ACCOUNT: Final = (
+    "0" * ACCOUNT_DIGITS
+)  # whose a key id is that names no account, where nothing is verified
+
+_ID_PREFIX: Final = "AKIA"  # what AWS gives a key that does not expire
+_ID_ALPHABET: Final = string.ascii_uppercase + "234567"  # base 32
+_ID_RANDOM_CHARS: Final = 16
+_SECRET_ALPHABET: Final = string.ascii_letters + string.digits + "+/"  # base 64
+_SECRET_CHARS: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class AccessKey:
+    """One key of one account.
+
+    Attributes:
+        access_key_id: `AKIA` and sixteen base-32 characters; public.
+        secret: Forty base-64 characters; signatures are checked with it, so it is kept whole, and never shown.
+        account: Twelve digits.
+        created_at: ms.
+        active: Whether requests signed with it are believed.
+    """
+
+    access_key_id: str
+    secret: str = field(repr=False)
+    account: str
+    created_at: int
+    active: bool = True
+
+    def to_document(self) -> dict[str, Any]:
+        """The key as a JSON-ready document, secret included."""
+        return asdict(self)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        return cls(**document)
+
+
+def is_account(text: str) -> bool:
+    """Whether a text is an account id: twelve digits."""
+    return len(text) == ACCOUNT_DIGITS and text.isascii() and text.isdigit()
+
+
+def new_access_key(account: str, now: int, chance: random.Random) -> AccessKey:
+    """Make a key nobody can guess, provided nobody can guess `chance`: production gives a `SystemRandom`.
+
+    Raises:
+        ValueError: The account is not twelve digits.
+    """
+    if not is_account(account):
+        raise ValueError(f"An account is {ACCOUNT_DIGITS} digits, not {account!r}")
+    return AccessKey(
+        access_key_id=_ID_PREFIX + "".join(chance.choices(_ID_ALPHABET, k=_ID_RANDOM_CHARS)),
+        secret="".join(chance.choices(_SECRET_ALPHABET, k=_SECRET_CHARS)),
+        account=account,
+        created_at=now,
+    )
+
+
+def account_of_key_id(access_key_id: str) -> str:
+    """Whose a request is where nothing is verified: the key id itself if it is an account, or ANY_ACCOUNT."""
+    return access_key_id if is_account(access_key_id) else ANY_ACCOUNT

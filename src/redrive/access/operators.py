@@ -1,0 +1,161 @@
+"""The condition operators of policies: from an operator's name to the test it makes of a request's value.
+
+A builder reads the policy's values once, when the policy is read, and answers a test that is true where any of
+them fits. `StringNotEquals` and its like are the same test, negated.
+"""
+
+import base64
+import ipaddress
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Final, NamedTuple, TypeVar
+
+from redrive.access.errors import PolicyInvalid
+from redrive.access.patterns import Lookup, Shape, compile_patterns
+
+Test = Callable[[str, Lookup], bool]
+Builder = Callable[
+    [Sequence[str], bool], Test
+]  # from the policy's values, and whether they may hold variables
+
+_Value = TypeVar("_Value")
+_Ordered = TypeVar("_Ordered", Decimal, float)
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+# Forty digits on either side: more than any key has, and too few to make arithmetic slow.
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{1,40})?")
+_EPOCH_SECONDS: Final = re.compile(r"-?[0-9]{1,15}")
+
+
+class Operator(NamedTuple):
+    """One operator.
+
+    Attributes:
+        build: Makes the test of the values that stand in the policy.
+        negated: The condition holds where the test does not.
+    """
+
+    build: Builder
+    negated: bool
+
+
+def _texts(*, wildcards: bool = False, folded: bool = False, shape: Shape = Shape.TEXT) -> Builder:
+    def build(values: Sequence[str], variables: bool) -> Test:  # noqa: FBT001 - a Builder's own shape
+        return compile_patterns(
+            values, shape=shape, wildcards=wildcards, variables=variables, folded=folded
+        ).match
+
+    return build
+
+
+def _values(what: str, read: Callable[[str], _Value], fits: Callable[[_Value, _Value], bool]) -> Builder:
+    """A builder for values that are read before they are compared; what cannot be read fits nothing."""
+
+    def build(values: Sequence[str], _variables: bool) -> Test:  # noqa: FBT001 - a Builder's own shape
+        try:
+            wanted = [read(text) for text in values]
+        except ValueError:
+            raise PolicyInvalid(f"{', '.join(map(repr, values))} must be {what}") from None
+
+        def test(text: str, _lookup: Lookup) -> bool:
+            try:
+                value = read(text)
+            except ValueError:
+                return False
+            return any(fits(value, one) for one in wanted)
+
+        return test
+
+    return build
+
+
+# ---- reading values: each raises ValueError for what is none ----------------------------------------------
+
+
+def _number(text: str) -> Decimal:
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(text)
+    return Decimal(text)
+
+
+def _moment(text: str) -> float:
+    """Seconds since the epoch, of such a number or of an ISO 8601 date; without a zone it is UTC."""
+    if _EPOCH_SECONDS.fullmatch(text):
+        return float(text)
+    moment = datetime.fromisoformat(text)
+    return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).timestamp()
+
+
+def truth(text: str) -> bool:
+    """Read `true` or `false`, in any case."""
+    folded = text.lower()
+    if folded not in {"true", "false"}:
+        raise ValueError(text)
+    return folded == "true"
+
+
+def _octets(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+def _network(text: str) -> _Network:
+    network = ipaddress.ip_network(text, strict=False)
+    # A listener on both families reports IPv4 peers as ::ffff:192.0.2.1; policies name them as IPv4.
+    mapped = network.network_address.ipv4_mapped if isinstance(network, ipaddress.IPv6Network) else None
+    return ipaddress.ip_network(mapped) if mapped is not None and network.num_addresses == 1 else network
+
+
+def _within(address: _Network, network: _Network) -> bool:
+    if isinstance(address, ipaddress.IPv4Network):
+        return isinstance(network, ipaddress.IPv4Network) and address.subnet_of(network)
+    return isinstance(network, ipaddress.IPv6Network) and address.subnet_of(network)
+
+
+# ---- the operators ----------------------------------------------------------------------------------------
+
+_EQUALS: Final = _texts()
+_EQUALS_IGNORING_CASE: Final = _texts(folded=True)
+_LIKE: Final = _texts(wildcards=True)
+_ARN_LIKE: Final = _texts(wildcards=True, shape=Shape.ARN)  # ArnEquals too: AWS lets both have wildcards
+_IN_NETWORK: Final = _values("an IP address or range", _network, _within)
+
+
+def _comparisons(
+    prefix: str, what: str, read: Callable[[str], _Ordered]
+) -> Mapping[str, tuple[Builder, bool]]:
+    equals = _values(what, read, operator.eq)
+    return {
+        f"{prefix}Equals": (equals, False),
+        f"{prefix}NotEquals": (equals, True),
+        f"{prefix}LessThan": (_values(what, read, operator.lt), False),
+        f"{prefix}LessThanEquals": (_values(what, read, operator.le), False),
+        f"{prefix}GreaterThan": (_values(what, read, operator.gt), False),
+        f"{prefix}GreaterThanEquals": (_values(what, read, operator.ge), False),
+    }
+
+
+# By name in lower case: IAM tells operators apart without regard to case.
+OPERATORS: Final[Mapping[str, Operator]] = {
+    name.lower(): Operator(build, negated)
+    for name, (build, negated) in {
+        "StringEquals": (_EQUALS, False),
+        "StringNotEquals": (_EQUALS, True),
+        "StringEqualsIgnoreCase": (_EQUALS_IGNORING_CASE, False),
+        "StringNotEqualsIgnoreCase": (_EQUALS_IGNORING_CASE, True),
+        "StringLike": (_LIKE, False),
+        "StringNotLike": (_LIKE, True),
+        "ArnEquals": (_ARN_LIKE, False),
+        "ArnNotEquals": (_ARN_LIKE, True),
+        "ArnLike": (_ARN_LIKE, False),
+        "ArnNotLike": (_ARN_LIKE, True),
+        "IpAddress": (_IN_NETWORK, False),
+        "NotIpAddress": (_IN_NETWORK, True),
+        "Bool": (_values("true or false", truth, operator.eq), False),
+        "BinaryEquals": (_values("base 64", _octets, operator.eq), False),
+        **_comparisons("Numeric", "a number", _number),
+        **_comparisons("Date", "a date", _moment),
+    }.items()
+}

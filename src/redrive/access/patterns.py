@@ -1,0 +1,194 @@
+"""What a policy's strings match: letter by letter, with `*` and `?`, ARNs by segment, with variables filled in.
+
+A list of strings becomes one set and one regular expression when the policy is read. Only a string that has a
+variable (`${aws:PrincipalAccount}`) is put together per request. No pattern costs more than its length times the
+text's: each `*` takes the first place where what follows it fits and never reconsiders, which is all a wildcard
+needs, so nobody can write a policy that keeps the server searching.
+"""
+
+import enum
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from redrive.access.errors import PolicyInvalid
+
+Values = str | tuple[str, ...]
+Lookup = Callable[
+    [str], Values | None
+]  # from a condition key's name in lower case to what the request has there
+
+_ARN_COLONS: Final = 5  # arn:partition:service:region:account:resource
+_VARIABLE: Final = r"\$\{(?P<variable>[^{}]*)\}"
+_WILDCARD: Final = r"[*?]"
+_VARIABLE_NAME: Final = re.compile(r"\s*([^\s,'*?$]+)\s*(?:,\s*'([^']*)'\s*)?")
+
+
+class Shape(enum.Enum):
+    """What the wildcards of a pattern may run across."""
+
+    TEXT = enum.auto()
+    ARN = enum.auto()  # a wildcard stays within one of the first five segments, or within the resource
+
+
+class _Wild(enum.Enum):
+    ANY = "*"
+    ONE = "?"
+
+
+@dataclass(frozen=True, slots=True)
+class _Variable:
+    """A condition key to be filled in, and what stands for it where the request has none."""
+
+    key: str
+    default: str | None
+
+
+_Token = str | _Wild | _Variable
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """A pattern with variables, which are filled in literally: a `*` in a value is no wildcard."""
+
+    tokens: tuple[_Token, ...]
+    shape: Shape
+    folded: bool
+
+    def match(self, text: str, lookup: Lookup) -> bool:
+        filled: list[str | _Wild] = []
+        for token in self.tokens:
+            if isinstance(token, _Variable):
+                value = lookup(token.key)
+                # A key of several values is no variable: which of them would be meant?
+                piece = value if isinstance(value, str) else token.default
+                if piece is None:
+                    return False
+                filled.append(piece.lower() if self.folded else piece)
+            else:
+                filled.append(token)
+        return re.fullmatch(_expression(filled, self.shape), text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """Any of several patterns.
+
+    Attributes:
+        everything: One of them is `*`.
+        exact: Those without wildcards.
+        wild: Those with, as one expression.
+        templates: Those that need the request's own values.
+        folded: Upper and lower case are the same.
+    """
+
+    everything: bool
+    exact: frozenset[str]
+    wild: re.Pattern[str] | None
+    templates: tuple[_Template, ...]
+    folded: bool
+
+    def match(self, text: str, lookup: Lookup) -> bool:
+        """Whether one of them matches the whole text."""
+        if self.everything:
+            return True
+        if self.folded:
+            text = text.lower()
+        if text in self.exact or (self.wild is not None and self.wild.fullmatch(text) is not None):
+            return True
+        return any(template.match(text, lookup) for template in self.templates)
+
+
+def compile_patterns(
+    values: Sequence[str],
+    *,
+    shape: Shape = Shape.TEXT,
+    wildcards: bool = True,
+    variables: bool = False,
+    folded: bool = False,
+) -> Patterns:
+    """Prepare patterns for matching.
+
+    Args:
+        values: As they stand in the policy.
+        shape: What a wildcard may run across.
+        wildcards: Whether `*` and `?` mean anything.
+        variables: Whether `${…}` does; only policies of version 2012-10-17 have variables.
+        folded: Whether case is ignored.
+
+    Raises:
+        PolicyInvalid: A variable has no name.
+    """
+    exact: set[str] = set()
+    wild: list[str] = []
+    templates: list[_Template] = []
+    everything = False
+    for value in values:
+        tokens = _tokens(value.lower() if folded else value, wildcards=wildcards, variables=variables)
+        fixed = [token for token in tokens if not isinstance(token, _Variable)]
+        if len(fixed) < len(tokens):
+            templates.append(_Template(tokens, shape, folded))
+        elif _Wild.ANY in fixed or _Wild.ONE in fixed:
+            everything = everything or set(fixed) == {_Wild.ANY}
+            wild.append(_expression(fixed, shape))
+        else:
+            exact.add("".join(token for token in fixed if isinstance(token, str)))
+    return Patterns(
+        everything=everything,
+        exact=frozenset(exact),
+        wild=re.compile("|".join(wild)) if wild else None,
+        templates=tuple(templates),
+        folded=folded,
+    )
+
+
+def _tokens(pattern: str, *, wildcards: bool, variables: bool) -> tuple[_Token, ...]:
+    marks = [mark for mark, meant in ((_VARIABLE, variables), (_WILDCARD, wildcards)) if meant]
+    if not marks:
+        return (pattern,)
+    tokens: list[_Token] = []
+    end = 0
+    for mark in re.finditer("|".join(marks), pattern):
+        tokens.append(pattern[end : mark.start()])
+        tokens.append(_variable(mark["variable"]) if len(mark[0]) > 1 else _Wild(mark[0]))
+        end = mark.end()
+    tokens.append(pattern[end:])
+    return tuple(token for token in tokens if token != "")
+
+
+def _variable(text: str) -> str | _Variable:
+    if text in {"*", "?", "$"}:  # `${*}` is how a policy writes a star that is no wildcard
+        return text
+    named = _VARIABLE_NAME.fullmatch(text)
+    if named is None:
+        raise PolicyInvalid(f"'${{{text}}}' is not a policy variable")
+    return _Variable(named[1].lower(), named[2])
+
+
+def _expression(tokens: Iterable[str | _Wild], shape: Shape) -> str:
+    """The regular expression of a pattern; `(?s:…)` so that it may be joined to others as it is."""
+    parts = list(tokens)
+    if shape is Shape.ARN:
+        parts += _rest_of_arn(parts)
+    colons = 0
+    done: list[str] = []
+    star = ""  # the wildcard that waits to see what follows it
+    chunk = ""
+    for part in parts:
+        in_segment = shape is Shape.ARN and colons < _ARN_COLONS
+        if part is _Wild.ANY:
+            done.append(f"(?>{star}?{chunk})" if star else chunk)
+            star, chunk = ("[^:]*" if in_segment else ".*"), ""
+        elif part is _Wild.ONE:
+            chunk += "[^:]" if in_segment else "."
+        else:
+            chunk += re.escape(str(part))
+            colons += str(part).count(":")
+    return f"(?s:{''.join(done)}{star}{chunk})"
+
+
+def _rest_of_arn(parts: Sequence[str | _Wild]) -> list[str | _Wild]:
+    """What `arn:aws:sqs:*` leaves unsaid: any region, account and resource."""
+    colons = sum(part.count(":") for part in parts if isinstance(part, str))
+    return [":", _Wild.ANY] * (_ARN_COLONS - colons)

@@ -1,0 +1,179 @@
+"""May they? One pure decision over a resource's policy: a Deny wins, then an Allow, then whose resource it is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, NewType
+
+from redrive.access.conditions import Condition
+from redrive.access.patterns import Lookup, Patterns, Values
+from redrive.access.principals import Identity, Principal
+
+# Condition keys of one request; only `request_keys` makes them, so that every name is in lower case.
+RequestKeys = NewType("RequestKeys", dict[str, Values])
+
+NO_KEYS: Final = RequestKeys({})
+
+
+def request_keys(*sources: Mapping[str, Values]) -> RequestKeys:
+    """Put a request's condition keys together; a later source wins over an earlier one."""
+    return RequestKeys({name.lower(): value for source in sources for name, value in source.items()})
+
+
+def connection_keys(*, client_host: str, secure: bool, now: int) -> dict[str, Values]:
+    """The keys that follow from how a request came: its peer's address, TLS, and when (ms)."""
+    return {
+        "aws:sourceip": client_host,
+        "aws:securetransport": "true" if secure else "false",
+        "aws:currenttime": datetime.fromtimestamp(now // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "aws:epochtime": str(now // 1000),
+    }
+
+
+def source_keys(*, arn: str, account: str) -> dict[str, Values]:
+    """The keys of a service's call: the resource it acts for and that resource's owner."""
+    return {"aws:sourcearn": arn, "aws:sourceaccount": account, "aws:sourceowner": account}
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRequest:
+    """What somebody asks to be allowed.
+
+    Attributes:
+        principal: Who.
+        action: `sqs:SendMessage`; case does not matter.
+        resource: To what, as its ARN.
+        keys: What else is known, beyond what follows from the principal.
+    """
+
+    principal: Principal
+    action: str
+    resource: str
+    keys: RequestKeys = NO_KEYS
+
+    def lookup(self, key: str) -> Values | None:
+        """A condition key's value; what follows from the principal cannot be overruled by the request."""
+        value = self.principal.keys.get(key)
+        return self.keys.get(key) if value is None else value
+
+
+@dataclass(frozen=True, slots=True)
+class Principals:
+    """A statement's Principal or NotPrincipal element.
+
+    Attributes:
+        everyone: It is `*`, which reaches services and anonymous callers too.
+        kinds: Kinds of whom it names all, `{"Service": "*"}`.
+        identities: Whom it names.
+        excepted: It is NotPrincipal: everybody else.
+    """
+
+    everyone: bool
+    kinds: frozenset[str]
+    identities: frozenset[Identity]
+    excepted: bool
+
+    def match(self, principal: Principal) -> bool:
+        """Whether the element reaches a principal."""
+        named = (
+            self.everyone
+            or not self.identities.isdisjoint(principal.identities)
+            or (bool(self.kinds) and any(identity.kind in self.kinds for identity in principal.identities))
+        )
+        return named is not self.excepted
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement of a policy.
+
+    Attributes:
+        sid: Its own name, or empty.
+        allows: Its effect is Allow; otherwise Deny.
+        principals: Whom it is about.
+        actions: What it is about.
+        actions_excepted: It is NotAction.
+        resources: Which ARNs it is about.
+        resources_excepted: It is NotResource.
+        conditions: What must hold besides.
+        services: The services its actions name, `sns`, `sqs`; `*` where an action names any.
+    """
+
+    sid: str
+    allows: bool
+    principals: Principals
+    actions: Patterns
+    actions_excepted: bool
+    resources: Patterns
+    resources_excepted: bool
+    conditions: tuple[Condition, ...]
+    services: frozenset[str]
+
+    def applies(self, request: AccessRequest, lookup: Lookup) -> bool:
+        """Whether all its elements match the request."""
+        if self.actions.match(request.action, lookup) is self.actions_excepted:
+            return False
+        if not self.principals.match(request.principal):
+            return False
+        if self.resources.match(request.resource, lookup) is self.resources_excepted:
+            return False
+        return all(condition.holds(lookup) for condition in self.conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A resource's policy, read and ready.
+
+    Attributes:
+        id: Its own name, or empty.
+        version: `2008-10-17` or `2012-10-17`.
+        statements: Those that deny come first.
+    """
+
+    id: str
+    version: str
+    statements: tuple[Statement, ...]
+
+    @property
+    def services(self) -> frozenset[str]:
+        """The services that any statement's actions name, for facades that take their own alone."""
+        return frozenset().union(*(statement.services for statement in self.statements))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer, and why.
+
+    Attributes:
+        allowed: Whether they may.
+        statement: The statement that says so; None: none applies, and it follows from whose resource it is.
+    """
+
+    allowed: bool
+    statement: Statement | None = field(default=None)
+
+    @property
+    def explicit(self) -> bool:
+        """Whether a statement says so."""
+        return self.statement is not None
+
+
+_OWNER_MAY: Final = Decision(allowed=True)
+_NOBODY_SAID_SO: Final = Decision(allowed=False)
+
+
+def decide(policy: Policy | None, request: AccessRequest, owner_account: str) -> Decision:
+    """Decide about one request.
+
+    Args:
+        policy: Of the resource; None where it has none.
+        request: Who asks for what.
+        owner_account: Whose the resource is. Its own callers need no policy; another account's, services and
+            anonymous callers need a statement that allows them.
+    """
+    if policy is not None:
+        lookup = request.lookup
+        for statement in policy.statements:
+            if statement.applies(request, lookup):
+                return Decision(statement.allows, statement)
+    return _OWNER_MAY if request.principal.account == owner_account else _NOBODY_SAID_SO

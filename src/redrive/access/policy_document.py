@@ -1,0 +1,191 @@
+"""Reading policies: from IAM's JSON to a Policy, or to the reason why not.
+
+What IAM would not understand is refused, not skipped: a `Conditions` that nobody reads is a door left open.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NoReturn
+
+from redrive.access.conditions import parse_conditions
+from redrive.access.errors import PolicyInvalid
+from redrive.access.keys import is_account
+from redrive.access.patterns import Patterns, Shape, compile_patterns
+from redrive.access.policy import Policy, Principals, Statement
+from redrive.access.principals import Identity
+
+_VERSION_WITHOUT_VARIABLES: Final = "2008-10-17"  # and what a policy has that names none
+_VERSIONS: Final = {_VERSION_WITHOUT_VARIABLES, "2012-10-17"}
+_POLICY_ELEMENTS: Final = {"Version", "Id", "Statement"}
+_STATEMENT_ELEMENTS: Final = {
+    "Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource", "Condition",
+}  # fmt: skip
+_PRINCIPAL_KINDS: Final = {"AWS", "Service", "Federated", "CanonicalUser"}
+
+_ACTION: Final = re.compile(r"\*|[a-z0-9*?-]+:[a-z0-9*?]+", re.IGNORECASE)
+_ACCOUNT_ROOT: Final = re.compile(r"arn:[a-z-]+:iam::([0-9]{12}):root")
+_PRINCIPAL_ARN: Final = re.compile(r"arn:[a-z-]+:(iam|sts)::[0-9]{12}:[^*?]+")
+_UNIQUE_ID: Final = re.compile(r"A[A-Z0-9]{15,127}")  # what IAM leaves of a user that was deleted
+
+
+# Pure, so remembered: a facade may ask with the stored text on each request and pays for reading it once.
+@lru_cache(maxsize=512)
+def parse_policy(text: str) -> Policy:
+    """Read a policy document.
+
+    Raises:
+        PolicyInvalid: It is not JSON, not a policy, or says something this server could not keep.
+    """
+    document = _json_object(text)
+    _only(document, _POLICY_ELEMENTS)
+    version = _optional_text(document, "Version") or _VERSION_WITHOUT_VARIABLES
+    if version not in _VERSIONS:
+        raise PolicyInvalid(f"Version must be one of {', '.join(sorted(_VERSIONS))}")
+    stated = document.get("Statement")
+    listed = stated if isinstance(stated, list) else [stated]
+    if not listed:
+        raise PolicyInvalid("Statement must not be empty")
+    statements = [
+        _numbered(number, statement, variables=version != _VERSION_WITHOUT_VARIABLES)
+        for number, statement in enumerate(listed, start=1)
+    ]
+    sids = [statement.sid for statement in statements if statement.sid]
+    if len(set(sids)) < len(sids):
+        raise PolicyInvalid("Sid must be unique within a policy")
+    return Policy(
+        id=_optional_text(document, "Id"),
+        version=version,
+        statements=tuple(sorted(statements, key=lambda statement: statement.allows)),
+    )
+
+
+def _numbered(number: int, statement: object, *, variables: bool) -> Statement:
+    try:
+        return _statement(statement, variables=variables)
+    except PolicyInvalid as invalid:
+        raise PolicyInvalid(f"Statement {number}: {invalid.reason}") from invalid
+
+
+def _statement(document: object, *, variables: bool) -> Statement:
+    if not isinstance(document, Mapping):
+        raise PolicyInvalid("must be an object")
+    _only(document, _STATEMENT_ELEMENTS)
+    effect = document.get("Effect")
+    if effect not in ("Allow", "Deny"):
+        raise PolicyInvalid("Effect must be Allow or Deny")
+    not_principal, principals = _one_of(document, "Principal")
+    not_action, action = _one_of(document, "Action")
+    actions = _texts(action, "Action")
+    not_resource, resources = _one_of(document, "Resource")
+    return Statement(
+        sid=_optional_text(document, "Sid"),
+        allows=effect == "Allow",
+        principals=_principals(principals, excepted=not_principal),
+        actions=_actions(actions),
+        actions_excepted=not_action,
+        resources=compile_patterns(_texts(resources, "Resource"), shape=Shape.ARN, variables=variables),
+        resources_excepted=not_resource,
+        conditions=parse_conditions(document.get("Condition", {}), variables=variables),
+        services=_services(actions),
+    )
+
+
+# ---- elements ---------------------------------------------------------------------------------------------
+
+
+def _principals(element: object, *, excepted: bool) -> Principals:
+    if element == "*":
+        return Principals(everyone=True, kinds=frozenset(), identities=frozenset(), excepted=excepted)
+    if not isinstance(element, Mapping) or not element:
+        raise PolicyInvalid("Principal must be '*' or an object")
+    _only(element, _PRINCIPAL_KINDS)
+    everyone = False
+    kinds: set[str] = set()
+    identities: set[Identity] = set()
+    for kind, names in element.items():
+        for name in _texts(names, f"Principal {kind}"):
+            if name != "*":
+                identities.add(Identity(kind, _account_name(name) if kind == "AWS" else name))
+            elif kind == "AWS":
+                everyone = True
+            else:
+                kinds.add(kind)
+    return Principals(everyone, frozenset(kinds), frozenset(identities), excepted)
+
+
+def _account_name(name: str) -> str:
+    """An AWS principal under the one name it has here: an account's ARN is its twelve digits."""
+    root = _ACCOUNT_ROOT.fullmatch(name)
+    if root is not None:
+        return root[1]
+    if is_account(name) or _PRINCIPAL_ARN.fullmatch(name) or _UNIQUE_ID.fullmatch(name):
+        return name
+    raise PolicyInvalid(f"{name!r} is not an AWS principal")
+
+
+def _actions(names: Sequence[str]) -> Patterns:
+    for name in names:
+        if not _ACTION.fullmatch(name):
+            raise PolicyInvalid(f"{name!r} is not an action")
+    return compile_patterns(names, folded=True)
+
+
+def _services(actions: Sequence[str]) -> frozenset[str]:
+    prefixes = {action.partition(":")[0].lower() for action in actions}
+    return frozenset("*" if "*" in prefix or "?" in prefix else prefix for prefix in prefixes)
+
+
+# ---- JSON -------------------------------------------------------------------------------------------------
+
+
+def _json_object(text: str) -> Mapping[str, object]:
+    try:
+        document = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise PolicyInvalid("not JSON") from None
+    if not isinstance(document, dict):
+        raise PolicyInvalid("must be a JSON object")
+    return document
+
+
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """JSON keeps the last of two equal names; here the other might have been the one that denies."""
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        raise PolicyInvalid("an element stands twice in one object")
+    return document
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise PolicyInvalid(f"{name} is not JSON")
+
+
+def _only(document: Mapping[str, object], known: set[str]) -> None:
+    unknown = sorted(document.keys() - known)
+    if unknown:
+        raise PolicyInvalid(f"unknown element {unknown[0]!r}")
+
+
+def _optional_text(document: Mapping[str, object], name: str) -> str:
+    value = document.get(name, "")
+    if not isinstance(value, str):
+        raise PolicyInvalid(f"{name} must be a string")
+    return value
+
+
+def _one_of(document: Mapping[str, object], name: str) -> tuple[bool, object]:
+    """An element that has a Not-form: whether it is that, and its value."""
+    plain, negated = name in document, f"Not{name}" in document
+    if plain == negated:
+        raise PolicyInvalid(f"needs either {name} or Not{name}")
+    return negated, document[f"Not{name}" if negated else name]
+
+
+def _texts(value: object, name: str) -> list[str]:
+    listed = value if isinstance(value, list) else [value]
+    texts = [text for text in listed if isinstance(text, str)]
+    if not texts or len(texts) < len(listed):
+        raise PolicyInvalid(f"{name} must be a string or a list of strings")
+    return texts
