@@ -256,6 +256,7 @@ class Store(Protocol):
     def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
         """Hear of other nodes: `arrived(queue_id)` of deliveries, `changed(kind, key)` of resources.
 
+        Where it may have missed news, it says so: `arrived(0)` is any queue, `changed("", "")` any resource.
         Called before `open`. A store that serves one node never calls back.
         """
         ...

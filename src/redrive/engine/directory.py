@@ -1,0 +1,110 @@
+"""The directory: small versioned documents, read from memory and written through.
+
+Every node remembers what it has read. A change made here replaces the memory at once; a change made on another
+node is heard of through the store and makes this one forget, so the next reader asks the store. What is not there
+is never remembered: a queue made on one node can be used on another at once.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from redrive.engine.ports import Resource, Store
+from redrive.model.errors import Conflict, NotFound
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[T]):
+    """A kind of resource: how its values are written as documents, and read back."""
+
+    name: str
+    write: Callable[[T], Mapping[str, Any]]
+    read: Callable[[Mapping[str, Any]], T]
+
+
+class Directory:
+    """Typed, cached access to a store's documents."""
+
+    def __init__(self, store: Store) -> None:
+        """Read from and write to this store."""
+        self._store = store
+        self._known: dict[tuple[str, str], tuple[int, Any]] = {}
+        self._changes = 0
+
+    def forget(self, kind: str, key: str) -> None:
+        """Another node changed this document (an empty key: any of the kind, or all where both are empty)."""
+        self._changes += 1
+        if key:
+            self._known.pop((kind, key), None)
+        else:
+            self._known = {at: known for at, known in self._known.items() if kind and at[0] != kind}
+
+    def known(self, kind: Kind[T], key: str) -> T | None:
+        """The value if this node remembers it: the hot path's way, without waiting."""
+        found = self._known.get((kind.name, key))
+        return None if found is None else found[1]
+
+    async def get(self, kind: Kind[T], key: str) -> T | None:
+        """The value, or None where there is none."""
+        found = await self._get(kind, key)
+        return None if found is None else found[1]
+
+    async def find(self, kind: Kind[T], prefix: str, after: str = "", limit: int | None = None) -> list[T]:
+        """Values whose key begins with `prefix`, in order of the key, beginning after `after`."""
+        return [kind.read(one.document) for one in await self._store.find(kind.name, prefix, after, limit)]
+
+    async def create(self, kind: Kind[T], key: str, value: T) -> None:
+        """Write a new document.
+
+        Raises:
+            Conflict: There is one already.
+        """
+        await self._put(kind, key, 0, value)
+
+    async def update(self, kind: Kind[T], key: str, change: Callable[[T], T]) -> T:
+        """Replace a value by what `change` makes of it; `change` may be called again when somebody was faster.
+
+        Raises:
+            NotFound: It is not there (any more).
+        """
+        while True:
+            found = await self._get(kind, key)
+            if found is None:
+                raise NotFound(f"{kind.name} {key}")
+            version, value = found
+            changed = change(value)
+            if changed == value:
+                return value
+            try:
+                await self._put(kind, key, version, changed)
+            except Conflict:
+                self.forget(kind.name, key)
+            else:
+                return changed
+
+    async def remove(self, kind: Kind[Any], key: str) -> bool:
+        """Forget a value for good; whether it was there."""
+        self.forget(kind.name, key)
+        removed = await self._store.remove(kind.name, key)
+        self.forget(kind.name, key)
+        return removed
+
+    async def _get(self, kind: Kind[T], key: str) -> tuple[int, T] | None:
+        known = self._known.get((kind.name, key))
+        if known is not None:
+            return known
+        before = self._changes
+        resource = await self._store.get(kind.name, key)
+        if resource is None:
+            return None
+        found = (resource.version, kind.read(resource.document))
+        if self._changes == before:  # else it may have changed while it was on its way
+            self._known[kind.name, key] = found
+        return found
+
+    async def _put(self, kind: Kind[T], key: str, version: int, value: T) -> None:
+        self._changes += 1
+        stored = await self._store.put(Resource(kind.name, key, version, kind.write(value)))
+        self._known[kind.name, key] = (stored, value)

@@ -1,0 +1,68 @@
+"""Publish: messages become deliveries."""
+
+from collections.abc import Sequence
+
+from redrive.engine.arrivals import Arrivals
+from redrive.engine.measure import Measure
+from redrive.engine.ports import Arrival, Clock, Enqueued, Store
+from redrive.model.message import Message, content_deduplication_id
+from redrive.model.queue import DEDUPLICATION_MS, Queue
+
+
+class Publisher:
+    """Puts messages into queues."""
+
+    def __init__(self, store: Store, clock: Clock, arrivals: Arrivals, measure: Measure) -> None:
+        """Enqueue into this store and tell these arrivals."""
+        self._store = store
+        self._clock = clock
+        self._arrivals = arrivals
+        self._measure = measure
+
+    async def send(self, queue: Queue, messages: Sequence[Message]) -> list[Enqueued]:
+        """Send messages to one queue, in their order; all of them are on disk when this returns."""
+        now = self._clock.now()
+        arrivals = [_arrival(queue, message, now) for message in messages]
+        enqueued = await self._store.enqueue(arrivals)
+        self._count(queue.id, messages)
+        self._tell(arrivals, now)
+        return enqueued
+
+    def _count(self, queue_id: int, messages: Sequence[Message]) -> None:
+        measure = self._measure.queue(queue_id)
+        measure.messages_sent += len(messages)
+        measure.bytes_sent += sum(len(message.body) for message in messages)
+
+    def _tell(self, arrivals: Sequence[Arrival], now: int) -> None:
+        for arrival in arrivals:
+            if arrival.available_at <= now:
+                self._arrivals.announce(arrival.queue_id)
+            else:
+                self._arrivals.expect(arrival.queue_id, arrival.available_at)
+
+
+def _arrival(queue: Queue, message: Message, now: int) -> Arrival:
+    delay_ms = queue.delay_ms if message.delay_ms is None else message.delay_ms
+    arrival = Arrival(
+        queue.id,
+        message.id,
+        message.body,
+        message.headers,
+        now + delay_ms,
+        now,
+        message.group_id,
+        queue.ordered,
+    )
+    if queue.ordered:
+        _deduplicate(queue, message, arrival)
+    return arrival
+
+
+def _deduplicate(queue: Queue, message: Message, arrival: Arrival) -> None:
+    given = message.deduplication_id
+    if given is None and queue.deduplicates_content:
+        given = content_deduplication_id(message.body)
+    arrival.deduplication_id = given
+    if given is not None:
+        arrival.deduplication_key = f"{message.group_id}\n{given}" if queue.deduplicates_per_group else given
+        arrival.deduplicate_until = arrival.enqueued_at + DEDUPLICATION_MS

@@ -1,0 +1,164 @@
+"""Receive: somebody asks a queue for deliveries, and may wait for them."""
+
+import logging
+
+from redrive.engine.arrivals import Arrivals, Gone
+from redrive.engine.measure import Measure
+from redrive.engine.ports import Claimed, ClaimOrder, Runtime, Store
+from redrive.engine.queues import Queues
+from redrive.model.delivery import Delivery
+from redrive.model.errors import InFlightLimit
+from redrive.model.queue import Queue
+
+logger = logging.getLogger(__name__)
+
+# A claim passes over what another node is about to take; looking again sooner than this would be a busy loop.
+LOOK_AGAIN_MS = 10
+
+# How many deliveries of one queue may be in flight (SQS quotas, standard and FIFO).
+IN_FLIGHT_MAX = 120_000
+
+
+class Receiver:
+    """Claims deliveries for callers, at once or when they arrive."""
+
+    def __init__(
+        self, store: Store, runtime: Runtime, queues: Queues, arrivals: Arrivals, measure: Measure
+    ) -> None:
+        """Claim from this store, and wait at these arrivals."""
+        self._store = store
+        self._runtime = runtime
+        self._queues = queues
+        self._arrivals = arrivals
+        self._measure = measure
+        self._flights = Flights(store, runtime)
+        self._closing = False
+
+    @property
+    def flights(self) -> "Flights":
+        """How many deliveries are in flight, for those who end claims."""
+        return self._flights
+
+    def close(self) -> None:
+        """Answer whoever waits with nothing, and let nobody wait any more."""
+        self._closing = True
+        self._arrivals.announce_all()
+
+    async def receive(
+        self,
+        queue: Queue,
+        limit: int,
+        *,
+        lease_ms: int | None = None,
+        wait_ms: int | None = None,
+        attempt_id: str | None = None,
+        gone: Gone | None = None,
+    ) -> list[Delivery]:
+        """Claim up to `limit` deliveries, waiting up to `wait_ms` for the first.
+
+        Args:
+            queue: Where.
+            limit: At most so many.
+            lease_ms: How long the claim holds; the queue's own lease if None.
+            wait_ms: How long to wait; the queue's own wait if None.
+            attempt_id: See `ClaimOrder.attempt_id`.
+            gone: Tells when the caller went away: it stops waiting, and what it had claimed is given back.
+
+        Raises:
+            InFlightLimit: An unordered queue has too many deliveries in flight, and the caller does not wait.
+        """
+        clock, arrivals = self._runtime.clock, self._arrivals
+        until = clock.now() + (queue.wait_ms if wait_ms is None else wait_ms)
+        while True:
+            count = arrivals.count(queue.id)
+            claimed = await self._claim(queue, limit, lease_ms, attempt_id)
+            if claimed.deliveries:
+                return await self._hand_over(queue, claimed.deliveries, gone)
+            now = clock.now()
+            due_at = None if claimed.next_at is None else max(claimed.next_at, now + LOOK_AGAIN_MS)
+            if now >= until or self._closing or (gone is not None and gone.happened):
+                self._leave(queue.id, due_at)
+                return []
+            await arrivals.wait(queue.id, count, until, due_at, gone)
+
+    async def _hand_over(self, queue: Queue, deliveries: list[Delivery], gone: Gone | None) -> list[Delivery]:
+        """Wake the next receiver, who finds more or learns when to look again."""
+        if gone is not None and gone.happened:
+            now = self._runtime.clock.now()
+            claims = [(one.seq, one.token or 0, now) for one in deliveries]
+            await self._store.extend(queue.id, claims, now, ordered=queue.ordered)
+            self._flights.add(queue.id, -len(deliveries))
+            self._arrivals.announce(queue.id, len(deliveries))
+            return []
+        if self._arrivals.anyone(queue.id):
+            self._arrivals.announce(queue.id)
+        return deliveries
+
+    def _leave(self, queue_id: int, due_at: int | None) -> None:
+        """Nothing came. Whoever goes on waiting is told when to look again."""
+        self._measure.queue(queue_id).empty_receives += 1
+        if due_at is not None:
+            self._arrivals.expect(queue_id, due_at)
+
+    async def _claim(self, queue: Queue, limit: int, lease_ms: int | None, attempt_id: str | None) -> Claimed:
+        if await self._flights.full(queue.id):
+            return _nothing_more(queue)
+        target = None if queue.dead_letter is None else await self._queues.dead_letters_to(queue)
+        claimed = await self._store.claim(
+            ClaimOrder(
+                queue_id=queue.id,
+                ordered=queue.ordered,
+                limit=limit,
+                now=self._runtime.clock.now(),
+                lease_ms=queue.lease_ms if lease_ms is None else lease_ms,
+                token=self._runtime.token(),
+                limits=queue.limits(dead_letters=target is not None),
+                dead_letters_to=target,
+                attempt_id=attempt_id,
+            )
+        )
+        self._flights.add(queue.id, len(claimed.deliveries))
+        measure = self._measure.queue(queue.id)
+        measure.messages_received += len(claimed.deliveries)
+        measure.messages_expired += claimed.expired
+        if claimed.dead_lettered and target is not None:
+            measure.messages_dead_lettered += claimed.dead_lettered
+            logger.info("delivery.dead_lettered queue=%s number=%d", queue.name.key, claimed.dead_lettered)
+            self._arrivals.announce(target.queue_id, claimed.dead_lettered)
+        return claimed
+
+
+def _nothing_more(queue: Queue) -> Claimed:
+    if queue.ordered:
+        return Claimed()
+    raise InFlightLimit(f"{IN_FLIGHT_MAX} messages of {queue.name.key} are in flight")
+
+
+class Flights:
+    """An upper estimate of the deliveries in flight, so that the limit costs a claim no counting.
+
+    The estimate only misses claims that ran out, which makes it too high. When it reaches the limit the store counts,
+    at most once a second for a queue.
+    """
+
+    def __init__(self, store: Store, runtime: Runtime, limit: int = IN_FLIGHT_MAX) -> None:
+        """Allow `limit` in each queue."""
+        self._store = store
+        self._clock = runtime.clock
+        self._limit = limit
+        self._estimates: dict[int, int] = {}
+        self._counted_at: dict[int, int] = {}
+
+    def add(self, queue_id: int, number: int) -> None:
+        """So many were claimed, or (negative) settled."""
+        self._estimates[queue_id] = max(0, self._estimates.get(queue_id, 0) + number)
+
+    async def full(self, queue_id: int) -> bool:
+        """Whether no more may be claimed now."""
+        if self._estimates.get(queue_id, 0) < self._limit:
+            return False
+        now = self._clock.now()
+        if now - self._counted_at.get(queue_id, 0) >= 1000:  # noqa: PLR2004 - a second
+            self._counted_at[queue_id] = now
+            self._estimates[queue_id] = (await self._store.count(queue_id, now)).claimed
+        return self._estimates[queue_id] >= self._limit

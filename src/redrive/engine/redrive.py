@@ -1,0 +1,208 @@
+"""Redrive: dead letters go back where they came from, or elsewhere, as tasks in the background.
+
+A task is a document, so it survives its node: whoever works at it holds it by a lease that each batch renews, and
+a task whose lease ran out is taken up by any node. A batch moves in one transaction; the count beside it is written
+after it and may lag by one batch after a crash (SQS calls it approximate).
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+
+from redrive.engine.arrivals import Arrivals
+from redrive.engine.directory import Directory, Kind
+from redrive.engine.measure import Measure
+from redrive.engine.ports import Moved, MoveOrder, Runtime, Store, Target
+from redrive.engine.queues import Queues
+from redrive.model.errors import NotFound, Refused, TaskActive
+from redrive.model.queue import Queue, ResourceName
+from redrive.model.task import MoveTask, TaskState
+
+logger = logging.getLogger(__name__)
+
+TASK: Kind[MoveTask] = Kind("move_task", MoveTask.to_document, MoveTask.from_document)
+
+BATCH_MAX = 100  # a batch is one transaction: long enough to be quick, short enough to hold up nobody
+LEASE_MS = 30_000  # many times what a batch takes; a task whose node died goes on this much later
+TASKS_KEPT = 10  # finished ones per source, as many as ListMessageMoveTasks shows
+TASK_MS_MAX = 36 * 60 * 60 * 1000  # a task runs for 36 hours at most (SQS quotas)
+
+
+class Redriver:
+    """Starts, carries on, cancels and lists move tasks."""
+
+    def __init__(
+        self,
+        store: Store,
+        runtime: Runtime,
+        directory: Directory,
+        queues: Queues,
+        arrivals: Arrivals,
+        measure: Measure,
+    ) -> None:
+        """Move deliveries within this store."""
+        self._store = store
+        self._runtime = runtime
+        self._directory = directory
+        self._queues = queues
+        self._arrivals = arrivals
+        self._measure = measure
+        self._working: dict[str, asyncio.Task[None]] = {}
+
+    async def start(self, source: Queue, destination: Queue | None, rate_max: int | None) -> MoveTask:
+        """Begin to move what waits in `source` now.
+
+        Raises:
+            TaskActive: A task for this source is running.
+        """
+        tasks = await self.tasks_of(source.name)
+        if any(task.state.active for task in tasks):
+            raise TaskActive(source.name.key)
+        now = self._runtime.clock.now()
+        task = MoveTask(
+            id=self._runtime.message_id().hex(),
+            source=source.name,
+            destination=None if destination is None else destination.name,
+            rate_max=rate_max,
+            to_move=(await self._store.count(source.id, now)).available,
+            started_at=now,
+            last_seq=await self._store.last_seq(),
+            node=self._runtime.node,
+            lease_until=now + LEASE_MS,
+        )
+        await self._directory.create(TASK, _key(task), task)
+        for old in tasks[TASKS_KEPT - 1 :]:
+            await self._directory.remove(TASK, _key(old))
+        self._work_at(task)
+        return task
+
+    async def cancel(self, source: ResourceName, task_id: str) -> MoveTask:
+        """Ask a running task to stop; what it has moved stays moved.
+
+        Raises:
+            NotFound: No such task.
+            Refused: It is not running.
+        """
+        task = next((one for one in await self.tasks_of(source) if one.id == task_id), None)
+        if task is None:
+            raise NotFound(task_id)
+
+        def cancelling(current: MoveTask) -> MoveTask:
+            if current.state is not TaskState.RUNNING:
+                raise Refused(f"task {task_id} is {current.state}")
+            return replace(current, state=TaskState.CANCELLING)
+
+        return await self._directory.update(TASK, _key(task), cancelling)
+
+    async def tasks_of(self, source: ResourceName) -> list[MoveTask]:
+        """The tasks of a source, latest first."""
+        return (await self._directory.find(TASK, f"{source.key}/"))[::-1]
+
+    async def active_tasks(self, account: str) -> int:
+        """How many tasks of an account are running."""
+        tasks = await self._directory.find(TASK, f"{account}/")
+        return sum(task.state.active for task in tasks)
+
+    async def take_up(self) -> None:
+        """Carry on the tasks that nobody works at: after a restart, or when their node died."""
+        now = self._runtime.clock.now()
+        for task in await self._directory.find(TASK, ""):
+            ours = task.node == self._runtime.node
+            if task.state.active and task.id not in self._working and (ours or task.lease_until <= now):
+                self._work_at(task)
+
+    async def stop(self) -> None:
+        """Leave the running tasks to the next start."""
+        working = list(self._working.values())
+        for work in working:
+            work.cancel()
+        await asyncio.gather(*working, return_exceptions=True)
+
+    # ---- carrying a task on ------------------------------------------------------------------------------
+
+    def _work_at(self, task: MoveTask) -> None:
+        work = asyncio.get_running_loop().create_task(self._carry_on(task), name=f"redrive-{task.id}")
+        self._working[task.id] = work
+        work.add_done_callback(lambda done: self._left(task, done))
+
+    def _left(self, task: MoveTask, work: asyncio.Task[None]) -> None:
+        self._working.pop(task.id, None)
+        if not work.cancelled() and (error := work.exception()) is not None:
+            logger.error("redrive.interrupted task=%s error=%s: taken up again later", task.id, error)
+
+    async def _carry_on(self, task: MoveTask) -> None:
+        try:
+            origins = {} if task.destination else await self._origins(task.source)
+            left = True
+            while left and task.state is TaskState.RUNNING:
+                began = self._runtime.clock.now()
+                moved = await self._move_batch(task, origins, began)
+                left = moved.left
+                task = await self._record(task, moved.total)
+                if left and task.rate_max:
+                    await self._runtime.clock.sleep_until(began + moved.total * 1000 // task.rate_max)
+            await self._finish(task, TaskState.CANCELLED if left else TaskState.COMPLETED)
+        except (NotFound, Refused) as error:
+            await self._finish(replace(task, failure=str(error)), TaskState.FAILED)
+
+    async def _origins(self, source: ResourceName) -> dict[int, Target]:
+        """The queues whose dead letters come here, by number."""
+        queues = await self._queues.find(source._replace(name=""))
+        return {
+            queue.id: Target(queue.id, queue.ordered)
+            for queue in queues
+            if queue.dead_letter is not None and queue.dead_letter.queue == source
+        }
+
+    async def _move_batch(self, task: MoveTask, origins: Mapping[int, Target], now: int) -> Moved:
+        if now >= task.started_at + TASK_MS_MAX:
+            raise Refused("the task ran for 36 hours")
+        source = await self._queues.get(task.source)
+        if source is None:
+            raise NotFound("source")
+        limit = min(BATCH_MAX, task.rate_max or BATCH_MAX)
+        moved = await self._store.move(
+            MoveOrder(
+                queue_id=source.id,
+                ordered=source.ordered,
+                limit=limit,
+                now=now,
+                seq_max=task.last_seq,
+                message_ids=[self._runtime.message_id() for _ in range(limit)],
+                destination=await self._destination(task),
+                origins=origins,
+            )
+        )
+        self._measure.queue(source.id).messages_redriven += moved.total
+        for queue_id, number in moved.per_queue.items():
+            self._arrivals.announce(queue_id, number)
+        return moved
+
+    async def _destination(self, task: MoveTask) -> Target | None:
+        if task.destination is None:
+            return None
+        queue = await self._queues.get(task.destination)
+        if queue is None:
+            raise NotFound("destination")
+        return Target(queue.id, queue.ordered)
+
+    async def _record(self, task: MoveTask, moved: int) -> MoveTask:
+        now = self._runtime.clock.now()
+
+        def renewed(current: MoveTask) -> MoveTask:
+            return replace(
+                current, moved=current.moved + moved, lease_until=now + LEASE_MS, node=self._runtime.node
+            )
+
+        return await self._directory.update(TASK, _key(task), renewed)
+
+    async def _finish(self, task: MoveTask, state: TaskState) -> None:
+        logger.info("redrive.%s source=%s moved=%d", state, task.source.key, task.moved)
+        await self._directory.update(
+            TASK, _key(task), lambda current: replace(current, state=state, failure=task.failure)
+        )
+
+
+def _key(task: MoveTask) -> str:
+    return f"{task.source.key}/{task.started_at:015d}-{task.id}"

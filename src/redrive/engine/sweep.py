@@ -1,0 +1,65 @@
+"""Sweep: what nobody asks for any more is removed, a little at a time.
+
+Every node sweeps, without a leader: removing what is expired is the same whoever does it, and twice does no harm.
+Receivers check the retention period themselves, so sweeping late loses disk and never correctness.
+"""
+
+from redrive.engine.measure import Measure
+from redrive.engine.ports import Clock, Store
+from redrive.engine.queues import TOMBSTONE_MS, Number, Queues
+
+QUEUES_PER_TURN = 50  # documents read and queues swept before others have their turn
+ROWS_PER_SWEEP = 1_000  # about 5 ms of the store's time
+
+
+class Sweeper:
+    """Walks round all queues."""
+
+    def __init__(self, store: Store, clock: Clock, queues: Queues, measure: Measure) -> None:
+        """Sweep this store."""
+        self._store = store
+        self._clock = clock
+        self._queues = queues
+        self._measure = measure
+
+    async def round(self) -> int:
+        """Sweep every queue once, and empty deleted ones; how many deliveries went."""
+        gone = 0
+        after = ""
+        while queues := await self._queues.all_after(after, QUEUES_PER_TURN):
+            for queue in queues:
+                gone += await self._sweep(queue.id, self._clock.now() - queue.retention_ms)
+            after = queues[-1].name.key
+        for grave in await self._queues.graves():
+            gone += await self._empty(grave)
+        return gone
+
+    async def _sweep(self, queue_id: int, enqueued_before: int) -> int:
+        total = 0
+        while True:
+            now = self._clock.now()
+            gone = await self._store.sweep(queue_id, enqueued_before, now, ROWS_PER_SWEEP)
+            total += gone
+            if gone < ROWS_PER_SWEEP:
+                self._measure.queue(queue_id).messages_expired += total
+                return total
+
+    async def _empty(self, grave: Number) -> int:
+        now = self._clock.now()
+        if not grave.emptied:
+            gone = await self.purge(grave.id)
+            await self._store.sweep(grave.id, now, now + TOMBSTONE_MS, ROWS_PER_SWEEP)
+            await self._queues.emptied(grave)
+            self._measure.forget(grave.id)
+            return gone
+        if (grave.deleted_at or 0) + TOMBSTONE_MS <= now:
+            await self._queues.forget(grave)
+        return 0
+
+    async def purge(self, queue_id: int) -> int:
+        """Remove all that arrived in a queue up to now; how many."""
+        seq_max = await self._store.last_seq()
+        total = 0
+        while gone := await self._store.purge(queue_id, seq_max, ROWS_PER_SWEEP):
+            total += gone
+        return total
