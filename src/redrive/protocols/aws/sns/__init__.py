@@ -1,0 +1,1 @@
+"""Amazon SNS: topics, subscriptions and what their attributes mean, translated to the engine's words."""
