@@ -1,0 +1,76 @@
+# Two commands do everything: `make run` and `make test`. Each first sets up what it lacks, once.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
+SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo -n)
+
+.DEFAULT_GOAL := help
+.PHONY: help run demo test check format test-deep simulate bench postgresql lock clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(VENV)/run.stamp ## Start the server; options go in args="--port 5000"
+	$(BIN)/redrive serve $(args)
+
+demo: $(VENV)/run.stamp ## Watch one message published, failed, retried, dead-lettered and redriven
+	$(BIN)/redrive demo $(args)
+
+test: check postgresql ## Run every check and every test
+	$(BIN)/pytest --numprocesses=auto --dist=worksteal $(args)
+
+check: $(VENV)/test.stamp ## Run the linters and the type checker only
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy src tests/services
+	$(BIN)/lint-imports --no-logo
+
+format: $(VENV)/test.stamp ## Format the code and mend what the linter can
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+test-deep: $(VENV)/test.stamp postgresql ## Let Hypothesis look for new examples, for as long as it takes
+	$(BIN)/pytest --hypothesis-profile=deep --numprocesses=auto --dist=worksteal $(args)
+
+simulate: $(VENV)/test.stamp ## Run one simulated cluster: make simulate seed=7
+	$(BIN)/python -m tests.simulation $(if $(seed),--seed=$(seed)) $(args)
+
+bench: $(VENV)/test.stamp ## Measure; needs wrk
+	$(BIN)/python -m benchmarks $(args)
+
+lock: $(VENV)/test.stamp ## Move every dependency to its newest version and write them to constraints.txt
+	$(PIP) install --upgrade --upgrade-strategy=eager --editable '.[dev]'
+	$(PIP) freeze --exclude-editable > constraints.txt
+
+clean: ## Remove what was installed and cached here
+	rm -rf $(VENV) .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+
+# A stamp is newer than the lists it was installed from, so a second run installs nothing.
+$(VENV)/run.stamp: pyproject.toml constraints.txt | $(BIN)/pip
+	$(PIP) install --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/test.stamp: pyproject.toml constraints.txt | $(BIN)/pip
+	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $@ $(VENV)/run.stamp
+
+# Debian's python3 cannot put pip into a virtual environment until python3-venv is installed, which takes root;
+# its pip can, from outside.
+$(BIN)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo 'Redrive needs Python 3.11 or newer: make PYTHON=/path/to/python3'; exit 1; }
+	@if $(PYTHON) -m ensurepip --version >/dev/null 2>&1; then \
+	  $(PYTHON) -m venv $(VENV); \
+	else \
+	  $(PYTHON) -m venv --without-pip $(VENV) && $(PYTHON) -m pip --quiet --python $(BIN)/python install pip; \
+	fi
+
+# The tests run a server of their own from these binaries; they need no running one.
+postgresql: ## Install PostgreSQL's binaries, for the tests
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || { \
+	  echo 'PostgreSQL is missing: installing it from the system packages'; \
+	  $(SUDO) apt-get update -qq </dev/null && \
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends postgresql </dev/null; \
+	} || { echo 'Could not install PostgreSQL; the tests need it: apt-get install postgresql'; exit 1; }

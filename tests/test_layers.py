@@ -1,0 +1,111 @@
+"""The import contracts in pyproject.toml can fail: each forbidden direction, tried in a house of empty rooms.
+
+Contracts name packages by wildcard, and one that no longer matches anything is kept silently.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tidy import ROOT
+
+_ROOMS = (
+    *("cli", "app", "server", "console", "settings", "testing", "runtime", "telemetry", "functions"),
+    *("protocols", "protocols.http", "protocols.azure", "protocols.azure.wire"),
+    *(
+        "protocols.aws",
+        "protocols.aws.wire",
+        "protocols.aws.wire.arn",
+        "protocols.aws.sqs",
+        "protocols.aws.sns",
+    ),
+    *(
+        "stores",
+        "stores.sqlite",
+        "stores.sqlite.store",
+        "endpoints",
+        "endpoints.http",
+        "access",
+        "access.keys",
+    ),
+    *("engine", "engine.ports", "engine.publish", "model", "model.delivery"),
+)
+
+_ONE_WAY = "Imports run one way"
+_PORTS_ONLY = "Adapters know of the engine only its ports"
+_ONE_COMPOSER = "Only the composition root names a concrete store"
+_ACCESS = "Access is checked by the protocols"
+_SERVICES_APART = "No Amazon service knows another"
+_PROTOCOLS_APART = "No protocol knows another"
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported", "contract"),
+    [
+        ("model.delivery", "engine.ports", _ONE_WAY),
+        ("engine.publish", "protocols.http", _ONE_WAY),
+        ("engine.publish", "runtime", _ONE_WAY),
+        ("protocols.aws.sqs", "server", _ONE_WAY),
+        ("protocols.aws.sqs", "console", _ONE_WAY),
+        ("protocols.aws.sqs", "telemetry", _ONE_WAY),
+        ("endpoints.http", "functions", _ONE_WAY),
+        ("server", "app", _ONE_WAY),
+        ("app", "testing", _ONE_WAY),
+        ("attic", "model", _ONE_WAY),
+        ("endpoints.http", "engine.publish", _PORTS_ONLY),
+        ("stores.sqlite.store", "engine.publish", _PORTS_ONLY),
+        ("access.keys", "engine.publish", _PORTS_ONLY),
+        ("cli", "stores.sqlite.store", _ONE_COMPOSER),
+        ("stores.sqlite.store", "access.keys", _ACCESS),
+        ("protocols.aws.sns", "protocols.aws.sqs", _SERVICES_APART),
+        ("protocols.aws.wire.arn", "protocols.aws.sqs", _SERVICES_APART),
+        ("protocols.azure", "protocols.aws.wire.arn", _PROTOCOLS_APART),
+    ],
+)
+def test_a_wrong_import_breaks_its_contract(
+    tmp_path: Path, importer: str, imported: str, contract: str
+) -> None:
+    assert f"{contract} BROKEN" in _check_imports(tmp_path, {importer: imported})
+
+
+def test_the_right_imports_keep_every_contract(tmp_path: Path) -> None:
+    report = _check_imports(
+        tmp_path,
+        {
+            "testing": "app",
+            "cli": "app",
+            "app": "stores.sqlite.store",
+            "server": "settings",
+            "protocols.aws.sqs": "protocols.aws.wire.arn",
+            "protocols.aws.sns": "access.keys",
+            "protocols.azure": "protocols.http",
+            "protocols.azure.wire": "engine.publish",
+            "stores.sqlite.store": "engine.ports",
+            "endpoints.http": "model.delivery",
+            "engine.publish": "engine.ports",
+            "engine.ports": "model.delivery",
+        },
+    )
+    assert "0 broken" in report
+
+
+def _check_imports(folder: Path, imports: dict[str, str]) -> str:
+    """What the import linter says of a `redrive` of empty packages with these imports between them."""
+    for room in {"", *_ROOMS, *imports}:
+        package = folder.joinpath("redrive", *room.split("."))
+        package.mkdir(parents=True, exist_ok=True)
+        wanted = imports.get(room)
+        (package / "__init__.py").write_text(f"import redrive.{wanted}\n" if wanted else "")
+    command = [
+        Path(sys.executable).with_name("lint-imports"),
+        "--no-cache",
+        "--config",
+        ROOT / "pyproject.toml",
+    ]
+    environment = os.environ | {"NO_COLOR": "1", "TERM": "dumb"}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    ).stdout

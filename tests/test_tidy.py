@@ -1,0 +1,112 @@
+"""Applies the house rules of `tidy.py` to every file, and shows that each rule can fail."""
+
+import functools
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from tests import tidy
+from tests.tidy import RULES, Rule, Source
+
+_DOCSTRING = '"""What this module is about."""\n'
+
+
+@functools.cache
+def _house() -> list[Source]:
+    return list(tidy.all_sources(tidy.ROOT))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_house_keeps_its_rules(rule: Rule) -> None:
+    complaints = [complaint for source in _house() for complaint in rule(source)]
+    assert not complaints, f"{rule.__doc__}\n" + "\n".join(complaints)
+
+
+_CORE = "src/redrive/engine/settle.py"
+_LONG_PROSE = "    And so on.\n" * tidy.FUNCTION_LINES_MAX
+_LONG_BODY = "    pass\n" * tidy.FUNCTION_LINES_MAX
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "text"),
+    [
+        (tidy.time_and_chance_come_in_by_the_front_door, _CORE, "import time\nnow = time.time()"),
+        (tidy.time_and_chance_come_in_by_the_front_door, _CORE, "import time as t\nread = t.monotonic"),
+        (tidy.time_and_chance_come_in_by_the_front_door, _CORE, "from asyncio import sleep\nsleep(1)"),
+        (tidy.time_and_chance_come_in_by_the_front_door, _CORE, "import datetime\ndatetime.datetime.now()"),
+        (
+            tidy.time_and_chance_come_in_by_the_front_door,
+            _CORE,
+            "from datetime import datetime as d\nd.now(UTC)",
+        ),
+        (tidy.time_and_chance_come_in_by_the_front_door, _CORE, "import random\nrandom.random()"),
+        (tidy.time_and_chance_come_in_by_the_front_door, _CORE, "import random\nrandom.Random()"),
+        (
+            tidy.time_and_chance_come_in_by_the_front_door,
+            _CORE,
+            "from uuid import uuid4\nfield(default_factory=uuid4)",
+        ),
+        (tidy.time_and_chance_come_in_by_the_front_door, _CORE, "import secrets\nsecrets.token_hex(8)"),
+        (tidy.the_loops_time_stays_in_the_server, _CORE, "asyncio.get_running_loop().time()"),
+        (tidy.the_loops_time_stays_in_the_server, _CORE, "self._loop.time()"),
+        (tidy.tests_wait_for_signals, "tests/test_settle.py", "import time\ntime.sleep(0.1)"),
+        (tidy.functions_fit_on_a_screen, _CORE, f"async def settle():\n{_LONG_BODY}"),
+        (tidy.files_are_rooms, _CORE, "settled = 1\n" * (tidy.FILE_LINES_MAX + 1)),
+        (tidy.names_say_what_they_hold, "src/redrive/engine/utils.py", ""),
+        (tidy.names_say_what_they_hold, "src/redrive/common/settle.py", ""),
+        (tidy.names_say_what_they_hold, _CORE, "class DeliveryManager: ..."),
+        (tidy.names_say_what_they_hold, _CORE, "class PublishHandler: ..."),
+        (tidy.modules_introduce_themselves, _CORE, "settled = 1"),
+        (tidy.modules_introduce_themselves, _CORE, '"""."""'),
+        (tidy.the_core_needs_only_python, _CORE, "import orjson"),
+        (tidy.nothing_is_left_over, "docs/README.md", "TO" + "DO: write"),
+        (tidy.nothing_is_left_over, "Makefile", "cd /ro" + "ot/redrive"),
+        (tidy.nothing_is_left_over, "Makefile", "https://py" + "pi.org/simple"),
+        (tidy.suppressions_give_a_reason, _CORE, "import os  # noqa: F401"),
+        (tidy.suppressions_give_a_reason, _CORE, "settle(1)  # type: ignore[arg-type]  # noqa: S101, S102"),
+        (tidy.decisions_are_in_the_index, "docs/decisions/9999-forgotten.md", ""),
+    ],
+)
+def test_a_rule_bites(rule: Rule, path: str, text: str) -> None:
+    assert list(rule(Source(PurePosixPath(path), text)))
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("src/redrive/runtime/clock.py", "import time\nnow = time.time_ns()"),
+        ("src/redrive/server/connection.py", "deadline = self._loop.time() + 5"),
+        (_CORE, "import random\ndef settle(chance: random.Random): ...\nsettle(random.Random(7))"),
+        (
+            _CORE,
+            "import redrive.model.delivery\nfrom datetime import UTC, datetime\ndatetime.fromtimestamp(0, UTC)",
+        ),
+        (_CORE, "class Handler: ..."),
+        (_CORE, "settle(1)  # type: ignore[arg-type]  # the stub says str, the library takes both"),
+        (_CORE, f'def settle():\n    """Settles.\n{_LONG_PROSE}    """\n'),
+        ("tests/test_settle.py", "import asyncio\nasyncio.sleep(0)"),
+        ("docs/README.md", "See https://example.com/home and ~/work/."),
+    ],
+)
+def test_the_rules_spare_what_is_right(path: str, text: str) -> None:
+    source = Source(PurePosixPath(path), _DOCSTRING + text if path.endswith(".py") else text)
+    assert [complaint for rule in RULES for complaint in rule(source)] == []
+
+
+def test_no_excuse_outlives_its_file() -> None:
+    assert tidy.LONG_FILES.keys() <= {str(source.path) for source in _house()}
+
+
+def test_every_text_file_is_looked_at(tmp_path: Path) -> None:
+    for path in (
+        "src/a.py",
+        ".ci/run",
+        "Makefile",
+        ".venv/lib/b.py",
+        "src/a.egg-info/c",
+        "src/__pycache__/d",
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("x")
+    (tmp_path / "picture.png").write_bytes(b"\0")
+    assert [str(source.path) for source in tidy.all_sources(tmp_path)] == [".ci/run", "Makefile", "src/a.py"]
