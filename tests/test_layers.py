@@ -99,13 +99,10 @@ def _check_imports(folder: Path, imports: dict[str, str]) -> str:
         package.mkdir(parents=True, exist_ok=True)
         wanted = imports.get(room)
         (package / "__init__.py").write_text(f"import redrive.{wanted}\n" if wanted else "")
-    command = [
-        Path(sys.executable).with_name("lint-imports"),
-        "--no-cache",
-        "--config",
-        ROOT / "pyproject.toml",
-    ]
+    linter = Path(sys.executable).with_name("lint-imports")
+    command = (str(linter), "--no-cache", f"--config={ROOT / 'pyproject.toml'}")
     environment = os.environ | {"NO_COLOR": "1", "TERM": "dumb"}
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    ).stdout
+    linted = subprocess.run(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=False
+    )
+    return linted.stdout
