@@ -1,0 +1,105 @@
+"""What the wire must know of each service and its published model does not say."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from redrive.protocols.aws.wire import sqs_query
+from redrive.protocols.aws.wire.errors import AwsError, ErrorKind
+from redrive.protocols.aws.wire.shapes import Raw
+from redrive.protocols.aws.wire.validation import CoralSpelling, FlattenedSpelling, Spelling
+from redrive.protocols.aws.wire.violations import Kind, Violation, coral_error, logs_error, sqs_error
+
+
+def _as_published(shapes: Raw) -> Raw:
+    return shapes
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One service on the wire.
+
+    Attributes:
+        name: Botocore's name of the service and of its model.
+        endpoint_prefix: The service's name in host names and in a signature's credential scope.
+        api_version: What query requests give as `Version`, where they give it.
+        protocols: Those of its protocols that Redrive recognises: `json`, `query`, `smithy-rpc-v2-cbor`.
+        target_prefix: What stands before the operation in `X-Amz-Target`.
+        json_namespace: The Smithy namespace of its errors in `__type`; services that speak JSON 1.1 print none.
+        xml_namespace: Of its query answers, where the model gives none.
+        xml_declaration: What its query answers begin with.
+        error_detail: Whether its query errors end in an empty `Detail`.
+        checks: The kinds of constraint its model decides; the facade answers the others.
+        spelling: How it spells the path to a value.
+        violated: Makes its error of what was violated, of which there is at least one.
+        errors: Errors its model does not list, or lists without their codes.
+        amended: Returns the model's shapes with what was taken out of them put back.
+        answer_names: Members the JSON form of a query answer calls otherwise.
+        path_member: The parameter a query request may leave to its URL.
+        unknown_action: The query text for an `{action}` it does not have in this `{version}`.
+    """
+
+    name: str
+    endpoint_prefix: str
+    api_version: str
+    protocols: frozenset[str]
+    target_prefix: str = ""
+    json_namespace: str = ""
+    xml_namespace: str = ""
+    xml_declaration: str = ""
+    error_detail: bool = False
+    checks: frozenset[Kind] = frozenset(Kind)
+    spelling: Spelling = field(default_factory=CoralSpelling)
+    violated: Callable[[Sequence[Violation]], AwsError] = coral_error
+    errors: tuple[ErrorKind, ...] = ()
+    amended: Callable[[Raw], Raw] = _as_published
+    answer_names: Mapping[str, str] = field(default_factory=dict)
+    path_member: str = ""
+    unknown_action: str = "Could not find operation {action} for version {version}"
+
+
+_JSON: Final = frozenset({"json"})
+_QUERY: Final = frozenset({"query"})
+
+_SQS: Final = Profile(
+    name="sqs",
+    endpoint_prefix="sqs",
+    api_version="2012-11-05",
+    protocols=_JSON | _QUERY,
+    target_prefix="AmazonSQS",
+    json_namespace="com.amazonaws.sqs",
+    xml_namespace="http://queue.amazonaws.com/doc/2012-11-05/",
+    xml_declaration='<?xml version="1.0"?>',
+    error_detail=True,
+    checks=frozenset({Kind.REQUIRED}),  # SQS words every other violation by itself
+    spelling=FlattenedSpelling(),
+    violated=sqs_error,
+    errors=sqs_query.ERRORS,
+    amended=sqs_query.with_query_names,
+    answer_names=sqs_query.ANSWER_NAMES,
+    path_member="QueueUrl",
+    unknown_action="The action {action} is not valid for this endpoint.",
+)
+
+#: Every service Redrive recognises, by botocore's name.
+PROFILES: Final[Mapping[str, Profile]] = {
+    profile.name: profile
+    for profile in (
+        _SQS,
+        Profile("sns", "sns", "2010-03-31", _QUERY),
+        Profile(
+            name="cloudwatch",
+            endpoint_prefix="monitoring",
+            api_version="2010-08-01",
+            protocols=_JSON | _QUERY | {"smithy-rpc-v2-cbor"},
+            target_prefix="GraniteServiceVersion20100801",
+            json_namespace="com.amazonaws.cloudwatch.v2010_08_01",
+        ),
+        Profile("logs", "logs", "2014-03-28", _JSON, "Logs_20140328", violated=logs_error),
+        Profile("kms", "kms", "2014-11-01", _JSON, "TrentService"),
+        Profile("firehose", "firehose", "2015-08-04", _JSON, "Firehose_20150804"),
+        Profile("cloudformation", "cloudformation", "2010-05-15", _QUERY),
+        Profile("iam", "iam", "2010-05-08", _QUERY),
+        Profile("sts", "sts", "2011-06-15", _QUERY),
+    )
+}

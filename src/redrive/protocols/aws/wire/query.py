@@ -1,0 +1,94 @@
+"""The AWS query protocol: a form goes in, with its operation in `Action`; XML, or JSON if asked for, comes out."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import orjson
+
+from redrive.protocols.aws.wire.codec import answer_headers
+from redrive.protocols.aws.wire.errors import AwsError, common
+from redrive.protocols.aws.wire.form import Form, tree
+from redrive.protocols.aws.wire.json_output import as_base64
+from redrive.protocols.aws.wire.query_answers import result_writer
+from redrive.protocols.aws.wire.query_input import structure_reader
+from redrive.protocols.aws.wire.service import Operation, Service
+from redrive.protocols.aws.wire.shapes import Structure
+from redrive.protocols.aws.wire.xml_output import escaped, structure_writer
+from redrive.protocols.http import Request, Response
+
+_XML: Final = "text/xml"
+_JSON: Final = "application/json"
+
+
+class QueryCodec:
+    """The protocol for one request, whose form the recogniser has read already to find the action."""
+
+    __slots__ = ("_form",)
+
+    def __init__(self, form: Form) -> None:
+        self._form = form
+
+    def parse(self, operation: Operation, request: Request) -> Structure:
+        """Return the operation's parameters; where SQS's queue URL is not among them, it is the request's own.
+
+        Raises:
+            AwsError: In query terms `MalformedInput`.
+        """
+        if not self._form.well_formed:
+            raise common(
+                "SerializationException", "The request is not valid UTF-8, or its content cannot be unfolded"
+            )
+        try:
+            parsed: Structure = structure_reader(operation.input)(tree(self._form.fields))
+        except RecursionError as error:  # only a shape that contains itself can go as deep as a name
+            raise common("SerializationException") from error
+        member = operation.service.profile.path_member
+        if member in operation.input.members and member not in parsed and request.path.count("/") > 1:
+            parsed[member] = f"{request.scheme}://{request.host}{request.path}"
+        return parsed
+
+    def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
+        """Return the result as XML."""
+        service, out = operation.service, []
+        out.append(service.profile.xml_declaration)
+        out.append(f'<{operation.name}Response xmlns="{service.xml_namespace}">')
+        if operation.output is not None:
+            out.append(f"<{operation.result_wrapper}>")
+            structure_writer(operation.output)(result, out)
+            out.append(f"</{operation.result_wrapper}>")
+        out.append(f"<ResponseMetadata><RequestId>{escaped(request_id)}</RequestId></ResponseMetadata>")
+        out.append(f"</{operation.name}Response>")
+        return Response(200, "".join(out).encode(), _XML, answer_headers(request_id))
+
+    def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:
+        """Return the error as XML."""
+        body = (
+            f'{service.profile.xml_declaration}<ErrorResponse xmlns="{service.xml_namespace}"><Error>'
+            f"<Type>{error.fault}</Type><Code>{escaped(error.query_code)}</Code>"
+            f"<Message>{escaped(error.query_message)}</Message>"
+            f"{'<Detail/>' if service.profile.error_detail else ''}</Error>"
+            f"<RequestId>{escaped(request_id)}</RequestId></ErrorResponse>"
+        )
+        return Response(error.status, body.encode(), _XML, answer_headers(request_id))
+
+
+class QueryAsJsonCodec(QueryCodec):
+    """The protocol for a request that accepts JSON: the same parameters, the same answers in JSON."""
+
+    __slots__ = ()
+
+    def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
+        """Return `{"<Operation>Response": {"<Operation>Result": …, "ResponseMetadata": …}}`."""
+        answer: dict[str, object] = {"ResponseMetadata": {"RequestId": request_id}}
+        if operation.output is not None:
+            answer[operation.result_wrapper] = result_writer(operation, operation.output)(result)
+        return _as_json(200, {f"{operation.name}Response": answer}, request_id)
+
+    def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:  # noqa: ARG002
+        """Return `{"Error": {"Code": …, "Message": …, "Type": …}, "RequestId": …}`."""
+        named = {"Code": error.query_code, "Message": error.query_message, "Type": error.fault}
+        return _as_json(error.status, {"Error": named, "RequestId": request_id}, request_id)
+
+
+def _as_json(status: int, answer: Mapping[str, object], request_id: str) -> Response:
+    return Response(status, orjson.dumps(answer, default=as_base64), _JSON, answer_headers(request_id))

@@ -1,0 +1,136 @@
+"""The shapes of a published service model, resolved on first use and read only while compiling."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+#: A value of some shape: str, int, float, bool, bytes, milliseconds since the epoch for a timestamp, a list,
+#: or a dict for maps and structures. Which of them, the service model says; the type checker cannot know.
+Value: TypeAlias = Any
+
+#: A structure: values under the model's member names. An absent member is missing or None.
+Structure: TypeAlias = dict[str, Value]
+
+#: A model as parsed from JSON: its keys are strings, its values whatever the model format says.
+Raw: TypeAlias = Mapping[str, Any]
+
+SCALARS: Final = frozenset(
+    {"string", "character", "boolean", "integer", "long", "float", "double", "blob", "timestamp"}
+)
+
+_PARTS: Final = ("member", "key", "value")
+
+
+@dataclass(slots=True, eq=False)
+class Shape:
+    """One shape. Compared and hashed by identity: a service holds each shape once.
+
+    Attributes:
+        name: The shape's name in the model.
+        type: `structure`, `list`, `map` or one of `SCALARS`.
+        members: Of a structure, in model order, under the model's names.
+        required: The names of a structure's required members.
+        parts: A list's `member`, a map's `key` and `value`.
+        enum: The permitted strings, empty when every string is.
+        least: The smallest number, or the shortest length of a string, blob, list or map.
+        most: The largest number, or the longest length.
+        pattern: A Java regular expression a string must match whole.
+        timestamp_format: `iso8601`, `rfc822`, `unixTimestamp`, or None for the protocol's own.
+    """
+
+    name: str
+    type: str
+    members: dict[str, "Member"] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    parts: dict[str, "Member"] = field(default_factory=dict)
+    enum: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+    pattern: str | None = None
+    timestamp_format: str | None = None
+
+    @property
+    def element(self) -> "Member":
+        """What a list holds."""
+        return self.parts["member"]
+
+    @property
+    def key(self) -> "Member":
+        """A map's key."""
+        return self.parts["key"]
+
+    @property
+    def value(self) -> "Member":
+        """A map's value."""
+        return self.parts["value"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Member:
+    """A shape where another shape uses it: a structure's member, a list's element, a map's key or value.
+
+    Attributes:
+        name: The model's name; for elements, keys and values `member`, `key` and `value`.
+        shape: What stands there.
+        json_name: The name in JSON.
+        query_name: The name in query requests and their XML, or None where the model gives no other name.
+        flattened: Whether query protocols leave the surrounding element out.
+    """
+
+    name: str
+    shape: Shape
+    json_name: str
+    query_name: str | None
+    flattened: bool
+
+    @property
+    def query_key(self) -> str:
+        """The name inside a query structure: a flattened list stands under its elements' name."""
+        of_elements = self.shape.element.query_name if self.flattened and self.shape.type == "list" else None
+        return of_elements or self.query_name or self.name
+
+
+class Shapes:
+    """The shapes of one model by name. A shape and all it reaches are resolved when first asked for."""
+
+    __slots__ = ("_raw", "_resolved")
+
+    def __init__(self, raw: Raw) -> None:
+        self._raw = raw
+        self._resolved: dict[str, Shape] = {}
+
+    def __getitem__(self, name: str) -> Shape:
+        """Return the shape called `name`.
+
+        Raises:
+            KeyError: The model has none.
+        """
+        resolved = self._resolved.get(name)
+        return self._resolve(name) if resolved is None else resolved
+
+    def _resolve(self, name: str) -> Shape:
+        raw = self._raw[name]
+        shape = Shape(
+            name=name,
+            type=raw["type"],
+            required=tuple(raw.get("required", ())),
+            enum=tuple(raw.get("enum", ())),
+            least=raw.get("min"),
+            most=raw.get("max"),
+            pattern=raw.get("pattern"),
+            timestamp_format=raw.get("timestampFormat"),
+        )
+        self._resolved[name] = shape  # before its members: a shape may contain itself
+        shape.members.update({key: self._member(key, ref) for key, ref in raw.get("members", {}).items()})
+        shape.parts.update({key: self._member(key, raw[key]) for key in _PARTS if key in raw})
+        return shape
+
+    def _member(self, name: str, ref: Raw) -> Member:
+        location_name = ref.get("locationName")
+        return Member(
+            name=name,
+            shape=self[ref["shape"]],
+            json_name=location_name or name,
+            query_name=ref.get("queryName") or location_name,
+            flattened=bool(ref.get("flattened") or self._raw[ref["shape"]].get("flattened")),
+        )

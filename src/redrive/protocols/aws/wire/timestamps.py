@@ -1,0 +1,69 @@
+"""Points in time on the wire: text and numbers outside, milliseconds since the epoch inside."""
+
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
+from typing import Final
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECONDS_MAX: Final = 253_402_300_799  # the last second of the year 9999, the last a datetime can hold
+
+
+def from_seconds(seconds: float) -> int:
+    """Return milliseconds for seconds since the epoch.
+
+    Raises:
+        ValueError: Not a number, or beyond the year 9999.
+    """
+    if not abs(seconds) <= _SECONDS_MAX:  # written so that NaN fails too
+        raise ValueError(f"{seconds} is no time")
+    return round(seconds * 1000)
+
+
+def from_text(text: str) -> int:
+    """Return milliseconds for an ISO 8601 or RFC 822 date, or for a number of seconds; UTC where none is named.
+
+    Raises:
+        ValueError: None of these.
+    """
+    for parse in (_from_iso8601, _from_number, _from_rfc822):
+        try:
+            return parse(text)
+        except (ValueError, OverflowError):  # OverflowError: a zone that leaves the calendar
+            continue
+    raise ValueError(f"{text!r} is no time")
+
+
+def to_seconds(timestamp_ms: int) -> float:
+    """Return seconds since the epoch: whole ones as an integer, as most JSON answers print them."""
+    seconds, rest_ms = divmod(timestamp_ms, 1000)
+    return timestamp_ms / 1000 if rest_ms else seconds
+
+
+def to_iso8601(timestamp_ms: int) -> str:
+    """Return `2026-01-02T03:04:05.678Z`, without the fraction for a whole second."""
+    seconds, rest_ms = divmod(timestamp_ms, 1000)
+    text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{text}.{rest_ms:03d}Z" if rest_ms else f"{text}Z"
+
+
+def to_rfc822(timestamp_ms: int) -> str:
+    """Return `Fri, 02 Jan 2026 03:04:05 GMT`; fractions of a second are lost."""
+    return format_datetime(datetime.fromtimestamp(timestamp_ms // 1000, UTC), usegmt=True)
+
+
+def _from_iso8601(text: str) -> int:
+    return _milliseconds(datetime.fromisoformat(text))
+
+
+def _from_number(text: str) -> int:
+    return from_seconds(float(text))
+
+
+def _from_rfc822(text: str) -> int:
+    return _milliseconds(parsedate_to_datetime(text))
+
+
+def _milliseconds(moment: datetime) -> int:
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    since = aware - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
