@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Each process has connections open to the one PostgreSQL of a run, so their number stays bounded.
+PYTEST := $(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo -n)
 
@@ -19,7 +21,7 @@ demo: $(VENV)/run.stamp ## Watch one message published, failed, retried, dead-le
 	$(BIN)/redrive demo $(args)
 
 test: check postgresql ## Run every check and every test
-	$(BIN)/pytest --numprocesses=auto --dist=worksteal $(args)
+	$(PYTEST) $(args)
 
 check: $(VENV)/test.stamp ## Run the linters and the type checker only
 	$(BIN)/ruff check
@@ -32,7 +34,7 @@ format: $(VENV)/test.stamp ## Format the code and mend what the linter can
 	$(BIN)/ruff format
 
 test-deep: $(VENV)/test.stamp postgresql ## Let Hypothesis look for new examples, for as long as it takes
-	$(BIN)/pytest --hypothesis-profile=deep --numprocesses=auto --dist=worksteal $(args)
+	$(PYTEST) --hypothesis-profile=deep $(args)
 
 simulate: $(VENV)/test.stamp ## Run one simulated cluster: make simulate seed=7
 	$(BIN)/python -m tests.simulation $(if $(seed),--seed=$(seed)) $(args)
