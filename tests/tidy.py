@@ -249,7 +249,7 @@ def suppressions_give_a_reason(source: Source) -> Iterator[str]:
     for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
         if token.type == tokenize.COMMENT:
             reason, suppressions = _SUPPRESSION.subn("", token.string)
-            if suppressions and not re.search(r"[a-z]{4}", reason):
+            if suppressions and not re.search(r"[a-z]{3}", reason):
                 yield source.at(token.start[0], "a suppression without a reason on its line")
 
 
