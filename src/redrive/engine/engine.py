@@ -13,6 +13,7 @@ from redrive.engine.redrive import Redriver
 from redrive.engine.settle import Settler
 from redrive.engine.sweep import Sweeper
 from redrive.model.errors import StoreUnavailable
+from redrive.model.queue import Queue
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +59,11 @@ class Engine:
             except StoreUnavailable as error:
                 logger.warning("upkeep.interrupted error=%s", error)
             await self.clock.sleep_until(began + ROUND_MS)
+
+    async def purge(self, queue: Queue) -> int:
+        """Remove all that is in a queue now, claimed or not; how many."""
+        await self.queues.note_purge(queue)
+        return await self.sweeper.purge(queue.id)
 
     async def close(self) -> None:
         """Let waiting receivers go, leave move tasks to the next start, and close the store."""

@@ -1,6 +1,6 @@
 """Queues come and go: their names, their numbers and their attributes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -97,6 +97,26 @@ class Queues:
             return queue if other == queue else replace(other, modified_at=now)
 
         return await self._directory.update(QUEUE, name.key, changed)
+
+    async def label(
+        self, name: ResourceName, change: Callable[[Mapping[str, str]], Mapping[str, str]]
+    ) -> None:
+        """Change a queue's tags, which is no change of the queue itself."""
+        await self._directory.update(
+            QUEUE, name.key, lambda queue: replace(queue, tags=dict(change(queue.tags)))
+        )
+
+    async def note_purge(self, queue: Queue) -> None:
+        """Remember that the queue was emptied now."""
+        now = self._clock.now()
+        await self._directory.update(QUEUE, queue.name.key, lambda current: replace(current, purged_at=now))
+
+    async def sources_of(self, target: ResourceName) -> list[Queue]:
+        """The queues whose dead letters go to `target`, by name; they are all in its account and region."""
+        queues = await self.find(target._replace(name=""))
+        return [
+            queue for queue in queues if queue.dead_letter is not None and queue.dead_letter.queue == target
+        ]
 
     async def delete(self, queue: Queue) -> bool:
         """Take a queue away at once; its messages are removed by the sweep."""

@@ -148,12 +148,7 @@ class Redriver:
 
     async def _origins(self, source: ResourceName) -> dict[int, Target]:
         """The queues whose dead letters come here, by number."""
-        queues = await self._queues.find(source._replace(name=""))
-        return {
-            queue.id: Target(queue.id, queue.ordered)
-            for queue in queues
-            if queue.dead_letter is not None and queue.dead_letter.queue == source
-        }
+        return {queue.id: Target(queue.id, queue.ordered) for queue in await self._queues.sources_of(source)}
 
     async def _move_batch(self, task: MoveTask, origins: Mapping[int, Target], now: int) -> Moved:
         if now >= task.started_at + TASK_MS_MAX:

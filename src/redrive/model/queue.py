@@ -56,6 +56,7 @@ class Queue:
         tags: Free labels.
         created_at: ms.
         modified_at: ms.
+        purged_at: When it was emptied last (ms), 0 for never.
     """
 
     id: int
@@ -73,6 +74,7 @@ class Queue:
     tags: Mapping[str, str] = field(default_factory=dict)
     created_at: int = 0
     modified_at: int = 0
+    purged_at: int = 0
 
     def limits(self, *, dead_letters: bool) -> Limits:
         """What bounds a delivery here; `dead_letters` says whether the target stands ready."""

@@ -1,6 +1,6 @@
 """The request and the response as values: what the HTTP front hands to a protocol, and gets back."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,6 +19,7 @@ class Request:
         body: Decoded of its transfer coding, at most the front's body limit.
         scheme: `http` or `https`, as the client reached the front.
         client_host: The peer's address, for `aws:SourceIp`.
+        on_gone: Set by whoever waits on the caller's behalf; called by the front when the connection is lost.
     """
 
     method: str
@@ -28,6 +29,7 @@ class Request:
     body: bytes
     scheme: str = "http"
     client_host: str = "127.0.0.1"
+    on_gone: Callable[[], None] | None = None
 
     @property
     def host(self) -> str:

@@ -1,0 +1,70 @@
+"""A call: one operation somebody asked for, with all a facade may want to know of how."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from redrive.access.policy import AccessRequest, Policy, connection_keys, decide, request_keys
+from redrive.access.policy_document import parse_policy
+from redrive.access.principals import Principal
+from redrive.model.errors import RedriveError
+from redrive.protocols.aws.wire.errors import AwsError
+from redrive.protocols.aws.wire.shapes import Structure
+from redrive.protocols.http import Request
+
+
+@dataclass(slots=True)
+class Call:
+    """Who calls, where and when.
+
+    Attributes:
+        request: As it came in.
+        principal: Who signed it, or is believed to have.
+        region: What the signature is scoped to.
+        now: When it came in (ms).
+        id: The request id of its answer.
+    """
+
+    request: Request
+    principal: Principal
+    region: str
+    now: int
+    id: str
+
+    @property
+    def account(self) -> str:
+        """Twelve digits; what the caller names belongs to this account unless it says otherwise."""
+        return self.principal.account
+
+    def may(self, action: str, arn: str, owner: str, policy: str | None) -> bool:
+        """Whether the caller may do something to a resource, by the resource's policy text and its owner."""
+        if policy is None:
+            return self.principal.account == owner
+        connection = connection_keys(
+            client_host=self.request.client_host, secure=self.request.scheme == "https", now=self.now
+        )
+        asked = AccessRequest(self.principal, action, arn, request_keys(connection))
+        return decide(_policy(policy), asked, owner).allowed
+
+
+Verb = Callable[[Call, Structure], Awaitable[Structure]]
+
+
+class Facade(Protocol):
+    """One AWS service: its operations under the vendor's own names."""
+
+    @property
+    def operations(self) -> Mapping[str, Verb]:
+        """What it answers."""
+        ...
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """What a refusal of the engine is called in this service."""
+        ...
+
+
+# A policy's text changes rarely and is read with every call; 1,024 of the largest are 30 MB.
+@lru_cache(maxsize=1024)
+def _policy(text: str) -> Policy:
+    return parse_policy(text)

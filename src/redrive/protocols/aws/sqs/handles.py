@@ -1,0 +1,54 @@
+"""Receipt handles: a claim, as a string the receiver gives back."""
+
+import struct
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import NamedTuple
+
+from redrive.model.delivery import Delivery
+from redrive.model.queue import Queue
+from redrive.protocols.aws.sqs.errors import error
+from redrive.protocols.aws.wire.errors import AwsError
+
+_LAYOUT = struct.Struct(">BQQQQ")
+_VERSION = 1
+
+
+class Handle(NamedTuple):
+    """What a receipt handle says.
+
+    Attributes:
+        seq: Which delivery.
+        token: Under which claim.
+        claimed_at: Since when (ms): a claim may be extended to twelve hours from here.
+    """
+
+    seq: int
+    token: int
+    claimed_at: int
+
+
+def write(delivery: Delivery, claimed_at: int) -> str:
+    """The handle of a delivery just claimed."""
+    packed = _LAYOUT.pack(_VERSION, delivery.queue_id, delivery.seq, delivery.token or 0, claimed_at)
+    return urlsafe_b64encode(packed).decode()
+
+
+def read(text: str, queue: Queue) -> Handle:
+    """What a handle says.
+
+    Raises:
+        AwsError: It is none, or another queue's.
+    """
+    try:
+        version, queue_id, seq, token, claimed_at = _LAYOUT.unpack(urlsafe_b64decode(text))
+    except (ValueError, struct.error):
+        raise _invalid(text) from None
+    if version != _VERSION or queue_id != queue.id or max(seq, token, claimed_at) >= 1 << 63:
+        raise _invalid(text)
+    return Handle(seq, token, claimed_at)
+
+
+def _invalid(text: str) -> AwsError:
+    return error(
+        "ReceiptHandleIsInvalid", f'The input receipt handle "{text}" is not a valid receipt handle.'
+    )

@@ -1,0 +1,75 @@
+"""How SQS names a queue: by URL, by name and by ARN."""
+
+from functools import lru_cache
+
+from redrive.model.queue import ResourceName
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.sqs.errors import error
+from redrive.protocols.aws.wire.arn import parse_arn
+
+FIFO_SUFFIX = ".fifo"
+NAME_CHARS_MAX = 80
+_NAME_ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+
+
+def url_of(call: Call, name: ResourceName) -> str:
+    """The queue's URL, under the host the client used."""
+    return f"{call.request.scheme}://{call.request.host}/{name.account}/{name.name}"
+
+
+def arn_of(name: ResourceName) -> str:
+    """The queue's ARN."""
+    return f"arn:aws:sqs:{name.region}:{name.account}:{name.name}"
+
+
+# Clients repeat their queues' URLs in every request.
+@lru_cache(maxsize=4096)
+def name_in_url(url: str, region: str) -> ResourceName:
+    """The queue a URL means: its last two path segments are account and name, whatever the host.
+
+    Raises:
+        AwsError: It has no such segments.
+    """
+    account, _, name = url.rstrip("/").rpartition("/")
+    account = account.rpartition("/")[2]
+    if not name or not account.isdigit():
+        raise error("InvalidAddress", f"The address {url} is not valid for this endpoint.")
+    return ResourceName(account, region, name)
+
+
+def name_in_arn(arn: str) -> ResourceName | None:
+    """The queue an ARN means, or None where it is not a queue's."""
+    try:
+        parsed = parse_arn(arn)
+    except ValueError:
+        return None
+    if parsed.service != "sqs" or "/" in parsed.resource:
+        return None
+    return ResourceName(parsed.account, parsed.region, parsed.resource)
+
+
+def check_name(name: str, *, fifo: bool) -> None:
+    """Refuse a name that no queue may have.
+
+    Raises:
+        AwsError: With the text for the queue's kind.
+    """
+    stem = name.removesuffix(FIFO_SUFFIX) if fifo else name
+    fits = 1 <= len(name) <= NAME_CHARS_MAX and stem and _NAME_ALPHABET.issuperset(stem)
+    if fits and (not fifo or name.endswith(FIFO_SUFFIX)):
+        return
+    if fifo:
+        raise error(
+            "InvalidParameterValueException",
+            "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores,"
+            " must end with .fifo suffix and be 1 to 80 in length.",
+        )
+    raise error(
+        "InvalidParameterValueException",
+        "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length",
+    )
+
+
+def sequence_number(seq: int) -> str:
+    """Twenty digits that keep growing."""
+    return f"{10**19 + seq}"

@@ -1,0 +1,123 @@
+"""AddPermission and RemovePermission: a queue's policy, one statement at a time."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from redrive.access.keys import is_account
+from redrive.engine.engine import Engine
+from redrive.model.queue import Queue
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.sqs import names
+from redrive.protocols.aws.sqs.access import queue_at
+from redrive.protocols.aws.sqs.errors import error, invalid
+from redrive.protocols.aws.wire.shapes import Structure
+
+ACTIONS_MAX = 7
+STATEMENTS_MAX = 20
+PRINCIPALS_MAX = 50
+_SHAREABLE = frozenset(
+    {
+        "*",
+        "SendMessage",
+        "ReceiveMessage",
+        "DeleteMessage",
+        "ChangeMessageVisibility",
+        "GetQueueAttributes",
+        "GetQueueUrl",
+        "ListDeadLetterSourceQueues",
+        "PurgeQueue",
+    }
+)
+
+
+class Permissions:
+    """Changes queues' policies."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Change them through this engine."""
+        self._engine = engine
+
+    async def add_permission(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_AddPermission.html."""
+        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "AddPermission")
+        statement = _statement(queue, params)
+        await self._change(queue, lambda policy: _with(policy, statement))
+        return {}
+
+    async def remove_permission(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_RemovePermission.html."""
+        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "RemovePermission")
+        await self._change(queue, lambda policy: _without(policy, params["Label"]))
+        return {}
+
+    async def _change(self, queue: Queue, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        def changed(current: Queue) -> Queue:
+            policy = change(_policy_of(current))
+            others = {name: value for name, value in current.attributes.items() if name != "Policy"}
+            if policy["Statement"]:
+                others["Policy"] = orjson.dumps(policy).decode()
+            return replace(current, attributes=others)
+
+        await self._engine.queues.update(queue.name, changed)
+
+
+def _policy_of(queue: Queue) -> dict[str, Any]:
+    text = queue.attributes.get("Policy")
+    if text is None:
+        return {
+            "Version": "2008-10-17",
+            "Id": f"{names.arn_of(queue.name)}/SQSDefaultPolicy",
+            "Statement": [],
+        }
+    policy: dict[str, Any] = orjson.loads(text)
+    if not isinstance(policy["Statement"], list):
+        policy["Statement"] = [policy["Statement"]]
+    return policy
+
+
+def _with(policy: dict[str, Any], statement: dict[str, Any]) -> dict[str, Any]:
+    label = statement["Sid"]
+    if any(one.get("Sid") == label for one in policy["Statement"]):
+        raise invalid("Label", label, "Already exists.")
+    if len(policy["Statement"]) >= STATEMENTS_MAX:
+        raise error("OverLimit", f"{STATEMENTS_MAX} statements are the most that a queue's policy may have.")
+    return policy | {"Statement": [*policy["Statement"], statement]}
+
+
+def _without(policy: dict[str, Any], label: str) -> dict[str, Any]:
+    left = [one for one in policy["Statement"] if one.get("Sid") != label]
+    if len(left) == len(policy["Statement"]):
+        raise invalid("Label", label, "can't find label.")
+    return policy | {"Statement": left}
+
+
+def _statement(queue: Queue, params: Structure) -> dict[str, Any]:
+    accounts, actions = params["AWSAccountIds"], params["Actions"]
+    if len(actions) > ACTIONS_MAX:
+        raise error("OverLimit", f"{len(actions)} Actions were found, maximum allowed is {ACTIONS_MAX}.")
+    if len(accounts) > PRINCIPALS_MAX:
+        raise error(
+            "OverLimit", f"{len(accounts)} principals were found, maximum allowed is {PRINCIPALS_MAX}."
+        )
+    for action in actions:
+        if action not in _SHAREABLE:
+            raise invalid(
+                "ActionName", f"SQS:{action}", "Only the queue owner is allowed to invoke this action."
+            )
+    for account in accounts:
+        if not is_account(account):
+            raise invalid("PrincipalId", f"[{account}]", "Unable to verify.")
+    return {
+        "Sid": params["Label"],
+        "Effect": "Allow",
+        "Principal": {"AWS": _one_or_all([f"arn:aws:iam::{account}:root" for account in accounts])},
+        "Action": _one_or_all([f"SQS:{action}" for action in actions]),
+        "Resource": names.arn_of(queue.name),
+    }
+
+
+def _one_or_all(values: list[str]) -> str | list[str]:
+    return values[0] if len(values) == 1 else values

@@ -1,0 +1,198 @@
+"""Queues and their attributes and tags: create, find, change, empty, delete."""
+
+import asyncio
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+
+from redrive.engine.engine import Engine
+from redrive.model.errors import AlreadyExists
+from redrive.model.queue import Queue, ResourceName
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.sqs import attributes, names
+from redrive.protocols.aws.sqs.access import queue_at, queue_named
+from redrive.protocols.aws.sqs.errors import error, invalid
+from redrive.protocols.aws.wire.shapes import Structure
+
+RECREATE_AFTER_MS = 60_000
+PURGE_AGAIN_AFTER_MS = 60_000
+PAGE_MAX = 1000
+TAGS_MAX = 50
+
+
+class QueueOperations:
+    """What is done to queues as wholes."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Do it through this engine."""
+        self._engine = engine
+
+    async def create_queue(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html."""
+        name = ResourceName(call.account, call.region, params["QueueName"])
+        given: Mapping[str, str] = params.get("Attributes") or {}
+        tags: Mapping[str, str] = params.get("tags") or {}
+        wanted = attributes.new_queue(name, given, tags)
+        _check_tags(wanted.tags)
+        await self._check_dead_letter_target(wanted, given)
+        existing = await self._engine.queues.get(name)
+        if existing is None:
+            await self._check_not_just_deleted(name, call.now)
+            try:
+                existing = await self._engine.queues.create(wanted)
+            except AlreadyExists:
+                existing = await self._engine.queues.get(name)
+        if existing is not None and (different := attributes.difference(existing, wanted, given)):
+            raise error(
+                "QueueNameExists",
+                f"A queue already exists with the same name and a different value for attribute {different}",
+            )
+        return {"QueueUrl": names.url_of(call, name)}
+
+    async def _check_not_just_deleted(self, name: ResourceName, now: int) -> None:
+        deleted_at = await self._engine.queues.deleted_at(name)
+        if deleted_at is not None and now < deleted_at + RECREATE_AFTER_MS:
+            raise error(
+                "QueueDeletedRecently",
+                "You must wait 60 seconds after deleting a queue before you can create another with the same"
+                " name.",
+            )
+
+    async def _check_dead_letter_target(self, wanted: Queue, given: Mapping[str, str]) -> None:
+        if "RedrivePolicy" not in given or wanted.dead_letter is None:
+            return
+        policy = given["RedrivePolicy"]
+        target = await self._engine.queues.get(wanted.dead_letter.queue)
+        if target is None:
+            raise invalid("RedrivePolicy", policy, "Dead letter target does not exist.")
+        if target.ordered != wanted.ordered:
+            raise invalid(
+                "RedrivePolicy", policy, "Dead-letter queue must be same type of queue as the source."
+            )
+        if not attributes.allows_redrive_from(target, names.arn_of(wanted.name)):
+            raise invalid(
+                "RedrivePolicy",
+                policy,
+                "The dead-letter queue's RedriveAllowPolicy does not allow this source.",
+            )
+
+    async def delete_queue(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteQueue.html."""
+        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "DeleteQueue")
+        await self._engine.queues.delete(queue)
+        return {}
+
+    async def get_queue_url(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueUrl.html."""
+        owner = params.get("QueueOwnerAWSAccountId") or call.account
+        name = ResourceName(owner, call.region, params["QueueName"])
+        queue = await queue_named(call, self._engine.queues, name, "GetQueueUrl")
+        return {"QueueUrl": names.url_of(call, queue.name)}
+
+    async def list_queues(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListQueues.html."""
+        beginning = ResourceName(call.account, call.region, params.get("QueueNamePrefix") or "")
+        limit, after = _page(params)
+        queues = await self._engine.queues.find(beginning, after, limit + 1)
+        return _paged("QueueUrls", call, queues, limit, paging=params.get("MaxResults") is not None)
+
+    async def list_dead_letter_source_queues(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListDeadLetterSourceQueues.html."""
+        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "ListDeadLetterSourceQueues")
+        limit, after = _page(params)
+        sources = [one for one in await self._engine.queues.sources_of(queue.name) if one.name.key > after]
+        answer = _paged("queueUrls", call, sources, limit, paging=params.get("MaxResults") is not None)
+        return {"queueUrls": []} | answer
+
+    async def get_queue_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html."""
+        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "GetQueueAttributes")
+        wanted: Sequence[str] = params.get("AttributeNames") or ()
+        counts = None
+        if attributes.needs_counts(wanted):
+            counts = await self._engine.store.count(queue.id, call.now)
+        shown = attributes.shown(queue, wanted, counts)
+        return {"Attributes": shown} if shown else {}
+
+    async def set_queue_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html."""
+        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "SetQueueAttributes")
+        given: Mapping[str, str] = params["Attributes"]
+        await self._check_dead_letter_target(attributes.changed(queue, given), given)
+        await self._engine.queues.update(queue.name, lambda current: attributes.changed(current, given))
+        return {}
+
+    async def purge_queue(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_PurgeQueue.html."""
+        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "PurgeQueue")
+        if queue.purged_at and call.now < queue.purged_at + PURGE_AGAIN_AFTER_MS:
+            raise error(
+                "PurgeQueueInProgress",
+                f"Only one PurgeQueue operation on {queue.name.name} is allowed every 60 seconds.",
+            )
+        # The client may go away; a purge once begun goes on to its end.
+        await asyncio.shield(asyncio.ensure_future(self._engine.purge(queue)))
+        return {}
+
+    # ---- tags ------------------------------------------------------------------------------------------------
+
+    async def tag_queue(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_TagQueue.html."""
+        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "TagQueue")
+        given: Mapping[str, str] = params["Tags"]
+        if not given:
+            raise error("MissingRequiredParameterException", "The request must contain the parameter Tags.")
+        _check_tags({**queue.tags, **given})
+        await self._engine.queues.label(queue.name, lambda tags: {**tags, **given})
+        return {}
+
+    async def untag_queue(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_UntagQueue.html."""
+        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "UntagQueue")
+        gone = frozenset(params["TagKeys"])
+        await self._engine.queues.label(
+            queue.name, lambda tags: {key: value for key, value in tags.items() if key not in gone}
+        )
+        return {}
+
+    async def list_queue_tags(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListQueueTags.html."""
+        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "ListQueueTags")
+        return {"Tags": dict(queue.tags)} if queue.tags else {}
+
+
+def _check_tags(tags: Mapping[str, str]) -> None:
+    if len(tags) > TAGS_MAX:
+        raise error(
+            "InvalidParameterValueException", f"Too many tags added for queue. Maximum is {TAGS_MAX}."
+        )
+    for key, value in tags.items():
+        if not 1 <= len(key) <= 128 or key.lower().startswith("aws:"):  # noqa: PLR2004 - tag restrictions
+            raise invalid("Key", key, "Tag keys are 1 to 128 characters and do not begin with aws:.")
+        if len(value) > 256:  # noqa: PLR2004 - tag restrictions
+            raise invalid("Value", value, "Tag values have at most 256 characters.")
+
+
+# ---- paging ----------------------------------------------------------------------------------------------------
+
+
+def _page(params: Structure) -> tuple[int, str]:
+    """How many at most, and after which key."""
+    limit: int | None = params.get("MaxResults")
+    if limit is not None and not 1 <= limit <= PAGE_MAX:
+        raise invalid("MaxResults", limit, f"MaxResults must be an integer between 1 and {PAGE_MAX}.")
+    token: str = params.get("NextToken") or ""
+    try:
+        after = urlsafe_b64decode(token).decode()
+    except ValueError:
+        raise invalid("NextToken", token, "The token is not one of ListQueues.") from None
+    return limit or PAGE_MAX, after
+
+
+def _paged(member: str, call: Call, queues: Sequence[Queue], limit: int, *, paging: bool) -> Structure:
+    answer: Structure = {}
+    shown = queues[:limit]
+    if shown:
+        answer[member] = [names.url_of(call, queue.name) for queue in shown]
+    if paging and len(queues) > limit:
+        answer["NextToken"] = urlsafe_b64encode(shown[-1].name.key.encode()).decode()
+    return answer

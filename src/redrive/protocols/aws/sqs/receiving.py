@@ -1,0 +1,191 @@
+"""ReceiveMessage: claims as messages, with the attributes the receiver asked for."""
+
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from redrive.engine.arrivals import Gone
+from redrive.engine.engine import Engine
+from redrive.model.delivery import Delivery
+from redrive.model.queue import Queue
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.sqs import handles, message, names
+from redrive.protocols.aws.sqs.access import queue_at
+from redrive.protocols.aws.sqs.errors import error, invalid
+from redrive.protocols.aws.sqs.quotas import Quotas
+from redrive.protocols.aws.wire.shapes import Structure
+
+MESSAGES_MAX = 10
+WAIT_SECONDS_MAX = 20
+VISIBILITY_SECONDS_MAX = 43_200
+_ATTRIBUTES = frozenset(
+    {
+        "SenderId",
+        "SentTimestamp",
+        "ApproximateReceiveCount",
+        "ApproximateFirstReceiveTimestamp",
+        "SequenceNumber",
+        "MessageDeduplicationId",
+        "MessageGroupId",
+        "AWSTraceHeader",
+        "DeadLetterQueueSourceArn",
+    }
+)
+# Names of queue attributes are accepted in the deprecated AttributeNames and choose nothing.
+_QUEUE_ATTRIBUTES = frozenset(
+    {
+        "Policy",
+        "VisibilityTimeout",
+        "MaximumMessageSize",
+        "MessageRetentionPeriod",
+        "ApproximateNumberOfMessages",
+        "ApproximateNumberOfMessagesNotVisible",
+        "CreatedTimestamp",
+        "LastModifiedTimestamp",
+        "QueueArn",
+        "ApproximateNumberOfMessagesDelayed",
+        "DelaySeconds",
+        "ReceiveMessageWaitTimeSeconds",
+        "RedrivePolicy",
+        "FifoQueue",
+        "ContentBasedDeduplication",
+        "KmsMasterKeyId",
+        "KmsDataKeyReusePeriodSeconds",
+        "DeduplicationScope",
+        "FifoThroughputLimit",
+        "RedriveAllowPolicy",
+        "SqsManagedSseEnabled",
+    }
+)
+
+
+class Receiving:
+    """Receives messages from queues."""
+
+    def __init__(self, engine: Engine, quotas: Quotas) -> None:
+        """Receive through this engine."""
+        self._engine = engine
+        self._quotas = quotas
+
+    async def receive_message(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html."""
+        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "ReceiveMessage")
+        self._quotas.take(queue, "ReceiveMessage", call.now)
+        wanted = _wanted(
+            tuple(params.get("AttributeNames") or ()), tuple(params.get("MessageSystemAttributeNames") or ())
+        )
+        visibility = params.get("VisibilityTimeout")
+        wait = params.get("WaitTimeSeconds")
+        gone = Gone()
+        call.request.on_gone = gone.happen
+        deliveries = await self._engine.receiver.receive(
+            queue,
+            _limit(params.get("MaxNumberOfMessages")),
+            lease_ms=None if visibility is None else _checked_visibility(visibility) * 1000,
+            wait_ms=None if wait is None else _checked_wait(wait) * 1000,
+            attempt_id=_attempt_id(queue, params.get("ReceiveRequestAttemptId")),
+            gone=gone,
+        )
+        if not deliveries:
+            return {}
+        lease_ms = queue.lease_ms if visibility is None else visibility * 1000
+        chosen = params.get("MessageAttributeNames") or ()
+        return {
+            "Messages": [
+                await self._shown(queue, delivery, wanted, chosen, delivery.available_at - lease_ms)
+                for delivery in deliveries
+            ]
+        }
+
+    async def _shown(
+        self,
+        queue: Queue,
+        delivery: Delivery,
+        wanted: Collection[str],
+        chosen: Collection[str],
+        claimed_at: int,
+    ) -> Structure:
+        shown: Structure = {
+            "MessageId": str(UUID(bytes=delivery.message_id)),
+            "ReceiptHandle": handles.write(delivery, claimed_at),
+            "MD5OfBody": message.digest_of_body(delivery.body),
+            "Body": delivery.body,
+        }
+        headers = message.unpack(delivery.headers)
+        if wanted:
+            shown["Attributes"] = await self._system_attributes(queue, delivery, headers, wanted)
+        attributes = message.chosen(headers.get("attributes", {}), chosen)
+        if attributes:
+            shown["MessageAttributes"] = attributes
+            shown["MD5OfMessageAttributes"] = message.digest_of_attributes(attributes)
+        return shown
+
+    async def _system_attributes(
+        self, queue: Queue, delivery: Delivery, headers: Mapping[str, Any], wanted: Collection[str]
+    ) -> dict[str, str]:
+        source = None
+        if delivery.origin is not None and "DeadLetterQueueSourceArn" in wanted:
+            name = await self._engine.queues.name_of(delivery.origin)
+            source = None if name is None else names.arn_of(name)
+        everything = {
+            "SenderId": headers.get("sender", queue.name.account),
+            "SentTimestamp": str(delivery.sent_at),
+            "ApproximateReceiveCount": str(delivery.attempts),
+            "ApproximateFirstReceiveTimestamp": str(delivery.first_claimed_at),
+            "SequenceNumber": names.sequence_number(delivery.seq) if queue.ordered else None,
+            "MessageDeduplicationId": delivery.deduplication_id if queue.ordered else None,
+            "MessageGroupId": delivery.group_id,
+            "AWSTraceHeader": headers.get("trace"),
+            "DeadLetterQueueSourceArn": source,
+        }
+        return {name: value for name, value in everything.items() if value is not None and name in wanted}
+
+
+@lru_cache(maxsize=256)
+def _wanted(deprecated: tuple[str, ...], current: tuple[str, ...]) -> frozenset[str]:
+    """The system attributes asked for by either list of names.
+
+    Raises:
+        AwsError: A name is unknown.
+    """
+    asked = {*deprecated, *current}
+    for name in sorted(asked):
+        if name != "All" and name not in _ATTRIBUTES and name not in _QUEUE_ATTRIBUTES:
+            raise error("InvalidAttributeName", f"Unknown Attribute {name}.")
+    return _ATTRIBUTES if "All" in asked else frozenset(asked) & _ATTRIBUTES
+
+
+def _limit(number: int | None) -> int:
+    if number is None:
+        return 1
+    if not 1 <= number <= MESSAGES_MAX:
+        raise invalid("MaxNumberOfMessages", number, f"Must be between 1 and {MESSAGES_MAX}, if provided.")
+    return number
+
+
+def _checked_wait(seconds: int) -> int:
+    if not 0 <= seconds <= WAIT_SECONDS_MAX:
+        raise invalid("WaitTimeSeconds", seconds, f"Must be >= 0 and <= {WAIT_SECONDS_MAX}, if provided.")
+    return seconds
+
+
+def _checked_visibility(seconds: int) -> int:
+    if not 0 <= seconds <= VISIBILITY_SECONDS_MAX:
+        raise invalid(
+            "VisibilityTimeout", seconds, f"Must be between 0 and {VISIBILITY_SECONDS_MAX}, if provided."
+        )
+    return seconds
+
+
+def _attempt_id(queue: Queue, attempt_id: str | None) -> str | None:
+    if attempt_id is None:
+        return None
+    if not queue.ordered:
+        raise invalid(
+            "ReceiveRequestAttemptId",
+            attempt_id,
+            "The request includes a parameter that is not valid for this queue type.",
+        )
+    message.check_id("ReceiveRequestAttemptId", attempt_id)
+    return attempt_id

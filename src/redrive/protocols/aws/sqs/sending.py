@@ -1,0 +1,206 @@
+"""SendMessage and SendMessageBatch."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Enqueued
+from redrive.model.message import Message
+from redrive.model.queue import Queue
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.sqs import batches, message, names
+from redrive.protocols.aws.sqs.access import queue_at
+from redrive.protocols.aws.sqs.errors import error, invalid, missing
+from redrive.protocols.aws.sqs.quotas import Quotas
+from redrive.protocols.aws.wire.errors import AwsError
+from redrive.protocols.aws.wire.shapes import Structure
+
+DELAY_SECONDS_MAX = 900
+BATCH_BYTES_MAX = 1_048_576
+_TRACE = "AWSTraceHeader"
+_TRACE_HTTP_HEADER = "x-amzn-trace-id"
+
+Wish = Mapping[str, Any]
+
+
+class Sending:
+    """Sends messages to queues."""
+
+    def __init__(self, engine: Engine, quotas: Quotas) -> None:
+        """Send through this engine."""
+        self._engine = engine
+        self._quotas = quotas
+
+    async def send_message(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html."""
+        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "SendMessage")
+        self._quotas.take(queue, "SendMessage", call.now)
+        _check_ids(queue, params)
+        one = self._message(call, queue, params)
+        (enqueued,) = await self._engine.publisher.send(queue, (one,))
+        return _sent(queue, params, one, enqueued)
+
+    async def send_message_batch(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html."""
+        entries = batches.entries_of(params, "SendMessageBatchRequestEntry")
+        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "SendMessage")
+        self._quotas.take(queue, "SendMessage", call.now)
+        _check_batch_bytes(entries)
+        accepted: list[tuple[Wish, Message]] = []
+        failures: list[Structure] = []
+        for entry in entries:
+            _check_batch_ids(queue, entry)
+            try:
+                accepted.append((entry, self._message(call, queue, entry, batch=True)))
+            except AwsError as refusal:
+                failures.append(batches.failed(entry, refusal))
+        enqueued = await self._engine.publisher.send(queue, [one for _, one in accepted]) if accepted else []
+        successful = [
+            {"Id": entry["Id"]} | _sent(queue, entry, one, place)
+            for (entry, one), place in zip(accepted, enqueued, strict=True)
+        ]
+        return batches.answer(successful, failures)
+
+    def _message(self, call: Call, queue: Queue, wish: Wish, *, batch: bool = False) -> Message:
+        body: str = wish["MessageBody"]
+        message.check_body(body)
+        attributes = wish.get("MessageAttributes") or {}
+        size = (
+            message.bytes_of(body) + message.check_attributes(attributes)
+            if attributes
+            else message.bytes_of(body)
+        )
+        if not body:
+            raise missing("MessageBody")
+        if size > queue.body_bytes_max:
+            raise _too_long(queue, batch=batch)
+        sender = None if call.account == queue.name.account else call.account
+        return Message(
+            id=self._engine.runtime.message_id(),
+            body=body,
+            headers=message.pack(attributes, _trace(call, wish), sender),
+            group_id=wish.get("MessageGroupId"),
+            deduplication_id=wish.get("MessageDeduplicationId"),
+            delay_ms=_delay_ms(queue, wish),
+        )
+
+
+def _too_long(queue: Queue, *, batch: bool) -> AwsError:
+    opening = (
+        "One or more parameters cannot be validated." if batch else "One or more parameters are invalid."
+    )
+    return error(
+        "InvalidParameterValueException",
+        f"{opening} Reason: Message must be shorter than {queue.body_bytes_max} bytes.",
+    )
+
+
+def _check_batch_bytes(entries: Sequence[Wish]) -> None:
+    total = sum(
+        message.bytes_of(entry["MessageBody"])
+        + sum(_attribute_bytes(*pair) for pair in (entry.get("MessageAttributes") or {}).items())
+        for entry in entries
+    )
+    if total > BATCH_BYTES_MAX:
+        raise error(
+            "BatchRequestTooLong",
+            f"Batch requests cannot be longer than {BATCH_BYTES_MAX} bytes. You have sent {total} bytes.",
+        )
+
+
+def _attribute_bytes(name: str, attribute: Wish) -> int:
+    texts = (name, attribute.get("DataType") or "", attribute.get("StringValue") or "")
+    return sum(map(message.bytes_of, texts)) + len(attribute.get("BinaryValue") or b"")
+
+
+# ---- group and deduplication ids ---------------------------------------------------------------------------
+
+
+def _check_ids(queue: Queue, wish: Wish) -> None:
+    group, deduplication = wish.get("MessageGroupId"), wish.get("MessageDeduplicationId")
+    if group is not None:
+        message.check_id("MessageGroupId", group)
+    elif queue.ordered:
+        raise missing("MessageGroupId")
+    if deduplication is not None:
+        if not queue.ordered:
+            raise invalid(
+                "MessageDeduplicationId",
+                deduplication,
+                "The request includes a parameter that is not valid for this queue type.",
+            )
+        message.check_id("MessageDeduplicationId", deduplication)
+    elif queue.ordered and not queue.deduplicates_content:
+        raise error(
+            "InvalidParameterValueException",
+            "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided"
+            " explicitly",
+        )
+
+
+def _check_batch_ids(queue: Queue, entry: Wish) -> None:
+    """As for one message, but what a single call calls a missing parameter is an invalid value in a batch."""
+    try:
+        _check_ids(queue, entry)
+    except AwsError as refusal:
+        raise error("InvalidParameterValueException", refusal.message) from None
+
+
+# ---- delay and trace -----------------------------------------------------------------------------------------
+
+
+def _delay_ms(queue: Queue, wish: Wish) -> int | None:
+    seconds: int | None = wish.get("DelaySeconds")
+    if seconds is None:
+        return None
+    if not 0 <= seconds <= DELAY_SECONDS_MAX:
+        raise invalid("DelaySeconds", seconds, f"DelaySeconds must be >= 0 and <= {DELAY_SECONDS_MAX}.")
+    if not queue.ordered:
+        return seconds * 1000
+    if seconds:
+        raise invalid(
+            "DelaySeconds",
+            seconds,
+            "The request include parameter that is not valid for this queue type.",
+        )
+    return None  # zero is accepted and means the queue's own delay
+
+
+def _trace(call: Call, wish: Wish) -> str | None:
+    system = wish.get("MessageSystemAttributes")
+    if not system:
+        return call.request.headers.get(_TRACE_HTTP_HEADER)
+    for name, attribute in system.items():
+        if name != _TRACE:
+            raise error(
+                "InvalidParameterValueException", f"Message system attribute name '{name}' is invalid."
+            )
+        if attribute.get("DataType") != "String" or not attribute.get("StringValue"):
+            raise error(
+                "InvalidParameterValueException",
+                f"Message system attribute '{name}' must contain a non-empty value of type 'String'.",
+            )
+    trace: str = system[_TRACE]["StringValue"]
+    return trace
+
+
+# ---- the answer ------------------------------------------------------------------------------------------------
+
+
+def _sent(queue: Queue, wish: Wish, one: Message, enqueued: Enqueued) -> Structure:
+    answer: Structure = {
+        "MessageId": _id_text(enqueued.message_id),
+        "MD5OfMessageBody": message.digest_of_body(one.body),
+    }
+    if attributes := wish.get("MessageAttributes"):
+        answer["MD5OfMessageAttributes"] = message.digest_of_attributes(attributes)
+    if system := wish.get("MessageSystemAttributes"):
+        answer["MD5OfMessageSystemAttributes"] = message.digest_of_attributes(system)
+    if queue.ordered:
+        answer["SequenceNumber"] = names.sequence_number(enqueued.seq)
+    return answer
+
+
+def _id_text(message_id: bytes) -> str:
+    return str(UUID(bytes=message_id))

@@ -1,0 +1,129 @@
+"""DeleteMessage, ChangeMessageVisibility, and both in batches."""
+
+from collections.abc import Sequence
+
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Settled
+from redrive.model.queue import Queue
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.sqs import batches, handles
+from redrive.protocols.aws.sqs.access import queue_at
+from redrive.protocols.aws.sqs.batches import Entry
+from redrive.protocols.aws.sqs.errors import error, invalid
+from redrive.protocols.aws.sqs.handles import Handle
+from redrive.protocols.aws.sqs.quotas import Quotas
+from redrive.protocols.aws.sqs.receiving import VISIBILITY_SECONDS_MAX
+from redrive.protocols.aws.wire.errors import AwsError
+from redrive.protocols.aws.wire.shapes import Structure
+
+
+class Settling:
+    """Ends and extends the claims that receipt handles stand for."""
+
+    def __init__(self, engine: Engine, quotas: Quotas) -> None:
+        """Settle through this engine."""
+        self._engine = engine
+        self._quotas = quotas
+
+    async def delete_message(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html."""
+        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "DeleteMessage")
+        self._quotas.take(queue, "DeleteMessage", call.now)
+        handle = handles.read(params["ReceiptHandle"], queue)
+        (settled,) = await self._engine.settler.delete(queue, ((handle.seq, handle.token),))
+        _check_deleted(params, settled)
+        return {}
+
+    async def delete_message_batch(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessageBatch.html."""
+        entries = batches.entries_of(params, "DeleteMessageBatchRequestEntry")
+        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "DeleteMessage")
+        self._quotas.take(queue, "DeleteMessage", call.now)
+        read, failures = _read_all(queue, entries)
+        settled = await self._engine.settler.delete(queue, [(handle.seq, handle.token) for _, handle in read])
+        successful = []
+        for (entry, _), one in zip(read, settled, strict=True):
+            try:
+                _check_deleted(entry, one)
+            except AwsError as refusal:
+                failures.append(batches.failed(entry, refusal))
+            else:
+                successful.append({"Id": entry["Id"]})
+        return batches.answer(successful, failures)
+
+    async def change_message_visibility(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html."""
+        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "ChangeMessageVisibility")
+        handle = handles.read(params["ReceiptHandle"], queue)
+        lease_ms = _lease_ms(params, handle, call.now)
+        (settled,) = await self._engine.settler.extend(queue, ((handle.seq, handle.token, lease_ms),))
+        _check_extended(params, settled)
+        return {}
+
+    async def change_message_visibility_batch(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibilityBatch.html."""
+        entries = batches.entries_of(params, "ChangeMessageVisibilityBatchRequestEntry")
+        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "ChangeMessageVisibility")
+        read, failures = _read_all(queue, entries)
+        wanted = []
+        for entry, handle in read:
+            try:
+                wanted.append((entry, (handle.seq, handle.token, _lease_ms(entry, handle, call.now))))
+            except AwsError as refusal:
+                failures.append(batches.failed(entry, refusal))
+        settled = await self._engine.settler.extend(queue, [claim for _, claim in wanted])
+        successful = []
+        for (entry, _), one in zip(wanted, settled, strict=True):
+            try:
+                _check_extended(entry, one)
+            except AwsError as refusal:
+                failures.append(batches.failed(entry, refusal))
+            else:
+                successful.append({"Id": entry["Id"]})
+        return batches.answer(successful, failures)
+
+
+def _read_all(queue: Queue, entries: Sequence[Entry]) -> tuple[list[tuple[Entry, Handle]], list[Structure]]:
+    read: list[tuple[Entry, Handle]] = []
+    failures: list[Structure] = []
+    for entry in entries:
+        try:
+            read.append((entry, handles.read(entry["ReceiptHandle"], queue)))
+        except AwsError as refusal:
+            failures.append(batches.failed(entry, refusal))
+    return read, failures
+
+
+def _check_deleted(entry: Entry, settled: Settled) -> None:
+    """A message already gone, or received anew since, is no error; a FIFO claim that ran out is."""
+    if settled.reason == "lapsed":
+        raise invalid("ReceiptHandle", entry["ReceiptHandle"], "The receipt handle has expired.")
+
+
+def _check_extended(entry: Entry, settled: Settled) -> None:
+    if settled.done:
+        return
+    if settled.reason == "lapsed":
+        raise error("MessageNotInflight", "The specified message isn't in flight.")
+    raise invalid(
+        "ReceiptHandle",
+        entry["ReceiptHandle"],
+        "Message does not exist or is not available for visibility timeout change.",
+    )
+
+
+def _lease_ms(entry: Entry, handle: Handle, now: int) -> int:
+    seconds: int | None = entry.get("VisibilityTimeout")
+    if seconds is None or not 0 <= seconds <= VISIBILITY_SECONDS_MAX:
+        raise invalid(
+            "VisibilityTimeout",
+            seconds,
+            f"Must be between 0 and {VISIBILITY_SECONDS_MAX}, if provided.",
+        )
+    if now + seconds * 1000 > handle.claimed_at + VISIBILITY_SECONDS_MAX * 1000:
+        raise invalid(
+            "VisibilityTimeout",
+            seconds,
+            f"Total VisibilityTimeout for the message is beyond the limit [{VISIBILITY_SECONDS_MAX} seconds]",
+        )
+    return seconds * 1000
