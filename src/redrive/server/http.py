@@ -1,0 +1,109 @@
+"""The HTTP front: accepts connections, sweeps their deadlines, drains them."""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from redrive.server.connection import Connection, Handler, Shared
+from redrive.server.limits import HttpLimits
+from redrive.server.rendering import Renderer
+
+__all__ = ["Handler", "HttpFront", "HttpLimits"]
+
+_BACKLOG: Final = 1024
+"""Connections the kernel completes ahead of us: a restart brings every long poll back in one second."""
+
+
+class HttpFront:
+    """An HTTP/1.1 server for one handler.
+
+    A handler answers at once with a `Response`, or returns an awaitable of one: a coroutine, or a `Future`
+    that belongs to this request alone. If the client disconnects, the awaitable is cancelled. What a handler
+    raises is logged with a request id and answered 500.
+
+    Args:
+        handler: Called once for each whole request, one at a time on each connection.
+        limits: What a client may cost.
+        now: Milliseconds since the epoch, for the Date header. Time-outs use the event loop's own time.
+        new_request_id: Names a failure, in the log and in the answer.
+    """
+
+    def __init__(
+        self,
+        handler: Handler,
+        limits: HttpLimits,
+        *,
+        now: Callable[[], int],
+        new_request_id: Callable[[], str],
+    ) -> None:
+        self._handler = handler
+        self._limits = limits
+        self._now = now
+        self._new_request_id = new_request_id
+        self._server: asyncio.Server | None = None
+        self._port: int | None = None
+        self._shared: Shared
+        self._timer: asyncio.TimerHandle
+
+    @property
+    def port(self) -> int:
+        """The port listened on.
+
+        Raises:
+            RuntimeError: Before `start`.
+        """
+        if self._port is None:
+            raise RuntimeError("The front has not been started")
+        return self._port
+
+    async def start(self, host: str, port: int, ssl_context: ssl.SSLContext | None = None) -> None:
+        """Listen on `host`, on any free port where `port` is 0; with `ssl_context`, for https.
+
+        Raises:
+            OSError: The address cannot be had.
+        """
+        loop = asyncio.get_running_loop()
+        renderer = Renderer(self._now)
+        self._shared = Shared(self._handler, self._limits, renderer, self._new_request_id, loop)
+        self._server = await loop.create_server(
+            partial(Connection, self._shared, "https" if ssl_context else "http"),
+            host,
+            port,
+            backlog=_BACKLOG,
+            ssl=ssl_context,
+            ssl_handshake_timeout=self._limits.header_seconds if ssl_context else None,
+        )
+        self._port = self._server.sockets[0].getsockname()[1]
+        self._sweep()
+
+    async def drain(self, seconds: float) -> None:
+        """Stop accepting, close what rests, answer what is under way, and close the rest after `seconds`."""
+        if self._server is None:
+            return
+        shared = self._shared
+        shared.is_draining = True
+        self._server.close()
+        for connection in list(shared.connections):
+            connection.drain()
+        try:
+            await asyncio.wait_for(self._emptied(), seconds)
+        except TimeoutError:
+            for connection in list(shared.connections):
+                connection.abort()
+            await self._emptied()
+        self._timer.cancel()
+
+    async def _emptied(self) -> None:
+        if self._shared.connections:
+            await self._shared.emptied.wait()
+
+    def _sweep(self) -> None:
+        """Look at every deadline. Ten thousand comparisons take half a millisecond, once a second."""
+        shared = self._shared
+        self._timer = shared.loop.call_later(self._limits.sweep_seconds, self._sweep)
+        shared.renderer.tick()
+        now = shared.loop.time()
+        for connection in [each for each in shared.connections if each.deadline <= now]:
+            connection.expire(now)

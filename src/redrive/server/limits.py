@@ -1,0 +1,46 @@
+"""What one client may cost: every bound of the HTTP front, each with its reason."""
+
+from dataclasses import dataclass
+from typing import Final
+
+SLICE_BYTES: Final = 16 * 1024
+"""How much is parsed before looking up again. One read of the event loop may hold 256 KiB, that is ten
+thousand tiny pipelined requests; a slice holds six hundred, and a usual SendMessage whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpLimits:
+    """The bounds of an `HttpFront`.
+
+    Attributes:
+        request_line_bytes_max: Longer targets get 414. A presigned URL takes 2 KiB; RFC 9112 asks for 8000.
+        header_bytes_max: A bigger head gets 431. A security token is the longest header known, at 8 KiB.
+        header_count_max: More header lines get 431. SDKs send 10 to 20, proxies add as many.
+        body_bytes_max: A bigger body gets 413, by Content-Length alone where there is one. The largest call
+            of any protocol spoken here is a Lambda payload of 6 MB, or a template with its parameters.
+        header_seconds: From the first byte of a request to the end of its head, and for a TLS handshake;
+            then 408. Slow-loris clients live on servers that lack it.
+        keep_alive_seconds: How long a connection may rest between requests. More than the 60 s after which
+            load balancers drop theirs, so that they never send into a closing one.
+        grace_seconds: What a body, or a client reading its response, gets on top of `bytes_per_second`.
+        bytes_per_second: The slowest transfer put up with, both ways; a 2G telephone does better.
+        linger_seconds: How long a refused client's bytes are read and thrown away: closing at once would
+            reset the connection and could destroy the answer before it is read.
+        pipelined_max: Requests that may wait behind the one being answered before reading stops (a slice
+            of `SLICE_BYTES` may carry more). They are answered one after the other, so more only costs memory.
+        connections_max: One more is answered 503 and closed. A resting connection takes about 10 KiB.
+        sweep_seconds: How often deadlines are looked at and the Date header is renewed: one timer for all.
+    """
+
+    request_line_bytes_max: int = 16 * 1024
+    header_bytes_max: int = 64 * 1024
+    header_count_max: int = 128
+    body_bytes_max: int = 16 * 1024 * 1024
+    header_seconds: float = 10.0
+    keep_alive_seconds: float = 75.0
+    grace_seconds: float = 30.0
+    bytes_per_second: int = 16 * 1024
+    linger_seconds: float = 2.0
+    pipelined_max: int = 4
+    connections_max: int = 10_000
+    sweep_seconds: float = 1.0

@@ -1,0 +1,71 @@
+"""From responses to bytes."""
+
+from collections.abc import Callable, Mapping
+from email.utils import formatdate
+from http.client import responses
+from typing import Final
+
+import orjson
+
+from redrive.protocols.http import Response
+
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_BODILESS: Final = frozenset({204, 304})
+
+
+def error_response(status: int, message: str, **members: str) -> Response:
+    """The front's own errors, which no protocol has words for: `{"message": …}`."""
+    return Response(status, orjson.dumps({"message": message, **members}))
+
+
+class Renderer:
+    """Writes responses, keeping every head that repeats for as long as the Date header stays the same."""
+
+    __slots__ = ("_date", "_heads", "_now", "_second")
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self._now = now
+        self._second = -1
+        self._date = ""
+        self._heads: dict[tuple[int, str], bytes] = {}
+        self.tick()
+
+    def tick(self) -> None:
+        """Look at the clock; to be called about once a second."""
+        second = self._now() // 1000
+        if second != self._second:
+            self._second = second
+            self._date = formatdate(second, usegmt=True)
+            self._heads.clear()
+
+    def render(self, response: Response, method: str, connection: bytes = b"") -> bytes:
+        """The bytes of `response` to a request of `method`; `connection` is a whole header line or nothing.
+
+        Raises:
+            ValueError: A header that would break the head apart, or that is not latin-1.
+        """
+        body = response.body
+        head = self._heads.get((response.status, response.content_type)) or self._head(response)
+        if response.headers:
+            connection += _lines(response.headers)
+        if response.status in _BODILESS:
+            return b"%b%b\r\n" % (head, connection)
+        shown = b"" if method == "HEAD" else body
+        return b"%bContent-Length: %d\r\n%b\r\n%b" % (head, len(body), connection, shown)
+
+    def _head(self, response: Response) -> bytes:
+        status = response.status
+        reason = responses.get(status, "")
+        lines = {"Server": "Redrive", "Date": self._date}
+        if response.content_type and status not in _BODILESS:
+            lines["Content-Type"] = response.content_type
+        head = b"HTTP/1.1 %d %b\r\n%b" % (status, reason.encode(), _lines(lines))
+        self._heads[(status, response.content_type)] = head
+        return head
+
+
+def _lines(headers: Mapping[str, str]) -> bytes:
+    text = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+    if text.count("\n") != len(headers) or text.count("\r") != len(headers) or "\0" in text:
+        raise ValueError("A response header holds a line break")
+    return text.encode("latin-1")
