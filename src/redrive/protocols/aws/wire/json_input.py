@@ -82,7 +82,7 @@ def _integer(shape: Shape) -> Reader:
 
     def read(value: Value) -> Value:
         a_number = type(value) is int or type(value) is float
-        if a_number and -_LONG_END <= value < _LONG_END:  # compared before it is cut: 1e999 is infinite
+        if a_number and -_LONG_END <= value < _LONG_END:
             return int(value)
         raise _mismatch(value, sentence)
 

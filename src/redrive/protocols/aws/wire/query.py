@@ -84,7 +84,7 @@ class QueryAsJsonCodec(QueryCodec):
             answer[operation.result_wrapper] = result_writer(operation, operation.output)(result)
         return _as_json(200, {f"{operation.name}Response": answer}, request_id)
 
-    def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:  # noqa: ARG002
+    def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:  # noqa: ARG002 - JSON errors name no service
         """Return `{"Error": {"Code": …, "Message": …, "Type": …}, "RequestId": …}`."""
         named = {"Code": error.query_code, "Message": error.query_message, "Type": error.fault}
         return _as_json(error.status, {"Error": named, "RequestId": request_id}, request_id)

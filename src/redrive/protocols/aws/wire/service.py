@@ -132,12 +132,13 @@ class Service:
         return common("UnknownOperationException", query_message=text)
 
     def _error_kinds(self) -> dict[str, ErrorKind]:
-        kinds = (*self.profile.errors, *self._modelled_errors(), *COMMON)
+        """Return every error by both its codes: the service's own first, shapes before query codes."""
         by_code: dict[str, ErrorKind] = {}
-        for kind in kinds:
-            by_code.setdefault(kind.code, kind)
-        for kind in kinds:
-            by_code.setdefault(kind.query_code, kind)
+        for kinds in ((*self.profile.errors, *self._modelled_errors()), COMMON):
+            for kind in kinds:
+                by_code.setdefault(kind.code, kind)
+            for kind in kinds:
+                by_code.setdefault(kind.query_code, kind)
         return by_code
 
     def _modelled_errors(self) -> Iterator[ErrorKind]:

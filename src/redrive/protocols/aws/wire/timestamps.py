@@ -5,16 +5,17 @@ from email.utils import format_datetime, parsedate_to_datetime
 from typing import Final
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_SECONDS_MAX: Final = 253_402_300_799  # the last second of the year 9999, the last a datetime can hold
+_FIRST_MS: Final = -62_135_596_800_000  # the year 1 begins: what is read must be printable, by a datetime
+_LAST_MS: Final = 253_402_300_799_999  # the year 9999 ends
 
 
 def from_seconds(seconds: float) -> int:
     """Return milliseconds for seconds since the epoch.
 
     Raises:
-        ValueError: Not a number, or beyond the year 9999.
+        ValueError: Not a number, or not in the years 1 to 9999.
     """
-    if not abs(seconds) <= _SECONDS_MAX:  # written so that NaN fails too
+    if not _FIRST_MS <= seconds * 1000 <= _LAST_MS:  # written so that NaN fails too
         raise ValueError(f"{seconds} is no time")
     return round(seconds * 1000)
 
@@ -28,7 +29,7 @@ def from_text(text: str) -> int:
     for parse in (_from_iso8601, _from_number, _from_rfc822):
         try:
             return parse(text)
-        except (ValueError, OverflowError):  # OverflowError: a zone that leaves the calendar
+        except ValueError:
             continue
     raise ValueError(f"{text!r} is no time")
 
@@ -42,7 +43,7 @@ def to_seconds(timestamp_ms: int) -> float:
 def to_iso8601(timestamp_ms: int) -> str:
     """Return `2026-01-02T03:04:05.678Z`, without the fraction for a whole second."""
     seconds, rest_ms = divmod(timestamp_ms, 1000)
-    text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    text = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat()
     return f"{text}.{rest_ms:03d}Z" if rest_ms else f"{text}Z"
 
 
@@ -66,4 +67,7 @@ def _from_rfc822(text: str) -> int:
 def _milliseconds(moment: datetime) -> int:
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     since = aware - _EPOCH
-    return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
+    timestamp_ms = (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
+    if not _FIRST_MS <= timestamp_ms <= _LAST_MS:  # a zone can lead out of the calendar
+        raise ValueError(f"{moment} is no time")
+    return timestamp_ms

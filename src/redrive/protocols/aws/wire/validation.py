@@ -37,7 +37,7 @@ class CoralSpelling:
         """Return the index and the word `member`."""
         return f"{index}.member"
 
-    def entry(self, key: str, index: int) -> str:  # noqa: ARG002  (the protocol's, for the other spelling)
+    def entry(self, key: str, index: int) -> str:  # noqa: ARG002 - the other spelling needs it
         """Return the key and the word `member`."""
         return f"{key}.member"
 
@@ -53,7 +53,7 @@ class FlattenedSpelling:
         """Return the index."""
         return str(index)
 
-    def entry(self, key: str, index: int) -> str:  # noqa: ARG002  (the protocol's, for the other spelling)
+    def entry(self, key: str, index: int) -> str:  # noqa: ARG002 - the other spelling needs it
         """Return the index and the word `Value`."""
         return f"{index}.Value"
 

@@ -1,0 +1,82 @@
+"""Every operation of every service, both ways, against botocore's own serialisers and parsers."""
+
+import pytest
+
+from redrive.protocols.aws.wire.codec import Codec
+from redrive.protocols.aws.wire.profiles import PROFILES
+from redrive.protocols.aws.wire.recognise import recognise
+from redrive.protocols.aws.wire.service import Service
+from redrive.protocols.http import Request
+from tests.protocols.wire.clients import Client, sample
+
+SERVICES = [
+    (name, protocol)
+    for name, profile in PROFILES.items()
+    for protocol in sorted(profile.protocols - {"smithy-rpc-v2-cbor"})
+]
+
+
+def codec_of(client: Client, request: Request) -> Codec:
+    """Return the codec the request is recognised with, which must be as its client's service."""
+    request.headers["authorization"] = (
+        f"Credential=AKID/20260101/x/{client.service.profile.endpoint_prefix}/aws4"
+    )
+    recognised = recognise(request)
+    assert recognised is not None
+    assert recognised.service == client.service.profile.name
+    assert recognised.codec is not None
+    return recognised.codec
+
+
+@pytest.fixture(params=SERVICES, ids="-".join)
+def client(request: pytest.FixtureRequest) -> Client:
+    return Client(*request.param)
+
+
+def test_requests_are_read_as_they_were_meant(client: Client) -> None:
+    for name in client.operations:
+        operation = client.service.operation(name)
+        request = client.request(name, sample(operation.input, sdk=True))
+        assert codec_of(client, request).parse(operation, request) == sample(operation.input, sdk=False), name
+
+
+def test_answers_are_read_as_they_were_meant(client: Client) -> None:
+    for name in client.operations:
+        operation = client.service.operation(name)
+        if operation.output is None:
+            expected, result = {}, {}
+        else:
+            expected, result = sample(operation.output, sdk=True), sample(operation.output, sdk=False)
+        codec = codec_of(client, client.request(name, {}))
+        answer = client.answer(name, codec.render(operation, result, "an-id"))
+        metadata = answer.pop("ResponseMetadata")
+        assert answer == expected, name
+        assert metadata == {"RequestId": "an-id", "HTTPStatusCode": 200}
+
+
+def test_absent_members_stay_absent(client: Client) -> None:
+    for name in client.operations:
+        operation = client.service.operation(name)
+        result = {} if operation.output is None else dict.fromkeys(operation.output.members)
+        codec = codec_of(client, client.request(name, {}))
+        answer = client.answer(name, codec.render(operation, result, "an-id"))
+        answer.pop("ResponseMetadata")
+        assert not any(answer.values()), name
+
+
+def test_a_result_with_a_member_the_model_has_not_is_a_fault(client: Client) -> None:
+    name = min(n for n in client.service.operation_names if client.service.operation(n).output is not None)
+    codec = codec_of(client, client.request(name, {}))
+    with pytest.raises(KeyError):
+        codec.render(client.service.operation(name), {"NoSuchMember": 1}, "an-id")
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_profiles_agree_with_the_published_models(name: str) -> None:
+    service, profile = Service.load(name), PROFILES[name]
+    metadata = service._model["metadata"]
+    assert profile.endpoint_prefix == metadata["endpointPrefix"]
+    assert profile.api_version == metadata["apiVersion"]
+    assert profile.target_prefix == metadata.get("targetPrefix", "")
+    assert profile.protocols - {"query"} == set(metadata["protocols"]) - {"query"}
+    assert not profile.json_namespace or service.json_version == "1.0"
