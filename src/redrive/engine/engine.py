@@ -65,6 +65,16 @@ class Engine:
         await self.queues.note_purge(queue)
         return await self.sweeper.purge(queue.id)
 
+    async def reset(self) -> None:
+        """Remove every queue with all that is in it, every task, and the memory of what was removed."""
+        await self.redriver.reset()
+        while queues := await self.queues.all_after("", limit=100):
+            for queue in queues:
+                await self.queues.delete(queue)
+        for grave in await self.queues.graves():
+            await self.sweeper.empty(grave)
+            await self.queues.forget(grave)
+
     async def close(self) -> None:
         """Let waiting receivers go, leave move tasks to the next start, and close the store."""
         self.receiver.close()

@@ -9,7 +9,7 @@ A store speaks in the engine's verbs, in batches, and never asks the time: every
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -253,6 +253,10 @@ class Store(Protocol):
         """Finish what was begun and let go."""
         ...
 
+    async def flush(self) -> None:
+        """Return when every call made before this one has been answered."""
+        ...
+
     def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
         """Hear of other nodes: `arrived(queue_id)` of deliveries, `changed(kind, key)` of resources.
 
@@ -289,30 +293,30 @@ class Store(Protocol):
 
     # deliveries
 
-    async def enqueue(self, arrivals: Sequence[Arrival]) -> list[Enqueued]:
+    def enqueue(self, arrivals: Sequence[Arrival]) -> Awaitable[list[Enqueued]]:
         """Add deliveries, to one queue or several: all of them or none."""
         ...
 
-    async def claim(self, order: ClaimOrder) -> Claimed:
+    def claim(self, order: ClaimOrder) -> Awaitable[Claimed]:
         """Claim what is due, oldest first; what is exhausted or expired on the way is moved or removed."""
         ...
 
-    async def settle(
+    def settle(
         self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
-    ) -> list[Settled]:
+    ) -> Awaitable[list[Settled]]:
         """End claims. In an ordered queue a claim that ran out can no longer be settled ("lapsed").
 
         In an unordered one it can until the delivery is claimed anew: the work was done, and nobody else began.
         """
         ...
 
-    async def extend(
+    def extend(
         self, queue_id: int, claims: Sequence[tuple[int, int, int]], now: int, *, ordered: bool
-    ) -> list[Settled]:
+    ) -> Awaitable[list[Settled]]:
         """Let claims `(seq, token, until)` hold until then (ms); `until <= now` gives the delivery back."""
         ...
 
-    async def move(self, order: MoveOrder) -> Moved:
+    def move(self, order: MoveOrder) -> Awaitable[Moved]:
         """See MoveOrder."""
         ...
 

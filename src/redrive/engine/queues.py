@@ -28,7 +28,7 @@ class Number:
 def _write_number(number: Number) -> dict[str, Any]:
     return {
         "id": number.id,
-        "name": number.name,
+        "name": list(number.name),
         "deleted_at": number.deleted_at,
         "emptied": number.emptied,
     }

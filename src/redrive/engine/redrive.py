@@ -119,6 +119,12 @@ class Redriver:
             work.cancel()
         await asyncio.gather(*working, return_exceptions=True)
 
+    async def reset(self) -> None:
+        """Stop and forget every task."""
+        await self.stop()
+        for task in await self._directory.find(TASK, ""):
+            await self._directory.remove(TASK, _key(task))
+
     # ---- carrying a task on ------------------------------------------------------------------------------
 
     def _work_at(self, task: MoveTask) -> None:

@@ -31,7 +31,7 @@ class Sweeper:
                 gone += await self._sweep(queue.id, self._clock.now() - queue.retention_ms)
             after = queues[-1].name.key
         for grave in await self._queues.graves():
-            gone += await self._empty(grave)
+            gone += await self._tend(grave)
         return gone
 
     async def _sweep(self, queue_id: int, enqueued_before: int) -> int:
@@ -44,17 +44,22 @@ class Sweeper:
                 self._measure.queue(queue_id).messages_expired += total
                 return total
 
-    async def _empty(self, grave: Number) -> int:
-        now = self._clock.now()
+    async def _tend(self, grave: Number) -> int:
         if not grave.emptied:
-            gone = await self.purge(grave.id)
-            await self._store.sweep(grave.id, now, now + TOMBSTONE_MS, ROWS_PER_SWEEP)
+            gone = await self.empty(grave)
             await self._queues.emptied(grave)
-            self._measure.forget(grave.id)
             return gone
-        if (grave.deleted_at or 0) + TOMBSTONE_MS <= now:
+        if (grave.deleted_at or 0) + TOMBSTONE_MS <= self._clock.now():
             await self._queues.forget(grave)
         return 0
+
+    async def empty(self, grave: Number) -> int:
+        """Remove all that a deleted queue left, deduplication included; how many deliveries went."""
+        gone = await self.purge(grave.id)
+        now = self._clock.now()
+        await self._store.sweep(grave.id, now, now + TOMBSTONE_MS, ROWS_PER_SWEEP)
+        self._measure.forget(grave.id)
+        return gone
 
     async def purge(self, queue_id: int) -> int:
         """Remove all that arrived in a queue up to now; how many."""

@@ -84,7 +84,10 @@ class Queue:
 
     def to_document(self) -> dict[str, Any]:
         """The queue as a JSON-ready document."""
-        return asdict(self)
+        fields = asdict(self) | {"name": list(self.name)}
+        if self.dead_letter is not None:
+            fields["dead_letter"]["queue"] = list(self.dead_letter.queue)
+        return fields
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:

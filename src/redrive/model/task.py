@@ -58,7 +58,8 @@ class MoveTask:
 
     def to_document(self) -> dict[str, Any]:
         """The task as a JSON-ready document."""
-        return asdict(self)
+        destination = None if self.destination is None else list(self.destination)
+        return asdict(self) | {"source": list(self.source), "destination": destination}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:

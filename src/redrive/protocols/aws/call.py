@@ -24,6 +24,7 @@ class Call:
         region: What the signature is scoped to.
         now: When it came in (ms).
         id: The request id of its answer.
+        base_url: What URLs in its answer begin with.
     """
 
     request: Request
@@ -31,6 +32,7 @@ class Call:
     region: str
     now: int
     id: str
+    base_url: str
 
     @property
     def account(self) -> str:

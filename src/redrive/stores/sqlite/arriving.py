@@ -1,9 +1,11 @@
 """Deliveries arrive: sent by callers, dead-lettered, or redriven from another queue."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import apsw
+import orjson
 
 from redrive.engine.ports import Arrival, Enqueued, Moved, MoveOrder, Target
 from redrive.model.delivery import Delivery, Place, as_dead_letter, as_redriven
@@ -12,10 +14,9 @@ from redrive.stores.sqlite.rows import NextSeq
 
 _ORIGINAL = "SELECT message_id, seq FROM deduplication WHERE queue_id = ? AND key = ? AND until > ?"
 _REMEMBER = "INSERT OR REPLACE INTO deduplication (queue_id, key, message_id, seq, until) VALUES (?,?,?,?,?)"
-_MOVABLE = (
-    f"{rows.SELECT} WHERE queue_id = ? AND place > 0 AND available_at <= ? AND seq <= ?"
-    " ORDER BY available_at, seq LIMIT ?"
-)
+_DUE = f"{rows.SELECT} WHERE queue_id = ? AND place > 0 AND available_at <= ? AND seq <= ?"
+_MOVABLE = f"{_DUE} ORDER BY available_at, seq LIMIT ?"
+_MOVABLE_HOME = f"{_DUE} AND origin IN (SELECT value FROM json_each(?)) ORDER BY available_at, seq LIMIT ?"
 
 
 def enqueue(cursor: apsw.Cursor, next_seq: NextSeq, arrivals: Sequence[Arrival]) -> list[Enqueued]:
@@ -84,25 +85,26 @@ def dead_letter(cursor: apsw.Cursor, next_seq: NextSeq, delivery: Delivery, targ
 
 def move(cursor: apsw.Cursor, next_seq: NextSeq, order: MoveOrder) -> Moved:
     """Send waiting deliveries of a queue onwards as new messages, oldest first."""
-    per_queue: dict[int, int] = {}
+    per_queue: Counter[int] = Counter()
     ids = iter(order.message_ids)
-    room = order.limit
-    while room:
-        line: list[Any] = cursor.execute(
-            _MOVABLE, (order.queue_id, order.now, order.seq_max, room)
-        ).fetchall()
-        moved = 0
+    while room := order.limit - per_queue.total():
+        line = _movable(cursor, order, room)
+        if not line:
+            return Moved(per_queue, left=False)
         for row in line:
             delivery, place = rows.delivery_of(row), row[-1]
-            target = order.destination or order.origins.get(delivery.origin or 0)
-            if target is None:
-                continue
+            target = order.destination or order.origins[delivery.origin or 0]
             rows.remove(cursor, delivery.queue_id, delivery.seq, place, delivery.group_id)
             fresh = as_redriven(delivery, target.queue_id, next_seq(), order.now, next(ids))
             rows.insert(cursor, fresh, ordered=target.ordered)
-            per_queue[target.queue_id] = per_queue.get(target.queue_id, 0) + 1
-            moved += 1
-        room -= moved
-        if not moved:
-            return Moved(per_queue, left=False)
+            per_queue[target.queue_id] += 1
     return Moved(per_queue, left=True)
+
+
+def _movable(cursor: apsw.Cursor, order: MoveOrder, room: int) -> list[Any]:
+    """The front of the line, without those whose origin is unknown: they stay, and hold up only their group."""
+    due = (order.queue_id, order.now, order.seq_max)
+    if order.destination is not None:
+        return cursor.execute(_MOVABLE, (*due, room)).fetchall()
+    known = orjson.dumps(list(order.origins)).decode()
+    return cursor.execute(_MOVABLE_HOME, (*due, known, room)).fetchall()

@@ -79,6 +79,10 @@ class SqliteStore:
             self._reader.close()
         self._connection.close()
 
+    async def flush(self) -> None:
+        """See `Store.flush`: the groups are answered in order."""
+        await self._commit.submit(lambda _: None)
+
     def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
         """One process has the file to itself: there is nobody to hear of."""
 

@@ -13,8 +13,8 @@ _NAME_ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 
 def url_of(call: Call, name: ResourceName) -> str:
-    """The queue's URL, under the host the client used."""
-    return f"{call.request.scheme}://{call.request.host}/{name.account}/{name.name}"
+    """The queue's URL, under the host the client used or the server's public URL."""
+    return f"{call.base_url}/{name.account}/{name.name}"
 
 
 def arn_of(name: ResourceName) -> str:

@@ -19,7 +19,7 @@ from redrive.protocols.aws.wire.shapes import Structure
 MESSAGES_MAX = 10
 WAIT_SECONDS_MAX = 20
 VISIBILITY_SECONDS_MAX = 43_200
-_ATTRIBUTES = frozenset(
+ATTRIBUTES = frozenset(
     {
         "SenderId",
         "SentTimestamp",
@@ -67,6 +67,7 @@ class Receiving:
         """Receive through this engine."""
         self._engine = engine
         self._quotas = quotas
+        self._showing = Showing(engine)
 
     async def receive_message(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html."""
@@ -93,22 +94,41 @@ class Receiving:
         chosen = params.get("MessageAttributeNames") or ()
         return {
             "Messages": [
-                await self._shown(queue, delivery, wanted, chosen, delivery.available_at - lease_ms)
+                await self._showing.shown(
+                    queue, delivery, wanted, chosen, handles.write(delivery, delivery.available_at - lease_ms)
+                )
                 for delivery in deliveries
             ]
         }
 
-    async def _shown(
+
+class Showing:
+    """Words a delivery as a message."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Ask this engine for the names behind numbers."""
+        self._queues = engine.queues
+
+    async def shown(
         self,
         queue: Queue,
         delivery: Delivery,
         wanted: Collection[str],
         chosen: Collection[str],
-        claimed_at: int,
+        handle: str,
     ) -> Structure:
+        """A delivery in SQS's words.
+
+        Args:
+            queue: Where it stands.
+            delivery: The delivery.
+            wanted: The system attributes to show.
+            chosen: The names of the message attributes to show.
+            handle: Its receipt handle.
+        """
         shown: Structure = {
             "MessageId": str(UUID(bytes=delivery.message_id)),
-            "ReceiptHandle": handles.write(delivery, claimed_at),
+            "ReceiptHandle": handle,
             "MD5OfBody": message.digest_of_body(delivery.body),
             "Body": delivery.body,
         }
@@ -126,13 +146,14 @@ class Receiving:
     ) -> dict[str, str]:
         source = None
         if delivery.origin is not None and "DeadLetterQueueSourceArn" in wanted:
-            name = await self._engine.queues.name_of(delivery.origin)
+            name = await self._queues.name_of(delivery.origin)
             source = None if name is None else names.arn_of(name)
+        first = delivery.first_claimed_at
         everything = {
             "SenderId": headers.get("sender", queue.name.account),
             "SentTimestamp": str(delivery.sent_at),
             "ApproximateReceiveCount": str(delivery.attempts),
-            "ApproximateFirstReceiveTimestamp": str(delivery.first_claimed_at),
+            "ApproximateFirstReceiveTimestamp": None if first is None else str(first),
             "SequenceNumber": names.sequence_number(delivery.seq) if queue.ordered else None,
             "MessageDeduplicationId": delivery.deduplication_id if queue.ordered else None,
             "MessageGroupId": delivery.group_id,
@@ -151,9 +172,9 @@ def _wanted(deprecated: tuple[str, ...], current: tuple[str, ...]) -> frozenset[
     """
     asked = {*deprecated, *current}
     for name in sorted(asked):
-        if name != "All" and name not in _ATTRIBUTES and name not in _QUEUE_ATTRIBUTES:
+        if name != "All" and name not in ATTRIBUTES and name not in _QUEUE_ATTRIBUTES:
             raise error("InvalidAttributeName", f"Unknown Attribute {name}.")
-    return _ATTRIBUTES if "All" in asked else frozenset(asked) & _ATTRIBUTES
+    return ATTRIBUTES if "All" in asked else frozenset(asked) & ATTRIBUTES
 
 
 def _limit(number: int | None) -> int:

@@ -1,0 +1,45 @@
+"""The access keys of a store."""
+
+from redrive.access.keys import AccessKey
+from redrive.engine.ports import Clock, Resource, Store
+
+KIND = "access_key"
+
+# A key is believed for so long without asking the store again: one look-up in five seconds costs a busy caller
+# nothing, and a key that was taken away (by another process, which nobody is told of) is refused soon enough.
+REMEMBERED_MS = 5_000
+
+
+class Keyring:
+    """Finds, adds and removes access keys."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        """Keep keys in this store."""
+        self._store = store
+        self._clock = clock
+        self._known: dict[str, tuple[int, AccessKey]] = {}
+
+    async def get(self, access_key_id: str) -> AccessKey | None:
+        """The key of that id, as it was at most `REMEMBERED_MS` ago; None where there is none or it is inactive."""
+        now = self._clock.now()
+        known = self._known.get(access_key_id)
+        if known is None or now - known[0] >= REMEMBERED_MS:
+            resource = await self._store.get(KIND, access_key_id)
+            if resource is None:
+                self._known.pop(access_key_id, None)
+                return None
+            known = self._known[access_key_id] = (now, AccessKey.from_document(resource.document))
+        return known[1] if known[1].active else None
+
+    async def add(self, key: AccessKey) -> None:
+        """Keep a new key."""
+        await self._store.put(Resource(KIND, key.access_key_id, 0, key.to_document()))
+
+    async def remove(self, access_key_id: str) -> bool:
+        """Forget a key; whether it was there."""
+        self._known.pop(access_key_id, None)
+        return await self._store.remove(KIND, access_key_id)
+
+    async def all(self) -> list[AccessKey]:
+        """Every key, by its id."""
+        return [AccessKey.from_document(one.document) for one in await self._store.find(KIND, "")]

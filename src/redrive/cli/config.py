@@ -1,0 +1,26 @@
+"""`redrive config`: print the settings, and where each comes from."""
+
+import argparse
+from typing import Any
+
+from redrive.cli.options import add_settings, settings_of
+
+
+def register(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Add the command."""
+    command = commands.add_parser(
+        "config",
+        help="print the settings and where each comes from",
+        description="Print the settings that serve would use, and where each comes from.",
+    )
+    add_settings(command)
+    command.set_defaults(run=run)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Print a line a setting."""
+    _, origins = settings_of(parsed)
+    for origin in origins:
+        value = str(origin.value).lower() if isinstance(origin.value, bool) else origin.value
+        print(f"{origin.name:12} {value!s:32} {origin.source}")
+    return 0

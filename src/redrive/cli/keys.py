@@ -1,0 +1,81 @@
+"""`redrive keys`: make, list and remove the access keys that `--auth required` believes."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from redrive.access.keyring import Keyring
+from redrive.access.keys import new_access_key
+from redrive.app import open_store
+from redrive.cli.options import add_settings, settings_of
+from redrive.engine.ports import Runtime
+from redrive.runtime.chance import real_runtime
+from redrive.runtime.clock import SystemClock
+
+_STORE = frozenset({"store"})
+
+
+def register(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Add the command and its own commands."""
+    command = commands.add_parser("keys", help="make, list and remove access keys")
+    actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
+    create = actions.add_parser("create", help="make a key and print it, the secret once and never again")
+    create.add_argument("--account", required=True, help="12 digits")
+    create.set_defaults(run=_create)
+    listing = actions.add_parser("list", help="list the keys, without their secrets")
+    listing.set_defaults(run=_list)
+    remove = actions.add_parser("remove", help="remove a key; a running server refuses it within 5 seconds")
+    remove.add_argument("access_key_id")
+    remove.set_defaults(run=_remove)
+    for action in (create, listing, remove):
+        add_settings(action, _STORE)
+
+
+def _create(parsed: argparse.Namespace) -> int:
+    async def create(keyring: Keyring, runtime: Runtime) -> int:
+        try:
+            key = new_access_key(parsed.account, runtime.clock.now(), runtime.chance)
+        except ValueError as error:
+            print(f"redrive: {error}", file=sys.stderr)
+            return 2
+        await keyring.add(key)
+        print(f"AWS_ACCESS_KEY_ID={key.access_key_id}\nAWS_SECRET_ACCESS_KEY={key.secret}")
+        return 0
+
+    return _with_keyring(parsed, create)
+
+
+def _list(parsed: argparse.Namespace) -> int:
+    async def show(keyring: Keyring, _: Runtime) -> int:
+        for key in await keyring.all():
+            print(f"{key.access_key_id}  {key.account}  {'active' if key.active else 'inactive'}")
+        return 0
+
+    return _with_keyring(parsed, show)
+
+
+def _remove(parsed: argparse.Namespace) -> int:
+    async def remove(keyring: Keyring, _: Runtime) -> int:
+        if await keyring.remove(parsed.access_key_id):
+            return 0
+        print(f"redrive: there is no key {parsed.access_key_id}", file=sys.stderr)
+        return 1
+
+    return _with_keyring(parsed, remove)
+
+
+def _with_keyring(parsed: argparse.Namespace, use: Callable[[Keyring, Runtime], Awaitable[int]]) -> int:
+    settings, _ = settings_of(parsed)
+
+    async def run() -> int:
+        runtime = real_runtime(SystemClock())
+        store = open_store(settings.store, runtime)
+        await store.open()
+        try:
+            return await use(Keyring(store, runtime.clock), runtime)
+        finally:
+            await store.close()
+
+    return asyncio.run(run())

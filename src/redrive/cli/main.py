@@ -1,0 +1,39 @@
+"""`redrive`: one file a command, each with `register` and `run`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from redrive import __version__
+from redrive.cli import config, keys, serve
+from redrive.settings import SettingsInvalid
+
+COMMANDS = (serve, keys, config)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = argparse.ArgumentParser(
+        prog="redrive",
+        description="Durable event delivery that you run yourself: SQS on one engine, nothing lost.",
+    )
+    top.add_argument("--version", action="version", version=f"redrive {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        command.register(commands)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; its exit status."""
+    parsed = parser().parse_args(arguments)
+    try:
+        status: int = parsed.run(parsed)
+    except SettingsInvalid as error:
+        print(f"redrive: {error}", file=sys.stderr)
+        return 2
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

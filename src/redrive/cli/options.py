@@ -1,0 +1,43 @@
+"""The options that name settings, the same for every command."""
+
+import argparse
+import os
+from dataclasses import fields
+from pathlib import Path
+
+from redrive.settings import Origin, Settings, read_settings
+
+HELP = {
+    "host": "address to listen on",
+    "port": "port to listen on, 0 for any free one",
+    "store": "sqlite:///PATH, sqlite://:memory: or postgresql://…",
+    "clock": "system, or simulated: time passes by POST /_redrive/clock alone",
+    "auth": "off (loopback only) or required",
+    "tls": "off, or auto: make a local certificate authority",
+    "tls_cert": "certificate file (PEM)",
+    "tls_key": "key file (PEM)",
+    "public_url": "what URLs in answers begin with",
+    "region": "region of requests that name none",
+    "allow_reset": "let POST /_redrive/reset remove everything",
+    "fifo_quotas": "enforce the documented throughput of FIFO queues",
+    "log_level": "debug, info, warning or error",
+}
+
+
+def add_settings(command: argparse.ArgumentParser, names: frozenset[str] | None = None) -> None:
+    """Let a command take these settings as flags, or all of them."""
+    command.add_argument("--config", type=Path, metavar="FILE", help="settings in a TOML file")
+    for field in fields(Settings):
+        if names is not None and field.name not in names:
+            continue
+        flag = "--" + field.name.replace("_", "-")
+        if isinstance(field.default, bool):
+            command.add_argument(flag, action="store_const", const=True, help=HELP[field.name])
+        else:
+            shown = f"{HELP[field.name]} (default: {field.default})" if field.default else HELP[field.name]
+            command.add_argument(flag, metavar=field.name.rpartition("_")[2].upper(), help=shown)
+
+
+def settings_of(parsed: argparse.Namespace) -> tuple[Settings, list[Origin]]:
+    """The settings that a parsed command line, the environment and its file make together."""
+    return read_settings(vars(parsed), os.environ, parsed.config)

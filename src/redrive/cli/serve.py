@@ -1,0 +1,38 @@
+"""`redrive serve`: start the server."""
+
+import argparse
+import logging
+import sys
+from typing import Any
+
+from redrive.cli.options import add_settings, settings_of
+
+
+def register(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Add the command."""
+    command = commands.add_parser("serve", help="start the server", description="Start the server.")
+    add_settings(command)
+    command.set_defaults(run=run)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Serve until SIGTERM or SIGINT."""
+    from redrive.app import serve  # noqa: PLC0415 - 200 ms of imports that the other commands do not need
+
+    settings, _ = settings_of(parsed)
+    logging.basicConfig(
+        level=settings.log_level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+        stream=sys.stderr,
+    )
+    try:
+        serve(settings, ready)
+    except OSError as error:
+        print(f"redrive: cannot serve on {settings.host}:{settings.port}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def ready(url: str) -> None:
+    """Say that requests are accepted; scripts wait for this line."""
+    print(f"Redrive ready on {url}", flush=True)

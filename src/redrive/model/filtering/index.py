@@ -1,0 +1,138 @@
+"""An index over many filters: which of them a message passes, without trying each.
+
+A message's values lead to the clauses that want them, key by key, and the clauses found under all their keys
+are the answer. Only a clause with a condition that no bucket answers (a network, a wildcard, anything-but, an
+absent key), or any clause for a message with arrays of objects, has its own tests run, and only when the
+buckets could not rule it out.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from redrive.model.filtering.groups import Groups
+from redrive.model.filtering.policy import Clause, FilterPolicy, Scope, Verdict, read_fields, refusal
+from redrive.model.filtering.postings import is_indexed
+from redrive.model.filtering.subject import Subject
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered(Generic[K]):
+    """What many filters make of one message.
+
+    Attributes:
+        passed: The keys of the filters that it passes.
+        refused: How many filters it does not pass, by reason; only reasons that occurred.
+    """
+
+    passed: set[K]
+    refused: Mapping[Verdict, int]
+
+
+class FilterIndex(Generic[K]):
+    """Filters, each under a key of the caller's, such as a subscription's id."""
+
+    def __init__(self) -> None:
+        self._scopes: dict[Scope, _ScopeIndex[K]] = {scope: _ScopeIndex(scope) for scope in Scope}
+
+    def __len__(self) -> int:
+        """How many filters there are."""
+        return sum(len(index.policies) for index in self._scopes.values())
+
+    def add(self, key: K, policy: FilterPolicy) -> None:
+        """Add a filter, in place of the one that the key had."""
+        self.remove(key)
+        self._scopes[policy.scope].add(key, policy)
+
+    def remove(self, key: K) -> None:
+        """Remove the filter that the key has, if any."""
+        for index in self._scopes.values():
+            index.remove(key)
+
+    def matches(self, subject: Subject) -> set[K]:
+        """The keys of the filters that the message passes."""
+        return self.filter(subject).passed
+
+    def filter(self, subject: Subject) -> Filtered[K]:
+        """The keys of the filters that the message passes, and why it does not pass the others."""
+        passed: set[K] = set()
+        refused: Counter[Verdict] = Counter()
+        for index in self._scopes.values():
+            if index.policies:  # an index without filters must not have the body parsed
+                found = index.filter(subject)
+                passed |= found.passed
+                refused.update(found.refused)
+        return Filtered(passed, refused)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry(Generic[K]):
+    """A clause, whose filter it is of, and whether the buckets answer for it alone."""
+
+    key: K
+    clause: Clause
+    indexed: bool
+
+
+class _ScopeIndex(Generic[K]):
+    """The filters that look at the same part of a message."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.policies: dict[K, FilterPolicy] = {}
+        self._scope = scope
+        self._groups = Groups()
+        self._entries: dict[int, _Entry[K]] = {}
+        self._numbers: dict[K, range] = {}
+        self._next = 0
+        self._wanted: Counter[str] = Counter()
+
+    def add(self, key: K, policy: FilterPolicy) -> None:
+        numbers = range(self._next, self._next + len(policy.clauses))
+        self._next = numbers.stop
+        for number, clause in zip(numbers, policy.clauses, strict=True):
+            self._entries[number] = _Entry(key, clause, _is_indexed(clause))
+            self._groups.add(number, clause)
+        self.policies[key] = policy
+        self._numbers[key] = numbers
+        self._wanted.update(policy.wanted)
+
+    def remove(self, key: K) -> None:
+        policy = self.policies.pop(key, None)
+        if policy is None:
+            return
+        for number in self._numbers.pop(key):
+            self._groups.remove(number, self._entries.pop(number).clause)
+        self._wanted.subtract(policy.wanted)
+        for path in policy.wanted:
+            if not self._wanted[path]:
+                del self._wanted[path]
+
+    def filter(self, subject: Subject) -> Filtered[K]:
+        fields = read_fields(subject, self._scope, self._wanted)
+        if fields is None:
+            return Filtered(set(), {Verdict.INVALID_BODY: len(self.policies)})
+        passed: set[K] = set()
+        for number in self._groups.candidates(fields.values):
+            entry = self._entries[number]
+            if entry.key in passed:
+                continue
+            if (entry.indexed and fields.places is None) or entry.clause.matches(fields):
+                passed.add(entry.key)
+        unread = self._naming(fields.invalid)
+        passed -= unread
+        others = len(self.policies) - len(passed) - len(unread)
+        refused = {Verdict.INVALID_ATTRIBUTES: len(unread), refusal(self._scope, subject): others}
+        return Filtered(passed, {verdict: count for verdict, count in refused.items() if count})
+
+    def _naming(self, keys: frozenset[str]) -> set[K]:
+        """The filters that name one of these keys: all are looked at, but only for a message with a bad attribute."""
+        if not keys:
+            return set()
+        return {key for key, policy in self.policies.items() if not policy.keys.isdisjoint(keys)}
+
+
+def _is_indexed(clause: Clause) -> bool:
+    return all(not test.absent and all(map(is_indexed, test.conditions)) for test in clause.tests)

@@ -1,0 +1,99 @@
+"""Number ranges of many filters, and at once those of them that a number lies in."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from redrive.model.filtering.condition import NumberRange
+
+# A bound and its side: -1 just below the number, 0 at it, 1 just above. So open bounds compare like closed ones.
+_Bound = tuple[float, int]
+_UNSORTED_MAX: Final = 128
+
+
+@dataclass(frozen=True, slots=True)
+class _Interval:
+    low: _Bound
+    high: _Bound
+    clause: int
+
+
+class _Node:
+    """The intervals around a middle, by both ends, and trees of those that lie wholly beside it."""
+
+    __slots__ = ("_above", "_below", "_by_high", "_by_low", "_middle")
+
+    def __init__(self, intervals: list[_Interval]) -> None:
+        ends = sorted(interval.low for interval in intervals)
+        self._middle = ends[len(ends) // 2]
+        around = [interval for interval in intervals if interval.low <= self._middle <= interval.high]
+        self._by_low = sorted(around, key=lambda interval: interval.low)
+        self._by_high = sorted(around, key=lambda interval: interval.high, reverse=True)
+        self._below = _tree([interval for interval in intervals if interval.high < self._middle])
+        self._above = _tree([interval for interval in intervals if interval.low > self._middle])
+
+    def around(self, point: _Bound) -> Iterator[int]:
+        """The clauses whose intervals the point lies in; costs their number and the tree's depth."""
+        node: _Node | None = self
+        while node is not None:
+            below = point < node._middle  # noqa: SLF001 - another node of the tree
+            yield from node._crossing(point, below=below)  # noqa: SLF001 - another node of the tree
+            node = node._below if below else node._above  # noqa: SLF001 - another node of the tree
+
+    def _crossing(self, point: _Bound, *, below: bool) -> Iterator[int]:
+        for interval in self._by_low if below else self._by_high:
+            if not interval.low <= point <= interval.high:
+                return
+            yield interval.clause
+
+
+def _tree(intervals: list[_Interval]) -> _Node | None:
+    return _Node(intervals) if intervals else None
+
+
+class RangeTable:
+    """Ranges by the clause that has them.
+
+    A change costs nothing much at once: new ranges wait unsorted, and the tree is made anew when more than 128
+    wait or are gone. So a subscription that comes or goes between two publishes does not make the second slow.
+    """
+
+    def __init__(self) -> None:
+        self._live: dict[int, list[_Interval]] = {}
+        self._unsorted: list[_Interval] = []
+        self._gone = 0
+        self._tree: _Node | None = None
+
+    def __bool__(self) -> bool:
+        """Whether there is any range."""
+        return bool(self._live)
+
+    def add(self, clause: int, condition: NumberRange) -> None:
+        """Add a range of a clause."""
+        interval = _Interval(
+            (condition.low, 1 if condition.above else 0),
+            (condition.high, -1 if condition.below else 0),
+            clause,
+        )
+        self._live.setdefault(clause, []).append(interval)
+        self._unsorted.append(interval)
+
+    def discard(self, clause: int) -> None:
+        """Forget every range of a clause."""
+        self._gone += len(self._live.pop(clause, ()))
+
+    def around(self, number: float) -> set[int]:
+        """The clauses with a range that the number lies in."""
+        if len(self._unsorted) + self._gone > _UNSORTED_MAX:
+            self._sort()
+        point = (number, 0)
+        hits = {interval.clause for interval in self._unsorted if interval.low <= point <= interval.high}
+        if self._tree is not None:
+            hits.update(self._tree.around(point))
+        if self._gone:
+            hits.intersection_update(self._live)
+        return hits
+
+    def _sort(self) -> None:
+        self._tree = _tree([interval for intervals in self._live.values() for interval in intervals])
+        self._unsorted, self._gone = [], 0

@@ -1,0 +1,130 @@
+"""Reading a filter policy: from its JSON to a compiled filter, or to the refusal that clients know.
+
+    {"store":["a",{"prefix":"b"}],"$or":[{"price":[{"numeric":["<",5]}]},{"sale":[true]}]}
+
+Each key has an array of which one entry must do; all keys must hold; `$or` offers alternatives. The language
+is event-ruler's, the limits are Amazon SNS's.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from redrive.model.filtering.condition import Condition, Exactly, KeyTest
+from redrive.model.filtering.operators import OPERATORS, read_expression
+from redrive.model.filtering.policy import Clause, FilterPolicy, Scope
+from redrive.model.filtering.tokens import FilterPolicyInvalid, Kind, Tokens, parse
+from redrive.model.filtering.tree import Alternatives, Group, Leaf, Node, combinations, expand, leaves
+
+KEYS_MAX: Final = 5
+COMBINATIONS_MAX: Final = 150
+POLICY_BYTES_MAX: Final = 256 * 1024
+
+_OR: Final = "$or"
+_BRANCHES_MIN: Final = 2
+# An `$or` with one of these for a key is an ordinary key whose entries are match expressions. The comparisons
+# and the names that event-ruler keeps for later are reserved with the operators.
+_RESERVED: Final = frozenset(OPERATORS) | {
+    *("exactly", "=", "<", "<=", ">", ">=", "regex", "not-wildcard", "not-equals-ignore-case"),
+    *("date-after", "date-on-or-after", "date-before", "date-on-or-before", "in-date-range"),
+    *("ip-address-in-range", "ip-address-not-in-range"),
+}
+
+
+class NestedPolicyRefused(FilterPolicyInvalid):
+    """A filter on attributes has nested keys; its text stands alone, without a `FilterPolicy: ` before it."""
+
+
+def read_policy(text: str, scope: Scope) -> FilterPolicy:
+    """Compile a filter policy. An empty object lets every message pass.
+
+    Raises:
+        FilterPolicyInvalid: It breaks a rule of the language or a limit: 5 keys at the top (nested ones do not
+            count), 150 combinations, 256 KiB.
+        NestedPolicyRefused: It has nested keys and the scope is the attributes.
+    """
+    if len(text.encode(errors="surrogatepass")) > POLICY_BYTES_MAX:
+        raise FilterPolicyInvalid(f"Filter policy can not be larger than {POLICY_BYTES_MAX} bytes")
+    document = parse(text)
+    root = _Reader(document).read()
+    if len(document) > KEYS_MAX:
+        raise FilterPolicyInvalid(f"Filter policy can not have more than {KEYS_MAX} keys")
+    if combinations(root) > COMBINATIONS_MAX:
+        raise _too_complex()
+    if scope is Scope.ATTRIBUTES and any(leaf.depth > 1 for leaf in leaves(root)):
+        raise NestedPolicyRefused(
+            "Filter policy scope MessageAttributes does not support nested filter policy"
+        )
+    return FilterPolicy(scope, [Clause(clause.values()) for clause in expand(root, [{}])])
+
+
+def _too_complex() -> FilterPolicyInvalid:
+    return FilterPolicyInvalid("Filter policy is too complex")
+
+
+class _Reader:
+    """Walks the tokens of one policy, and the parsed document beside them to see an `$or` coming."""
+
+    def __init__(self, document: Any) -> None:
+        self._document = document
+        self._tokens = Tokens(document)
+
+    def read(self) -> Group:
+        self._tokens.expect(Kind.OBJECT, "Filter is not an object")
+        return self._group(self._document, (), 0) if self._document else Group(())
+
+    def _group(self, document: Mapping[str, Any], path: tuple[str, ...], depth: int) -> Group:
+        """Read an object that has begun, to its end."""
+        if depth > COMBINATIONS_MAX:  # each object further in adds a combination at least
+            raise _too_complex()
+        members: list[Node] = []
+        while (token := self._tokens.advance()).kind is not Kind.OBJECT_END:
+            members.append(self._member(token.text, document[token.text], path, depth))
+        if not members:
+            self._tokens.refuse("Empty objects are not allowed")
+        return Group(tuple(members))
+
+    def _member(self, name: str, document: Any, path: tuple[str, ...], depth: int) -> Node:
+        kind = self._tokens.advance().kind
+        if name == _OR and _offers_alternatives(document):
+            return self._alternatives(document, path, depth)
+        if kind is Kind.OBJECT:
+            return self._group(document, (*path, name), depth + 1)
+        if kind is not Kind.ARRAY:
+            self._tokens.refuse(f'"{name}" must be an object or an array')
+        return self._leaf((*path, name))
+
+    def _alternatives(
+        self, branches: list[dict[str, Any]], path: tuple[str, ...], depth: int
+    ) -> Alternatives:
+        groups = []
+        for branch in branches:
+            self._tokens.advance()
+            groups.append(self._group(branch, path, depth + 1))
+        self._tokens.advance()
+        return Alternatives(tuple(groups))
+
+    def _leaf(self, path: tuple[str, ...]) -> Leaf:
+        """Read an array that has begun, to its end."""
+        entries = []
+        while (kind := self._tokens.advance().kind) is not Kind.ARRAY_END:
+            entries.append(self._entry(kind))
+        if not entries:
+            self._tokens.refuse("Empty arrays are not allowed")
+        conditions = tuple(entry for entry in entries if entry is not None)
+        test = KeyTest(".".join(path), conditions, absent=None in entries)
+        return Leaf(test, len(entries), len(path))
+
+    def _entry(self, kind: Kind) -> Condition | None:
+        if kind is Kind.OBJECT:
+            return read_expression(self._tokens)
+        if kind is Kind.ARRAY:
+            self._tokens.refuse("Match value must be String, number, true, false, or null")
+        return Exactly(self._tokens.current.value)
+
+
+def _offers_alternatives(document: object) -> bool:
+    return (
+        isinstance(document, list)
+        and len(document) >= _BRANCHES_MIN
+        and all(isinstance(branch, dict) and _RESERVED.isdisjoint(branch) for branch in document)
+    )

@@ -1,0 +1,72 @@
+"""The way in for all AWS services: recognise, authenticate, parse, check, call, render."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from redrive.engine.ports import Runtime
+from redrive.model.errors import RedriveError
+from redrive.protocols.aws.authentication import Authentication
+from redrive.protocols.aws.call import Call, Facade
+from redrive.protocols.aws.wire.codec import Codec
+from redrive.protocols.aws.wire.errors import AwsError, common
+from redrive.protocols.aws.wire.recognise import Recognised, recognise, unrecognised
+from redrive.protocols.aws.wire.service import Service
+from redrive.protocols.http import Request, Response
+
+
+class Gateway:
+    """Answers requests to AWS services."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        authentication: Authentication,
+        facades: Mapping[str, Facade],
+        public_url: str | None,
+    ) -> None:
+        """Offer these services.
+
+        Args:
+            runtime: Time, and chance for request ids.
+            authentication: Tells who calls.
+            facades: By botocore's names of the services.
+            public_url: What URLs in answers begin with; None for the host that the client used.
+        """
+        self._runtime = runtime
+        self._authentication = authentication
+        self._facades = facades
+        self._public_url = public_url
+
+    async def answer(self, request: Request) -> Response:
+        """Answer one request."""
+        request_id = str(UUID(bytes=self._runtime.message_id()))
+        recognised = recognise(request)
+        if recognised is None or recognised.codec is None:
+            return unrecognised(request_id)
+        service = Service.load(recognised.service)
+        try:
+            return await self._carry_out(request, recognised, service, recognised.codec, request_id)
+        except AwsError as error:
+            return recognised.codec.render_error(service, error, request_id)
+
+    async def _carry_out(
+        self, request: Request, recognised: Recognised, service: Service, codec: Codec, request_id: str
+    ) -> Response:
+        now = self._runtime.clock.now()
+        caller = await self._authentication.caller(request, service.profile.endpoint_prefix, now)
+        operation = service.operation(recognised.operation)
+        facade = self._facades.get(recognised.service)
+        verb = None if facade is None else facade.operations.get(operation.name)
+        if facade is None or verb is None:
+            raise common(
+                "UnknownOperationException", f"Redrive does not offer {recognised.service} {operation.name}."
+            )
+        params = codec.parse(operation, request)
+        operation.check(params)
+        base_url = self._public_url or f"{request.scheme}://{request.host}"
+        call = Call(request, caller.principal, caller.region, now, request_id, base_url)
+        try:
+            result = await verb(call, params)
+        except RedriveError as refusal:
+            raise facade.translated(refusal) from refusal
+        return codec.render(operation, result, request_id)

@@ -1,0 +1,84 @@
+"""A clock that stands still until it is told to move, and then misses nothing on the way."""
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from redrive.engine.ports import Timer
+
+# Turns of the event loop without news after which what was woken is taken to have done its work. A wake-up passes
+# through a handful of callbacks (timer, future, task, answer), each one turn.
+QUIET_TURNS = 16
+
+DEFAULT_START = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1000)
+
+
+class _Call:
+    __slots__ = ("call", "cancelled")
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self.call = call
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+    def make(self) -> None:
+        if not self.cancelled:
+            self.call()
+
+
+class SimulatedClock:
+    """`redrive.engine.ports.Clock` whose time passes by `advance` alone."""
+
+    def __init__(self, start: int = DEFAULT_START) -> None:
+        """Stand at this moment (ms)."""
+        self._now = start
+        self._calls: list[tuple[int, int, _Call]] = []
+        self._order = itertools.count()
+
+    def now(self) -> int:
+        """The simulated moment (ms)."""
+        return self._now
+
+    def call_at(self, at: int, call: Callable[[], None]) -> Timer:
+        """Make a call when the clock comes to that moment (ms); what is past is due at the next advance."""
+        entry = _Call(call)
+        if at <= self._now:
+            asyncio.get_running_loop().call_soon(entry.make)
+        else:
+            heapq.heappush(self._calls, (at, next(self._order), entry))
+        return entry
+
+    async def sleep_until(self, at: int) -> None:
+        """Return when the clock comes to that moment (ms)."""
+        woken = asyncio.get_running_loop().create_future()
+
+        def wake() -> None:
+            if not woken.done():
+                woken.set_result(None)
+
+        timer = self.call_at(at, wake)
+        try:
+            await woken
+        finally:
+            timer.cancel()
+
+    async def advance(self, milliseconds: int, settle: Callable[[], Awaitable[None]]) -> None:
+        """Move on, stopping at each moment something is due, until what it set off has settled."""
+        until = self._now + milliseconds
+        await _quiet(settle)
+        while self._calls and self._calls[0][0] <= until:
+            self._now = max(self._now, self._calls[0][0])
+            while self._calls and self._calls[0][0] <= self._now:
+                heapq.heappop(self._calls)[2].make()
+            await _quiet(settle)
+        self._now = until
+
+
+async def _quiet(settle: Callable[[], Awaitable[None]]) -> None:
+    for _ in range(QUIET_TURNS):
+        await asyncio.sleep(0)
+        await settle()

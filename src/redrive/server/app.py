@@ -1,0 +1,36 @@
+"""The server's one handler: which room a request is for."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from redrive.protocols.http import Request, Response
+from redrive.server.control import Control
+
+Answer = Callable[[Request], Awaitable[Response]]
+
+
+class Router:
+    """Sends each request where it belongs: control routes by path, everything else to the protocols."""
+
+    def __init__(self, control: Control, paths: Mapping[str, Answer], otherwise: Answer) -> None:
+        """Route by path.
+
+        Args:
+            control: Redrive's own routes.
+            paths: Beginnings of paths that one protocol has to itself.
+            otherwise: Who takes the rest.
+        """
+        self._control = control
+        self._paths = dict(paths)
+        self._otherwise = otherwise
+
+    def answer(self, request: Request) -> Awaitable[Response]:
+        """Answer one request."""
+        path = request.path
+        if path == "/":  # nearly every call of an AWS SDK
+            return self._otherwise(request)
+        if self._control.handles(path):
+            return self._control.answer(request)
+        for beginning, answer in self._paths.items():
+            if path.startswith(beginning):
+                return answer(request)
+        return self._otherwise(request)

@@ -1,0 +1,116 @@
+"""Redrive's own routes, beside those of the services: health, metrics, reset and the simulated clock."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import orjson
+
+from redrive import __version__
+from redrive.engine.engine import Engine
+from redrive.engine.measure import METRIC_NAMES
+from redrive.model.errors import StoreUnavailable
+from redrive.protocols.http import Request, Response
+
+PREFIX = "/_redrive/"
+LOCALSTACK_HEALTH = "/_localstack/health"
+ADVANCE_SECONDS_MAX = (
+    400 * 24 * 60 * 60
+)  # a year and a month: the longest thing kept here is an archive's year
+
+# Moves a simulated clock on by so many milliseconds; how many deliveries were attempted on the way.
+Advance = Callable[[int], Awaitable[int]]
+Route = Callable[[Request], Awaitable[Response]]
+
+
+class Control:
+    """Answers the control routes of one engine."""
+
+    def __init__(
+        self, engine: Engine, services: Mapping[str, str], advance: Advance | None, *, allow_reset: bool
+    ) -> None:
+        """Answer for this engine.
+
+        Args:
+            engine: The one that serves.
+            services: The services offered and their state, for LocalStack's health route.
+            advance: Moves the clock, where it is a simulated one.
+            allow_reset: Whether everything may be removed over the wire.
+        """
+        self._engine = engine
+        self._services = services
+        self._routes: dict[tuple[str, str], Route] = {
+            ("GET", f"{PREFIX}health"): self._health,
+            ("GET", f"{PREFIX}metrics"): self._metrics,
+            ("GET", LOCALSTACK_HEALTH): self._localstack_health,
+        }
+        if allow_reset:
+            self._routes["POST", f"{PREFIX}reset"] = self._reset
+        if advance is not None:
+            self._routes["GET", f"{PREFIX}clock"] = self._clock
+            self._routes["POST", f"{PREFIX}clock"] = self._move_clock(advance)
+
+    def handles(self, path: str) -> bool:
+        """Whether a path is one of the control routes."""
+        return path.startswith(PREFIX) or path == LOCALSTACK_HEALTH
+
+    async def answer(self, request: Request) -> Response:
+        """Answer one request."""
+        route = self._routes.get((request.method, request.path))
+        if route is None:
+            return _json(404, {"message": f"no route {request.method} {request.path}"})
+        return await route(request)
+
+    async def _health(self, _: Request) -> Response:
+        try:
+            await self._engine.store.last_seq()
+        except StoreUnavailable as error:
+            return _json(503, {"status": "unavailable", "reason": str(error), "version": __version__})
+        return _json(200, {"status": "ok", "version": __version__, "node": self._engine.runtime.node})
+
+    async def _localstack_health(self, _: Request) -> Response:
+        return _json(200, {"services": dict(self._services), "edition": "redrive", "version": __version__})
+
+    async def _metrics(self, _: Request) -> Response:
+        lines: list[str] = []
+        measured = [
+            (await self._engine.queues.name_of(queue_id), measure)
+            for queue_id, measure in self._engine.measure
+        ]
+        for metric in METRIC_NAMES:
+            lines.append(f"# TYPE redrive_queue_{metric}_total counter")
+            for name, measure in measured:
+                if name is not None:
+                    labels = f'account="{name.account}",region="{name.region}",queue="{name.name}"'
+                    lines.append(f"redrive_queue_{metric}_total{{{labels}}} {getattr(measure, metric)}")
+        return Response(200, ("\n".join(lines) + "\n").encode(), "text/plain; version=0.0.4; charset=utf-8")
+
+    async def _reset(self, _: Request) -> Response:
+        await self._engine.reset()
+        return _json(200, {"status": "ok"})
+
+    async def _clock(self, _: Request) -> Response:
+        return _json(200, {"now": self._engine.clock.now() / 1000})
+
+    def _move_clock(self, advance: Advance) -> Route:
+        async def move(request: Request) -> Response:
+            seconds = _seconds(request.body)
+            if seconds is None:
+                return _json(400, {"message": f'expected {{"advance_seconds": 0 to {ADVANCE_SECONDS_MAX}}}'})
+            attempts = await advance(int(seconds * 1000))
+            return _json(200, {"now": self._engine.clock.now() / 1000, "attempts": attempts})
+
+        return move
+
+
+def _seconds(body: bytes) -> float | None:
+    try:
+        seconds = orjson.loads(body)["advance_seconds"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return None
+    return seconds if 0 <= seconds <= ADVANCE_SECONDS_MAX else None
+
+
+def _json(status: int, document: Mapping[str, Any]) -> Response:
+    return Response(status, orjson.dumps(document))

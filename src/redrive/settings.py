@@ -1,0 +1,147 @@
+"""Settings: one frozen value, read once from flags, the environment, a file and the defaults, in that order."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+
+class SettingsInvalid(Exception):  # noqa: N818 - an answer to whoever starts the server
+    """A setting is unknown or unusable; the message says which, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to serve.
+
+    Attributes:
+        host: The address to listen on.
+        port: The port; 0 for any free one.
+        store: `sqlite:///PATH`, `sqlite://:memory:` or `postgresql://…`.
+        clock: `system`, or `simulated`: time then passes by `POST /_redrive/clock` alone.
+        auth: `required`: only signed requests are answered. `off`: everybody is believed, on loopback alone.
+        tls: `off`, or `auto`: a local authority and its certificate are made and kept beside the store.
+        tls_cert: A certificate file (PEM), with `tls_key`.
+        tls_key: Its key file (PEM).
+        public_url: What URLs in answers begin with, where clients reach the server by another name.
+        region: The region of requests that name none.
+        allow_reset: Whether `POST /_redrive/reset` may remove everything.
+        fifo_quotas: Whether the documented throughput of FIFO queues is enforced.
+        log_level: `debug`, `info`, `warning` or `error`.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 4566
+    store: str = "sqlite:///redrive.db"
+    clock: str = "system"
+    auth: str = "off"
+    tls: str = "off"
+    tls_cert: str = ""
+    tls_key: str = ""
+    public_url: str = ""
+    region: str = "us-east-1"
+    allow_reset: bool = False
+    fifo_quotas: bool = False
+    log_level: str = "info"
+
+    def __post_init__(self) -> None:
+        _one_of("clock", self.clock, ("system", "simulated"))
+        _one_of("auth", self.auth, ("off", "required"))
+        _one_of("tls", self.tls, ("off", "auto"))
+        _one_of("log_level", self.log_level, ("debug", "info", "warning", "error"))
+        if bool(self.tls_cert) != bool(self.tls_key):
+            raise SettingsInvalid("tls_cert and tls_key go together")
+        if not 0 <= self.port <= 65_535:  # noqa: PLR2004 - TCP
+            raise SettingsInvalid(f"port {self.port} is not a port")
+        if self.auth == "off" and not is_loopback(self.host):
+            raise SettingsInvalid(
+                f"listening on {self.host} needs --auth required: without it anybody who reaches the port is believed"
+            )
+        if not self.store.startswith(("sqlite://", "postgresql://", "postgres://")):
+            raise SettingsInvalid(f"store {self.store} is neither sqlite:// nor postgresql://")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server that listens there."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise SettingsInvalid(f"{name} is one of {', '.join(allowed)}, not {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A setting's value and where it came from."""
+
+    name: str
+    value: str | int | bool
+    source: str
+
+
+ENVIRONMENT_PREFIX = "REDRIVE_"
+
+
+def read_settings(
+    flags: Mapping[str, Any], environment: Mapping[str, str], file: Path | None
+) -> tuple[Settings, list[Origin]]:
+    """Put the settings together; a flag wins over the environment, that over the file, that over the default.
+
+    Args:
+        flags: By setting name; None for a flag that was not given.
+        environment: `REDRIVE_PORT=5000`.
+        file: TOML, a setting a line.
+
+    Raises:
+        SettingsInvalid: Something is unknown or unusable.
+    """
+    from_file = _read_file(file)
+    values: dict[str, Any] = {}
+    origins: list[Origin] = []
+    for field in fields(Settings):
+        variable = ENVIRONMENT_PREFIX + field.name.upper()
+        if flags.get(field.name) is not None:
+            value, source = flags[field.name], "flag"
+        elif variable in environment:
+            value, source = environment[variable], f"environment ({variable})"
+        elif field.name in from_file:
+            value, source = from_file[field.name], f"file ({file})"
+        else:
+            value, source = field.default, "default"
+        values[field.name] = _typed(field.name, value, type(field.default))
+        origins.append(Origin(field.name, values[field.name], source))
+    return Settings(**values), origins
+
+
+def _read_file(file: Path | None) -> dict[str, Any]:
+    if file is None:
+        return {}
+    try:
+        values = tomllib.loads(file.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise SettingsInvalid(f"cannot read {file}: {error}") from None
+    unknown = values.keys() - {field.name for field in fields(Settings)}
+    if unknown:
+        raise SettingsInvalid(f"{file} has unknown settings: {', '.join(sorted(unknown))}")
+    return values
+
+
+def _typed(name: str, value: object, wanted: type) -> str | int | bool:
+    text = str(value)
+    if wanted is bool:
+        if text.lower() not in ("true", "false", "1", "0"):
+            raise SettingsInvalid(f"{name} is true or false, not {text!r}")
+        return text.lower() in ("true", "1")
+    if wanted is int:
+        if not text.isdigit():
+            raise SettingsInvalid(f"{name} is a number, not {text!r}")
+        return int(text)
+    return text
