@@ -55,6 +55,16 @@ async def test_a_head_that_takes_too_long(serve: Serve, connect: Connect) -> Non
     assert await client.rest() == b""
 
 
+@pytest.mark.parametrize("begun", [b"GET / HTTP/1.1\r\nX-Slow: ", message("POST", "/", _CHUNKED) + b"1;ext="])
+async def test_a_trickle_does_not_extend_the_time(serve: Serve, connect: Connect, begun: bytes) -> None:
+    client = await connect(await serve(header_seconds=0.03, grace_seconds=0.03))
+    await client.send(begun)
+    refusal = asyncio.create_task(client.answer())
+    while not refusal.done():
+        await client.send(b"x")
+    assert (await refusal).status == 408
+
+
 @pytest.mark.parametrize("framing", ["Content-Length: 99999", _CHUNKED])
 async def test_a_body_that_comes_too_slowly(serve: Serve, connect: Connect, framing: str) -> None:
     client = await connect(await serve(grace_seconds=0.03))

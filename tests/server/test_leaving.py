@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import logging
 
 import pytest
@@ -148,6 +149,19 @@ async def test_draining_ends_in_time(serve: Serve, connect: Connect) -> None:
         await front.drain(0.02)
     assert await client.rest() == b""
     await _soon(poll.cancelled)
+
+
+async def test_the_date_is_renewed(connect: Connect) -> None:
+    instants = itertools.count(0, 1000)
+    limits = HttpLimits(sweep_seconds=0.01)
+    front = HttpFront(lambda _: Response(), limits, now=lambda: next(instants), new_request_id=lambda: "")
+    await front.start("127.0.0.1", 0)
+    client = await connect(front)
+    first = (await client.ask(get())).headers["date"]
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (await client.ask(get())).headers["date"] == first:
+            pass
+    await front.drain(0)
 
 
 async def test_draining_twice_and_before_the_start(serve: Serve) -> None:

@@ -102,7 +102,7 @@ async def test_the_client_is_told_to_continue_in_its_turn(serve: Serve, connect:
     release.set()
     assert (await client.answer()).body == b"first"
     assert (await client.answer()).status == 100
-    assert (await client.ask(b"body")).body == b"body"
+    assert (await client.ask(b"bo", b"dy")).body == b"body"
     # One that does not wait is not told, and neither is the next.
     raw = message("POST", "/", "Expect: 100-continue", "Content-Length: 4") + b"body"
     assert (await client.ask(raw)).body == b"body"

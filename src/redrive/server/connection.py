@@ -124,11 +124,10 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         """It reads again."""
-        limits = self._shared.limits
-        rest_seconds = limits.linger_seconds if self._is_closing else limits.keep_alive_seconds
-        self.deadline = self._shared.loop.time() + rest_seconds
         self._is_stalled = False
-        self._proceed()
+        if not self._is_over():
+            self.deadline = self._shared.loop.time() + self._shared.limits.keep_alive_seconds
+            self._proceed()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  it makes no difference why
         """The client has gone. A handler that waits for something stops waiting."""
