@@ -57,6 +57,16 @@ class _Template:
     folded: bool
 
     def match(self, text: str, lookup: Lookup) -> bool:
+        filled = self._filled(lookup)
+        if filled is None:
+            return False
+        literal = [piece for piece in filled if isinstance(piece, str)]
+        if len(literal) == len(filled):
+            return "".join(literal) == text
+        return re.fullmatch(_expression(filled, self.shape), text) is not None
+
+    def _filled(self, lookup: Lookup) -> list[str | _Wild] | None:
+        """The tokens with the request's values in them; None where it lacks one."""
         filled: list[str | _Wild] = []
         for token in self.tokens:
             if isinstance(token, _Variable):
@@ -64,11 +74,11 @@ class _Template:
                 # A key of several values is no variable: which of them would be meant?
                 piece = value if isinstance(value, str) else token.default
                 if piece is None:
-                    return False
+                    return None
                 filled.append(piece.lower() if self.folded else piece)
             else:
                 filled.append(token)
-        return re.fullmatch(_expression(filled, self.shape), text) is not None
+        return filled
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +107,7 @@ class Patterns:
             text = text.lower()
         if text in self.exact or (self.wild is not None and self.wild.fullmatch(text) is not None):
             return True
-        return any(template.match(text, lookup) for template in self.templates)
+        return bool(self.templates) and any(template.match(text, lookup) for template in self.templates)
 
 
 def compile_patterns(

@@ -12,7 +12,7 @@ from redrive.access.principals import Identity, Principal
 # Condition keys of one request; only `request_keys` makes them, so that every name is in lower case.
 RequestKeys = NewType("RequestKeys", dict[str, Values])
 
-NO_KEYS: Final = RequestKeys({})
+_NO_KEYS: Final = RequestKeys({})
 
 
 def request_keys(*sources: Mapping[str, Values]) -> RequestKeys:
@@ -49,7 +49,7 @@ class AccessRequest:
     principal: Principal
     action: str
     resource: str
-    keys: RequestKeys = NO_KEYS
+    keys: RequestKeys = field(default_factory=lambda: _NO_KEYS)
 
     def lookup(self, key: str) -> Values | None:
         """A condition key's value; what follows from the principal cannot be overruled by the request."""
@@ -91,7 +91,7 @@ class Statement:
         sid: Its own name, or empty.
         allows: Its effect is Allow; otherwise Deny.
         principals: Whom it is about.
-        actions: What it is about.
+        actions: What it is about, in lower case.
         actions_excepted: It is NotAction.
         resources: Which ARNs it is about.
         resources_excepted: It is NotResource.
@@ -109,15 +109,17 @@ class Statement:
     conditions: tuple[Condition, ...]
     services: frozenset[str]
 
-    def applies(self, request: AccessRequest, lookup: Lookup) -> bool:
-        """Whether all its elements match the request."""
-        if self.actions.match(request.action, lookup) is self.actions_excepted:
+    def applies(self, request: AccessRequest, action: str, lookup: Lookup) -> bool:
+        """Whether all its elements match the request, whose action is given in lower case."""
+        if self.actions.match(action, lookup) is self.actions_excepted:
             return False
         if not self.principals.match(request.principal):
             return False
-        if self.resources.match(request.resource, lookup) is self.resources_excepted:
-            return False
-        return all(condition.holds(lookup) for condition in self.conditions)
+        for condition in self.conditions:
+            if not condition.holds(lookup):
+                return False
+        # Last, because a resource's own policy hardly ever speaks of another.
+        return self.resources.match(request.resource, lookup) is not self.resources_excepted
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ class Decision:
     """
 
     allowed: bool
-    statement: Statement | None = field(default=None)
+    statement: Statement | None = None
 
     @property
     def explicit(self) -> bool:
@@ -173,7 +175,8 @@ def decide(policy: Policy | None, request: AccessRequest, owner_account: str) ->
     """
     if policy is not None:
         lookup = request.lookup
+        action = request.action.lower()
         for statement in policy.statements:
-            if statement.applies(request, lookup):
+            if statement.applies(request, action, lookup):
                 return Decision(statement.allows, statement)
     return _OWNER_MAY if request.principal.account == owner_account else _NOBODY_SAID_SO

@@ -129,7 +129,7 @@ def _actions(names: Sequence[str]) -> Patterns:
     for name in names:
         if not _ACTION.fullmatch(name):
             raise PolicyInvalid(f"{name!r} is not an action")
-    return compile_patterns(names, folded=True)
+    return compile_patterns([name.lower() for name in names])
 
 
 def _services(actions: Sequence[str]) -> frozenset[str]:

@@ -81,7 +81,7 @@ def credential_scope(request: Request) -> Scope | None:
         _, found, rest = authorization.partition("Credential=")
         return _scope(rest.partition(",")[0].rstrip()) if found else None
     _, found, rest = f"&{request.query}".partition("&X-Amz-Credential=")
-    return _scope(unquote(rest.partition("&")[0])) if found else None
+    return _quoted_scope(rest.partition("&")[0]) if found else None
 
 
 def verify(
@@ -126,6 +126,11 @@ def _scope(credential: str) -> Scope | None:
     if len(elements) != _SCOPE_ELEMENTS:
         return None
     return Scope(*elements[:4])
+
+
+@lru_cache(maxsize=1024)
+def _quoted_scope(credential: str) -> Scope | None:
+    return _scope(unquote(credential))
 
 
 def _check_time(claim: Claim, now: int) -> None:

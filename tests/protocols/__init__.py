@@ -1,0 +1,1 @@
+"""The facades, and the wire formats under them."""

@@ -1,0 +1,1 @@
+"""Signature Version 4, with botocore as the signer."""

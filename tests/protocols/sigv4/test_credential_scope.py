@@ -1,0 +1,61 @@
+"""Reading a credential without believing it, for routing and for servers that verify nothing."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redrive.protocols.aws.wire.sigv4 import Scope, credential_scope
+from redrive.protocols.http import Request
+from tests.protocols.sigv4.signing import KEY_ID, sign, with_headers
+
+
+def _get(query: str = "", **headers: str) -> Request:
+    return Request("GET", "/", query, headers, b"")
+
+
+@pytest.mark.parametrize("expires_seconds", [None, 60])
+def test_reads_what_botocore_writes(expires_seconds: int | None) -> None:
+    request = sign(service="sns", region="eu-west-1", expires_seconds=expires_seconds)
+    assert credential_scope(request) == Scope(KEY_ID, "20150830", "eu-west-1", "sns")
+
+
+def test_reads_a_credential_whose_signature_is_wrong() -> None:
+    request = sign()
+    broken = with_headers(request, authorization=request.headers["authorization"] + "0")
+    assert credential_scope(broken) == credential_scope(request)
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        "AWS4-HMAC-SHA256 Credential=test/20260101/eu-west-1/sqs/aws4_request, SignedHeaders=host, Signature=0",
+        "AWS4-HMAC-SHA256 SignedHeaders=host,Signature=0,Credential=test/20260101/eu-west-1/sqs/aws4_request",
+        "AWS4-HMAC-SHA256 Credential=test/20260101/eu-west-1/sqs/aws4_request ,SignedHeaders=host, Signature=0",
+    ],
+)
+def test_order_and_spaces_do_not_matter(authorization: str) -> None:
+    assert credential_scope(_get(authorization=authorization)) == Scope(
+        "test", "20260101", "eu-west-1", "sqs"
+    )
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        _get(),
+        _get(authorization=""),
+        _get(authorization="Bearer token"),
+        _get(authorization="AWS4-HMAC-SHA256 Credential=test/20260101/sqs/aws4_request, SignedHeaders=host"),
+        _get("a=X-Amz-Credential=test/20260101/eu-west-1/sqs/aws4_request"),
+        _get("X-Amz-Credential="),
+    ],
+)
+def test_no_readable_credential(request_: Request) -> None:
+    assert credential_scope(request_) is None
+
+
+@given(st.text(), st.one_of(st.none(), st.text().map("AWS4-HMAC-SHA256 Credential={}".format)))
+def test_never_fails(query: str, authorization: str | None) -> None:
+    headers = {} if authorization is None else {"authorization": authorization}
+    scope = credential_scope(Request("GET", "/", f"X-Amz-Credential={query}", headers, b""))
+    assert scope is None or isinstance(scope, Scope)
