@@ -1,12 +1,15 @@
 """Reading a credential without believing it, for routing and for servers that verify nothing."""
 
+from dataclasses import replace
+from urllib.parse import quote
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.protocols.aws.wire.sigv4 import Scope, credential_scope
+from redrive.protocols.aws.wire.sigv4 import Scope, UnknownKey, credential_scope
 from redrive.protocols.http import Request
-from tests.protocols.sigv4.signing import KEY_ID, sign, with_headers
+from tests.protocols.sigv4.signing import KEY_ID, check, sign, with_headers
 
 
 def _get(query: str = "", **headers: str) -> Request:
@@ -59,3 +62,24 @@ def test_never_fails(query: str, authorization: str | None) -> None:
     headers = {} if authorization is None else {"authorization": authorization}
     scope = credential_scope(Request("GET", "/", f"X-Amz-Credential={query}", headers, b""))
     assert scope is None or isinstance(scope, Scope)
+
+
+_OTHER = "AKIASOMEBODYELSE2345/20150830/us-east-1/sqs/aws4_request"
+
+
+def test_of_two_credentials_in_a_header_verifying_and_believing_take_the_same() -> None:
+    request = sign()
+    signed = request.headers["authorization"]
+    doubled = with_headers(request, authorization=f"{signed}, Credential={_OTHER}")
+    assert credential_scope(doubled) == credential_scope(request)
+    assert check(doubled).access_key_id == KEY_ID
+
+
+def test_of_two_credentials_in_a_query_verifying_and_believing_take_the_same() -> None:
+    request = sign("GET", expires_seconds=60)
+    doubled = replace(request, query=f"X-Amz-Credential={quote(_OTHER, safe='')}&{request.query}")
+    scope = credential_scope(doubled)
+    assert scope is not None
+    assert scope.access_key_id == "AKIASOMEBODYELSE2345"
+    with pytest.raises(UnknownKey):
+        check(doubled)

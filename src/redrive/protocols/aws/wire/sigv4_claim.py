@@ -83,7 +83,7 @@ def _claim_in_header(request: Request, authorization: str) -> Claim:
                 "Invalid key=value pair (missing equal-sign) in Authorization header (hashed with SHA-256 and "
                 f"encoded with Base64): '{_fingerprint(authorization)}'."
             )
-        parts[name] = value
+        parts.setdefault(name, value)  # the first of two, as `credential_scope` reads it
     timestamp = _header_timestamp(request)
     lacking = [
         f"Authorization header requires '{name}' parameter." for name in _IN_HEADER if not parts.get(name)
@@ -109,7 +109,10 @@ def _claim_in_header(request: Request, authorization: str) -> Claim:
 
 def _claim_in_query(request: Request) -> Claim:
     pieces = request.query.split("&")
-    values = {name: unquote(value) for name, _, value in (piece.partition("=") for piece in pieces)}
+    values: dict[str, str] = {}
+    for piece in pieces:
+        name, _, value = piece.partition("=")
+        values.setdefault(name, unquote(value))  # the first of two, as `credential_scope` reads it
     lacking = [
         f"AWS query-string parameters must include '{name}'." for name in _IN_QUERY if not values.get(name)
     ]
