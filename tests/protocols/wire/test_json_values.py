@@ -113,6 +113,7 @@ MAP_STARTS = "Start of structure or map found where not expected."
         ("Double", "true", "TRUE_VALUE can not be converted to a Double"),
         ("Blob", "1", "NUMBER_VALUE can not be converted to a Blob"),
         ("Blob", '"AP8"', "Value is not valid base64"),
+        ("Blob", '"AP 8="', "Value is not valid base64"),
         ("Blob", '"ä"', "Value is not valid base64"),
         ("Time", '"2026-01-02T03:04:05Z"', "STRING_VALUE can not be converted to a Date"),
         ("Time", "true", "TRUE_VALUE can not be converted to a Date"),
