@@ -1,0 +1,1 @@
+"""The AWS wire, with botocore as the client."""
