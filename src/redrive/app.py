@@ -71,7 +71,7 @@ class App:
     def _authentication(self) -> Authentication:
         if self._settings.auth == "off":
             return Believing(self._settings.region)
-        return Verifying(Keyring(self.engine.store, self.engine.clock))
+        return Verifying(Keyring(self.engine.store, SystemClock()), SystemClock())
 
     def _advance(self, clock: Clock) -> Advance | None:
         if not isinstance(clock, SimulatedClock):

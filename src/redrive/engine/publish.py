@@ -34,11 +34,14 @@ class Publisher:
         measure.bytes_sent += sum(len(message.body) for message in messages)
 
     def _tell(self, arrivals: Sequence[Arrival], now: int) -> None:
+        due: dict[int, int] = {}
         for arrival in arrivals:
             if arrival.available_at <= now:
-                self._arrivals.announce(arrival.queue_id)
+                due[arrival.queue_id] = due.get(arrival.queue_id, 0) + 1
             else:
                 self._arrivals.expect(arrival.queue_id, arrival.available_at)
+        for queue_id, number in due.items():
+            self._arrivals.announce(queue_id, number)
 
 
 def _arrival(queue: Queue, message: Message, now: int) -> Arrival:

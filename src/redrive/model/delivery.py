@@ -9,7 +9,8 @@ import enum
 import random
 from dataclasses import dataclass, replace
 from typing import Protocol
-from uuid import UUID
+
+from redrive.model.message import id_text
 
 
 class Place(enum.IntEnum):
@@ -168,7 +169,7 @@ def as_dead_letter(delivery: Delivery, queue_id: int, seq: int, now: int, *, ord
         available_at=now,
         token=None,
         enqueued_at=now if ordered else delivery.enqueued_at,
-        deduplication_id=str(UUID(bytes=delivery.message_id)) if ordered else delivery.deduplication_id,
+        deduplication_id=id_text(delivery.message_id) if ordered else delivery.deduplication_id,
         origin=delivery.queue_id,
     )
 

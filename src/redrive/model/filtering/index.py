@@ -1,9 +1,9 @@
 """An index over many filters: which of them a message passes, without trying each.
 
 A message's values lead to the clauses that want them, key by key, and the clauses found under all their keys
-are the answer. Only a clause with a condition that no bucket answers (a network, a wildcard, anything-but, an
-absent key), or any clause for a message with arrays of objects, has its own tests run, and only when the
-buckets could not rule it out.
+are the answer. Only a clause with a condition that no bucket answers (a network, a wildcard, anything-but), or
+any clause for a message with arrays of objects, has its own tests run, and only when the buckets could not rule
+it out.
 """
 
 from collections import Counter
@@ -115,7 +115,7 @@ class _ScopeIndex(Generic[K]):
         if fields is None:
             return Filtered(set(), {Verdict.INVALID_BODY: len(self.policies)})
         passed: set[K] = set()
-        for number in self._groups.candidates(fields.values):
+        for number in self._groups.candidates(fields):
             entry = self._entries[number]
             if entry.key in passed:
                 continue
@@ -135,4 +135,4 @@ class _ScopeIndex(Generic[K]):
 
 
 def _is_indexed(clause: Clause) -> bool:
-    return all(not test.absent and all(map(is_indexed, test.conditions)) for test in clause.tests)
+    return all(is_indexed(condition) for test in clause.tests for condition in test.conditions)

@@ -32,13 +32,15 @@ class Clause:
     Attributes:
         tests: Sorted by key.
         required: The keys that must be there.
+        optional: The keys that may be absent.
     """
 
-    __slots__ = ("required", "tests")
+    __slots__ = ("optional", "required", "tests")
 
     def __init__(self, tests: Iterable[KeyTest]) -> None:
         self.tests = tuple(sorted(tests, key=lambda test: test.key))
         self.required = frozenset(test.key for test in self.tests if not test.absent)
+        self.optional = frozenset(test.key for test in self.tests if test.absent)
 
     def matches(self, fields: Fields) -> bool:
         """Whether all tests hold."""

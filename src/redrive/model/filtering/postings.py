@@ -55,13 +55,12 @@ class Postings:
                 if not bucket:
                     del self._buckets[_slot(condition)]
 
-    def hits(self, values: Iterable[Scalar]) -> list[set[int]]:
-        """Sets that together hold every clause whose condition some value may satisfy. Not to be changed."""
+    def hits(self, values: Iterable[Scalar]) -> "Hits":
+        """The clauses whose condition some value may satisfy."""
         slots = {_PRESENT, *(slot for value in values for slot in self._slots_of(value))}
-        found = [self._buckets[slot] for slot in slots if slot in self._buckets]
-        if self._ranges:
-            found += [self._ranges.around(value) for value in values if is_number(value)]
-        return found
+        buckets = [self._buckets[slot] for slot in slots if slot in self._buckets]
+        numbers = [value for value in values if is_number(value)] if self._ranges else []
+        return Hits(buckets, self._ranges, numbers)
 
     def _slots_of(self, value: Scalar) -> Iterator[_Slot]:
         yield _exact(value)
@@ -80,6 +79,34 @@ class Postings:
             lengths[len(condition.text)] += change
             if not lengths[len(condition.text)]:
                 del lengths[len(condition.text)]
+
+
+class Hits:
+    """The clauses that one key's values lead to, not yet brought together: often only few of them matter.
+
+    Attributes:
+        size: At most how many there are.
+    """
+
+    __slots__ = ("_buckets", "_numbers", "_ranges", "size")
+
+    def __init__(self, buckets: list[set[int]], ranges: RangeTable, numbers: list[int | float]) -> None:
+        self._buckets = buckets
+        self._ranges = ranges
+        self._numbers = numbers
+        self.size = sum(map(len, buckets)) + (len(ranges) if numbers else 0)
+
+    def all(self) -> set[int]:
+        """All of them."""
+        return set[int]().union(*self._buckets, *map(self._ranges.around, self._numbers))
+
+    def among(self, clauses: set[int]) -> set[int]:
+        """Those of them that are among `clauses`; costs what `clauses` has, however many there are."""
+        found = set[int]().union(*(clauses & bucket for bucket in self._buckets))
+        if self._numbers:
+            rest = clauses - found
+            found.update(clause for clause in rest if self._ranges.holds(clause, self._numbers))
+        return found
 
 
 _PRESENT: _Slot = ("present", None)

@@ -1,6 +1,6 @@
 """Number ranges of many filters, and at once those of them that a number lies in."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,27 +21,28 @@ class _Interval:
 class _Node:
     """The intervals around a middle, by both ends, and trees of those that lie wholly beside it."""
 
-    __slots__ = ("_above", "_below", "_by_high", "_by_low", "_middle")
+    __slots__ = ("above", "below", "by_high", "by_low", "middle")
 
     def __init__(self, intervals: list[_Interval]) -> None:
         ends = sorted(interval.low for interval in intervals)
-        self._middle = ends[len(ends) // 2]
-        around = [interval for interval in intervals if interval.low <= self._middle <= interval.high]
-        self._by_low = sorted(around, key=lambda interval: interval.low)
-        self._by_high = sorted(around, key=lambda interval: interval.high, reverse=True)
-        self._below = _tree([interval for interval in intervals if interval.high < self._middle])
-        self._above = _tree([interval for interval in intervals if interval.low > self._middle])
+        self.middle = ends[len(ends) // 2]
+        around = [interval for interval in intervals if interval.low <= self.middle <= interval.high]
+        self.by_low = sorted(around, key=lambda interval: interval.low)
+        self.by_high = sorted(around, key=lambda interval: interval.high, reverse=True)
+        self.below = _tree([interval for interval in intervals if interval.high < self.middle])
+        self.above = _tree([interval for interval in intervals if interval.low > self.middle])
 
     def around(self, point: _Bound) -> Iterator[int]:
         """The clauses whose intervals the point lies in; costs their number and the tree's depth."""
         node: _Node | None = self
         while node is not None:
-            below = point < node._middle  # noqa: SLF001 - another node of the tree
-            yield from node._crossing(point, below=below)  # noqa: SLF001 - another node of the tree
-            node = node._below if below else node._above  # noqa: SLF001 - another node of the tree
+            below = point < node.middle
+            yield from node.crossing(point, below=below)
+            node = node.below if below else node.above
 
-    def _crossing(self, point: _Bound, *, below: bool) -> Iterator[int]:
-        for interval in self._by_low if below else self._by_high:
+    def crossing(self, point: _Bound, *, below: bool) -> Iterator[int]:
+        """Those around the middle that reach to a point on one side of it."""
+        for interval in self.by_low if below else self.by_high:
             if not interval.low <= point <= interval.high:
                 return
             yield interval.clause
@@ -64,9 +65,9 @@ class RangeTable:
         self._gone = 0
         self._tree: _Node | None = None
 
-    def __bool__(self) -> bool:
-        """Whether there is any range."""
-        return bool(self._live)
+    def __len__(self) -> int:
+        """How many clauses have a range."""
+        return len(self._live)
 
     def add(self, clause: int, condition: NumberRange) -> None:
         """Add a range of a clause."""
@@ -93,6 +94,14 @@ class RangeTable:
         if self._gone:
             hits.intersection_update(self._live)
         return hits
+
+    def holds(self, clause: int, numbers: Iterable[float]) -> bool:
+        """Whether the clause has a range that one of the numbers lies in."""
+        return any(
+            interval.low <= (number, 0) <= interval.high
+            for interval in self._live.get(clause, ())
+            for number in numbers
+        )
 
     def _sort(self) -> None:
         self._tree = _tree([interval for intervals in self._live.values() for interval in intervals])

@@ -6,6 +6,7 @@ from typing import Protocol
 from redrive.access.keyring import Keyring
 from redrive.access.keys import ANY_ACCOUNT, account_of_key_id
 from redrive.access.principals import Principal, account_root
+from redrive.engine.ports import Clock
 from redrive.protocols.aws.wire.errors import common
 from redrive.protocols.aws.wire.sigv4 import SignatureRefused, credential_scope, verify
 from redrive.protocols.http import Request
@@ -22,8 +23,8 @@ class Caller:
 class Authentication(Protocol):
     """A way to tell who calls."""
 
-    async def caller(self, request: Request, service: str, now: int) -> Caller:
-        """Who sent this request to the service of that signing name, at `now` (ms).
+    async def caller(self, request: Request, service: str) -> Caller:
+        """Who sent this request to the service of that signing name.
 
         Raises:
             AwsError: Nobody who is believed.
@@ -39,7 +40,7 @@ class Believing:
         self._nobody = Caller(account_root(ANY_ACCOUNT), region)
         self._callers: dict[tuple[str, str], Caller] = {}
 
-    async def caller(self, request: Request, service: str, now: int) -> Caller:  # noqa: ARG002 - as Authentication
+    async def caller(self, request: Request, service: str) -> Caller:  # noqa: ARG002 - as Authentication
         """See `Authentication.caller`; refuses nobody."""
         scope = credential_scope(request)
         if scope is None:
@@ -56,17 +57,23 @@ class Believing:
 class Verifying:
     """Believe a signature by a key of the keyring, and nothing else."""
 
-    def __init__(self, keyring: Keyring) -> None:
-        """Look keys up here."""
-        self._keyring = keyring
+    def __init__(self, keyring: Keyring, clock: Clock) -> None:
+        """Look keys up here.
 
-    async def caller(self, request: Request, service: str, now: int) -> Caller:
+        Args:
+            keyring: Whose keys are believed.
+            clock: The one that signers look at: the system's, also where deliveries live on a simulated one.
+        """
+        self._keyring = keyring
+        self._clock = clock
+
+    async def caller(self, request: Request, service: str) -> Caller:
         """See `Authentication.caller`."""
         scope = credential_scope(request)
         key = None if scope is None else await self._keyring.get(scope.access_key_id)
         secret = None if key is None else key.secret
         try:
-            signed = verify(request, lambda _: secret, now, service=service)
+            signed = verify(request, lambda _: secret, self._clock.now(), service=service)
         except SignatureRefused as refusal:
             raise common(refusal.json_code, refusal.message) from None
         if key is None:

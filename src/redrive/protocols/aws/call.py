@@ -2,10 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Protocol
 
-from redrive.access.policy import AccessRequest, Policy, connection_keys, decide, request_keys
+from redrive.access.policy import AccessRequest, connection_keys, decide, request_keys
 from redrive.access.policy_document import parse_policy
 from redrive.access.principals import Principal
 from redrive.model.errors import RedriveError
@@ -47,7 +46,7 @@ class Call:
             client_host=self.request.client_host, secure=self.request.scheme == "https", now=self.now
         )
         asked = AccessRequest(self.principal, action, arn, request_keys(connection))
-        return decide(_policy(policy), asked, owner).allowed
+        return decide(parse_policy(policy), asked, owner).allowed
 
 
 Verb = Callable[[Call, Structure], Awaitable[Structure]]
@@ -64,9 +63,3 @@ class Facade(Protocol):
     def translated(self, refusal: RedriveError) -> AwsError:
         """What a refusal of the engine is called in this service."""
         ...
-
-
-# A policy's text changes rarely and is read with every call; 1,024 of the largest are 30 MB.
-@lru_cache(maxsize=1024)
-def _policy(text: str) -> Policy:
-    return parse_policy(text)

@@ -1,10 +1,10 @@
 """The way in for all AWS services: recognise, authenticate, parse, check, call, render."""
 
 from collections.abc import Mapping
-from uuid import UUID
 
 from redrive.engine.ports import Runtime
 from redrive.model.errors import RedriveError
+from redrive.model.message import id_text
 from redrive.protocols.aws.authentication import Authentication
 from redrive.protocols.aws.call import Call, Facade
 from redrive.protocols.aws.wire.codec import Codec
@@ -39,7 +39,7 @@ class Gateway:
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
-        request_id = str(UUID(bytes=self._runtime.message_id()))
+        request_id = id_text(self._runtime.message_id())
         recognised = recognise(request)
         if recognised is None or recognised.codec is None:
             return unrecognised(request_id)
@@ -53,7 +53,7 @@ class Gateway:
         self, request: Request, recognised: Recognised, service: Service, codec: Codec, request_id: str
     ) -> Response:
         now = self._runtime.clock.now()
-        caller = await self._authentication.caller(request, service.profile.endpoint_prefix, now)
+        caller = await self._authentication.caller(request, service.profile.endpoint_prefix)
         operation = service.operation(recognised.operation)
         facade = self._facades.get(recognised.service)
         verb = None if facade is None else facade.operations.get(operation.name)

@@ -5,10 +5,10 @@ wait. No receive count and no visibility changes.
 """
 
 from urllib.parse import parse_qs
-from uuid import UUID
 
 from redrive.engine.engine import Engine
 from redrive.model.delivery import Delivery
+from redrive.model.message import id_text
 from redrive.protocols.aws.authentication import Authentication
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sqs.access import queue_at
@@ -37,7 +37,7 @@ class Peek:
 
     async def answer(self, request: Request) -> Response:
         """Answer one request; the caller needs the permission to receive."""
-        request_id = str(UUID(bytes=self._engine.runtime.message_id()))
+        request_id = id_text(self._engine.runtime.message_id())
         service = Service.load("sqs")
         codec = _codec(request)
         try:
@@ -49,7 +49,7 @@ class Peek:
     async def _messages(self, request: Request, request_id: str) -> list[dict[str, object]]:
         now = self._engine.clock.now()
         asked = {name: values[-1] for name, values in parse_qs(request.query).items()}
-        caller = await self._authentication.caller(request, "sqs", now)
+        caller = await self._authentication.caller(request, "sqs")
         call = Call(request, caller.principal, asked.get("Region", caller.region), now, request_id, "")
         url = asked.get("QueueUrl") or _url_in_path(request.path, call)
         queue = await queue_at(call, self._engine.queues, url, "ReceiveMessage")
@@ -57,13 +57,11 @@ class Peek:
         after = 0
         while len(shown) < SHOWN_MAX:
             page = await self._engine.store.peek(queue.id, PAGE, after)
-            for delivery in page:
-                if _visible(delivery, now, asked):
-                    shown.append(
-                        await self._showing.shown(
-                            queue, delivery, ATTRIBUTES, ("All",), "SQS/BACKDOOR/ACCESS"
-                        )
-                    )
+            shown += [
+                await self._showing.shown(queue, delivery, ATTRIBUTES, ("All",), _NO_HANDLE)
+                for delivery in page
+                if _visible(delivery, now, asked)
+            ]
             if len(page) < PAGE:
                 break
             after = page[-1].seq

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
-from uuid import UUID
 
 from redrive.engine.arrivals import Gone
 from redrive.engine.engine import Engine
 from redrive.model.delivery import Delivery
+from redrive.model.message import id_text
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sqs import handles, message, names
@@ -127,7 +127,7 @@ class Showing:
             handle: Its receipt handle.
         """
         shown: Structure = {
-            "MessageId": str(UUID(bytes=delivery.message_id)),
+            "MessageId": id_text(delivery.message_id),
             "ReceiptHandle": handle,
             "MD5OfBody": message.digest_of_body(delivery.body),
             "Body": delivery.body,

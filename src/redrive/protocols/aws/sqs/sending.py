@@ -1,12 +1,12 @@
 """SendMessage and SendMessageBatch."""
 
 from collections.abc import Mapping, Sequence
+from operator import methodcaller
 from typing import Any
-from uuid import UUID
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Enqueued
-from redrive.model.message import Message
+from redrive.model.message import Message, id_text
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sqs import batches, message, names
@@ -20,6 +20,8 @@ DELAY_SECONDS_MAX = 900
 BATCH_BYTES_MAX = 1_048_576
 _TRACE = "AWSTraceHeader"
 _TRACE_HTTP_HEADER = "x-amzn-trace-id"
+
+_HAS_ATTRIBUTES = methodcaller("get", "MessageAttributes")
 
 Wish = Mapping[str, Any]
 
@@ -64,26 +66,32 @@ class Sending:
 
     def _message(self, call: Call, queue: Queue, wish: Wish, *, batch: bool = False) -> Message:
         body: str = wish["MessageBody"]
-        message.check_body(body)
-        attributes = wish.get("MessageAttributes") or {}
-        size = (
-            message.bytes_of(body) + message.check_attributes(attributes)
-            if attributes
-            else message.bytes_of(body)
-        )
         if not body:
             raise missing("MessageBody")
+        message.check_body(body)
+        attributes = wish.get("MessageAttributes")
+        size = message.bytes_of(body)
+        if attributes:
+            size += message.check_attributes(attributes)
         if size > queue.body_bytes_max:
             raise _too_long(queue, batch=batch)
-        sender = None if call.account == queue.name.account else call.account
         return Message(
             id=self._engine.runtime.message_id(),
             body=body,
-            headers=message.pack(attributes, _trace(call, wish), sender),
+            headers=_headers(call, queue, wish, attributes),
             group_id=wish.get("MessageGroupId"),
             deduplication_id=wish.get("MessageDeduplicationId"),
             delay_ms=_delay_ms(queue, wish),
         )
+
+
+def _headers(call: Call, queue: Queue, wish: Wish, attributes: message.Attributes | None) -> bytes | None:
+    """What is kept beside the body: nothing, for most messages."""
+    sender = None if call.account == queue.name.account else call.account
+    trace = _trace(call, wish)
+    if attributes or trace or sender:
+        return message.pack(attributes or {}, trace, sender)
+    return None
 
 
 def _too_long(queue: Queue, *, batch: bool) -> AwsError:
@@ -97,6 +105,9 @@ def _too_long(queue: Queue, *, batch: bool) -> AwsError:
 
 
 def _check_batch_bytes(entries: Sequence[Wish]) -> None:
+    characters = sum([len(entry["MessageBody"]) for entry in entries])
+    if 4 * characters <= BATCH_BYTES_MAX and not any(map(_HAS_ATTRIBUTES, entries)):
+        return  # no character takes more than four bytes
     total = sum(
         message.bytes_of(entry["MessageBody"])
         + sum(_attribute_bytes(*pair) for pair in (entry.get("MessageAttributes") or {}).items())
@@ -190,7 +201,7 @@ def _trace(call: Call, wish: Wish) -> str | None:
 
 def _sent(queue: Queue, wish: Wish, one: Message, enqueued: Enqueued) -> Structure:
     answer: Structure = {
-        "MessageId": _id_text(enqueued.message_id),
+        "MessageId": id_text(enqueued.message_id),
         "MD5OfMessageBody": message.digest_of_body(one.body),
     }
     if attributes := wish.get("MessageAttributes"):
@@ -200,7 +211,3 @@ def _sent(queue: Queue, wish: Wish, one: Message, enqueued: Enqueued) -> Structu
     if queue.ordered:
         answer["SequenceNumber"] = names.sequence_number(enqueued.seq)
     return answer
-
-
-def _id_text(message_id: bytes) -> str:
-    return str(UUID(bytes=message_id))
