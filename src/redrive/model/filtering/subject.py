@@ -100,7 +100,7 @@ def _attribute_values(attribute: Attribute) -> list[Scalar]:
 
 
 def _array_values(text: str) -> list[Scalar]:
-    values = json.loads(text, parse_constant=_refuse_constant)
+    values = _parse(text)
     if not isinstance(values, list) or any(isinstance(value, dict | list) for value in values):
         raise ValueError("not a JSON array of scalars")
     return values
@@ -118,9 +118,10 @@ def _number(text: str) -> int | float:
     return number
 
 
-def _parse(body: str) -> object:
+def _parse(text: str) -> object:
+    """The JSON document; None where the text is none, as where it is `null`: no filter wants either."""
     try:
-        return json.loads(body, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):  # RecursionError: nested about a thousand deep
         return None
 

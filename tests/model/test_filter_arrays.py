@@ -1,0 +1,109 @@
+"""Array consistency: conditions on several keys hold within the same elements."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from redrive.model.filtering import FilterPolicy, Scope, Subject, Verdict, read_policy
+from redrive.model.filtering.arrays import consistent
+from redrive.model.filtering.condition import Exactly, KeyTest
+from redrive.model.filtering.subject import Fields, Place
+
+Document = Any
+
+
+def on_body(document: Document) -> FilterPolicy:
+    return read_policy(json.dumps(document), Scope.BODY)
+
+
+def message(body: Document) -> Subject:
+    return Subject({}, body if isinstance(body, str) else json.dumps(body))
+
+
+def body_matches(policy: Document, body: Document) -> bool:
+    return on_body(policy).match(message(body)) is Verdict.MATCHED
+
+
+@pytest.mark.parametrize(
+    ("policy", "body", "passes"),
+    [
+        # Scalars side by side belong together.
+        ({"a": ["x"], "b": ["y"]}, {"a": ["x", "y"], "b": ["x", "y"]}, True),
+        # Independent arrays do not restrict one another.
+        ({"a": {"k": [1]}, "b": {"k": [2]}}, {"a": [{"k": 0}, {"k": 1}], "b": [{"k": 2}, {"k": 3}]}, True),
+        # The inner element must agree as well as the outer one.
+        ({"a": {"b": {"k": [1], "l": [2]}}}, {"a": [{"b": [{"k": 1}, {"l": 2}]}]}, False),
+        ({"a": {"b": {"k": [1], "l": [2]}}}, {"a": [{"b": [{"k": 0}]}, {"b": [{"k": 1, "l": 2}]}]}, True),
+        # A value above the inner array goes with each of its elements.
+        ({"a": {"b": {"k": [1]}, "m": [2]}}, {"a": [{"b": [{"k": 0}, {"k": 1}], "m": 2}]}, True),
+        ({"a": {"b": {"k": [1]}, "m": [2]}}, {"a": [{"b": [{"k": 1}]}, {"m": 2}]}, False),
+        # An absent key is looked for where the keys before it were found, so the alphabet decides.
+        ({"r": {"b": ["x"], "z": [{"exists": False}]}}, {"r": [{"z": 1, "b": "y"}, {"b": "x"}]}, True),
+        ({"r": {"b": ["x"], "a": [{"exists": False}]}}, {"r": [{"a": 1, "b": "y"}, {"b": "x"}]}, False),
+        ({"r": {"b": ["x"], "z": [{"exists": False}]}}, {"r": [{"b": "x", "z": 1}]}, False),
+    ],
+)
+def test_array_consistency(policy: Document, body: Document, *, passes: bool) -> None:
+    assert body_matches(policy, body) is passes
+
+
+def test_long_independent_arrays_cost_their_sum() -> None:
+    names = ["a", "b", "c", "d"]
+    policy = on_body({**{name: {"k": [1]} for name in names}, "e": {"k": [2]}})
+    body = {name: [{"k": 1}] * 2000 for name in [*names, "e"]}
+    assert policy.match(message(body)) is Verdict.BODY  # 2000⁴ choices, were they tried
+
+
+def test_reading_a_body_deeper_than_python_calls() -> None:
+    deep = '{"a":' * 400 + "1" + "}" * 400
+    assert on_body({".".join(["a"] * 400): [1]}).match(message(deep)) is Verdict.MATCHED
+
+
+KEYS = ["a", "a.x", "a.y", "b", "b.x", "c"]
+key_tests = st.builds(
+    lambda keys, absent: [
+        KeyTest(key, (Exactly(value),), absent=key in absent) for key, value in sorted(keys.items())
+    ],
+    st.dictionaries(st.sampled_from(KEYS), st.integers(0, 1), min_size=1),
+    st.sets(st.sampled_from(KEYS)),
+)
+bodies = st.recursive(
+    st.integers(0, 1),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["a", "b", "c", "x", "y"]), inner, max_size=3)
+    ),
+    max_leaves=14,
+)
+
+
+def try_everything(tests: Sequence[KeyTest], fields: Fields, chosen: Place) -> bool:
+    """The rule as it is told: every choice of values, one key after the other."""
+    if not tests:
+        return True
+    test, *others = tests
+    places = fields.places or {}
+    reachable = [
+        (value, place)
+        for value, place in zip(fields.values.get(test.key, ()), places.get(test.key, ()), strict=True)
+        if all(chosen.get(array, element) == element for array, element in place.items())
+    ]
+    if not reachable:
+        return test.absent and try_everything(others, fields, chosen)
+    return any(
+        test.accepts(value) and try_everything(others, fields, {**chosen, **place})
+        for value, place in reachable
+    )
+
+
+@settings(max_examples=500)
+@given(key_tests, st.dictionaries(st.sampled_from(["a", "b", "c"]), bodies, min_size=1))
+def test_the_search_finds_what_trying_everything_finds(tests: list[KeyTest], body: Document) -> None:
+    fields = message(body).body_fields(KEYS)
+    assert fields is not None
+    if fields.places is not None:
+        assert consistent(tests, fields) is try_everything(tests, fields, {})
