@@ -95,21 +95,12 @@ class TopicDeliveryPolicy:
 
     def to_json(self) -> str:
         """The topic's `DeliveryPolicy` attribute: what was given, and always disableSubscriptionOverrides."""
-        return self._json(self.retry.given_document() if self.retry else None)
+        return _topic_json(self, self.retry.given_document() if self.retry else None)
 
     def effective_json(self) -> str:
         """The topic's `EffectiveDeliveryPolicy`: completed; a throttle appears only where one was set."""
         whole = replace(self, content_type=self.content_type or CONTENT_TYPE_DEFAULT)
-        return whole._json((self.retry or RetryPolicy()).to_document())  # noqa: SLF001 - another value of the class
-
-    def _json(self, retry: dict[str, Any] | None) -> str:
-        members = {
-            "defaultHealthyRetryPolicy": retry,
-            "disableSubscriptionOverrides": self.disables_overrides,
-            "defaultThrottlePolicy": _throttle_document(self.receives_per_second_max),
-            "defaultRequestPolicy": _request_document(self.content_type),
-        }
-        return _dump({"http": {name: member for name, member in members.items() if member is not None}})
+        return _topic_json(whole, (self.retry or RetryPolicy()).to_document())
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +152,16 @@ def effective_policy(
         receives_per_second_max=own.receives_per_second_max or shared.receives_per_second_max,
         content_type=own.content_type or shared.content_type or CONTENT_TYPE_DEFAULT,
     )
+
+
+def _topic_json(policy: TopicDeliveryPolicy, retry: dict[str, Any] | None) -> str:
+    members = {
+        "defaultHealthyRetryPolicy": retry,
+        "disableSubscriptionOverrides": policy.disables_overrides,
+        "defaultThrottlePolicy": _throttle_document(policy.receives_per_second_max),
+        "defaultRequestPolicy": _request_document(policy.content_type),
+    }
+    return _dump({"http": {name: member for name, member in members.items() if member is not None}})
 
 
 def _throttle_document(receives_per_second_max: int | None) -> dict[str, int] | None:
