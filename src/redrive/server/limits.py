@@ -28,6 +28,7 @@ class HttpLimits:
             reset the connection and could destroy the answer before it is read.
         pipelined_max: Requests that may wait behind the one being answered before reading stops (a slice
             of `SLICE_BYTES` may carry more). They are answered one after the other, so more only costs memory.
+            While reading is stopped, a client that leaves is noticed after the next answer.
         connections_max: One more is answered 503 and closed. A resting connection takes about 5 KiB.
         sweep_seconds: How often deadlines are looked at and the Date header is renewed: one timer for all.
     """
