@@ -13,7 +13,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from redrive.model.delivery import Delivery, Ending, Limits
+from redrive.model.attempt import Attempt
+from redrive.model.delivery import Delivery, Ending, Limits, Schedule
+from redrive.model.topic import Subscription, Topic
 
 # ---- the runtime -----------------------------------------------------------------------------------------
 
@@ -242,6 +244,68 @@ class MoveOrder:
     message_ids: Sequence[bytes]
     destination: Target | None = None
     origins: Mapping[int, Target] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """What is handed to an endpoint.
+
+    Attributes:
+        endpoint: Where to, in the form the endpoint's kind wants (a URL, an address).
+        body: What it gets.
+        content_type: Of the body.
+        headers: What goes beside it.
+        timeout_ms: How long an answer may take.
+    """
+
+    endpoint: str
+    body: bytes
+    content_type: str
+    headers: Mapping[str, str]
+    timeout_ms: int
+
+
+class Endpoint(Protocol):
+    """A kind of place that deliveries are pushed to."""
+
+    async def push(self, parcel: Parcel) -> Attempt:
+        """Hand it over; every way this can go wrong is an Attempt, never an exception."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the deliveries of a subscription are pushed.
+
+    Attributes:
+        schedule: When a failed one is tried again.
+        throttled_schedule: The same when the endpoint asked for a slower pace; None: no different.
+        rate_max: Deliveries a second; None: as fast as the endpoint takes them.
+        concurrency_max: Attempts under way at once.
+        lease_ms: How long an attempt may take before another node may repeat it.
+    """
+
+    schedule: Schedule
+    throttled_schedule: Schedule | None = None
+    rate_max: int | None = None
+    concurrency_max: int = 32
+    lease_ms: int = 30_000
+
+
+class Dialect(Protocol):
+    """A facade's part in delivering what was published in its words."""
+
+    def plan(self, topic: Topic, subscription: Subscription) -> Plan:
+        """How to push to the subscription."""
+        ...
+
+    async def parcel(self, topic: Topic, subscription: Subscription, delivery: Delivery) -> Parcel:
+        """What to push."""
+        ...
 
 
 class Store(Protocol):

@@ -1,0 +1,86 @@
+"""Facts: what happened, told once, to whoever keeps count or writes logs.
+
+The engine tells; metrics, delivery logs and the console listen. A listener must be quick and must not fail: it is
+called on the hot path, and what it writes it writes later.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from redrive.model.attempt import Attempt
+from redrive.model.delivery import Delivery, Transition
+from redrive.model.filtering import Verdict
+from redrive.model.queue import Queue
+from redrive.model.topic import Subscription, Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Attempted:
+    """One attempt was made, and its delivery has moved on.
+
+    Attributes:
+        topic: Where the message was published.
+        subscription: Whose delivery.
+        delivery: As it was when it was tried: `attempts` includes this one, `sent_at` is when it was published.
+        attempt: What came of it.
+        transition: What becomes of the delivery.
+        at: When it ended (ms).
+    """
+
+    topic: Topic
+    subscription: Subscription
+    delivery: Delivery
+    attempt: Attempt
+    transition: Transition
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLettered:
+    """A delivery that could not be made was handed to its dead-letter queue, or could not be.
+
+    Attributes:
+        topic: Where the message was published.
+        subscription: Whose delivery.
+        delivery: As it was.
+        attempt: Handing it to the dead-letter queue: DELIVERED, or why not.
+        at: When (ms).
+    """
+
+    topic: Topic
+    subscription: Subscription
+    delivery: Delivery
+    attempt: Attempt
+    at: int
+
+
+class Listener(Protocol):
+    """Somebody who wants to know."""
+
+    def published(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
+        """So many messages were accepted, of so many bytes in all."""
+        ...
+
+    def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
+        """So many subscriptions did not want a message, for that reason."""
+        ...
+
+    def attempted(self, fact: Attempted) -> None:
+        """See Attempted."""
+        ...
+
+    def dead_lettered(self, fact: DeadLettered) -> None:
+        """See DeadLettered."""
+        ...
+
+    def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
+        """Callers sent messages to a queue, or a topic delivered them there."""
+        ...
+
+    def received(self, queue: Queue, messages: int, now: int) -> None:
+        """A receive was answered, with so many messages; 0 for an empty one."""
+        ...
+
+    def deleted(self, queue: Queue, messages: int, now: int) -> None:
+        """Consumers are done with messages."""
+        ...

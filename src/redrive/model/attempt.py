@@ -1,0 +1,50 @@
+"""An attempt: one try to hand a delivery to its endpoint, and what came of it."""
+
+import enum
+from dataclasses import dataclass
+
+from redrive.model.delivery import Outcome
+
+
+class Reason(enum.StrEnum):
+    """Why an attempt ended as it did."""
+
+    ACCEPTED = "accepted"
+    CLIENT_ERROR = "client_error"  # the endpoint says that the request cannot succeed
+    SERVER_ERROR = "server_error"  # the endpoint says that it is in trouble
+    THROTTLED = "throttled"  # the endpoint asks for a slower pace
+    TIMED_OUT = "timed_out"  # no answer within the time given
+    CONNECTION = "connection"  # refused, reset, or closed before an answer
+    NAME_NOT_RESOLVED = "name_not_resolved"
+    TLS = "tls"  # no trusted connection could be made
+    REDIRECTED = "redirected"  # redirects are not followed
+    MISSING = "missing"  # the endpoint does not exist any more
+    DENIED = "denied"  # the endpoint's owner does not let us
+    FORBIDDEN_ADDRESS = "forbidden_address"  # the server's settings do not let us
+    TOO_LARGE = "too_large"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of one try.
+
+    Attributes:
+        outcome: What to do about it.
+        reason: Why.
+        status: The endpoint's status code, or the nearest one of its kind; 0 where there was no answer.
+        response: What the endpoint said, shortened to 1,024 characters.
+        duration_ms: How long it took.
+        identifiers: Names the endpoint gave the request and the message, for the log.
+    """
+
+    outcome: Outcome
+    reason: Reason
+    status: int
+    response: str
+    duration_ms: int
+    identifiers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def delivered(self) -> bool:
+        """Whether the endpoint has the message."""
+        return self.outcome is Outcome.DELIVERED

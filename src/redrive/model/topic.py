@@ -1,0 +1,98 @@
+"""A topic: where messages are published to, and a subscription: who wants them."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from redrive.model.queue import ResourceName
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One topic as configured.
+
+    Attributes:
+        id: The store's number for it, never reused; what is published to an ordered topic is deduplicated under it.
+        name: Account, region and name.
+        dialect: Which facade's words it was made in (`sns`); that facade renders what its subscribers get.
+        ordered: Messages of one group reach each subscriber in order.
+        deduplicates_content: An ordered topic takes the body's SHA-256 where a publisher gives no deduplication id.
+        deduplicates_per_group: Deduplication ids are told apart by message group.
+        archive_ms: How long published messages are kept for replay; 0 for not at all.
+        attributes: What only the facade understands, in its own words (policies, feedback roles, display name).
+        tags: Free labels.
+        created_at: ms.
+    """
+
+    id: int
+    name: ResourceName
+    dialect: str
+    ordered: bool = False
+    deduplicates_content: bool = False
+    deduplicates_per_group: bool = False
+    archive_ms: int = 0
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    created_at: int = 0
+
+    def to_document(self) -> dict[str, Any]:
+        """The topic as a JSON-ready document."""
+        return asdict(self) | {"name": list(self.name)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        return cls(**{**document, "name": ResourceName(*document["name"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """One subscriber of one topic.
+
+    Attributes:
+        id: Unique within the topic.
+        topic: Whose messages.
+        queue_id: The number of its backlog: the queue of deliveries that Redrive pushes to the endpoint.
+        owner: The account it belongs to.
+        protocol: The kind of endpoint: `http`, `https`, `queue`, `function`, `email` …
+        endpoint: Where to, in the form the protocol wants.
+        confirmed: Whether it gets messages; an endpoint that has to agree first is not confirmed yet.
+        raw: The endpoint gets the message alone, without an envelope.
+        filter_text: Its filter policy as given, or None.
+        filter_body: The filter looks at the body rather than at the attributes.
+        dead_letter: Where its dead letters go, if anywhere.
+        attributes: What only the facade understands, in its own words (delivery policy, role, confirmation token).
+        created_at: ms.
+    """
+
+    id: str
+    topic: ResourceName
+    queue_id: int
+    owner: str
+    protocol: str
+    endpoint: str
+    confirmed: bool = True
+    raw: bool = False
+    filter_text: str | None = None
+    filter_body: bool = False
+    dead_letter: ResourceName | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    created_at: int = 0
+
+    @property
+    def key(self) -> str:
+        """The topic's key and the id: what the directory keeps it under."""
+        return f"{self.topic.key}/{self.id}"
+
+    def to_document(self) -> dict[str, Any]:
+        """The subscription as a JSON-ready document."""
+        dead_letter = None if self.dead_letter is None else list(self.dead_letter)
+        return asdict(self) | {"topic": list(self.topic), "dead_letter": dead_letter}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        fields = {**document, "topic": ResourceName(*document["topic"])}
+        if fields["dead_letter"] is not None:
+            fields["dead_letter"] = ResourceName(*fields["dead_letter"])
+        return cls(**fields)
