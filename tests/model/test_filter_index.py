@@ -1,11 +1,14 @@
 """The index answers as trying every filter would."""
 
 import json
+import random
 from collections import Counter
+from contextlib import suppress
+from math import inf
 from typing import Any
 
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redrive.model.filtering import (
@@ -25,70 +28,95 @@ Document = Any
 
 # Few and similar names and values, so that random filters and messages meet.
 NAMES = ["a", "b", "c", "a.b"]
-texts = st.sampled_from(["", "x", "X", "xy", "xyz", "zy", "10.0.0.1", "10.0.0.9"])
-numbers = st.sampled_from([-1, 0, 1, 1.0, 1.5, 2, 3])
-scalars = texts | numbers | st.booleans() | st.none()
-bounds = st.tuples(st.integers(-1, 1), st.integers(2, 3))
-expressions = st.one_of(
-    st.builds(lambda text: {"prefix": text}, texts),
-    st.builds(lambda text: {"suffix": text}, texts),
-    st.builds(lambda text: {"equals-ignore-case": text}, texts),
-    st.builds(lambda text: {"anything-but": text}, texts),
-    st.builds(lambda ones: {"anything-but": ones}, st.lists(numbers, min_size=1, max_size=2)),
-    st.builds(lambda text: {"anything-but": {"prefix": text}}, st.sampled_from(["x", "1"])),
-    st.builds(lambda exists: {"exists": exists}, st.booleans()),
-    st.builds(
-        lambda sign, number: {"numeric": [sign, number]},
-        st.sampled_from(["=", "<", "<=", ">", ">="]),
-        numbers,
-    ),
-    st.builds(
-        lambda low, high, ends: {"numeric": [low, ends[0], high, ends[1]]},
-        st.sampled_from([">", ">="]),
-        st.sampled_from(["<", "<="]),
-        bounds,
-    ),
-    st.sampled_from([{"cidr": "10.0.0.0/29"}, {"wildcard": "x*z"}, {"wildcard": "*y"}]),
-)
-entries = st.lists(scalars | expressions, min_size=1, max_size=2)
-flat = st.dictionaries(st.sampled_from(NAMES), entries, min_size=1, max_size=3)
-alternatives = st.builds(
-    lambda keys, branches: {**keys, "$or": branches}, flat, st.lists(flat, min_size=2, max_size=3)
-)
-nested = st.recursive(
-    flat | alternatives,
-    lambda inner: st.dictionaries(st.sampled_from(NAMES), entries | inner, min_size=1, max_size=3),
-    max_leaves=4,
-)
+TEXTS = ["", "x", "X", "xy", "xyz", "yz", "z", "zyz", "10.0.0.1", "10.0.0.9"]
+NUMBERS = [-1, 0, 1, 1.0, 1.5, 2, 3]
 
 
-def compiled(document: Document, scope: Scope) -> FilterPolicy:
-    try:
-        return read_policy(json.dumps(document), scope)
-    except FilterPolicyInvalid:  # more than 150 combinations
-        reject()
+class Maker:
+    """Makes filters and messages out of a seed; Hypothesis's own trees stay too small to meet one another."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+
+    def often(self, share: float) -> bool:
+        return self.chance.random() < share
+
+    def scalar(self) -> Document:
+        return self.chance.choice([*TEXTS, *NUMBERS, True, False, None])
+
+    def expression(self) -> Document:
+        text, number = self.chance.choice(TEXTS), self.chance.choice(NUMBERS)
+        ends = self.chance.choice([">", ">="]), self.chance.choice(["<", "<="])
+        low, high = sorted(self.chance.sample([-1, 0, 1, 1.5, 2, 3], 2))
+        return self.chance.choice(
+            [
+                {"prefix": text},
+                {"suffix": text},
+                {"equals-ignore-case": text},
+                {"anything-but": text},
+                {"anything-but": [number]},
+                {"anything-but": {"suffix": "z"}},
+                {"exists": True},
+                {"exists": False},
+                {"exists": False},
+                {"numeric": [self.chance.choice(["=", "<", "<=", ">", ">="]), number]},
+                {"numeric": [ends[0], low, ends[1], high]},
+                {"cidr": "10.0.0.0/29"},
+                {"wildcard": "x*z"},
+            ]
+        )
+
+    def entries(self) -> Document:
+        return [
+            self.expression() if self.often(0.6) else self.scalar()
+            for _ in range(self.chance.choice([1, 1, 2]))
+        ]
+
+    def document(self, nesting: int) -> Document:
+        names = self.chance.sample(NAMES, self.chance.choice([1, 1, 2, 2, 3]))
+        document: Document = {
+            name: self.document(nesting - 1) if nesting and self.often(0.4) else self.entries()
+            for name in names
+        }
+        if self.often(0.15):
+            document["$or"] = [self.document(0), self.document(0)]
+        return document
+
+    def policy(self) -> FilterPolicy:
+        scope = self.chance.choice(list(Scope))
+        while True:
+            document = {} if self.often(0.02) else self.document(2 if scope is Scope.BODY else 0)
+            with suppress(FilterPolicyInvalid):  # more than 150 combinations
+                return read_policy(json.dumps(document), scope)
+
+    def attribute(self) -> Attribute:
+        values = [self.scalar() for _ in range(self.chance.randrange(3))]
+        return self.chance.choice(
+            [
+                Attribute("String", self.chance.choice(TEXTS)),
+                Attribute("String", self.chance.choice(TEXTS)),
+                Attribute("Number", str(self.chance.choice(NUMBERS))),
+                Attribute("String.Array", json.dumps(values)),
+                Attribute("Binary", ""),
+                self.chance.choice([Attribute("Number", "x"), Attribute("String.Array", "{")]),
+            ]
+        )
+
+    def value(self, nesting: int) -> Document:
+        if not nesting or self.often(0.4):
+            return self.scalar()
+        if self.often(0.5):
+            return [self.value(nesting - 1) for _ in range(self.chance.randrange(4))]
+        return {name: self.value(nesting - 1) for name in NAMES if self.often(0.6)}
+
+    def subject(self) -> Subject:
+        attributes = {name: self.attribute() for name in NAMES if self.often(0.5)}
+        if self.often(0.1):
+            return Subject(attributes, self.chance.choice(["", "text", "[]"]))
+        return Subject(attributes, json.dumps({name: self.value(3) for name in NAMES if self.often(0.7)}))
 
 
-attribute_policies = st.builds(compiled, st.just({}) | flat | alternatives, st.just(Scope.ATTRIBUTES))
-body_policies = st.builds(compiled, st.just({}) | nested, st.just(Scope.BODY))
-policies = attribute_policies | body_policies
-
-attributes = st.one_of(
-    st.builds(lambda text: Attribute("String", text), texts),
-    st.builds(lambda number: Attribute("Number", str(number)), numbers),
-    st.builds(lambda values: Attribute("String.Array", json.dumps(values)), st.lists(scalars, max_size=3)),
-    st.sampled_from([Attribute("Binary", ""), Attribute("Number", "x"), Attribute("String.Array", "{")]),
-)
-values = st.recursive(
-    scalars,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=3),
-    max_leaves=10,
-)
-bodies = st.one_of(
-    st.sampled_from(["", "text", "[]"]),
-    st.dictionaries(st.sampled_from(NAMES), values, max_size=4).map(json.dumps),
-)
-subjects = st.builds(Subject, st.dictionaries(st.sampled_from(NAMES), attributes, max_size=3), bodies)
+makers = st.integers(0, 2**32).map(Maker)
 
 
 def check(index: FilterIndex[int], kept: dict[int, FilterPolicy], subject: Subject) -> None:
@@ -99,70 +127,71 @@ def check(index: FilterIndex[int], kept: dict[int, FilterPolicy], subject: Subje
     assert found.refused == refused
 
 
-@settings(max_examples=400)
-@given(st.lists(policies, max_size=12), st.lists(subjects, min_size=1, max_size=4))
-def test_index_is_brute_force(filters: list[FilterPolicy], messages: list[Subject]) -> None:
+@settings(max_examples=300)
+@given(makers)
+def test_index_is_brute_force(maker: Maker) -> None:
+    filters = {key: maker.policy() for key in range(20)}
     index: FilterIndex[int] = FilterIndex()
-    for key, policy in enumerate(filters):
+    for key, policy in filters.items():
         index.add(key, policy)
-    for message in messages:
-        check(index, dict(enumerate(filters)), message)
+    for _ in range(5):
+        check(index, filters, maker.subject())
 
 
-changes = st.lists(st.tuples(st.integers(0, 5), st.none() | policies), max_size=25)
-
-
-@settings(max_examples=200)
-@given(changes, st.lists(subjects, min_size=1, max_size=3))
-def test_index_follows_changes(steps: list[tuple[int, FilterPolicy | None]], messages: list[Subject]) -> None:
+@settings(max_examples=100)
+@given(makers)
+def test_index_follows_changes(maker: Maker) -> None:
     index: FilterIndex[int] = FilterIndex()
     kept: dict[int, FilterPolicy] = {}
-    for key, policy in steps:
-        if policy is None:
+    for _ in range(30):
+        key = maker.chance.randrange(8)
+        if maker.often(0.4):
             index.remove(key)
             kept.pop(key, None)
         else:
-            index.add(key, policy)
-            kept[key] = policy
+            kept[key] = maker.policy()
+            index.add(key, kept[key])
         assert len(index) == len(kept)
-        check(index, kept, messages[0])
-    for message in messages:
-        check(index, kept, message)
+        check(index, kept, maker.subject())
 
 
-@given(st.lists(policies, max_size=8))
-def test_an_emptied_index_keeps_nothing(filters: list[FilterPolicy]) -> None:
+@given(makers)
+def test_an_emptied_index_keeps_nothing(maker: Maker) -> None:
     index: FilterIndex[int] = FilterIndex()
-    for key, policy in enumerate(filters):
-        index.add(key, policy)
-    for key in range(len(filters)):
+    for key in range(20):
+        index.add(key, maker.policy())
+    for key in range(20):
         index.remove(key)
     for scope in index._scopes.values():
         assert (scope.policies, scope._entries, scope._wanted) == ({}, {}, {})
         assert (scope._groups._by_keys, scope._groups._anchored) == ({}, {})
 
 
-intervals = st.builds(
-    NumberRange, st.integers(-5, 5), st.integers(-5, 5), st.booleans(), st.booleans()
-) | st.builds(NumberRange, low=st.integers(-5, 5))
+def test_random_filters_and_messages_meet() -> None:
+    maker = Maker(1)
+    verdicts = Counter(maker.policy().match(maker.subject()) for _ in range(2000))
+    assert set(verdicts) == set(Verdict)
+    assert verdicts[Verdict.MATCHED] > 100
 
 
 @settings(max_examples=100)
-@given(
-    st.lists(intervals, max_size=300), st.sets(st.integers(0, 299)), st.sampled_from([-5, -0.5, 0, 1, 4.5, 5])
-)
-def test_ranges(ranges: list[NumberRange], gone: set[int], number: float) -> None:
+@given(makers)
+def test_ranges(maker: Maker) -> None:
     table = RangeTable()
-    for clause, condition in enumerate(ranges):
-        table.add(clause, condition)
-        if clause in (130, 200):
+    ranges = {}
+    for clause in range(maker.chance.choice([5, 100, 400])):
+        low, high = maker.chance.randint(-5, 5), maker.chance.choice([-3, 0, 4, inf])
+        ranges[clause] = NumberRange(low, high, above=maker.often(0.5), below=maker.often(0.5))
+        table.add(clause, ranges[clause])
+        if maker.often(0.01):
             table.around(0)  # has the tree made from what there is
-    for clause in gone:
+    for clause in maker.chance.sample(list(ranges), len(ranges) // 4):
         table.discard(clause)
-    expected = {
-        clause for clause, condition in enumerate(ranges) if clause not in gone and condition.matches(number)
-    }
-    assert table.around(number) == expected
+        del ranges[clause]
+    for number in (-5, -3, -0.5, 0, 4, 4.5, 5, 6):
+        expected = {clause for clause, condition in ranges.items() if condition.matches(number)}
+        assert table.around(number) == expected
+        assert {clause for clause in ranges if table.holds(clause, [number])} == expected
 
 
 def test_a_topic_of_filters_tries_few_of_them(monkeypatch: pytest.MonkeyPatch) -> None:

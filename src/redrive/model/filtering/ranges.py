@@ -71,11 +71,11 @@ class RangeTable:
 
     def add(self, clause: int, condition: NumberRange) -> None:
         """Add a range of a clause."""
-        interval = _Interval(
-            (condition.low, 1 if condition.above else 0),
-            (condition.high, -1 if condition.below else 0),
-            clause,
-        )
+        low = condition.low, 1 if condition.above else 0
+        high = condition.high, -1 if condition.below else 0
+        if low > high:  # holds no number, and would lie on neither side of its own middle
+            return
+        interval = _Interval(low, high, clause)
         self._live.setdefault(clause, []).append(interval)
         self._unsorted.append(interval)
 
