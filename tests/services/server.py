@@ -1,0 +1,173 @@
+"""The real server as a process of its own: `redrive serve`, started, asked, stopped and killed.
+
+A server is ready when it has said so on its standard output; nothing here polls. Its log goes to a file, so that
+a test can read what an operator would.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import orjson
+
+REDRIVE: Final = Path(sys.executable).with_name("redrive")
+_READY: Final = "Redrive ready on "
+_STOP_SECONDS: Final = 30  # longer than a server drains (10 s); past it the test has found a server that hangs
+
+
+class ServerFailedError(RuntimeError):
+    """The process ended instead of serving; the message is its log."""
+
+
+@dataclass(slots=True)
+class Server:
+    """One `redrive serve` process.
+
+    Attributes:
+        flags: What it was started with, the port included, so that a second start serves the same address.
+        log: The file its standard error goes to, over all its starts.
+    """
+
+    flags: tuple[str, ...]
+    log: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    limits: tuple[str, ...] = ()
+    url: str = ""
+    _process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Start the process and return when it accepts requests.
+
+        Raises:
+            ServerFailedError: It ended without saying that it is ready.
+        """
+        own = {name: value for name, value in os.environ.items() if not name.startswith("REDRIVE_")}
+        with self.log.open("a") as log:
+            self._process = subprocess.Popen(
+                [*self.limits, str(REDRIVE), "serve", *self.flags],
+                env=own | dict(self.environment),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        said = self._stdout.readline()
+        if not said.startswith(_READY):
+            status = self._process.wait(_STOP_SECONDS)
+            raise ServerFailedError(f"exit status {status}, said {said!r}:\n{self.log.read_text()}")
+        self.url = said.removeprefix(_READY).strip()
+
+    @property
+    def process(self) -> subprocess.Popen[str]:
+        """The process, running or ended."""
+        assert self._process is not None, "not started"
+        return self._process
+
+    @property
+    def _stdout(self) -> Any:
+        return self.process.stdout
+
+    def stop(self) -> int:
+        """Ask the process to end (SIGTERM); its exit status."""
+        return self.signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the process at once (SIGKILL): nothing in it runs any more."""
+        self.signal(signal.SIGKILL)
+
+    def signal(self, number: int) -> int:
+        """Send a signal and wait for the end; the exit status."""
+        self.process.send_signal(number)
+        return self.ended()
+
+    def ended(self) -> int:
+        """Wait for the end; the exit status."""
+        status = self.process.wait(_STOP_SECONDS)
+        self._stdout.close()
+        return status
+
+    # ---- control routes --------------------------------------------------------------------------------------
+
+    def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
+        """Send one request of no protocol; status and body."""
+        connection = self.connect()
+        try:
+            connection.request(method, path, body, {name.replace("_", "-"): it for name, it in headers.items()})
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def connect(self) -> HTTPConnection:
+        """A connection to the server."""
+        address = urlsplit(self.url)
+        assert address.hostname is not None
+        return HTTPConnection(address.hostname, address.port, timeout=_STOP_SECONDS)
+
+    def advance(self, seconds: float) -> None:
+        """Let the simulated clock go on; whatever falls due on the way has been done on return."""
+        status, body = self.ask("POST", "/_redrive/clock", orjson.dumps({"advance_seconds": seconds}))
+        assert status == 200, body
+
+    def now(self) -> float:
+        """The simulated moment (seconds since the epoch)."""
+        _, body = self.ask("GET", "/_redrive/clock")
+        moment: float = orjson.loads(body)["now"]
+        return moment
+
+    def reset(self) -> None:
+        """Remove every resource."""
+        status, body = self.ask("POST", "/_redrive/reset")
+        assert status == 200, body
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def new_server(
+    store: str,
+    *flags: str,
+    directory: Path | None = None,
+    port: int | None = None,
+    limits: tuple[str, ...] = (),
+) -> Server:
+    """A server on a free port, not started yet.
+
+    Args:
+        store: The `--store` URL.
+        flags: More flags.
+        directory: Where its log goes; a new temporary directory if None.
+        port: Its port; a free one if None. It stays the same after every start.
+        limits: A command that starts another one under limits (`prlimit --fsize=…`).
+    """
+    directory = directory or Path(tempfile.mkdtemp(prefix="redrive-server-"))
+    port = free_port() if port is None else port
+    return Server(("--store", store, "--port", str(port), *flags), directory / "server.log", limits=limits)
+
+
+@contextlib.contextmanager
+def serving(
+    store: str, *flags: str, directory: Path | None = None, limits: tuple[str, ...] = ()
+) -> Iterator[Server]:
+    """A server that runs as long as the block, and is killed at its end if it still does."""
+    server = new_server(store, *flags, directory=directory, limits=limits)
+    try:
+        server.start()
+        yield server
+    finally:
+        if server.process.poll() is None:
+            server.kill()
