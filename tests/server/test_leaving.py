@@ -12,20 +12,17 @@ from tests.server.conftest import Connect, Serve
 
 
 class _Poll:
-    """A handler that waits until it is released or cancelled."""
+    """A handler that waits until it is released, or its client is gone."""
 
     def __init__(self) -> None:
         self.begun = asyncio.Event()
         self.released = asyncio.Event()
-        self.cancelled = asyncio.Event()
+        self.gone = asyncio.Event()
 
     async def __call__(self, request: Request) -> Response:
+        request.on_gone = self.gone.set
         self.begun.set()
-        try:
-            await self.released.wait()
-        except asyncio.CancelledError:
-            self.cancelled.set()
-            raise
+        await self.released.wait()
         return Response(body=b"released")
 
 
@@ -34,50 +31,40 @@ async def _soon(event: asyncio.Event) -> None:
         await event.wait()
 
 
-async def test_a_client_that_leaves_cancels_its_handler(serve: Serve, connect: Connect) -> None:
+async def test_a_client_that_leaves_is_told_of(serve: Serve, connect: Connect) -> None:
     poll = _Poll()
     client = await connect(await serve(poll))
     await client.send(get())
     await _soon(poll.begun)
     client.writer.transport.abort()
-    await _soon(poll.cancelled)
+    await _soon(poll.gone)
 
 
-async def test_a_client_that_leaves_politely_cancels_its_handler_too(serve: Serve, connect: Connect) -> None:
+async def test_a_client_that_leaves_politely_is_told_of_too(serve: Serve, connect: Connect) -> None:
     poll = _Poll()
     client = await connect(await serve(poll))
     await client.send(get())
     await _soon(poll.begun)
     client.writer.write_eof()
-    await _soon(poll.cancelled)
+    await _soon(poll.gone)
 
 
-async def test_a_future_is_cancelled_too(serve: Serve, connect: Connect) -> None:
-    answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-    client = await connect(await serve(lambda _: answer))
-    await client.send(get())
-    await client.close()
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        with pytest.raises(asyncio.CancelledError):
-            await answer
+async def test_a_handler_goes_on_when_its_client_left(serve: Serve, connect: Connect) -> None:
+    begun, release, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-
-async def test_a_handler_that_finishes_in_spite_of_it_disturbs_nobody(serve: Serve, connect: Connect) -> None:
-    begun, done = asyncio.Event(), asyncio.Event()
-
-    async def stubborn() -> Response:
+    async def thorough() -> Response:
         begun.set()
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            done.set()
+        await release.wait()
+        done.set()
         return Response()
 
-    front = await serve(lambda r: stubborn() if r.path == "/stubborn" else Response())
+    front = await serve(lambda r: thorough() if r.path == "/thorough" else Response())
     client = await connect(front)
-    await client.send(get("/stubborn"))
+    await client.send(get("/thorough"))
     await _soon(begun)
     await client.close()
+    assert (await (await connect(front)).ask(get())).status == 200
+    release.set()
     await _soon(done)
     assert (await (await connect(front)).ask(get())).status == 200
 
@@ -148,7 +135,7 @@ async def test_draining_ends_in_time(serve: Serve, connect: Connect) -> None:
     async with asyncio.timeout(PATIENCE_SECONDS):
         await front.drain(0.02)
     assert await client.rest() == b""
-    await _soon(poll.cancelled)
+    await _soon(poll.gone)
 
 
 async def test_the_date_is_renewed(connect: Connect) -> None:

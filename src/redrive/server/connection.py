@@ -130,7 +130,10 @@ class Connection(asyncio.Protocol):
             self._proceed()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  it makes no difference why
-        """The client has gone. A handler that waits for something stops waiting."""
+        """The client has gone. A handler that waits for it to be worth while may stop; the others go on.
+
+        Cancelling would be wrong: a handler that has begun to change something has to tell others of it.
+        """
         shared = self._shared
         shared.connections.discard(self)
         if shared.is_draining and not shared.connections:
@@ -138,8 +141,8 @@ class Connection(asyncio.Protocol):
         self._is_closing = True
         self._held = b""
         self._reader.close()
-        if self._running is not None:
-            self._running.cancel()
+        if self._running is not None and self._request.on_gone is not None:
+            self._request.on_gone()
 
     # What the front calls.
 

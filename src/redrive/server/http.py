@@ -20,8 +20,8 @@ class HttpFront:
     """An HTTP/1.1 server for one handler.
 
     A handler answers at once with a `Response`, or returns an awaitable of one: a coroutine, or a `Future`
-    that belongs to this request alone. If the client disconnects, the awaitable is cancelled. What a handler
-    raises is logged with a request id and answered 500.
+    that belongs to this request alone. If the client disconnects, `Request.on_gone` is called where it
+    was set, and the handler goes on. What a handler raises is logged with a request id and answered 500.
 
     Args:
         handler: Called once for each whole request, one at a time on each connection.
