@@ -16,7 +16,8 @@ _ORIGINAL = "SELECT message_id, seq FROM deduplication WHERE queue_id = ? AND ke
 _REMEMBER = "INSERT OR REPLACE INTO deduplication (queue_id, key, message_id, seq, until) VALUES (?,?,?,?,?)"
 _DUE = f"{rows.SELECT} WHERE queue_id = ? AND place > 0 AND available_at <= ? AND seq <= ?"
 _MOVABLE = f"{_DUE} ORDER BY available_at, seq LIMIT ?"
-_MOVABLE_HOME = f"{_DUE} AND origin IN (SELECT value FROM json_each(?)) ORDER BY available_at, seq LIMIT ?"
+_OF_ORIGIN = "AND origin IN (SELECT value FROM json_each(?))"
+_MOVABLE_HOME = f"{_DUE} {_OF_ORIGIN} ORDER BY available_at, seq LIMIT ?"
 
 
 def enqueue(cursor: apsw.Cursor, next_seq: NextSeq, arrivals: Sequence[Arrival]) -> list[Enqueued]:

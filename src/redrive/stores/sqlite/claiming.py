@@ -12,8 +12,10 @@ from redrive.stores.sqlite import rows
 from redrive.stores.sqlite.arriving import dead_letter
 from redrive.stores.sqlite.rows import NextSeq
 
+# A claim of no duration is due again at once: what carries the order's own token is not looked at twice.
 _LINE = (
-    f"{rows.SELECT} WHERE queue_id = ? AND place > 0 AND available_at <= ? ORDER BY available_at, seq LIMIT ?"
+    f"{rows.SELECT} WHERE queue_id = ? AND place > 0 AND available_at <= ? AND token IS NOT ?"
+    " ORDER BY available_at, seq LIMIT ?"
 )
 _BEHIND = f"{rows.SELECT} WHERE queue_id = ? AND group_id = ? AND place = 0 ORDER BY seq LIMIT ?"
 _ONE = f"{rows.SELECT} WHERE queue_id = ? AND seq = ?"
@@ -73,12 +75,8 @@ class _Claiming:
             if self.claimed.expired + self.claimed.dead_lettered >= REMOVALS_MAX:
                 break
             self.line_moved = False
-            line = self.cursor.execute(_LINE, (order.queue_id, order.now, room)).fetchall()
+            line = self.cursor.execute(_LINE, (order.queue_id, order.now, order.token, room)).fetchall()
             for row in line:
-                if (
-                    row[4] == order.token
-                ):  # a claim of no duration is due again at once: not twice in one order
-                    continue
                 if order.ordered:
                     self._take_group(row)
                 else:
@@ -134,7 +132,7 @@ class _Claiming:
             return  # a head that left the queue gave its turn to the next, which the next pass will meet
         behind: list[Any] = self.cursor.execute(_BEHIND, (order.queue_id, head[9], room - 1)).fetchall()
         for row in behind:
-            if row[2] > order.now or row[4] == order.token:
+            if row[2] > order.now:
                 return
             self._take(row)
 

@@ -30,6 +30,8 @@ T = TypeVar("T")
 # longer group only makes its first caller wait.
 GROUP_CALLS_MAX = 512
 
+_COMMIT, _END = True, False  # what the commit thread may be told
+
 
 class _Call(NamedTuple):
     run: Callable[[apsw.Cursor], Any]
@@ -84,7 +86,7 @@ class GroupCommit:
         self._closed = True
         await self._idle.wait()
         if not self._inline:
-            self._jobs.put(False)
+            self._jobs.put(_END)
             self._thread.join()
 
     # ---- one group --------------------------------------------------------------------------------------
@@ -101,7 +103,7 @@ class GroupCommit:
         if self._inline or self._connection.total_changes() == changes:
             self._commit_here(calls)
         else:
-            self._jobs.put(True)
+            self._jobs.put(_COMMIT)
 
     def _run_together(self, calls: list[_Call]) -> list[tuple[_Call, Any]]:
         cursor = self._cursor

@@ -1,0 +1,1 @@
+"""Promises that several implementations keep: one suite each, run on all of them."""

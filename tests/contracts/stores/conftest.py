@@ -1,0 +1,73 @@
+"""Stores for the contract suite: every test that asks for `home` or what stands in it runs on every store."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from redrive.engine.ports import Store
+from tests.contracts.stores import homes
+from tests.contracts.stores.bench import Bench
+from tests.contracts.stores.homes import Home
+
+
+def make_home(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Home:
+    """The place that a test's parameter names."""
+    if kind == "sqlite-memory":
+        return homes.in_memory()
+    if kind == "sqlite-file":
+        return homes.in_file(tmp_path / "redrive.db")
+    return homes.in_postgres(request.getfixturevalue("postgres_database"))
+
+
+@pytest.fixture(params=["sqlite-memory", "sqlite-file", "postgres"])
+async def home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Home]:
+    """Any store's place."""
+    home = make_home(request.param, request, tmp_path)
+    yield home
+    await home.leave()
+
+
+@pytest.fixture(params=["sqlite-file", "postgres"])
+async def lasting_home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Home]:
+    """A place that outlives its stores."""
+    home = make_home(request.param, request, tmp_path)
+    yield home
+    await home.leave()
+
+
+@pytest.fixture
+async def shared_home(postgres_database: str) -> AsyncIterator[Home]:
+    """A place for several nodes at once."""
+    home = homes.in_postgres(postgres_database)
+    yield home
+    await home.leave()
+
+
+@pytest.fixture
+async def store(home: Home) -> Store:
+    return await home.open()
+
+
+@pytest.fixture
+async def plain(store: Store) -> Bench:
+    """A queue without order."""
+    return Bench(store, await store.new_id())
+
+
+@pytest.fixture
+async def fifo(store: Store) -> Bench:
+    """A queue that keeps the order of groups."""
+    return Bench(store, await store.new_id(), ordered=True)
+
+
+@pytest.fixture
+async def dead_letters(store: Store) -> Bench:
+    """A dead-letter queue without order."""
+    return Bench(store, await store.new_id())
+
+
+@pytest.fixture
+async def fifo_dead_letters(store: Store) -> Bench:
+    """A dead-letter queue that keeps the order of groups."""
+    return Bench(store, await store.new_id(), ordered=True)

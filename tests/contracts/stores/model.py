@@ -1,0 +1,255 @@
+"""A store in a hundred lines: one dictionary, no index, no speed; the oracle of the state machine.
+
+Where a real store may choose (which group first, how the turns of a fair queue fall), the model does not choose: it
+is told what the store did, checks that this was allowed and that nothing was left undone, and follows.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from redrive.engine.ports import (
+    Arrival,
+    Claimed,
+    ClaimOrder,
+    Counts,
+    Enqueued,
+    Moved,
+    MoveOrder,
+    Settled,
+    Settlement,
+    Target,
+)
+from redrive.model.delivery import Delivery, Ending, as_dead_letter, as_redriven, offer
+
+Rows = dict[int, Delivery]
+
+DONE: Final = Settled(done=True)
+
+
+def due_first(delivery: Delivery) -> tuple[int, int]:
+    """The order of a line without groups."""
+    return delivery.available_at, delivery.seq
+
+
+@dataclass
+class Model:
+    """All deliveries of all queues, by their place.
+
+    Attributes:
+        alone: Deliveries of unordered groups that do not wait for a turn: delayed on arrival, or claimed before.
+        memories: For each key of deduplication the original and how long it is remembered.
+    """
+
+    rows: Rows = field(default_factory=dict)
+    alone: set[int] = field(default_factory=set)
+    memories: dict[tuple[int, str], tuple[Enqueued, int]] = field(default_factory=dict)
+
+    def queue(self, queue_id: int) -> list[Delivery]:
+        """What `peek` shows."""
+        return sorted(
+            (row for row in self.rows.values() if row.queue_id == queue_id), key=lambda row: row.seq
+        )
+
+    def count(self, queue_id: int, now: int) -> Counts:
+        """What `count` says."""
+        waiting = [row for row in self.queue(queue_id) if row.available_at > now]
+        claimed = sum(row.token is not None for row in waiting)
+        return Counts(len(self.queue(queue_id)) - len(waiting), claimed, len(waiting) - claimed)
+
+    # ---- arriving ---------------------------------------------------------------------------------------
+
+    def enqueue(self, arrivals: Sequence[Arrival], answers: Sequence[Enqueued]) -> None:
+        """Deliveries were sent."""
+        for arrival, answer in zip(arrivals, answers, strict=True):
+            memory = (arrival.queue_id, arrival.deduplication_key or "")
+            original, until = self.memories.get(memory, (None, 0))
+            if original and until > arrival.enqueued_at:
+                assert answer == original._replace(repeated=True)
+                continue
+            assert (answer.message_id, answer.repeated) == (arrival.message_id, False)
+            if arrival.deduplication_key:
+                self.memories[memory] = (answer, arrival.deduplicate_until)
+            if arrival.available_at > arrival.enqueued_at and not arrival.ordered:
+                self.alone.add(answer.seq)
+            self._add(_delivery_of(arrival, answer.seq))
+
+    def _add(self, delivery: Delivery) -> None:
+        assert delivery.seq > max(self.rows, default=0)
+        self.rows[delivery.seq] = delivery
+
+    # ---- claiming ---------------------------------------------------------------------------------------
+
+    def claim(self, order: ClaimOrder, answer: Claimed, left: Rows, buried: Rows) -> None:
+        """A claim was made; `left` is in the queue now, `buried` in the dead-letter queue."""
+        before = {row.seq: row for row in self.queue(order.queue_id)}
+        gone = [row for row in before.values() if row.seq not in left]
+        claimed = [before[delivery.seq] for delivery in answer.deliveries]
+        assert all(row.available_at <= order.now for row in [*gone, *claimed])
+        self._took_the_first([*gone, *claimed], before, ordered=order.ordered)
+        self._bury(order, gone, answer, buried)
+        for row, delivery in zip(claimed, answer.deliveries, strict=True):
+            assert offer(row, order.limits, order.now) is Ending.RETRY
+            self._claim(order, row, delivery)
+        if len(claimed) < order.limit:
+            seqs = {row.seq for row in claimed}
+            assert not [
+                row for row in self._line(order) if row.available_at <= order.now and row.seq not in seqs
+            ]
+        if not claimed:
+            assert answer.next_at == min((row.available_at for row in self._line(order)), default=None)
+
+    def _took_the_first(self, taken: list[Delivery], before: Rows, *, ordered: bool) -> None:
+        """Of each group the oldest were taken, and of those without a group those that were due first."""
+        seqs = {row.seq for row in taken}
+        groups: dict[str, list[Delivery]] = {}
+        for row in before.values():
+            if row.group_id is not None and (ordered or row.seq not in self.alone):
+                groups.setdefault(row.group_id, []).append(row)
+        lines = [*groups.values(), sorted((r for r in before.values() if r.group_id is None), key=due_first)]
+        for line in lines:
+            number = sum(row.seq in seqs for row in line)
+            assert all(row.seq in seqs for row in line[:number]), "one was passed over"
+
+    @staticmethod
+    def _of_body(rows: Rows, body: str) -> Delivery:
+        """No two messages of a history have the same body: by it they are known again wherever they went."""
+        (found,) = [row for row in rows.values() if row.body == body]
+        return found
+
+    def _kept_order(self, gone: list[Delivery], after: Rows) -> None:
+        """The members of each group arrived in the order in which they left."""
+        groups: dict[str | None, list[int]] = {}
+        for row in sorted(gone, key=lambda row: row.seq):
+            groups.setdefault(row.group_id, []).append(self._of_body(after, row.body).seq)
+        assert all(seqs == sorted(seqs) for seqs in groups.values())
+
+    def _bury(self, order: ClaimOrder, gone: list[Delivery], answer: Claimed, buried: Rows) -> None:
+        endings = [offer(row, order.limits, order.now) for row in gone]
+        assert answer.expired == endings.count(Ending.EXPIRED)
+        assert answer.dead_lettered == endings.count(Ending.DEAD_LETTERED) == len(gone) - answer.expired
+        for row, ending in zip(gone, endings, strict=True):
+            del self.rows[row.seq]
+            if ending is Ending.DEAD_LETTERED:
+                self._dead_letter(row, order.dead_letters_to, order.now, buried)
+        if order.ordered:
+            dead = [row for row, ending in zip(gone, endings, strict=True) if ending is Ending.DEAD_LETTERED]
+            self._kept_order(dead, buried)
+
+    def _dead_letter(self, row: Delivery, target: Target | None, now: int, buried: Rows) -> None:
+        assert target
+        seq = self._of_body(buried, row.body).seq
+        assert seq not in self.rows
+        self.rows[seq] = as_dead_letter(row, target.queue_id, seq, now, ordered=target.ordered)
+
+    def _claim(self, order: ClaimOrder, row: Delivery, delivery: Delivery) -> None:
+        self.alone.add(row.seq)
+        self.rows[row.seq] = replace(
+            row,
+            available_at=order.now + order.lease_ms,
+            attempts=row.attempts + 1,
+            token=order.token,
+            first_claimed_at=order.now if row.first_claimed_at is None else row.first_claimed_at,
+        )
+        assert delivery == self.rows[row.seq]
+
+    def _line(self, order: ClaimOrder | MoveOrder) -> list[Delivery]:
+        """Whom a claim may not pass over: in an ordered queue the oldest of each group, else everyone."""
+        queue = self.queue(order.queue_id)
+        if not order.ordered:
+            return queue
+        return list({row.group_id: row for row in reversed(queue)}.values())
+
+    # ---- settling ---------------------------------------------------------------------------------------
+
+    def refusal(self, queue_id: int, seq: int, token: int, now: int, *, ordered: bool) -> Settled | None:
+        """Why a claim cannot be settled or extended, if it cannot."""
+        row = self.rows.get(seq)
+        if row is None or row.queue_id != queue_id:
+            return Settled(done=False, reason="gone")
+        if row.token != token:
+            return Settled(done=False, reason="superseded")
+        if ordered and row.available_at <= now:
+            return Settled(done=False, reason="lapsed")
+        return None
+
+    def settle(self, queue_id: int, one: Settlement, now: int, *, ordered: bool, buried: Rows) -> Settled:
+        """A claim ends."""
+        refusal = self.refusal(queue_id, one.seq, one.token, now, ordered=ordered)
+        if refusal:
+            return refusal
+        row = self.rows[one.seq]
+        if one.ending is Ending.RETRY:
+            self.rows[one.seq] = replace(row, available_at=one.available_at, token=None)
+            return DONE
+        del self.rows[one.seq]
+        if one.target:
+            self._dead_letter(row, one.target, now, buried)
+        return DONE
+
+    def extend(self, queue_id: int, claim: tuple[int, int, int], now: int, *, ordered: bool) -> Settled:
+        """A claim holds longer, or no longer."""
+        seq, token, until = claim
+        refusal = self.refusal(queue_id, seq, token, now, ordered=ordered)
+        if refusal is None:
+            self.rows[seq] = replace(self.rows[seq], available_at=until)
+        return refusal or DONE
+
+    # ---- leaving ----------------------------------------------------------------------------------------
+
+    def move(self, order: MoveOrder, answer: Moved, after: Rows) -> None:
+        """Deliveries were moved; `after` is what all queues hold now."""
+        before = {row.seq: row for row in self.queue(order.queue_id)}
+        gone = [row for row in before.values() if row.seq not in after]
+        assert answer.total == len(gone) <= order.limit
+        assert all(self._movable(row, order) for row in gone)
+        if order.destination:
+            self._took_the_first(gone, before, ordered=order.ordered)
+        for row in gone:
+            del self.rows[row.seq]
+        for row in gone:
+            target = order.destination or order.origins[row.origin or 0]
+            fresh = self._of_body(after, row.body)
+            assert fresh.message_id in order.message_ids
+            self.rows[fresh.seq] = as_redriven(row, target.queue_id, fresh.seq, order.now, fresh.message_id)
+        if order.ordered:
+            self._kept_order(gone, after)
+        if not answer.left:
+            assert not [row for row in self._line(order) if self._movable(row, order)]
+
+    def _movable(self, row: Delivery, order: MoveOrder) -> bool:
+        known = order.destination is not None or row.origin in order.origins
+        return known and row.available_at <= order.now and row.seq <= order.seq_max
+
+    def purge(self, queue_id: int, seq_max: int, limit: int) -> int:
+        """The oldest are removed."""
+        return self._remove(row for row in self.queue(queue_id)[:limit] if row.seq <= seq_max)
+
+    def sweep(self, queue_id: int, enqueued_before: int, limit: int) -> int:
+        """Among the oldest, those out of their retention period are removed."""
+        return self._remove(row for row in self.queue(queue_id)[:limit] if row.enqueued_at <= enqueued_before)
+
+    def _remove(self, rows: Iterable[Delivery]) -> int:
+        seqs = [row.seq for row in rows]
+        for seq in seqs:
+            del self.rows[seq]
+        return len(seqs)
+
+
+def _delivery_of(arrival: Arrival, seq: int) -> Delivery:
+    return Delivery(
+        queue_id=arrival.queue_id,
+        seq=seq,
+        available_at=arrival.available_at,
+        attempts=0,
+        token=None,
+        enqueued_at=arrival.enqueued_at,
+        sent_at=arrival.enqueued_at,
+        first_claimed_at=None,
+        message_id=arrival.message_id,
+        group_id=arrival.group_id,
+        deduplication_id=arrival.deduplication_id,
+        origin=None,
+        headers=arrival.headers,
+        body=arrival.body,
+    )

@@ -1,0 +1,144 @@
+import asyncio
+
+import pytest
+
+from redrive.engine.ports import Claimed, ClaimOrder
+from redrive.model.delivery import Limits
+from tests.contracts.stores.bench import LEASE_MS, NOON, Bench, bodies
+
+HOUR = Limits(retention_ms=3_600_000)
+HOUR_MS = 3_600_000
+
+
+async def test_an_empty_queue_has_nothing_and_expects_nothing(plain: Bench) -> None:
+    assert await plain.order() == Claimed()
+
+
+async def test_the_oldest_come_first(plain: Bench) -> None:
+    await plain.send("a", "b")
+    await plain.send("c")
+    assert bodies(await plain.claim(limit=2)) == ["a", "b"]
+    assert bodies(await plain.claim(limit=2)) == ["c"]
+    assert await plain.claim() == []
+
+
+async def test_queues_are_kept_apart(plain: Bench, fifo: Bench) -> None:
+    await plain.send("a")
+    await fifo.send("b", group="g")
+    assert bodies(await fifo.claim()) == ["b"]
+    assert bodies(await plain.claim()) == ["a"]
+
+
+async def test_a_delivery_says_who_claimed_it_and_how_often(plain: Bench) -> None:
+    (seq,) = await plain.send("a")
+    order = ClaimOrder(plain.id, ordered=False, limit=10, now=NOON, lease_ms=LEASE_MS, token=2**63 - 1)
+    (first,) = (await plain.store.claim(order)).deliveries
+    assert (first.seq, first.token, first.attempts) == (seq, 2**63 - 1, 1)
+    assert (first.available_at, first.first_claimed_at) == (NOON + LEASE_MS, NOON)
+    assert await plain.peek() == [first]
+    second = await plain.claim_one(NOON + LEASE_MS)
+    assert second.token != first.token
+    assert (second.attempts, second.first_claimed_at, second.sent_at) == (2, NOON, NOON)
+
+
+async def test_a_claim_holds_until_its_end_and_not_a_moment_longer(plain: Bench) -> None:
+    await plain.send("a")
+    await plain.claim_one(lease_ms=1000)
+    assert await plain.order(NOON + 999) == Claimed(next_at=NOON + 1000)
+    assert bodies(await plain.claim(NOON + 1000)) == ["a"]
+
+
+async def test_a_delayed_delivery_comes_at_its_time(plain: Bench) -> None:
+    await plain.send("late", delay_ms=1000)
+    await plain.send("later", delay_ms=2000)
+    assert await plain.order(NOON + 999) == Claimed(next_at=NOON + 1000)
+    assert bodies(await plain.claim(NOON + 1000)) == ["late"]
+
+
+async def test_what_has_waited_longest_comes_first_whenever_it_arrived(plain: Bench) -> None:
+    await plain.send("delayed", delay_ms=1000)
+    await plain.send("at once")
+    await plain.send("delayed less", delay_ms=500)
+    assert bodies(await plain.claim(NOON + 5000)) == ["at once", "delayed less", "delayed"]
+
+
+async def test_a_lapsed_claim_queues_behind_those_that_waited_meanwhile(plain: Bench) -> None:
+    await plain.send("a", "b")
+    await plain.claim(limit=1, lease_ms=1000)
+    assert bodies(await plain.claim(NOON + 1000)) == ["b", "a"]
+
+
+async def test_only_an_empty_answer_says_when_to_come_again(plain: Bench) -> None:
+    await plain.send("a")
+    await plain.send("b", delay_ms=1)
+    assert (await plain.order()).next_at is None
+    assert (await plain.order()).next_at == NOON + 1
+
+
+async def test_a_claim_of_no_duration_is_due_again_at_once(plain: Bench) -> None:
+    await plain.send("a", "b")
+    assert bodies(await plain.claim(lease_ms=0)) == ["a", "b"]
+    again = await plain.claim(lease_ms=0)
+    assert sorted(bodies(again)) == ["a", "b"]
+    assert [delivery.attempts for delivery in again] == [2, 2]
+
+
+@pytest.mark.parametrize("group", [None, "g"])
+async def test_what_is_out_of_its_retention_period_is_removed_on_the_way(
+    plain: Bench, group: str | None
+) -> None:
+    await plain.send("old", "older", group=group)
+    await plain.send("young", now=NOON + 1, group=group)
+    assert (await plain.order(NOON + HOUR_MS - 1, 1, limits=HOUR, lease_ms=0)).expired == 0
+    claimed = await plain.order(NOON + HOUR_MS, limits=HOUR)
+    assert (bodies(claimed.deliveries), claimed.expired) == (["young"], 2)
+    assert bodies(await plain.peek()) == ["young"]
+
+
+async def test_an_order_is_filled_though_expired_ones_stand_before(plain: Bench) -> None:
+    await plain.send(*(f"old {number}" for number in range(25)))
+    await plain.send("a", "b", "c", now=NOON + 1)
+    claimed = await plain.order(NOON + HOUR_MS, 2, limits=HOUR)
+    assert (bodies(claimed.deliveries), claimed.expired) == (["a", "b"], 25)
+
+
+async def test_a_claim_ends_though_very_many_have_expired(plain: Bench) -> None:
+    for _ in range(6):
+        await plain.send(*(f"old {number}" for number in range(500)))
+    await plain.send("young", now=NOON + 1)
+    expired = 0
+    for _ in range(10):
+        claimed = await plain.order(NOON + HOUR_MS, 1, limits=HOUR)
+        assert claimed.expired <= 2000
+        expired += claimed.expired
+        if claimed.deliveries:
+            break
+        assert claimed.next_at is not None
+        assert claimed.next_at <= NOON + HOUR_MS  # there is more: ask again at once
+    assert (bodies(claimed.deliveries), expired) == (["young"], 3000)
+
+
+async def test_when_all_have_expired_the_answer_is_empty(plain: Bench) -> None:
+    await plain.send("a", "b")
+    assert await plain.order(NOON + HOUR_MS, limits=HOUR) == Claimed(expired=2)
+    assert await plain.peek() == []
+
+
+async def test_claims_made_together_share_nothing(plain: Bench) -> None:
+    await plain.send(*(str(number) for number in range(100)))
+    answers = await asyncio.gather(*(plain.claim(limit=7) for _ in range(20)))
+    claimed = [delivery for answer in answers for delivery in answer]
+    assert sorted(int(delivery.body) for delivery in claimed) == list(range(100))
+    assert all(len({delivery.token for delivery in answer}) == 1 for answer in answers if answer)
+    tokens = [answer[0].token for answer in answers if answer]
+    assert len(set(tokens)) == len(tokens)
+    assert max(len(answer) for answer in answers) == 7
+
+
+async def test_claims_made_together_hold_each_as_long_as_it_asked(plain: Bench) -> None:
+    await plain.send("a", "b", "c")
+    leases = [1000, 2000, 3000]
+    answers = await asyncio.gather(*(plain.claim_one(lease_ms=lease_ms) for lease_ms in leases))
+    assert [answer.available_at - NOON for answer in answers] == leases
+    peeked = {delivery.seq: delivery for delivery in await plain.peek()}
+    assert [peeked[answer.seq] for answer in answers] == answers

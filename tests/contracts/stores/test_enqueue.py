@@ -1,0 +1,131 @@
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from redrive.engine.ports import Enqueued
+from redrive.model.delivery import Delivery
+from redrive.model.errors import StoreUnavailable
+from tests.contracts.stores.bench import NOON, Bench, bodies
+from tests.contracts.stores.homes import Home
+
+
+async def test_nothing_is_asked_and_nothing_done(plain: Bench) -> None:
+    assert await plain.store.enqueue([]) == []
+    assert await plain.peek() == []
+
+
+@pytest.mark.parametrize("group", [None, "g"])
+async def test_everything_about_a_message_is_kept(plain: Bench, group: str | None) -> None:
+    arrival = plain.arrival("body é\u20ac\U0001d11e", delay_ms=5, group=group, deduplication_id="d")
+    arrival.headers = bytes(range(256))
+    (enqueued,) = await plain.store.enqueue([arrival])
+    assert enqueued == Enqueued(arrival.message_id, enqueued.seq, repeated=False)
+    assert await plain.peek() == [
+        Delivery(
+            queue_id=plain.id,
+            seq=enqueued.seq,
+            available_at=NOON + 5,
+            attempts=0,
+            token=None,
+            enqueued_at=NOON,
+            sent_at=NOON,
+            first_claimed_at=None,
+            message_id=arrival.message_id,
+            group_id=group,
+            deduplication_id="d",
+            origin=None,
+            headers=arrival.headers,
+            body=arrival.body,
+        )
+    ]
+
+
+async def test_answers_come_in_the_order_of_the_question(plain: Bench, fifo: Bench) -> None:
+    arrivals = [
+        fifo.arrival("a", group="g"),
+        plain.arrival("b"),
+        fifo.arrival("c", group="g"),
+        plain.arrival("d", group="g"),
+        fifo.arrival("e", group="h", deduplication_key="k", deduplicate_until=NOON + 1),
+    ]
+    answers = await plain.store.enqueue(arrivals)
+    assert [answer.message_id for answer in answers] == [arrival.message_id for arrival in arrivals]
+    assert [answer.seq for answer in answers] == sorted({answer.seq for answer in answers})
+    assert bodies(await plain.peek()) == ["b", "d"]
+    assert bodies(await fifo.peek()) == ["a", "c", "e"]
+
+
+async def test_later_calls_get_later_places(plain: Bench, fifo: Bench) -> None:
+    places = [*await plain.send("a", "b"), *await fifo.send("c", group="g"), *await plain.send("d")]
+    assert places == sorted(set(places))
+    assert await plain.store.last_seq() >= places[-1]
+
+
+@pytest.mark.parametrize("group", [None, "g"])
+async def test_calls_made_together_are_answered_each_for_itself(plain: Bench, group: str | None) -> None:
+    calls = [plain.send(f"{number}a", f"{number}b", group=group) for number in range(50)]
+    answers = await asyncio.gather(*calls)
+    by_place = {delivery.seq: delivery.body for delivery in await plain.peek()}
+    expected = [[f"{number}a", f"{number}b"] for number in range(50)]
+    assert [[by_place[seq] for seq in answer] for answer in answers] == expected
+
+
+@pytest.mark.parametrize("group", [None, "g"])
+async def test_all_of_a_call_or_none_and_its_neighbours_do_not_suffer(
+    plain: Bench, group: str | None
+) -> None:
+    impossible = plain.arrival("impossible", group=group)
+    impossible.message_id = None  # type: ignore[assignment]  # what no store takes
+    answers = await asyncio.gather(
+        plain.send("a", group=group),
+        plain.store.enqueue([plain.arrival("half", group=group), impossible]),
+        plain.send("b", group=group),
+        return_exceptions=True,
+    )
+    assert [type(answer) for answer in answers] == [list, StoreUnavailable, list]
+    assert sorted(bodies(await plain.peek())) == ["a", "b"]
+
+
+async def test_all_queues_of_a_call_or_none(plain: Bench, fifo: Bench) -> None:
+    impossible = replace(fifo.arrival("impossible", group="g"), message_id=None)  # type: ignore[arg-type]  # see above
+    with pytest.raises(StoreUnavailable):
+        await plain.store.enqueue([plain.arrival("a"), impossible])
+    assert await plain.peek() == []
+
+
+async def test_the_largest_message_is_kept_whole(plain: Bench) -> None:
+    body = "\U0001d11e" * (256 * 1024)  # 1 MiB in UTF-8
+    await plain.send(body)
+    assert (await plain.claim_one()).body == body
+
+
+async def test_places_grow_over_restarts_though_everything_was_deleted(lasting_home: Home) -> None:
+    places: list[int] = []
+    queue_id = 0
+    for _ in range(3):
+        store = await lasting_home.open()
+        queue_id = queue_id or await store.new_id()
+        queue = Bench(store, queue_id)
+        places += await queue.send("a", "b")
+        for delivery in await queue.claim():
+            await queue.settle(delivery)
+        assert await queue.peek() == []
+        await lasting_home.close(store)
+    assert places == sorted(set(places))
+
+
+async def test_what_was_answered_outlives_the_store(lasting_home: Home) -> None:
+    store = await lasting_home.open()
+    queue_id = await store.new_id()
+    await Bench(store, queue_id).send("a", "b")
+    await lasting_home.close(store)
+    assert bodies(await Bench(await lasting_home.open(), queue_id).peek()) == ["a", "b"]
+
+
+async def test_a_closed_store_refuses(lasting_home: Home) -> None:
+    store = await lasting_home.open()
+    queue = Bench(store, await store.new_id())
+    await lasting_home.close(store)
+    with pytest.raises(StoreUnavailable):
+        await queue.send("a")

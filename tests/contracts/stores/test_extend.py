@@ -1,0 +1,77 @@
+import pytest
+
+from redrive.engine.ports import Claimed
+from tests.contracts.stores.bench import DONE, LEASE_MS, NOON, Bench, bodies, refused
+
+LAPSE = NOON + LEASE_MS
+
+
+@pytest.fixture(params=["plain", "fifo"])
+def queue(request: pytest.FixtureRequest, plain: Bench, fifo: Bench) -> Bench:
+    return plain if request.param == "plain" else fifo
+
+
+async def test_a_claim_holds_as_long_as_it_was_extended(queue: Bench) -> None:
+    await queue.send("a", group="g")
+    claim = await queue.claim_one()
+    assert await queue.extend(claim, LAPSE + 500, LAPSE - 1) == DONE
+    assert await queue.order(LAPSE + 499) == Claimed(next_at=LAPSE + 500)
+    assert await queue.settle(claim, LAPSE + 499) == DONE
+
+
+async def test_a_claim_may_be_shortened(queue: Bench) -> None:
+    await queue.send("a", group="g")
+    claim = await queue.claim_one()
+    assert await queue.extend(claim, NOON + 10) == DONE
+    assert bodies(await queue.claim(NOON + 10)) == ["a"]
+
+
+async def test_a_claim_given_back_is_free_at_once_and_counts(queue: Bench) -> None:
+    await queue.send("a", group="g")
+    claim = await queue.claim_one()
+    assert await queue.extend(claim, NOON + 5, NOON + 5) == DONE
+    again = await queue.claim_one(NOON + 5)
+    assert (again.body, again.attempts) == ("a", 2)
+    assert await queue.extend(claim, LAPSE, NOON + 5) == refused("superseded")
+
+
+async def test_extending_is_not_remembered(queue: Bench) -> None:
+    await queue.send("a", group="g")
+    await queue.extend(await queue.claim_one(), LAPSE + 500)
+    again = await queue.claim_one(LAPSE + 500)
+    assert again.available_at == LAPSE + 500 + LEASE_MS
+
+
+async def test_a_claim_in_order_that_ran_out_cannot_be_extended(fifo: Bench) -> None:
+    await fifo.send("a", group="g")
+    claim = await fifo.claim_one()
+    assert await fifo.extend(claim, LAPSE + 500, LAPSE) == refused("lapsed")
+    assert await fifo.extend(claim, LAPSE, LAPSE) == refused("lapsed")
+    assert bodies(await fifo.claim(LAPSE)) == ["a"]
+
+
+async def test_a_claim_without_order_is_extended_until_another_claims(plain: Bench) -> None:
+    await plain.send("a")
+    claim = await plain.claim_one()
+    assert await plain.extend(claim, LAPSE + 500, LAPSE + 1) == DONE
+    assert await plain.claim(LAPSE + 499) == []
+    latest = await plain.claim_one(LAPSE + 500)
+    assert await plain.extend(claim, LAPSE + 999, LAPSE + 500) == refused("superseded")
+    assert await plain.peek() == [latest]
+
+
+async def test_what_is_gone_cannot_be_extended(queue: Bench) -> None:
+    await queue.send("a", group="g")
+    claim = await queue.claim_one()
+    await queue.settle(claim)
+    assert await queue.extend(claim, LAPSE + 500) == refused("gone")
+
+
+async def test_each_of_many_is_answered_for_itself(queue: Bench) -> None:
+    await queue.send("a", "b", "c", group="g")
+    a, b, c = await queue.claim()
+    token = a.token or 0
+    claims = [(c.seq, token, NOON + 7), (b.seq, token + 1, NOON + 7), (a.seq, token, NOON + 9)]
+    answers = await queue.store.extend(queue.id, claims, NOON, ordered=queue.ordered)
+    assert answers == [DONE, refused("superseded"), DONE]
+    assert [delivery.available_at - NOON for delivery in await queue.peek()] == [9, LEASE_MS, 7]

@@ -1,0 +1,192 @@
+"""Random histories on a real store and on the dictionary model at once; after each step both must hold the same."""
+
+import asyncio
+from collections.abc import Awaitable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from redrive.engine.ports import ClaimOrder, MoveOrder, Settlement, Store
+from redrive.model.delivery import Ending, Limits
+from tests.contracts.stores.bench import NOON, Bench, fresh_id, fresh_token
+from tests.contracts.stores.conftest import make_home
+from tests.contracts.stores.homes import Home
+from tests.contracts.stores.model import Model, Rows
+
+T = TypeVar("T")
+
+RETENTION_MS: Final = 100
+ATTEMPTS_MAX: Final = 2
+LIMITS: Final = (
+    Limits(),
+    Limits(RETENTION_MS),
+    Limits(attempts_max=ATTEMPTS_MAX, dead_letters=True),
+    Limits(RETENTION_MS, ATTEMPTS_MAX, dead_letters=True),
+)
+
+WORKING: Final = ("loose", "fifo")  # loose: without order, so that a group makes it fair
+DEAD: Final = ("loose dead", "fifo dead")
+
+working_queues = st.sampled_from(WORKING)
+any_queues = st.sampled_from(WORKING + DEAD)
+few = st.integers(1, 4)
+soon = st.integers(0, 40)
+
+
+class History(RuleBasedStateMachine):
+    """One random history."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, home: Home, store: Store) -> None:
+        super().__init__()
+        self.loop = loop
+        self.home = home
+        self.store = store
+        self.model = Model()
+        self.now = NOON
+        self.sent = 0
+        self.claims: list[tuple[str, int, int]] = []
+        self.queues = {
+            name: Bench(store, self.run(store.new_id()), ordered=name.startswith("fifo"))
+            for name in WORKING + DEAD
+        }
+
+    def run(self, call: Awaitable[T]) -> T:
+        return self.loop.run_until_complete(call)
+
+    def look(self, *names: str) -> Rows:
+        """What the store has in these queues, by place."""
+        return {row.seq: row for name in names for row in self.run(self.queues[name].peek())}
+
+    @rule(
+        name=working_queues,
+        number=few,
+        group=st.sampled_from([None, "a", "b"]),
+        delay_ms=soon | st.just(0),
+        key=st.none() | few,
+    )
+    def send(self, name: str, number: int, group: str | None, delay_ms: int, key: int | None) -> None:
+        queue = self.queues[name]
+        arrivals = []
+        for _ in range(number):
+            self.sent += 1
+            memory = (
+                {} if key is None else {"deduplication_key": f"{key}", "deduplicate_until": self.now + 50}
+            )
+            group_id = group or ("c" if queue.ordered else None)
+            arrivals.append(
+                queue.arrival(f"{self.sent}", self.now, group=group_id, delay_ms=delay_ms, **memory)
+            )
+        self.model.enqueue(arrivals, self.run(self.store.enqueue(arrivals)))
+
+    @rule(name=any_queues, limit=few, lease_ms=soon | st.just(0), limits=st.sampled_from(LIMITS))
+    def claim(self, name: str, limit: int, lease_ms: int, limits: Limits) -> None:
+        queue = self.queues[name]
+        target = self.dead_of(name).target if name in WORKING and limits.dead_letters else None
+        order = ClaimOrder(
+            queue.id,
+            queue.ordered,
+            limit,
+            self.now,
+            lease_ms,
+            fresh_token(),
+            limits if target else replace(limits, dead_letters=False),
+            target,
+        )
+        answer = self.run(self.store.claim(order))
+        self.model.claim(order, answer, self.look(name), self.look(*DEAD))
+        self.claims += [(name, delivery.seq, order.token) for delivery in answer.deliveries]
+
+    def dead_of(self, name: str) -> Bench:
+        return self.queues[name if name in DEAD else f"{name} dead"]
+
+    @rule(which=st.integers(0, 1000), wait_ms=soon, ending=st.sampled_from(Ending))
+    def settle(self, which: int, wait_ms: int, ending: Ending) -> None:
+        if not self.claims:
+            return
+        name, seq, token = self.claims[-(which % len(self.claims)) - 1]
+        queue = self.queues[name]
+        dies = ending is Ending.DEAD_LETTERED and name in WORKING
+        target = self.dead_of(name).target if dies else None
+        one = Settlement(seq, token, ending, self.now + wait_ms, target)
+        (answer,) = self.run(self.store.settle(queue.id, [one], self.now, ordered=queue.ordered))
+        buried = self.look(*DEAD)
+        assert answer == self.model.settle(queue.id, one, self.now, ordered=queue.ordered, buried=buried)
+
+    @rule(which=st.integers(0, 1000), wait_ms=soon | st.just(0))
+    def extend(self, which: int, wait_ms: int) -> None:
+        if not self.claims:
+            return
+        name, seq, token = self.claims[-(which % len(self.claims)) - 1]
+        queue = self.queues[name]
+        claim = (seq, token, self.now + wait_ms)
+        (answer,) = self.run(self.store.extend(queue.id, [claim], self.now, ordered=queue.ordered))
+        assert answer == self.model.extend(queue.id, claim, self.now, ordered=queue.ordered)
+
+    @rule(wait_ms=soon)
+    def wait(self, wait_ms: int) -> None:
+        self.now += wait_ms
+
+    @rule(name=any_queues, limit=few, spare=st.integers(0, 3), to_origins=st.booleans())
+    def move(self, name: str, limit: int, spare: int, to_origins: bool) -> None:
+        queue = self.queues[name]
+        working = name.removesuffix(" dead")
+        order = MoveOrder(
+            queue.id,
+            queue.ordered,
+            limit,
+            self.now,
+            seq_max=max(self.model.rows, default=0) - spare,
+            message_ids=[fresh_id() for _ in range(limit)],
+            destination=None if to_origins else self.queues[working].target,
+            origins={self.queues[name].id: self.queues[name].target for name in WORKING},
+        )
+        answer = self.run(self.store.move(order))
+        self.model.move(order, answer, self.look(*self.queues))
+
+    @rule(name=any_queues, limit=few, spare=st.integers(0, 5))
+    def purge(self, name: str, limit: int, spare: int) -> None:
+        queue = self.queues[name]
+        seq_max = max(self.model.rows, default=0) - spare
+        gone = self.run(self.store.purge(queue.id, seq_max, limit))
+        assert gone == self.model.purge(queue.id, seq_max, limit)
+
+    @rule(name=any_queues, limit=few, age_ms=soon)
+    def sweep(self, name: str, limit: int, age_ms: int) -> None:
+        queue = self.queues[name]
+        gone = self.run(self.store.sweep(queue.id, self.now - age_ms, self.now, limit))
+        assert gone == self.model.sweep(queue.id, self.now - age_ms, limit)
+
+    @invariant()
+    def both_hold_the_same(self) -> None:
+        for queue in self.queues.values():
+            assert self.run(queue.peek()) == self.model.queue(queue.id)
+            assert self.run(queue.count(self.now)) == self.model.count(queue.id, self.now)
+
+    def teardown(self) -> None:
+        self.run(self.home.check_turns())
+
+
+@pytest.fixture(params=["sqlite-memory", "postgres"])
+def loop_and_home(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[tuple[asyncio.AbstractEventLoop, Home]]:
+    with asyncio.Runner() as runner:
+        home = make_home(request.param, request, tmp_path)
+        yield runner.get_loop(), home
+        runner.run(home.leave())
+
+
+def test_every_history_is_that_of_the_model(loop_and_home: tuple[asyncio.AbstractEventLoop, Home]) -> None:
+    loop, home = loop_and_home
+    store = loop.run_until_complete(home.open())
+
+    class ThisHistory(History):
+        def __init__(self) -> None:
+            super().__init__(loop, home, store)
+
+    run_state_machine_as_test(ThisHistory, settings=settings(stateful_step_count=40))

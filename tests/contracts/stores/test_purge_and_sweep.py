@@ -1,0 +1,113 @@
+from tests.contracts.stores.bench import FIVE_MINUTES_MS, NOON, Bench, bodies
+from tests.contracts.stores.homes import Home
+
+LATER = NOON + 5000
+
+
+async def purge(queue: Bench, seq_max: int | None = None, limit: int = 1000) -> int:
+    last = await queue.store.last_seq() if seq_max is None else seq_max
+    return await queue.store.purge(queue.id, last, limit)
+
+
+async def sweep(queue: Bench, before: int, now: int = LATER, limit: int = 1000) -> int:
+    return await queue.store.sweep(queue.id, before, now, limit)
+
+
+async def test_purging_removes_all_that_is_there_claimed_or_not(plain: Bench, fifo: Bench) -> None:
+    await plain.send("a", "b", "c", group="g")
+    await plain.send("delayed", delay_ms=5)
+    await plain.claim_one()
+    await fifo.send("other", group="g")
+    assert await purge(plain) == 4
+    assert await plain.peek() == []
+    assert bodies(await fifo.peek()) == ["other"]
+    assert await purge(plain) == 0
+
+
+async def test_purging_spares_what_arrived_later(plain: Bench) -> None:
+    _, last = await plain.send("a", "b")
+    await plain.send("c")
+    assert await purge(plain, last) == 2
+    assert bodies(await plain.claim()) == ["c"]
+
+
+async def test_purging_goes_piece_by_piece(plain: Bench) -> None:
+    await plain.send(*"abcdefg")
+    assert [await purge(plain, limit=3) for _ in range(4)] == [3, 3, 1, 0]
+
+
+async def test_purging_passes_the_turn_of_an_ordered_group(fifo: Bench) -> None:
+    _, second, _ = await fifo.send("a1", "a2", "a3", group="a")
+    await fifo.claim_one()
+    assert await purge(fifo, second) == 2
+    assert bodies(await fifo.claim()) == ["a3"]
+
+
+async def test_purging_passes_the_turn_of_a_fair_group(plain: Bench) -> None:
+    _, second, _, _ = await plain.send("a1", "a2", "a3", "a4", group="a")
+    assert await purge(plain, second) == 2
+    assert bodies(await plain.claim()) == ["a3", "a4"]
+
+
+async def test_sweeping_removes_what_is_out_of_its_retention_period(plain: Bench) -> None:
+    await plain.send("a", "b", now=NOON)
+    await plain.send("c", now=NOON + 1)
+    assert await sweep(plain, NOON - 1) == 0
+    assert await sweep(plain, NOON) == 2
+    assert bodies(await plain.peek()) == ["c"]
+
+
+async def test_sweeping_removes_what_is_claimed_too(plain: Bench) -> None:
+    await plain.send("a")
+    await plain.claim_one()
+    assert await sweep(plain, NOON) == 1
+
+
+async def test_sweeping_goes_piece_by_piece(plain: Bench) -> None:
+    await plain.send(*"abcdefg")
+    await plain.send("young", now=LATER)
+    assert [await sweep(plain, NOON, limit=3) for _ in range(4)] == [3, 3, 1, 0]
+
+
+async def test_sweeping_passes_turns(fifo: Bench) -> None:
+    await fifo.send("a1", "a2", group="a")
+    await fifo.send("a3", now=NOON + 1, group="a")
+    assert await sweep(fifo, NOON) == 2
+    assert bodies(await fifo.claim(LATER)) == ["a3"]
+
+
+async def test_sweeping_passes_the_turn_of_a_fair_group(plain: Bench) -> None:
+    await plain.send("a1", "a2", group="a")
+    await plain.send("a3", "a4", now=NOON + 1, group="a")
+    assert await sweep(plain, NOON) == 2
+    assert bodies(await plain.claim(LATER)) == ["a3", "a4"]
+
+
+async def test_sweeping_forgets_what_deduplication_need_not_remember(home: Home) -> None:
+    store = await home.open()
+    fifo = Bench(store, await store.new_id(), ordered=True)
+    other = Bench(store, await store.new_id(), ordered=True)
+    for number in range(5):
+        await fifo.send_once(str(number), f"k{number}")
+    await fifo.send_once("late", "late", NOON + 1)
+    await other.send_once("other", "k0")
+    await sweep(fifo, 0, NOON + FIVE_MINUTES_MS - 1)
+    assert await remembered(home, "deduplication", "key") == ["k0", "k0", "k1", "k2", "k3", "k4", "late"]
+    await sweep(fifo, 0, NOON + FIVE_MINUTES_MS)
+    assert await remembered(home, "deduplication", "key") == ["k0", "late"]
+
+
+async def test_sweeping_forgets_old_claim_attempts(home: Home) -> None:
+    store = await home.open()
+    fifo = Bench(store, await store.new_id(), ordered=True)
+    await fifo.send("a", group="g")
+    await fifo.claim(attempt_id="t")
+    await sweep(fifo, 0, NOON + FIVE_MINUTES_MS - 1)
+    assert await remembered(home, "claim_attempts", "attempt_id") == ["t"]
+    await sweep(fifo, 0, NOON + FIVE_MINUTES_MS)
+    assert await remembered(home, "claim_attempts", "attempt_id") == []
+
+
+async def remembered(home: Home, table: str, column: str) -> list[str]:
+    rows = await home.query(f"SELECT {column} FROM {table} ORDER BY {column}")
+    return [value for (value,) in rows]
