@@ -91,6 +91,8 @@ class Model:
         for row, delivery in zip(claimed, answer.deliveries, strict=True):
             assert offer(row, order.limits, order.now) is Ending.RETRY
             self._claim(order, row, delivery)
+        if not order.ordered:
+            self._hand_on_turns(order, left)
         if len(claimed) < order.limit:
             seqs = {row.seq for row in claimed}
             assert not [
@@ -152,6 +154,13 @@ class Model:
             first_claimed_at=order.now if row.first_claimed_at is None else row.first_claimed_at,
         )
         assert delivery == self.rows[row.seq]
+
+    def _hand_on_turns(self, order: ClaimOrder, left: Rows) -> None:
+        """Who gets a turn in a fair queue goes to the end of the line, as if it were due only now."""
+        for row in self.queue(order.queue_id):
+            waits_for_its_turn = row.group_id is not None and row.seq not in self.alone
+            if waits_for_its_turn and left[row.seq].available_at == order.now:
+                self.rows[row.seq] = replace(row, available_at=order.now)
 
     def _line(self, order: ClaimOrder | MoveOrder) -> list[Delivery]:
         """Whom a claim may not pass over: in an ordered queue the oldest of each group, else everyone."""

@@ -8,8 +8,8 @@ from redrive.model.errors import Conflict
 from tests.contracts.stores.homes import Home
 
 
-async def put(store: Store, key: str, version: int = 0, kind: str = "queue", **document: Any) -> int:
-    return await store.put(Resource(kind, key, version, document))
+async def put(store: Store, key: str, version: int = 0, /, **document: Any) -> int:
+    return await store.put(Resource("queue", key, version, document))
 
 
 async def keys(store: Store, prefix: str, after: str = "", limit: int | None = None) -> list[str]:
@@ -17,7 +17,7 @@ async def keys(store: Store, prefix: str, after: str = "", limit: int | None = N
 
 
 async def test_what_was_put_is_got_back(store: Store) -> None:
-    document = {
+    document: dict[str, Any] = {
         "name": ["0", "eu", "né\u20ac\U0001d11e"],
         "large": 2**53 + 1,
         "part": 0.1,
@@ -53,7 +53,7 @@ async def test_what_is_not_there_cannot_be_changed(store: Store) -> None:
 async def test_of_two_who_change_the_same_version_one_is_refused(store: Store) -> None:
     await put(store, "a", n=0)
     answers = await asyncio.gather(put(store, "a", 1, n=1), put(store, "a", 1, n=2), return_exceptions=True)
-    assert sorted(type(answer) for answer in answers if answer != 2) == [Conflict]
+    assert [type(answer) for answer in answers if answer != 2] == [Conflict]
 
 
 async def test_of_two_who_make_the_same_one_is_refused(store: Store) -> None:
@@ -77,8 +77,8 @@ async def test_removing_says_whether_it_was_there(store: Store) -> None:
 
 
 async def test_kinds_are_kept_apart(store: Store) -> None:
-    await put(store, "a", kind="queue", n=1)
-    await put(store, "a", kind="task", n=2)
+    await store.put(Resource("queue", "a", 0, {"n": 1}))
+    await store.put(Resource("task", "a", 0, {"n": 2}))
     assert await store.remove("queue", "a")
     assert [resource.document for resource in await store.find("task", "")] == [{"n": 2}]
     assert await store.find("queue", "") == []

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import pytest
 from hypothesis import settings
