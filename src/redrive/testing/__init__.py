@@ -1,1 +1,6 @@
-"""Public aids for tests: a pytest plugin, a simulated clock and loop, and recording endpoints."""
+"""Public aids for tests: virtual time, a clock to be moved by hand, and a pytest plugin with a server of its own."""
+
+from redrive.runtime.simulated import SimulatedClock
+from redrive.testing.virtual import NothingScheduled, VirtualClock, VirtualLoop, run_virtual
+
+__all__ = ["NothingScheduled", "SimulatedClock", "VirtualClock", "VirtualLoop", "run_virtual"]
