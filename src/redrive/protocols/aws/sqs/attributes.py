@@ -208,10 +208,8 @@ def _change_redrive(queue: Queue, value: str) -> Queue:
 def _attempts(policy: str, count: object) -> int:
     if count is None:
         return ATTEMPTS_DEFAULT
-    text = str(count)
-    if isinstance(count, bool) or not (
-        text.isascii() and text.isdigit() and 1 <= int(text[:5]) <= ATTEMPTS_MAX
-    ):
+    text = count if isinstance(count, str) else orjson.dumps(count).decode()
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:5]) <= ATTEMPTS_MAX):
         raise invalid(
             "RedrivePolicy",
             policy,

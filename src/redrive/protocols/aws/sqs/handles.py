@@ -1,7 +1,7 @@
 """Receipt handles: a claim, as a string the receiver gives back."""
 
 import struct
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64encode
 from typing import NamedTuple
 
 from redrive.model.delivery import Delivery
@@ -40,7 +40,7 @@ def read(text: str, queue: Queue) -> Handle:
         AwsError: It is none, or another queue's.
     """
     try:
-        version, queue_id, seq, token, claimed_at = _LAYOUT.unpack(urlsafe_b64decode(text))
+        version, queue_id, seq, token, claimed_at = _LAYOUT.unpack(b64decode(text, b"-_", validate=True))
     except (ValueError, struct.error):
         raise _invalid(text) from None
     if version != _VERSION or queue_id != queue.id or max(seq, token, claimed_at) >= 1 << 63:

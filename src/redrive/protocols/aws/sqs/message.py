@@ -184,11 +184,11 @@ def _unpacked(data_type: str, value: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def _chooser(wanted: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Exact names, and beginnings: `All` and `.*` begin everything."""
+    """Exact names, and beginnings: `Hel.*` begins `Hello` as well as `Help.Me`, and `All` begins everything."""
     beginnings = tuple(
-        "" if name in ("All", ".*", "*") else name.removesuffix("*")
+        "" if name in ("All", "*") else name.removesuffix(".*")
         for name in wanted
-        if name == "All" or name.endswith("*")
+        if name in ("All", "*") or name.endswith(".*")
     )
     return frozenset(wanted), beginnings
 

@@ -1,7 +1,7 @@
 """Queues and their attributes and tags: create, find, change, empty, delete."""
 
 import asyncio
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 
 from redrive.engine.engine import Engine
@@ -182,7 +182,7 @@ def _page(params: Structure) -> tuple[int, str]:
         raise invalid("MaxResults", limit, f"MaxResults must be an integer between 1 and {PAGE_MAX}.")
     token: str = params.get("NextToken") or ""
     try:
-        after = urlsafe_b64decode(token).decode()
+        after = b64decode(token, b"-_", validate=True).decode()
     except ValueError:
         raise invalid("NextToken", token, "The token is not one of ListQueues.") from None
     return limit or PAGE_MAX, after
