@@ -78,8 +78,9 @@ class App:
             return None
 
         async def advance(milliseconds: int) -> int:
-            await clock.advance(milliseconds, self.engine.store.flush)
-            return 0
+            before = self.engine.dispatcher.attempts
+            await clock.advance(milliseconds, self.engine.quiet)
+            return self.engine.dispatcher.attempts - before
 
         return advance
 

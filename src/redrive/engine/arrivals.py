@@ -55,6 +55,7 @@ class Arrivals:
         self._clock = clock
         self._lines: dict[int, _Line] = {}
         self._counts: dict[int, int] = {}
+        self._watchers: dict[int, Callable[[], None]] = {}
 
     def count(self, queue_id: int) -> int:
         """A number that moves with every arrival; read it before claiming."""
@@ -64,9 +65,22 @@ class Arrivals:
         """Whether somebody waits there."""
         return queue_id in self._lines
 
+    def watch(self, queue_id: int, watcher: Callable[[], None]) -> None:
+        """Call `watcher` whenever something may be claimed there: for who consumes a queue for ever."""
+        self._watchers[queue_id] = watcher
+        self._lines.setdefault(queue_id, _Line())
+
+    def unwatch(self, queue_id: int) -> None:
+        """Stop watching."""
+        self._watchers.pop(queue_id, None)
+        self._drop_if_empty(queue_id)
+
     def announce(self, queue_id: int, number: int = 1) -> None:
         """So many deliveries may be claimed now: wake as many receivers, longest waiting first."""
         self._counts[queue_id] = self._counts.get(queue_id, 0) + 1
+        watcher = self._watchers.get(queue_id)
+        if watcher is not None:
+            watcher()
         line = self._lines.get(queue_id)
         if line is None:
             return
@@ -134,11 +148,13 @@ class Arrivals:
             raise
         finally:
             end.cancel()
-            self._leave(queue_id, line, receiver)
+            line.waiting.pop(receiver, None)
+            self._drop_if_empty(queue_id)
 
-    def _leave(self, queue_id: int, line: _Line, receiver: asyncio.Future[None]) -> None:
-        line.waiting.pop(receiver, None)
-        if not line.waiting and self._lines.get(queue_id) is line:
-            if line.timer is not None:
-                line.timer.cancel()
-            del self._lines[queue_id]
+    def _drop_if_empty(self, queue_id: int) -> None:
+        line = self._lines.get(queue_id)
+        if line is None or line.waiting or queue_id in self._watchers:
+            return
+        if line.timer is not None:
+            line.timer.cancel()
+        del self._lines[queue_id]

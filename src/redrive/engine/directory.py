@@ -32,9 +32,19 @@ class Directory:
         self._store = store
         self._known: dict[tuple[str, str], tuple[int, Any]] = {}
         self._changes = 0
+        self._followers: list[Callable[[str, str], None]] = []
+
+    def on_forget(self, follower: Callable[[str, str], None]) -> None:
+        """Tell a follower, who remembers more than documents, of every change of another node's."""
+        self._followers.append(follower)
 
     def forget(self, kind: str, key: str) -> None:
         """Another node changed this document (an empty key: any of the kind, or all where both are empty)."""
+        self._drop(kind, key)
+        for follower in self._followers:
+            follower(kind, key)
+
+    def _drop(self, kind: str, key: str) -> None:
         self._changes += 1
         if key:
             self._known.pop((kind, key), None)
@@ -80,15 +90,15 @@ class Directory:
             try:
                 await self._put(kind, key, version, changed)
             except Conflict:
-                self.forget(kind.name, key)
+                self._drop(kind.name, key)
             else:
                 return changed
 
     async def remove(self, kind: Kind[Any], key: str) -> bool:
         """Forget a value for good; whether it was there."""
-        self.forget(kind.name, key)
+        self._drop(kind.name, key)
         removed = await self._store.remove(kind.name, key)
-        self.forget(kind.name, key)
+        self._drop(kind.name, key)
         return removed
 
     async def _get(self, kind: Kind[T], key: str) -> tuple[int, T] | None:

@@ -1,17 +1,23 @@
 """The engine: the one door. A facade parses, authorises, and calls one verb of this."""
 
 import logging
+from collections.abc import Mapping, Sequence
 
 from redrive.engine.arrivals import Arrivals
 from redrive.engine.directory import Directory
+from redrive.engine.dispatch import Dispatcher
+from redrive.engine.facts import Listener
+from redrive.engine.fan_out import TopicPublisher
+from redrive.engine.faults import Faults
 from redrive.engine.measure import Measure
-from redrive.engine.ports import Runtime, Store
+from redrive.engine.ports import Dialect, Endpoint, Runtime, Store
 from redrive.engine.publish import Publisher
 from redrive.engine.queues import Queues
 from redrive.engine.receive import Receiver
 from redrive.engine.redrive import Redriver
 from redrive.engine.settle import Settler
 from redrive.engine.sweep import Sweeper
+from redrive.engine.topics import Topics
 from redrive.model.errors import StoreUnavailable
 from redrive.model.queue import Queue
 
@@ -22,32 +28,63 @@ ROUND_MS = 30_000
 
 
 class Engine:
-    """Queues and the deliveries in them, on one store.
+    """Topics, subscriptions, queues and the deliveries between them, on one store.
 
-    The verbs, in the order a message lives them: `publisher.send`, `receiver.receive`, `settler.delete` or `extend`,
-    `redriver.start`, and the sweep behind them all. `queues` are the places, `store.peek` and `store.count` look
-    without touching.
+    The verbs, in the order a message lives them: `topic_publisher.publish` or `publisher.send`, then
+    `receiver.receive` or the dispatcher, `settler.delete` or `extend`, `redriver.start`, and the sweep behind them
+    all. `topics` and `queues` are the places, `store.peek` and `store.count` look without touching.
     """
 
-    def __init__(self, store: Store, runtime: Runtime) -> None:
-        """Put the parts together; nothing runs before `open`."""
+    def __init__(
+        self,
+        store: Store,
+        runtime: Runtime,
+        dialects: Mapping[str, Dialect] | None = None,
+        endpoints: Mapping[str, Endpoint] | None = None,
+        listeners: Sequence[Listener] = (),
+    ) -> None:
+        """Put the parts together; nothing runs before `open`.
+
+        Args:
+            store: What survives.
+            runtime: Time and chance.
+            dialects: The facades' parts in delivering, by the name that topics carry; may be filled until `open`.
+            endpoints: Where deliveries are pushed, by the protocol that subscriptions carry; likewise.
+            listeners: Who is told what happens; likewise.
+        """
         self.store = store
         self.runtime = runtime
-        self.clock = runtime.clock
+        self.clock = clock = runtime.clock
+        self.listeners = listeners
         self.measure = Measure()
+        self.faults = Faults()
         self.directory = Directory(store)
-        self.arrivals = Arrivals(runtime.clock)
-        self.queues = Queues(store, self.directory, runtime.clock)
-        self.publisher = Publisher(store, runtime.clock, self.arrivals, self.measure)
-        self.receiver = Receiver(store, runtime, self.queues, self.arrivals, self.measure)
-        self.settler = Settler(store, runtime.clock, self.arrivals, self.receiver.flights, self.measure)
+        self.arrivals = Arrivals(clock)
+        self.queues = Queues(store, self.directory, clock)
+        self.topics = Topics(store, self.directory, self.queues, clock)
+        self.publisher = Publisher(store, clock, self.arrivals, self.measure, listeners)
+        self.receiver = Receiver(store, runtime, self.queues, self.arrivals, self.measure, listeners)
+        self.settler = Settler(store, clock, self.arrivals, self.receiver.flights, self.measure, listeners)
         self.redriver = Redriver(store, runtime, self.directory, self.queues, self.arrivals, self.measure)
-        self.sweeper = Sweeper(store, runtime.clock, self.queues, self.measure)
+        self.sweeper = Sweeper(store, clock, self.queues, self.topics, self.measure)
+        delivering = (dialects or {}, self.faults, listeners)
+        self.topic_publisher = TopicPublisher(
+            store, runtime, self.queues, self.topics, self.arrivals, *delivering
+        )
+        self.dispatcher = Dispatcher(
+            store, runtime, self.queues, self.topics, self.arrivals, endpoints or {}, *delivering
+        )
 
     async def open(self) -> None:
-        """Open the store."""
+        """Open the store and take up the backlogs."""
         self.store.listen(self._arrived, self.directory.forget)
         await self.store.open()
+        await self.dispatcher.open()
+
+    async def quiet(self) -> None:
+        """Return when nothing that was set off is under way any more."""
+        await self.dispatcher.quiet()
+        await self.store.flush()
 
     async def run(self) -> None:
         """Carry on move tasks and sweep, until cancelled; a store that is away is tried again in the next round."""
@@ -66,8 +103,11 @@ class Engine:
         return await self.sweeper.purge(queue.id)
 
     async def reset(self) -> None:
-        """Remove every queue with all that is in it, every task, and the memory of what was removed."""
+        """Remove every topic and queue with all that is in it, every task, and the memory of what was removed."""
         await self.redriver.reset()
+        while topics := await self.topics.everybodys(limit=100):
+            for topic in topics:
+                await self.topics.delete(topic)
         while queues := await self.queues.all_after("", limit=100):
             for queue in queues:
                 await self.queues.delete(queue)
@@ -78,6 +118,7 @@ class Engine:
     async def close(self) -> None:
         """Let waiting receivers go, leave move tasks to the next start, and close the store."""
         self.receiver.close()
+        await self.dispatcher.close()
         await self.redriver.stop()
         await self.store.close()
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery, Ending, Limits, Schedule
+from redrive.model.queue import Queue, ResourceName
 from redrive.model.topic import Subscription, Topic
 
 # ---- the runtime -----------------------------------------------------------------------------------------
@@ -97,6 +98,9 @@ class Arrival:
         ordered: Whether the queue keeps the order of groups.
         deduplication_key: What a repetition is recognised by in this queue; None: not deduplicated.
         deduplicate_until: How long (ms since the epoch) the key is remembered.
+        origin: For a dead letter that could not even be tried: the queue it would have stood in.
+        attempts: How many attempts it has behind it.
+        note: What came of the last of them.
         The others are those of Delivery.
     """
 
@@ -111,6 +115,51 @@ class Arrival:
     deduplication_id: str | None = None
     deduplication_key: str | None = None
     deduplicate_until: int = 0
+    origin: int | None = None
+    attempts: int = 0
+    note: "AttemptNote | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One publication to an ordered topic: its deliveries enter their queues unless it is a repetition.
+
+    Attributes:
+        topic_id: What the key is unique within.
+        key: What a repetition is recognised by.
+        now: ms.
+        until: How long (ms since the epoch) the key is remembered.
+        message_id: Of the publication.
+        arrivals: Its deliveries. Their headers, which are JSON objects, get the publication's own place as a first
+            member, `"sequence"`.
+    """
+
+    topic_id: int
+    key: str
+    now: int
+    until: int
+    message_id: bytes
+    arrivals: Sequence[Arrival]
+
+
+class AttemptNote(NamedTuple):
+    """What is remembered of an attempt that failed.
+
+    Attributes:
+        number: Which attempt it was, from 1.
+        at: When it ended (ms).
+        duration_ms: How long it took.
+        reason: Why it failed; see `redrive.model.attempt.Reason`.
+        status: The endpoint's status code, or 0.
+        response: What the endpoint said, shortened.
+    """
+
+    number: int
+    at: int
+    duration_ms: int
+    reason: str
+    status: int
+    response: str
 
 
 class Enqueued(NamedTuple):
@@ -144,6 +193,9 @@ class ClaimOrder:
         dead_letters_to: Where a delivery goes that has had all its claims.
         attempt_id: An ordered queue's receiver may repeat a claim whose answer got lost: the same id within
             five minutes gets the same deliveries under the same token, if none of them changed.
+        resumes: A claim that ran out unsettled is tried again as the same attempt, uncounted: for deliveries that
+            Redrive pushes, whose node died. Without it every claim counts, as SQS counts receives.
+        rate_max: Claims a second over all nodes; None: no limit.
     """
 
     queue_id: int
@@ -155,6 +207,8 @@ class ClaimOrder:
     limits: Limits = _UNLIMITED
     dead_letters_to: Target | None = None
     attempt_id: str | None = None
+    resumes: bool = False
+    rate_max: int | None = None
 
 
 @dataclass(slots=True)
@@ -180,7 +234,10 @@ class Settlement(NamedTuple):
     Attributes:
         seq: Which delivery.
         token: The claim's token.
-        ending: What `decide` said; RETRY needs `available_at`, DEAD_LETTERED needs `target`.
+        ending: What `decide` said; RETRY needs `available_at`, DEAD_LETTERED needs `target`. DELIVERED with a
+            `target` hands the message to that queue as a new delivery.
+        note: What to remember of the attempt; what is remembered goes when the delivery ends otherwise than in a
+            dead-letter queue.
     """
 
     seq: int
@@ -188,6 +245,7 @@ class Settlement(NamedTuple):
     ending: Ending = Ending.DELIVERED
     available_at: int = 0
     target: Target | None = None
+    note: AttemptNote | None = None
 
 
 class Settled(NamedTuple):
@@ -299,6 +357,27 @@ class Plan:
 class Dialect(Protocol):
     """A facade's part in delivering what was published in its words."""
 
+    def headers(self, topic: Topic, subscription: Subscription, envelope: bytes) -> bytes:
+        """A delivery's headers: a publication's envelope, made this subscription's."""
+        ...
+
+    def queue_of(self, subscription: Subscription) -> ResourceName | None:
+        """The queue of this server that the endpoint is, if it is one."""
+        ...
+
+    def objection(
+        self, topic: Topic, subscription: Subscription, queue: Queue | None, body: str
+    ) -> Attempt | None:
+        """Why a queue does not take a message from the topic (it is not there, its policy forbids it); None: it does.
+
+        Asked for the endpoint and for the dead-letter queue alike.
+        """
+        ...
+
+    def dead_letters_to(self, subscription: Subscription, delivery: Delivery) -> ResourceName | None:
+        """Where a delivery goes that cannot be made; None: nowhere."""
+        ...
+
     def plan(self, topic: Topic, subscription: Subscription) -> Plan:
         """How to push to the subscription."""
         ...
@@ -363,6 +442,10 @@ class Store(Protocol):
         """Add deliveries, to one queue or several: all of them or none."""
         ...
 
+    def publish(self, gates: Sequence[Gate]) -> Awaitable[list[Enqueued]]:
+        """Publish to ordered topics, all or nothing; for a repetition, the original's id and place."""
+        ...
+
     def claim(self, order: ClaimOrder) -> Awaitable[Claimed]:
         """Claim what is due, oldest first; what is exhausted or expired on the way is moved or removed."""
         ...
@@ -388,6 +471,10 @@ class Store(Protocol):
 
     async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
         """Look, without touching: deliveries in order of arrival, waiting and claimed."""
+        ...
+
+    async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
+        """What is remembered of a message's attempts in that queue, in their order: the first 10, the last 90."""
         ...
 
     async def count(self, queue_id: int, now: int) -> Counts:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from redrive.engine.arrivals import Arrivals
+from redrive.engine.facts import Listener
 from redrive.engine.measure import Measure
 from redrive.engine.ports import Arrival, Clock, Enqueued, Store
 from redrive.model.message import Message, content_deduplication_id
@@ -12,26 +13,32 @@ from redrive.model.queue import DEDUPLICATION_MS, Queue
 class Publisher:
     """Puts messages into queues."""
 
-    def __init__(self, store: Store, clock: Clock, arrivals: Arrivals, measure: Measure) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, arrivals: Arrivals, measure: Measure, listeners: Sequence[Listener]
+    ) -> None:
         """Enqueue into this store and tell these arrivals."""
         self._store = store
         self._clock = clock
         self._arrivals = arrivals
         self._measure = measure
+        self._listeners = listeners
 
     async def send(self, queue: Queue, messages: Sequence[Message]) -> list[Enqueued]:
         """Send messages to one queue, in their order; all of them are on disk when this returns."""
         now = self._clock.now()
         arrivals = [_arrival(queue, message, now) for message in messages]
         enqueued = await self._store.enqueue(arrivals)
-        self._count(queue.id, messages)
+        self._count(queue, messages, now)
         self._tell(arrivals, now)
         return enqueued
 
-    def _count(self, queue_id: int, messages: Sequence[Message]) -> None:
-        measure = self._measure.queue(queue_id)
+    def _count(self, queue: Queue, messages: Sequence[Message], now: int) -> None:
+        body_bytes = sum([len(message.body) for message in messages])
+        measure = self._measure.queue(queue.id)
         measure.messages_sent += len(messages)
-        measure.bytes_sent += sum(len(message.body) for message in messages)
+        measure.bytes_sent += body_bytes
+        for listener in self._listeners:
+            listener.sent(queue, len(messages), body_bytes, now)
 
     def _tell(self, arrivals: Sequence[Arrival], now: int) -> None:
         due: dict[int, int] = {}

@@ -120,10 +120,15 @@ class Queues:
 
     async def delete(self, queue: Queue) -> bool:
         """Take a queue away at once; its messages are removed by the sweep."""
-        grave = Number(queue.id, queue.name, deleted_at=self._clock.now())
+        grave = await self.bury(queue.id, queue.name)
         await self._directory.update(NUMBER, _number_key(queue.id), lambda _: grave)
-        await self._directory.create(GRAVE, _grave_key(grave), grave)
         return await self._directory.remove(QUEUE, queue.name.key)
+
+    async def bury(self, queue_id: int, name: ResourceName) -> Number:
+        """Let the sweep empty what has that number, a queue or a subscription's backlog."""
+        grave = Number(queue_id, name, deleted_at=self._clock.now())
+        await self._directory.create(GRAVE, _grave_key(grave), grave)
+        return grave
 
     async def deleted_at(self, name: ResourceName) -> int | None:
         """When a queue of that name was deleted last (ms), if that is remembered."""

@@ -1,8 +1,10 @@
 """Receive: somebody asks a queue for deliveries, and may wait for them."""
 
 import logging
+from collections.abc import Sequence
 
 from redrive.engine.arrivals import Arrivals, Gone
+from redrive.engine.facts import Listener
 from redrive.engine.measure import Measure
 from redrive.engine.ports import Claimed, ClaimOrder, Runtime, Store
 from redrive.engine.queues import Queues
@@ -23,7 +25,13 @@ class Receiver:
     """Claims deliveries for callers, at once or when they arrive."""
 
     def __init__(
-        self, store: Store, runtime: Runtime, queues: Queues, arrivals: Arrivals, measure: Measure
+        self,
+        store: Store,
+        runtime: Runtime,
+        queues: Queues,
+        arrivals: Arrivals,
+        measure: Measure,
+        listeners: Sequence[Listener],
     ) -> None:
         """Claim from this store, and wait at these arrivals."""
         self._store = store
@@ -31,6 +39,7 @@ class Receiver:
         self._queues = queues
         self._arrivals = arrivals
         self._measure = measure
+        self._listeners = listeners
         self._flights = Flights(store, runtime)
         self._closing = False
 
@@ -73,11 +82,12 @@ class Receiver:
             count = arrivals.count(queue.id)
             claimed = await self._claim(queue, limit, lease_ms, attempt_id)
             if claimed.deliveries:
+                self._tell(queue, len(claimed.deliveries))
                 return await self._hand_over(queue, claimed.deliveries, gone)
             now = clock.now()
             due_at = None if claimed.next_at is None else max(claimed.next_at, now + LOOK_AGAIN_MS)
             if now >= until or self._closing or (gone is not None and gone.happened):
-                self._leave(queue.id, due_at)
+                self._leave(queue, due_at)
                 return []
             await arrivals.wait(queue.id, count, until, due_at, gone)
 
@@ -94,11 +104,17 @@ class Receiver:
             self._arrivals.announce(queue.id)
         return deliveries
 
-    def _leave(self, queue_id: int, due_at: int | None) -> None:
+    def _tell(self, queue: Queue, number: int) -> None:
+        now = self._runtime.clock.now()
+        for listener in self._listeners:
+            listener.received(queue, number, now)
+
+    def _leave(self, queue: Queue, due_at: int | None) -> None:
         """Nothing came. Whoever goes on waiting is told when to look again."""
-        self._measure.queue(queue_id).empty_receives += 1
+        self._measure.queue(queue.id).empty_receives += 1
+        self._tell(queue, 0)
         if due_at is not None:
-            self._arrivals.expect(queue_id, due_at)
+            self._arrivals.expect(queue.id, due_at)
 
     async def _claim(self, queue: Queue, limit: int, lease_ms: int | None, attempt_id: str | None) -> Claimed:
         if await self._flights.full(queue.id):

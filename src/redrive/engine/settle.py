@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from redrive.engine.arrivals import Arrivals
+from redrive.engine.facts import Listener
 from redrive.engine.measure import Measure
 from redrive.engine.ports import Clock, Settled, Settlement, Store
 from redrive.engine.receive import Flights
@@ -13,7 +14,13 @@ class Settler:
     """Ends and extends claims by their tokens."""
 
     def __init__(
-        self, store: Store, clock: Clock, arrivals: Arrivals, flights: Flights, measure: Measure
+        self,
+        store: Store,
+        clock: Clock,
+        arrivals: Arrivals,
+        flights: Flights,
+        measure: Measure,
+        listeners: Sequence[Listener],
     ) -> None:
         """Settle in this store."""
         self._store = store
@@ -21,14 +28,18 @@ class Settler:
         self._arrivals = arrivals
         self._flights = flights
         self._measure = measure
+        self._listeners = listeners
 
     async def delete(self, queue: Queue, claims: Sequence[tuple[int, int]]) -> list[Settled]:
         """The consumer has the messages: end their claims `(seq, token)` for good."""
         settlements = [Settlement(seq, token) for seq, token in claims]
-        settled = await self._store.settle(queue.id, settlements, self._clock.now(), ordered=queue.ordered)
+        now = self._clock.now()
+        settled = await self._store.settle(queue.id, settlements, now, ordered=queue.ordered)
         done = sum(one.done for one in settled)
         self._flights.add(queue.id, -done)
         self._measure.queue(queue.id).messages_deleted += len(claims)
+        for listener in self._listeners:
+            listener.deleted(queue, len(claims), now)
         if queue.ordered and done:  # a group's next may be claimed now
             self._arrivals.announce(queue.id, done)
         return settled

@@ -7,6 +7,7 @@ Receivers check the retention period themselves, so sweeping late loses disk and
 from redrive.engine.measure import Measure
 from redrive.engine.ports import Clock, Store
 from redrive.engine.queues import TOMBSTONE_MS, Number, Queues
+from redrive.engine.topics import Topics
 
 QUEUES_PER_TURN = 50  # documents read and queues swept before others have their turn
 ROWS_PER_SWEEP = 1_000  # about 5 ms of the store's time
@@ -15,11 +16,12 @@ ROWS_PER_SWEEP = 1_000  # about 5 ms of the store's time
 class Sweeper:
     """Walks round all queues."""
 
-    def __init__(self, store: Store, clock: Clock, queues: Queues, measure: Measure) -> None:
+    def __init__(self, store: Store, clock: Clock, queues: Queues, topics: Topics, measure: Measure) -> None:
         """Sweep this store."""
         self._store = store
         self._clock = clock
         self._queues = queues
+        self._topics = topics
         self._measure = measure
 
     async def round(self) -> int:
@@ -30,8 +32,19 @@ class Sweeper:
             for queue in queues:
                 gone += await self._sweep(queue.id, self._clock.now() - queue.retention_ms)
             after = queues[-1].name.key
+        gone += await self._backlogs()
         for grave in await self._queues.graves():
             gone += await self._tend(grave)
+        return gone
+
+    async def _backlogs(self) -> int:
+        """A backlog's deliveries end by their schedule, never by age; only its memories are swept."""
+        gone = 0
+        after = ""
+        while page := await self._topics.all_after(after, QUEUES_PER_TURN):
+            for subscription in page:
+                gone += await self._sweep(subscription.queue_id, 0)
+            after = page[-1].key
         return gone
 
     async def _sweep(self, queue_id: int, enqueued_before: int) -> int:

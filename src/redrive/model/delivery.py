@@ -174,6 +174,21 @@ def as_dead_letter(delivery: Delivery, queue_id: int, seq: int, now: int, *, ord
     )
 
 
+def as_handed_over(delivery: Delivery, queue_id: int, seq: int, now: int) -> Delivery:
+    """The delivery as it enters the queue that it was pushed to: new there, and never received yet."""
+    return replace(
+        delivery,
+        queue_id=queue_id,
+        seq=seq,
+        available_at=now,
+        attempts=0,
+        token=None,
+        enqueued_at=now,
+        sent_at=now,
+        first_claimed_at=None,
+    )
+
+
 def as_redriven(delivery: Delivery, queue_id: int, seq: int, now: int, message_id: bytes) -> Delivery:
     """The delivery as it enters `queue_id` by a redrive: a new message with the old content."""
     return replace(

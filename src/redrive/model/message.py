@@ -1,7 +1,10 @@
 """A message: what was published, before it is owed to anyone."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from redrive.model.filtering import Attribute
 
 
 @dataclass(slots=True)
@@ -23,6 +26,35 @@ class Message:
     group_id: str | None = None
     deduplication_id: str | None = None
     delay_ms: int | None = None
+
+
+@dataclass(slots=True)
+class Publication:
+    """What a publisher hands over to a topic.
+
+    Attributes:
+        id: 16 bytes.
+        body: The text.
+        bodies: Other texts for endpoints of some protocols.
+        attributes: What filters see of the attributes: name, declared type and text.
+        envelope: What the dialect keeps beside the body for every subscriber, in its own encoding.
+        bytes_published: What it weighs, attributes included.
+        group_id: The message group, None for none.
+        deduplication_id: As the publisher gave it.
+    """
+
+    id: bytes
+    body: str
+    bodies: Mapping[str, str]
+    attributes: Mapping[str, Attribute]
+    envelope: bytes
+    bytes_published: int
+    group_id: str | None = None
+    deduplication_id: str | None = None
+
+    def body_for(self, protocol: str) -> str:
+        """The text that endpoints of a protocol get."""
+        return self.bodies.get(protocol, self.body)
 
 
 def id_text(message_id: bytes) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 import apsw
 import orjson
 
-from redrive.engine.ports import Arrival, Enqueued, Moved, MoveOrder, Target
+from redrive.engine.ports import Arrival, Enqueued, Gate, Moved, MoveOrder, Target
 from redrive.model.delivery import Delivery, Place, as_dead_letter, as_redriven
-from redrive.stores.sqlite import rows
+from redrive.stores.sqlite import notes, rows
 from redrive.stores.sqlite.rows import NextSeq
 
 _ORIGINAL = "SELECT message_id, seq FROM deduplication WHERE queue_id = ? AND key = ? AND until > ?"
@@ -40,9 +40,28 @@ def enqueue(cursor: apsw.Cursor, next_seq: NextSeq, arrivals: Sequence[Arrival])
             cursor.execute(
                 _REMEMBER, (arrival.queue_id, key, arrival.message_id, seq, arrival.deduplicate_until)
             )
+        if arrival.note is not None and arrival.origin is not None:
+            notes.write(cursor, arrival.origin, arrival.message_id, arrival.note)
         answers.append(Enqueued(arrival.message_id, seq, repeated=False))
     if alone:
         cursor.executemany(rows.INSERT, alone)
+    return answers
+
+
+def publish(cursor: apsw.Cursor, next_seq: NextSeq, gates: Sequence[Gate]) -> list[Enqueued]:
+    """Let publications through their gates, once each."""
+    answers: list[Enqueued] = []
+    for gate in gates:
+        original = rows.one(cursor, _ORIGINAL, (gate.topic_id, gate.key, gate.now))
+        if original is not None:
+            answers.append(Enqueued(original[0], original[1], repeated=True))
+            continue
+        seq = next_seq()
+        cursor.execute(_REMEMBER, (gate.topic_id, gate.key, gate.message_id, seq, gate.until))
+        for arrival in gate.arrivals:
+            arrival.headers = b'{"sequence":%d,%b' % (seq, (arrival.headers or b"{}")[1:])
+        enqueue(cursor, next_seq, gate.arrivals)
+        answers.append(Enqueued(gate.message_id, seq, repeated=False))
     return answers
 
 
@@ -51,7 +70,7 @@ def _row_of(arrival: Arrival, seq: int, place: int) -> tuple[Any, ...]:
         arrival.queue_id,
         seq,
         arrival.available_at,
-        0,
+        arrival.attempts,
         None,
         arrival.enqueued_at,
         arrival.enqueued_at,
@@ -59,7 +78,7 @@ def _row_of(arrival: Arrival, seq: int, place: int) -> tuple[Any, ...]:
         arrival.message_id,
         arrival.group_id,
         arrival.deduplication_id,
-        None,
+        arrival.origin,
         arrival.headers,
         arrival.body,
         place,

@@ -8,7 +8,7 @@ import orjson
 from redrive.engine.ports import Claimed, ClaimOrder
 from redrive.model.delivery import Delivery, Ending, Place, offer
 from redrive.model.queue import DEDUPLICATION_MS
-from redrive.stores.sqlite import rows
+from redrive.stores.sqlite import pacing, rows
 from redrive.stores.sqlite.arriving import dead_letter
 from redrive.stores.sqlite.rows import NextSeq
 
@@ -45,8 +45,13 @@ def claim(cursor: apsw.Cursor, next_seq: NextSeq, order: ClaimOrder) -> Claimed:
         repeated = _repeat(cursor, order)
         if repeated:
             return Claimed(repeated)
-    claiming = _Claiming(cursor, next_seq, order)
-    claimed = claiming.fill()
+    if order.rate_max is not None:
+        wait_until = pacing.slow_down(cursor, order)
+        if wait_until is not None:
+            return Claimed(next_at=wait_until)
+    claimed = _Claiming(cursor, next_seq, order).fill()
+    if order.rate_max is not None:
+        pacing.count(cursor, order, len(claimed.deliveries))
     if claimed.deliveries:
         if order.attempt_id:
             _remember(cursor, order, claimed.deliveries)
@@ -101,7 +106,8 @@ class _Claiming:
 
     def _claim(self, delivery: Delivery, place: int) -> None:
         order = self.order
-        delivery.attempts += 1
+        if not (order.resumes and delivery.token is not None):
+            delivery.attempts += 1
         delivery.token = order.token
         delivery.available_at = order.now + order.lease_ms
         if delivery.first_claimed_at is None:

@@ -5,16 +5,17 @@ from typing import Any
 
 import apsw
 
-from redrive.engine.ports import Settled, Settlement
-from redrive.model.delivery import Ending
-from redrive.stores.sqlite import rows
+from redrive.engine.ports import Settled, Settlement, Target
+from redrive.model.delivery import Ending, as_handed_over
+from redrive.model.queue import DAY_MS
+from redrive.stores.sqlite import notes, rows
 from redrive.stores.sqlite.arriving import dead_letter
 from redrive.stores.sqlite.rows import NextSeq
 
 _OWN = "queue_id = ?1 AND seq = ?2 AND token = ?3 AND available_at > ?4"
-_DELETE = f"DELETE FROM deliveries WHERE {_OWN} RETURNING place, group_id"  # noqa: S608 - constants
+_DELETE = f"DELETE FROM deliveries WHERE {_OWN} RETURNING place, group_id, message_id, attempts"  # noqa: S608 - constants
 _TAKE_OUT = f"DELETE FROM deliveries WHERE {_OWN} RETURNING {rows.COLUMNS}, place"  # noqa: S608 - constants
-_RETRY = f"UPDATE deliveries SET available_at = ?5, token = NULL WHERE {_OWN} RETURNING 1"  # noqa: S608 - constants
+_RETRY = f"UPDATE deliveries SET available_at = ?5, token = NULL WHERE {_OWN} RETURNING message_id"  # noqa: S608 - constants
 _EXTEND = f"UPDATE deliveries SET available_at = ?5 WHERE {_OWN} RETURNING 1"  # noqa: S608 - constants
 _STATE = "SELECT token FROM deliveries WHERE queue_id = ? AND seq = ?"
 _SEQ_AT = "SELECT seq FROM deliveries WHERE queue_id = ? ORDER BY seq LIMIT 1 OFFSET ?"
@@ -26,6 +27,8 @@ _FORGET = (
     "DELETE FROM {table} WHERE (queue_id, until) IN"
     " (SELECT queue_id, until FROM {table} WHERE queue_id = ?1 AND until <= ?2 ORDER BY until LIMIT ?3)"
 )
+_FORGET_NOTES = "DELETE FROM attempts WHERE queue_id = ? AND at <= ?"
+NOTES_KEPT_MS = 14 * DAY_MS  # as long as a dead letter may be kept
 _SEQ_MAX = 2**63 - 1
 _EVER = -1  # every claim runs out later than this: the comparison always holds
 
@@ -51,20 +54,47 @@ def _settle(
 ) -> Settled:
     own = (queue_id, one.seq, one.token, holds_until)
     if one.ending is Ending.RETRY:
-        if not rows.one(cursor, _RETRY, (*own, one.available_at)):
+        retried = rows.one(cursor, _RETRY, (*own, one.available_at))
+        if retried is None:
             return _why_not(cursor, queue_id, one.seq, one.token)
-    elif one.ending is Ending.DEAD_LETTERED and one.target is not None:
-        row = rows.one(cursor, _TAKE_OUT, own)
-        if not row:
-            return _why_not(cursor, queue_id, one.seq, one.token)
-        delivery = rows.delivery_of(row)
-        rows.pass_turn(cursor, queue_id, row[-1], delivery.group_id)
-        dead_letter(cursor, next_seq, delivery, one.target, now)
+        if one.note is not None:
+            notes.write(cursor, queue_id, retried[0], one.note)
+        return _DONE
+    if one.target is not None:
+        return _send_on(cursor, next_seq, own, one, one.target, now)
+    row = rows.one(cursor, _DELETE, own)
+    if row is None:
+        return _why_not(cursor, queue_id, one.seq, one.token)
+    place, group_id, message_id, attempts = row
+    rows.pass_turn(cursor, queue_id, place, group_id)
+    if attempts > 1:  # only a delivery that was tried before has left notes
+        notes.forget(cursor, queue_id, message_id)
+    return _DONE
+
+
+def _send_on(
+    cursor: apsw.Cursor,
+    next_seq: NextSeq,
+    own: tuple[int, int, int, int],
+    one: Settlement,
+    target: Target,
+    now: int,
+) -> Settled:
+    """Let the delivery enter another queue: as a dead letter, or because that queue is where it was pushed to."""
+    queue_id = own[0]
+    row = rows.one(cursor, _TAKE_OUT, own)
+    if row is None:
+        return _why_not(cursor, queue_id, one.seq, one.token)
+    delivery = rows.delivery_of(row)
+    rows.pass_turn(cursor, queue_id, row[-1], delivery.group_id)
+    if one.ending is Ending.DEAD_LETTERED:
+        dead_letter(cursor, next_seq, delivery, target, now)
+        if one.note is not None:
+            notes.write(cursor, queue_id, delivery.message_id, one.note)
     else:
-        row = rows.one(cursor, _DELETE, own)
-        if not row:
-            return _why_not(cursor, queue_id, one.seq, one.token)
-        rows.pass_turn(cursor, queue_id, *row)
+        handed = as_handed_over(delivery, target.queue_id, next_seq(), now)
+        rows.insert(cursor, handed, ordered=target.ordered)
+        notes.forget(cursor, queue_id, delivery.message_id)
     return _DONE
 
 
@@ -104,6 +134,7 @@ def sweep(cursor: apsw.Cursor, queue_id: int, enqueued_before: int, now: int, li
     gone = cursor.execute(_SWEEP, (queue_id, window, enqueued_before)).fetchall()
     for table in ("deduplication", "claim_attempts"):
         cursor.execute(_FORGET.format(table=table), (queue_id, now, limit))
+    cursor.execute(_FORGET_NOTES, (queue_id, now - NOTES_KEPT_MS))
     return _pass_turns(cursor, queue_id, gone)
 
 

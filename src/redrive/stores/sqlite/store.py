@@ -17,10 +17,12 @@ import orjson
 
 from redrive.engine.ports import (
     Arrival,
+    AttemptNote,
     Claimed,
     ClaimOrder,
     Counts,
     Enqueued,
+    Gate,
     Moved,
     MoveOrder,
     Resource,
@@ -29,7 +31,7 @@ from redrive.engine.ports import (
 )
 from redrive.model.delivery import Delivery
 from redrive.model.errors import Conflict
-from redrive.stores.sqlite import arriving, claiming, looking, rows, settling
+from redrive.stores.sqlite import arriving, claiming, looking, notes, rows, settling
 from redrive.stores.sqlite.commit import GroupCommit
 from redrive.stores.sqlite.migrate import migrate
 
@@ -119,6 +121,10 @@ class SqliteStore:
         """See `Store.enqueue`."""
         return self._commit.submit(lambda cursor: arriving.enqueue(cursor, self._next_seq, arrivals))
 
+    def publish(self, gates: Sequence[Gate]) -> asyncio.Future[list[Enqueued]]:
+        """See `Store.publish`."""
+        return self._commit.submit(lambda cursor: arriving.publish(cursor, self._next_seq, gates))
+
     def claim(self, order: ClaimOrder) -> asyncio.Future[Claimed]:
         """See `Store.claim`."""
         return self._commit.submit(lambda cursor: claiming.claim(cursor, self._next_seq, order))
@@ -148,6 +154,10 @@ class SqliteStore:
     async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
         """See `Store.peek`."""
         return await self._read(functools.partial(looking.peek, queue_id, limit, after_seq))
+
+    async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
+        """See `Store.notes`."""
+        return await self._read(functools.partial(notes.read, queue_id, message_id))
 
     async def count(self, queue_id: int, now: int) -> Counts:
         """See `Store.count`."""

@@ -62,3 +62,23 @@ CREATE TABLE claim_attempts (
     PRIMARY KEY (queue_id, attempt_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX claim_attempts_until ON claim_attempts (queue_id, until);
+
+-- When the next delivery of a throttled subscription may be claimed, in microseconds: one row for all nodes.
+CREATE TABLE paces (
+    queue_id INTEGER PRIMARY KEY,
+    next_us  INTEGER NOT NULL
+) STRICT;
+
+-- What came of the attempts of deliveries that are not delivered (yet): the first 10 and the last 90 of each.
+CREATE TABLE attempts (
+    queue_id    INTEGER NOT NULL,
+    message_id  BLOB NOT NULL,
+    number      INTEGER NOT NULL,
+    at          INTEGER NOT NULL,
+    duration_ms INTEGER NOT NULL,
+    reason      TEXT NOT NULL,
+    status      INTEGER NOT NULL,
+    response    TEXT NOT NULL,
+    PRIMARY KEY (queue_id, message_id, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX attempts_at ON attempts (queue_id, at);

@@ -1,0 +1,214 @@
+"""Topics and subscriptions come and go, and which subscriptions of a topic want a message."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from redrive.engine.directory import Directory, Kind
+from redrive.engine.ports import Clock, Store
+from redrive.engine.queues import Queues
+from redrive.model.errors import AlreadyExists, Conflict
+from redrive.model.filtering import FilterIndex, Scope, Subject, Verdict, read_policy
+from redrive.model.queue import ResourceName
+from redrive.model.topic import Subscription, Topic
+
+TOPIC: Kind[Topic] = Kind("topic", Topic.to_document, Topic.from_document)
+SUBSCRIPTION: Kind[Subscription] = Kind("subscription", Subscription.to_document, Subscription.from_document)
+_OF_QUEUE: Kind[str] = Kind(
+    "subscription_of_queue", lambda key: {"key": key}, lambda document: document["key"]
+)
+
+
+@dataclass(slots=True)
+class Wanted:
+    """Who wants a message.
+
+    Attributes:
+        subscriptions: Those it passes the filters of.
+        refused: How many filters it does not pass, by reason.
+    """
+
+    subscriptions: list[Subscription]
+    refused: Mapping[Verdict, int]
+
+
+@dataclass(slots=True)
+class _Interest:
+    """A topic's confirmed subscriptions, ready to be asked."""
+
+    unfiltered: list[Subscription] = field(default_factory=list)
+    filtered: dict[str, Subscription] = field(default_factory=dict)
+    filters: FilterIndex[str] = field(default_factory=FilterIndex)
+
+    def add(self, subscription: Subscription) -> None:
+        if subscription.filter_text is None:
+            self.unfiltered.append(subscription)
+            return
+        scope = Scope.BODY if subscription.filter_body else Scope.ATTRIBUTES
+        self.filtered[subscription.id] = subscription
+        self.filters.add(subscription.id, read_policy(subscription.filter_text, scope))
+
+    def wanted(self, subject: Subject) -> Wanted:
+        if not self.filtered:
+            return Wanted(self.unfiltered, {})
+        filtered = self.filters.filter(subject)
+        passed = [self.filtered[one] for one in sorted(filtered.passed)]
+        return Wanted(self.unfiltered + passed, filtered.refused)
+
+
+class Topics:
+    """The topics of all accounts and regions, with their subscriptions."""
+
+    def __init__(self, store: Store, directory: Directory, queues: Queues, clock: Clock) -> None:
+        """Keep topics in this directory, and bury the backlogs of removed subscriptions among these queues."""
+        self._queues = queues
+        self._store = store
+        self._directory = directory
+        self._clock = clock
+        self._interests: dict[str, _Interest] = {}
+        self._changes = 0
+        self.on_subscription: Callable[[Subscription], None] = lambda _: None
+        self.on_unsubscription: Callable[[Subscription], None] = lambda _: None
+        directory.on_forget(self._forget)
+
+    def _forget(self, kind: str, key: str) -> None:
+        if kind in ("", SUBSCRIPTION.name):
+            self._changes += 1
+            self._interests.pop(key.rpartition("/")[0], None) if key else self._interests.clear()
+
+    # ---- topics -----------------------------------------------------------------------------------------
+
+    def known(self, name: ResourceName) -> Topic | None:
+        """The topic if this node remembers it, without waiting."""
+        return self._directory.known(TOPIC, name.key)
+
+    async def get(self, name: ResourceName) -> Topic | None:
+        """The topic of that name."""
+        return await self._directory.get(TOPIC, name.key)
+
+    async def find(self, beginning: ResourceName, after: str = "", limit: int | None = None) -> list[Topic]:
+        """Topics of an account's region whose name begins so, by name, beginning after the key `after`."""
+        return await self._directory.find(TOPIC, beginning.key, after, limit)
+
+    async def everybodys(self, limit: int) -> list[Topic]:
+        """The first topics of all accounts, by key."""
+        return await self._directory.find(TOPIC, "", limit=limit)
+
+    async def create(self, wanted: Topic) -> Topic:
+        """Make a topic; `wanted.id` and `created_at` are given here.
+
+        Raises:
+            AlreadyExists: There is one of that name.
+        """
+        topic = replace(wanted, id=await self._store.new_id(), created_at=self._clock.now())
+        try:
+            await self._directory.create(TOPIC, topic.name.key, topic)
+        except Conflict:
+            raise AlreadyExists(topic.name.key) from None
+        return topic
+
+    async def update(self, name: ResourceName, change: Callable[[Topic], Topic]) -> Topic:
+        """Change a topic.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return await self._directory.update(TOPIC, name.key, change)
+
+    async def delete(self, topic: Topic) -> None:
+        """Take a topic away with its subscriptions; what they are owed still is dropped."""
+        await self._directory.remove(TOPIC, topic.name.key)
+        for subscription in await self.subscriptions_of(topic.name):
+            await self.unsubscribe(subscription)
+
+    # ---- subscriptions ----------------------------------------------------------------------------------
+
+    async def subscribe(self, wanted: Subscription) -> Subscription:
+        """Make a subscription; `queue_id` and `created_at` are given here.
+
+        Raises:
+            AlreadyExists: There is one of that id.
+        """
+        made = replace(wanted, queue_id=await self._store.new_id(), created_at=self._clock.now())
+        await self._directory.create(_OF_QUEUE, _queue_key(made.queue_id), made.key)
+        try:
+            await self._directory.create(SUBSCRIPTION, made.key, made)
+        except Conflict:
+            await self._directory.remove(_OF_QUEUE, _queue_key(made.queue_id))
+            raise AlreadyExists(made.key) from None
+        self._forget(SUBSCRIPTION.name, made.key)
+        self.on_subscription(made)
+        return made
+
+    async def subscription(self, topic: ResourceName, subscription_id: str) -> Subscription | None:
+        """The subscription of that id."""
+        return await self._directory.get(SUBSCRIPTION, f"{topic.key}/{subscription_id}")
+
+    async def subscription_of_queue(self, queue_id: int) -> Subscription | None:
+        """The subscription whose backlog that is."""
+        key = await self._directory.get(_OF_QUEUE, _queue_key(queue_id))
+        if key is None:
+            return None
+        subscription: Subscription | None = await self._directory.get(SUBSCRIPTION, key)
+        return subscription
+
+    async def subscriptions_of(
+        self, topic: ResourceName, after: str = "", limit: int | None = None
+    ) -> list[Subscription]:
+        """A topic's subscriptions by id, beginning after the key `after`."""
+        return await self._directory.find(SUBSCRIPTION, f"{topic.key}/", after, limit)
+
+    async def subscriptions_in(
+        self, account: str, region: str, after: str = "", limit: int | None = None
+    ) -> list[Subscription]:
+        """The subscriptions of all topics of an account's region, by key, beginning after the key `after`."""
+        return await self._directory.find(SUBSCRIPTION, f"{account}/{region}/", after, limit)
+
+    async def all_after(self, key: str, limit: int) -> Sequence[Subscription]:
+        """Subscriptions of anybody, by key."""
+        return await self._directory.find(SUBSCRIPTION, "", key, limit)
+
+    async def change(
+        self, subscription: Subscription, change: Callable[[Subscription], Subscription]
+    ) -> Subscription:
+        """Change a subscription.
+
+        Raises:
+            NotFound: It is not there (any more).
+        """
+        changed = await self._directory.update(SUBSCRIPTION, subscription.key, change)
+        self._forget(SUBSCRIPTION.name, subscription.key)
+        self.on_subscription(changed)
+        return changed
+
+    async def unsubscribe(self, subscription: Subscription) -> bool:
+        """Take a subscription away; whether it was there. What it is owed still is dropped."""
+        removed = await self._directory.remove(SUBSCRIPTION, subscription.key)
+        if removed:
+            await self._directory.remove(_OF_QUEUE, _queue_key(subscription.queue_id))
+            await self._queues.bury(subscription.queue_id, subscription.topic._replace(name=subscription.id))
+        self._forget(SUBSCRIPTION.name, subscription.key)
+        self.on_unsubscription(subscription)
+        return removed
+
+    # ---- who wants it -----------------------------------------------------------------------------------
+
+    async def wanted(self, topic: Topic, subject: Subject) -> Wanted:
+        """The subscriptions that want a message, by one look into an index over all their filters."""
+        interest = self._interests.get(topic.name.key)
+        if interest is None:
+            interest = await self._interest(topic)
+        return interest.wanted(subject)
+
+    async def _interest(self, topic: Topic) -> _Interest:
+        before = self._changes
+        interest = _Interest()
+        for subscription in await self.subscriptions_of(topic.name):
+            if subscription.confirmed:
+                interest.add(subscription)
+        if self._changes == before:
+            self._interests[topic.name.key] = interest
+        return interest
+
+
+def _queue_key(queue_id: int) -> str:
+    return f"{queue_id:020d}"

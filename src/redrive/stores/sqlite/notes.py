@@ -1,0 +1,37 @@
+"""What is remembered of failed attempts, so that a dead letter can say what it went through."""
+
+import apsw
+
+from redrive.engine.ports import AttemptNote
+
+# Of 100,015 attempts nobody reads all; the first say how it began and the last how it ended.
+FIRST_KEPT = 10
+LAST_KEPT = 90
+
+_WRITE = (
+    "INSERT OR REPLACE INTO attempts (queue_id, message_id, number, at, duration_ms, reason, status, response)"
+    " VALUES (?,?,?,?,?,?,?,?)"
+)
+_THIN = "DELETE FROM attempts WHERE queue_id = ? AND message_id = ? AND number = ?"
+_FORGET = "DELETE FROM attempts WHERE queue_id = ? AND message_id = ?"
+_READ = (
+    "SELECT number, at, duration_ms, reason, status, response FROM attempts"
+    " WHERE queue_id = ? AND message_id = ? ORDER BY number"
+)
+
+
+def write(cursor: apsw.Cursor, queue_id: int, message_id: bytes, note: AttemptNote) -> None:
+    """Remember an attempt, and let go of one in the middle of many."""
+    cursor.execute(_WRITE, (queue_id, message_id, *note))
+    if note.number > FIRST_KEPT + LAST_KEPT:
+        cursor.execute(_THIN, (queue_id, message_id, note.number - LAST_KEPT))
+
+
+def forget(cursor: apsw.Cursor, queue_id: int, message_id: bytes) -> None:
+    """Forget a delivery that is through."""
+    cursor.execute(_FORGET, (queue_id, message_id))
+
+
+def read(queue_id: int, message_id: bytes, cursor: apsw.Cursor) -> list[AttemptNote]:
+    """The attempts remembered, in their order."""
+    return [AttemptNote(*row) for row in cursor.execute(_READ, (queue_id, message_id)).fetchall()]  # type: ignore[arg-type]  # SQLite's columns are of the declared types: the table is STRICT
