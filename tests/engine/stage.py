@@ -1,0 +1,158 @@
+"""A small stage for topics: a dialect of its own, endpoints that answer as told, and a listener that remembers."""
+
+import random
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from redrive.engine.engine import Engine
+from redrive.engine.facts import Attempted, DeadLettered
+from redrive.engine.ports import Parcel, Plan, Runtime
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Delivery, Outcome, Schedule
+from redrive.model.filtering import Attribute, Verdict
+from redrive.model.message import Publication
+from redrive.model.queue import Queue, ResourceName
+from redrive.model.retry_plans import HTTP_DEFAULT
+from redrive.model.topic import Subscription, Topic
+from redrive.stores.sqlite.store import SqliteStore
+from redrive.testing import VirtualClock
+
+ACCOUNT = "000000000000"
+OK = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 1)
+BROKEN = Attempt(Outcome.FAILED, Reason.SERVER_ERROR, 503, "", 1)
+GONE = Attempt(Outcome.REFUSED, Reason.CLIENT_ERROR, 404, "", 1)
+NOT_THERE = Attempt(Outcome.REFUSED, Reason.MISSING, 400, "", 0)
+CLOSED = Attempt(Outcome.REFUSED, Reason.DENIED, 403, "", 0)
+
+
+def name(text: str) -> ResourceName:
+    return ResourceName(ACCOUNT, "us-east-1", text)
+
+
+class PlainDialect:
+    """Says what the tests tell it to; an endpoint `queue:NAME` is a queue of this server."""
+
+    def __init__(self) -> None:
+        self.schedule: Schedule = HTTP_DEFAULT
+        self.rate_max: int | None = None
+        self.concurrency_max = 32
+        self.closed: set[str] = set()
+
+    def headers(self, topic: Topic, subscription: Subscription, envelope: bytes) -> bytes:
+        return b'{"to":"%b",%b' % (subscription.id.encode(), envelope[1:])
+
+    def queue_of(self, subscription: Subscription) -> ResourceName | None:
+        kind, _, queue = subscription.endpoint.partition(":")
+        return name(queue) if kind == "queue" else None
+
+    def objection(
+        self, topic: Topic, subscription: Subscription, queue: Queue | None, body: str
+    ) -> Attempt | None:
+        if queue is None:
+            return NOT_THERE
+        return CLOSED if queue.name.name in self.closed else None
+
+    def dead_letters_to(self, subscription: Subscription, delivery: Delivery) -> ResourceName | None:
+        return subscription.dead_letter
+
+    def plan(self, topic: Topic, subscription: Subscription) -> Plan:
+        return Plan(self.schedule, rate_max=self.rate_max, concurrency_max=self.concurrency_max)
+
+    async def parcel(self, topic: Topic, subscription: Subscription, delivery: Delivery) -> Parcel:
+        return Parcel(subscription.endpoint, delivery.body.encode(), "text/plain", {}, 15_000)
+
+
+class ScriptedEndpoint:
+    """Answers each push with the next attempt of its script, then with `otherwise`."""
+
+    def __init__(self, clock: VirtualClock, *script: Attempt, otherwise: Attempt = OK) -> None:
+        self.clock = clock
+        self.script = deque(script)
+        self.otherwise = otherwise
+        self.pushed: list[tuple[int, str]] = []
+        self.before: Callable[[Parcel], Awaitable[None]] | None = None
+
+    async def push(self, parcel: Parcel) -> Attempt:
+        self.pushed.append((self.clock.now(), parcel.body.decode()))
+        if self.before is not None:
+            await self.before(parcel)
+        return self.script.popleft() if self.script else self.otherwise
+
+    async def close(self) -> None:
+        pass
+
+
+class Memory:
+    """A listener that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.attempts: list[Attempted] = []
+        self.dead: list[DeadLettered] = []
+        self.filtered_out: dict[Verdict, int] = {}
+        self.published_messages = 0
+
+    def published(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
+        self.published_messages += messages
+
+    def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
+        self.filtered_out[verdict] = self.filtered_out.get(verdict, 0) + subscriptions
+
+    def attempted(self, fact: Attempted) -> None:
+        self.attempts.append(fact)
+
+    def dead_lettered(self, fact: DeadLettered) -> None:
+        self.dead.append(fact)
+
+    def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
+        pass
+
+    def received(self, queue: Queue, messages: int, now: int) -> None:
+        pass
+
+    def deleted(self, queue: Queue, messages: int, now: int) -> None:
+        pass
+
+
+class Stage:
+    """An engine in memory with one dialect, one endpoint and a listener."""
+
+    def __init__(self, clock: VirtualClock, chance: random.Random, *script: Attempt, otherwise: Attempt = OK):
+        self.clock = clock
+        self.chance = chance
+        self.dialect = PlainDialect()
+        self.endpoint = ScriptedEndpoint(clock, *script, otherwise=otherwise)
+        self.memory = Memory()
+        self.store = SqliteStore(None)
+        self.engine = self.node("a")
+
+    def node(self, node: str) -> Engine:
+        """Another node on the same store, with the same endpoint."""
+        return Engine(
+            self.store,
+            Runtime(self.clock, self.chance, node),
+            {"plain": self.dialect},
+            {"push": self.endpoint},
+            [self.memory],
+        )
+
+    async def topic(self, text: str = "orders", **fields: object) -> Topic:
+        return await self.engine.topics.create(Topic(0, name(text), "plain", **fields))
+
+    async def queue(self, text: str, **fields: object) -> Queue:
+        return await self.engine.queues.create(Queue(0, name(text), **fields))
+
+    async def subscribe(self, topic: Topic, one: str, endpoint: str, **fields: object) -> Subscription:
+        wanted = Subscription(one, topic.name, 0, ACCOUNT, "push", endpoint, **fields)
+        return await self.engine.topics.subscribe(wanted)
+
+    async def publish(self, topic: Topic, body: str = "hello", **fields: object) -> None:
+        attributes = {
+            key: Attribute("String", str(value)) for key, value in fields.pop("attributes", {}).items()
+        }
+        message = Publication(
+            self.engine.runtime.message_id(), body, {}, attributes, b'{"x":1}', len(body), **fields
+        )
+        await self.engine.topic_publisher.publish(topic, [message])
+
+    async def bodies_in(self, queue: Queue) -> list[str]:
+        return [delivery.body for delivery in await self.store.peek(queue.id, 1000)]

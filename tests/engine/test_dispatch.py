@@ -1,0 +1,223 @@
+import asyncio
+import random
+from dataclasses import replace
+
+import pytest
+from tests.engine.stage import BROKEN, GONE, Stage
+
+from redrive.engine.ports import Parcel
+from redrive.model.delivery import Ending
+from redrive.model.retry import Phase, RetrySchedule
+from redrive.model.retry import Stage as RetryStage
+from redrive.model.retry_plans import MANAGED_ENDPOINT
+from redrive.testing import VirtualClock, run_virtual
+
+HOUR_MS = 3_600_000
+SAMPLE = RetrySchedule(  # the sample policy of the SNS retry document
+    (
+        RetryStage(Phase.IMMEDIATE, 3, 0, 0),
+        RetryStage(Phase.PRE_BACKOFF, 2, 1000, 1000),
+        RetryStage(Phase.BACKOFF, 10, 1000, 60_000),
+        RetryStage(Phase.POST_BACKOFF, 35, 60_000, 60_000),
+    )
+)
+
+
+def test_a_delivery_is_pushed_at_once_and_gone() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance)
+        await stage.engine.open()
+        topic = await stage.topic()
+        subscription = await stage.subscribe(topic, "s", "somewhere")
+        await stage.publish(topic)
+        await stage.engine.quiet()
+        assert stage.endpoint.pushed == [(clock.now(), "hello")]
+        assert await stage.store.peek(subscription.queue_id, 10) == []
+        assert [fact.transition.ending for fact in stage.memory.attempts] == [Ending.DELIVERED]
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
+def test_a_server_error_is_retried_by_the_schedule_then_dead_lettered() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance, otherwise=BROKEN)
+        stage.dialect.schedule = SAMPLE
+        await stage.engine.open()
+        topic, dead = await stage.topic(), await stage.queue("dead")
+        subscription = await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
+        began = clock.now()
+        await stage.publish(topic)
+        await clock.sleep_until(began + HOUR_MS)
+        times = [at - began for at, _ in stage.endpoint.pushed]
+        assert len(times) == 51
+        for number, (earlier, later) in enumerate(zip(times, times[1:], strict=False), start=1):
+            step = SAMPLE.step(number)
+            assert step is not None
+            assert step.earliest_ms <= later - earlier <= step.latest_ms + 1
+        (letter,) = await stage.store.peek(dead.id, 10)
+        assert (letter.body, letter.attempts, letter.origin) == ("hello", 51, subscription.queue_id)
+        notes = await stage.store.notes(subscription.queue_id, letter.message_id)
+        assert [note.number for note in notes] == list(range(1, 52))
+        assert {note.status for note in notes} == {503}
+        assert len(stage.memory.dead) == 1
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
+def test_a_client_error_is_tried_once() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance, otherwise=GONE)
+        await stage.engine.open()
+        topic, dead = await stage.topic(), await stage.queue("dead")
+        await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
+        await stage.publish(topic)
+        await clock.sleep_until(clock.now() + HOUR_MS)
+        assert len(stage.endpoint.pushed) == 1
+        assert await stage.bodies_in(dead) == ["hello"]
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
+@pytest.mark.parametrize("trouble", ["none", "missing", "closed"])
+def test_without_a_dead_letter_queue_it_is_dropped_and_told(trouble: str) -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance, otherwise=GONE)
+        await stage.engine.open()
+        topic, dead = await stage.topic(), await stage.queue("dead")
+        target = {"none": None, "missing": dead.name._replace(name="nowhere"), "closed": dead.name}[trouble]
+        stage.dialect.closed = {"dead"} if trouble == "closed" else set()
+        subscription = await stage.subscribe(topic, "s", "somewhere", dead_letter=target)
+        await stage.publish(topic)
+        await stage.engine.quiet()
+        assert await stage.store.peek(subscription.queue_id, 1) == []
+        assert await stage.bodies_in(dead) == []
+        assert [fact.transition.ending for fact in stage.memory.attempts] == [Ending.DROPPED]
+        assert [fact.attempt.delivered for fact in stage.memory.dead] == (
+            [] if trouble == "none" else [False]
+        )
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
+def test_a_dead_node_repeats_its_attempt_and_no_phase_starts_over() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance, otherwise=BROKEN)
+        stage.dialect.schedule = SAMPLE
+        await stage.engine.open()
+        topic = await stage.topic()
+        subscription = await stage.subscribe(topic, "s", "somewhere")
+        await stage.publish(topic)
+        await clock.sleep_until(clock.now() + 10_000)
+        (waiting,) = await stage.store.peek(subscription.queue_id, 1)
+        hanging = asyncio.Event()
+
+        async def hang(_: Parcel) -> None:
+            await hanging.wait()
+
+        stage.endpoint.before = hang
+        pushed = len(stage.endpoint.pushed)
+        while len(stage.endpoint.pushed) == pushed:
+            await clock.sleep_until(clock.now() + 100)
+        (trying,) = await stage.store.peek(subscription.queue_id, 1)
+        assert trying.attempts == waiting.attempts + 1
+        await stage.engine.dispatcher.close()  # the node is gone in the middle of the attempt
+
+        stage.endpoint.before = None
+        successor = stage.node("b")
+        await successor.dispatcher.open()
+        while len(stage.endpoint.pushed) == pushed + 1:
+            await clock.sleep_until(clock.now() + 100)
+        await successor.quiet()
+        (again,) = await stage.store.peek(subscription.queue_id, 1)
+        assert again.attempts == trying.attempts
+        await successor.close()
+
+    run_virtual(story)
+
+
+def test_a_throttle_holds_over_two_nodes_and_keeps_the_order() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance)
+        stage.dialect.rate_max = 10
+        await stage.engine.open()
+        topic = await stage.topic()
+        await stage.subscribe(topic, "s", "somewhere")
+        second = stage.node("b")
+        await second.dispatcher.open()
+        began = clock.now()
+        for number in range(40):
+            await stage.publish(topic, f"{number:02d}")
+        await clock.sleep_until(began + 10_000)
+        times = [at - began for at, _ in stage.endpoint.pushed]
+        assert [body for _, body in stage.endpoint.pushed] == [f"{number:02d}" for number in range(40)]
+        assert all(sum(begin <= at < begin + 1000 for at in times) <= 10 for begin in times)
+        assert times[-1] <= 4000
+        await second.dispatcher.close()
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
+def test_an_ordered_topic_blocks_the_group_while_it_retries() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance, BROKEN, BROKEN)
+        await stage.engine.open()
+        topic = await stage.topic("orders.fifo", ordered=True)
+        await stage.subscribe(topic, "s", "somewhere")
+        for number in range(3):
+            await stage.publish(topic, f"a{number}", group_id="a", deduplication_id=f"a{number}")
+        await stage.publish(topic, "b0", group_id="b", deduplication_id="b0")
+        await clock.sleep_until(clock.now() + HOUR_MS)
+        bodies = [body for _, body in stage.endpoint.pushed]
+        assert [body for body in bodies if body[0] == "b"] == ["b0", "b0"]
+        assert [body for body in bodies if body[0] == "a"] == ["a0", "a0", "a1", "a2"]
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
+def test_one_hundred_thousand_retries_take_days_and_no_time() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> int:
+        stage = Stage(clock, chance, otherwise=BROKEN)
+        stage.dialect.schedule = replace(
+            MANAGED_ENDPOINT,
+            stages=(*MANAGED_ENDPOINT.stages[:3], replace(MANAGED_ENDPOINT.stages[3], retries=2000)),
+        )
+        await stage.engine.open()
+        topic = await stage.topic()
+        subscription = await stage.subscribe(topic, "s", "somewhere")
+        await stage.publish(topic)
+        await clock.sleep_until(clock.now() + 24 * HOUR_MS)
+        assert await stage.store.peek(subscription.queue_id, 1) == []
+        await stage.engine.close()
+        return len(stage.endpoint.pushed)
+
+    assert run_virtual(story) == 2016
+
+
+def test_a_hanging_endpoint_holds_up_nobody_else() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance)
+        await stage.engine.open()
+        topic = await stage.topic()
+        for number in range(10):
+            await stage.subscribe(topic, f"s{number}", "hangs" if number == 0 else f"answers{number}")
+
+        async def hang(parcel: Parcel) -> None:
+            if parcel.endpoint == "hangs":
+                await clock.sleep_until(clock.now() + HOUR_MS)
+
+        stage.endpoint.before = hang
+        began = clock.now()
+        for number in range(100):
+            await stage.publish(topic, str(number))
+        await clock.sleep_until(began + 50)
+        answered = [at for at, _ in stage.endpoint.pushed]
+        assert len(answered) == 9 * 100 + stage.dialect.concurrency_max
+        await stage.engine.close()
+
+    run_virtual(story)
