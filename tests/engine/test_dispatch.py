@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import random
 from dataclasses import replace
 
@@ -51,7 +52,7 @@ def test_a_server_error_is_retried_by_the_schedule_then_dead_lettered() -> None:
         await clock.sleep_until(began + HOUR_MS)
         times = [at - began for at, _ in stage.endpoint.pushed]
         assert len(times) == 51
-        for number, (earlier, later) in enumerate(zip(times, times[1:], strict=False), start=1):
+        for number, (earlier, later) in enumerate(itertools.pairwise(times), start=1):
             step = SAMPLE.step(number)
             assert step is not None
             assert step.earliest_ms <= later - earlier <= step.latest_ms + 1
