@@ -5,6 +5,8 @@ model is given its query names back before boto3 reads it, and everything behind
 signer, parser, errors.
 """
 
+import contextlib
+import functools
 import os
 import subprocess
 import sys
@@ -12,7 +14,6 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
@@ -44,7 +45,7 @@ _CONFIG: Final = Config(
 )
 
 
-@cache
+@functools.cache
 def _session(protocol: Protocol) -> botocore.session.Session:
     session = botocore.session.Session()
     if protocol == "query":
@@ -135,34 +136,39 @@ def begin(server: Server, client: Client, operation: str, **params: Any) -> Open
 
     The server's event loop reads its sockets in the order in which they became readable, so what is sent to it
     after this returns is seen after this.
+
+    Args:
+        server: Where to.
+        client: A client of this call's own: it is made to send by other means.
+        operation: The client's method.
+        params: The method's arguments.
     """
     sent = threading.Event()
     call = OpenCall()
-
-    def send(request: AWSPreparedRequest, **_: Any) -> AWSResponse:
-        connection = server.connect()
-        address = urlsplit(str(request.url))
-        headers = {name: _text(value) for name, value in request.headers.items()}
-        body: Any = request.body
-        connection.request(str(request.method), address.path or "/", body, headers)
-        sent.set()
-        raw = connection.getresponse()
-        answered = HTTPHeaders.from_dict(dict(raw.getheaders()))
-        return AWSResponse(str(request.url), raw.status, answered, _Raw(raw.read()))
+    client.meta.events.register("before-send.sqs", functools.partial(_send, server, sent))
 
     def run() -> None:
-        client.meta.events.register("before-send.sqs", send)
         try:
             call._answer.set_result(getattr(client, operation)(**params))
         except Exception as error:  # noqa: BLE001 - handed to whoever asks for the answer
             call._answer.set_exception(error)
         finally:
-            client.meta.events.unregister("before-send.sqs", send)
             sent.set()
 
     threading.Thread(target=run, daemon=True).start()
     assert sent.wait(30)
     return call
+
+
+def _send(server: Server, sent: threading.Event, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
+    headers = {name: _text(value) for name, value in request.headers.items()}
+    body: Any = request.body
+    with contextlib.closing(server.connect()) as connection:
+        connection.request(str(request.method), urlsplit(str(request.url)).path or "/", body, headers)
+        sent.set()
+        raw = connection.getresponse()
+        answered = HTTPHeaders.from_dict(dict(raw.getheaders()))
+        return AWSResponse(str(request.url), raw.status, answered, _Raw(raw.read()))
 
 
 def _text(value: str | bytes) -> str:

@@ -22,7 +22,9 @@ import orjson
 
 REDRIVE: Final = Path(sys.executable).with_name("redrive")
 _READY: Final = "Redrive ready on "
-_STOP_SECONDS: Final = 30  # longer than a server drains (10 s); past it the test has found a server that hangs
+_STOP_SECONDS: Final = (
+    30  # longer than a server drains (10 s); past it the test has found a server that hangs
+)
 
 
 class ServerFailedError(RuntimeError):
@@ -102,7 +104,9 @@ class Server:
         """Send one request of no protocol; status and body."""
         connection = self.connect()
         try:
-            connection.request(method, path, body, {name.replace("_", "-"): it for name, it in headers.items()})
+            connection.request(
+                method, path, body, {name.replace("_", "-"): it for name, it in headers.items()}
+            )
             answer = connection.getresponse()
             return answer.status, answer.read()
         finally:
