@@ -58,13 +58,13 @@ class Control:
         route = self._routes.get((request.method, request.path))
         if route is None:
             return _json(404, {"message": f"no route {request.method} {request.path}"})
-        return await route(request)
-
-    async def _health(self, _: Request) -> Response:
         try:
-            await self._engine.store.last_seq()
+            return await route(request)
         except StoreUnavailable as error:
             return _json(503, {"status": "unavailable", "reason": str(error), "version": __version__})
+
+    async def _health(self, _: Request) -> Response:
+        await self._engine.store.last_seq()
         return _json(200, {"status": "ok", "version": __version__, "node": self._engine.runtime.node})
 
     async def _localstack_health(self, _: Request) -> Response:

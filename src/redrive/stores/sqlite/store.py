@@ -82,8 +82,9 @@ class SqliteStore:
         self._connection.close()
 
     async def flush(self) -> None:
-        """See `Store.flush`: the groups are answered in order."""
+        """See `Store.flush`: the groups are answered in order, and so is what is read."""
         await self._commit.submit(lambda _: None)
+        await self._read(lambda _: None)
 
     def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
         """One process has the file to itself: there is nobody to hear of."""
