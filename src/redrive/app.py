@@ -22,6 +22,8 @@ from redrive.runtime.clock import SystemClock
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.app import Router
 from redrive.server.control import Advance, Control
+from redrive.server.dead_letters import PATH as DEAD_LETTER_PATH
+from redrive.server.dead_letters import DeadLetterRoutes
 from redrive.server.http import HttpFront
 from redrive.server.limits import HttpLimits
 from redrive.server.tls import local_authority, server_context
@@ -63,7 +65,11 @@ class App:
         control = Control(
             self.engine, {"sqs": "running"}, self._advance(clock), allow_reset=settings.allow_reset
         )
-        router = Router(control, {PEEK_PATH: Peek(self.engine, authentication).answer}, gateway.answer)
+        paths = {
+            PEEK_PATH: Peek(self.engine, authentication).answer,
+            DEAD_LETTER_PATH: DeadLetterRoutes(self.engine, authentication).answer,
+        }
+        router = Router(control, paths, gateway.answer)
         self.front = HttpFront(
             router.answer, HttpLimits(), now=clock.now, new_request_id=lambda: runtime.message_id().hex()
         )

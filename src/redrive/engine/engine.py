@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from redrive.engine.arrivals import Arrivals
+from redrive.engine.dead_letters import DeadLetters
 from redrive.engine.directory import Directory
 from redrive.engine.dispatch import Dispatcher
 from redrive.engine.facts import Listener
@@ -66,6 +67,7 @@ class Engine:
         self.receiver = Receiver(store, runtime, self.queues, self.arrivals, self.measure, listeners)
         self.settler = Settler(store, clock, self.arrivals, self.receiver.flights, self.measure, listeners)
         self.redriver = Redriver(store, runtime, self.directory, self.queues, self.arrivals, self.measure)
+        self.dead_letters = DeadLetters(store, clock, self.queues, self.topics)
         self.sweeper = Sweeper(store, clock, self.queues, self.topics, self.measure)
         delivering = (dialects or {}, self.faults, listeners)
         self.topic_publisher = TopicPublisher(

@@ -292,6 +292,7 @@ class MoveOrder:
         seq_max: None that arrived later than this.
         destination: Where to; None: to `origins[delivery.origin]`; a delivery whose origin is not there stays.
         message_ids: Fresh ids, `limit` of them: what moves is a new message.
+        seqs: Only these, also from behind others of their group; None: whatever is in the line.
     """
 
     queue_id: int
@@ -302,6 +303,7 @@ class MoveOrder:
     message_ids: Sequence[bytes]
     destination: Target | None = None
     origins: Mapping[int, Target] = field(default_factory=dict)
+    seqs: Sequence[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

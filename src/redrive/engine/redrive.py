@@ -7,7 +7,7 @@ after it and may lag by one batch after a crash (SQS calls it approximate).
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from redrive.engine.arrivals import Arrivals
@@ -76,6 +76,34 @@ class Redriver:
             await self._directory.remove(TASK, _key(old))
         self._work_at(task)
         return task
+
+    async def move(self, source: Queue, seqs: Sequence[int], destination: Queue | None) -> Moved:
+        """Move chosen dead letters at once, in one transaction; those that are in flight or not there stay.
+
+        Args:
+            source: Where they are.
+            seqs: Which; at most `BATCH_MAX`.
+            destination: Where to; None: each where it came from.
+        """
+        target = None if destination is None else Target(destination.id, destination.ordered)
+        order = MoveOrder(
+            queue_id=source.id,
+            ordered=source.ordered,
+            limit=min(len(seqs), BATCH_MAX),
+            now=self._runtime.clock.now(),
+            seq_max=await self._store.last_seq(),
+            message_ids=[self._runtime.message_id() for _ in seqs],
+            destination=target,
+            origins={} if target else await self._origins(source.name),
+            seqs=seqs,
+        )
+        return self._moved(source, await self._store.move(order))
+
+    def _moved(self, source: Queue, moved: Moved) -> Moved:
+        self._measure.queue(source.id).messages_redriven += moved.total
+        for queue_id, number in moved.per_queue.items():
+            self._arrivals.announce(queue_id, number)
+        return moved
 
     async def cancel(self, source: ResourceName, task_id: str) -> MoveTask:
         """Ask a running task to stop; what it has moved stays moved.
@@ -153,7 +181,10 @@ class Redriver:
             await self._finish(replace(task, failure=str(error)), TaskState.FAILED)
 
     async def _origins(self, source: ResourceName) -> dict[int, Target]:
-        """The queues whose dead letters come here, by number."""
+        """The queues and the subscriptions' backlogs whose dead letters come here, by number.
+
+        A backlog is the same kind of queue: what is redriven into it is pushed again, from its first attempt.
+        """
         return {queue.id: Target(queue.id, queue.ordered) for queue in await self._queues.sources_of(source)}
 
     async def _move_batch(self, task: MoveTask, origins: Mapping[int, Target], now: int) -> Moved:
@@ -175,10 +206,7 @@ class Redriver:
                 origins=origins,
             )
         )
-        self._measure.queue(source.id).messages_redriven += moved.total
-        for queue_id, number in moved.per_queue.items():
-            self._arrivals.announce(queue_id, number)
-        return moved
+        return self._moved(source, moved)
 
     async def _destination(self, task: MoveTask) -> Target | None:
         if task.destination is None:

@@ -28,9 +28,9 @@ class Router:
         path = request.path
         if path == "/":  # nearly every call of an AWS SDK
             return self._otherwise(request)
-        if self._control.handles(path):
-            return self._control.answer(request)
         for beginning, answer in self._paths.items():
             if path.startswith(beginning):
                 return answer(request)
+        if self._control.handles(path):
+            return self._control.answer(request)
         return self._otherwise(request)

@@ -17,6 +17,10 @@ _REMEMBER = "INSERT OR REPLACE INTO deduplication (queue_id, key, message_id, se
 _DUE = f"{rows.SELECT} WHERE queue_id = ? AND place > 0 AND available_at <= ? AND seq <= ?"
 _MOVABLE = f"{_DUE} ORDER BY available_at, seq LIMIT ?"
 _OF_ORIGIN = "AND origin IN (SELECT value FROM json_each(?))"
+_CHOSEN = (
+    f"{rows.SELECT} WHERE queue_id = ? AND available_at <= ? AND seq <= ?"  # noqa: S608 - constants
+    " AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq LIMIT ?"
+)
 _MOVABLE_HOME = f"{_DUE} {_OF_ORIGIN} ORDER BY available_at, seq LIMIT ?"
 
 
@@ -124,6 +128,9 @@ def move(cursor: apsw.Cursor, next_seq: NextSeq, order: MoveOrder) -> Moved:
 def _movable(cursor: apsw.Cursor, order: MoveOrder, room: int) -> list[Any]:
     """The front of the line, without those whose origin is unknown: they stay, and hold up only their group."""
     due = (order.queue_id, order.now, order.seq_max)
+    if order.seqs is not None:
+        chosen = cursor.execute(_CHOSEN, (*due, orjson.dumps(list(order.seqs)).decode(), room)).fetchall()
+        return [row for row in chosen if order.destination or (row[11] or 0) in order.origins]
     if order.destination is not None:
         return cursor.execute(_MOVABLE, (*due, room)).fetchall()
     known = orjson.dumps(list(order.origins)).decode()

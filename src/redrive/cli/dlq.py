@@ -1,0 +1,141 @@
+"""`redrive dlq`: see what is in dead-letter queues and why, and send it back."""
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+from redrive.cli.client import Client, Refused, add_server
+
+
+def register(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Add the command and its own commands."""
+    command = commands.add_parser("dlq", help="list, show and redrive dead letters")
+    actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
+    queues = actions.add_parser("queues", help="list the dead-letter queues and who sends to them")
+    queues.set_defaults(run=_reporting(_queues))
+    listing = actions.add_parser("list", help="list the dead letters of a queue")
+    listing.add_argument("queue")
+    listing.add_argument("--limit", type=int, default=100, help="at most so many (default: 100)")
+    listing.add_argument("--after", type=int, default=0, metavar="ID", help="only those after this one")
+    listing.set_defaults(run=_reporting(_list))
+    show = actions.add_parser("show", help="show one dead letter: its body, its origin and its attempts")
+    show.add_argument("queue")
+    show.add_argument("id", type=int)
+    show.set_defaults(run=_reporting(_show))
+    back = actions.add_parser("redrive", help="send dead letters back where they came from, or elsewhere")
+    back.add_argument("queue")
+    back.add_argument("id", type=int, nargs="*", help="these, at once and together; none: all, as a task")
+    back.add_argument("--to", metavar="QUEUE", help="to this queue instead")
+    back.add_argument("--rate", type=int, metavar="N", help="at most N messages a second")
+    back.add_argument("--dry-run", action="store_true", help="say what would go where, and do nothing")
+    back.set_defaults(run=_reporting(_redrive))
+    for action in (queues, listing, show, back):
+        add_server(action)
+
+
+def _reporting(work: Any) -> Any:
+    """Run a command against the server; what the server refuses becomes a line and an exit status."""
+
+    def run(parsed: argparse.Namespace) -> int:
+        try:
+            status: int = work(Client.of(parsed), parsed)
+        except Refused as error:
+            print(f"redrive: {error}", file=sys.stderr)
+            return 1
+        return status
+
+    return run
+
+
+def _queues(client: Client, _: argparse.Namespace) -> int:
+    for one in client.get("/_redrive/dead-letter-queues")["queues"]:
+        print(f"{one['queue']:40} {one['letters']:>8} letters")
+        for name in one["from_queues"]:
+            print(f"    from queue {name}")
+        for subscription in one["from_subscriptions"]:
+            print(f"    from topic {subscription['topic']} to {subscription['endpoint']}")
+    return 0
+
+
+def _list(client: Client, parsed: argparse.Namespace) -> int:
+    for letter in _letters(client, parsed.queue, parsed.after, parsed.limit):
+        print(
+            f"{letter['id']:>10}  {_time(letter['sent_at'])}  {letter['attempts']:>6} attempts"
+            f"  {letter['reason'] or '-':14} {_origin(letter['from'])}  {_shortened(letter['body'])}"
+        )
+    return 0
+
+
+def _show(client: Client, parsed: argparse.Namespace) -> int:
+    letter = next(
+        (one for one in _letters(client, parsed.queue, parsed.id - 1, 1) if one["id"] == parsed.id), None
+    )
+    if letter is None:
+        raise Refused(f"there is no dead letter {parsed.id} in {parsed.queue}")
+    print(f"message   {letter['message_id']}")
+    print(f"sent      {_time(letter['sent_at'])}")
+    print(f"from      {_origin(letter['from'])}")
+    print(f"attempts  {letter['attempts']}")
+    for note in letter["history"]:
+        print(
+            f"  {note['number']:>6}  {_time(note['at'])}  {note['reason']:16} {note['status'] or '-':>4}"
+            f"  {note['duration_ms']:>6} ms  {_shortened(note['response'])}"
+        )
+    print(f"\n{letter['body']}")
+    return 0
+
+
+def _redrive(client: Client, parsed: argparse.Namespace) -> int:
+    if parsed.dry_run:
+        return _rehearse(client, parsed)
+    wish: dict[str, Any] = {"queue": parsed.queue}
+    if parsed.to:
+        wish["to"] = parsed.to
+    if parsed.id:
+        wish["ids"] = parsed.id
+    if parsed.rate:
+        wish["rate"] = parsed.rate
+    answer = client.post("/_redrive/dead-letters", wish)
+    if "moved" in answer:
+        print(f"{answer['moved']} of {len(parsed.id)} moved")
+        return 0 if answer["moved"] == len(parsed.id) else 1
+    print(
+        f"task {answer['task']} moves {answer['to_move']} messages; it goes on though the server is restarted"
+    )
+    return 0
+
+
+def _rehearse(client: Client, parsed: argparse.Namespace) -> int:
+    chosen = set(parsed.id)
+    after = 0
+    while letters := _letters(client, parsed.queue, after, 1000):
+        for letter in letters:
+            if not chosen or letter["id"] in chosen:
+                stays = "  stays: it is in flight" if letter["in_flight"] else ""
+                unknown = "" if parsed.to or letter["from"] else "  stays: nobody knows where it came from"
+                print(f"{letter['id']:>10}  to {parsed.to or _origin(letter['from'])}{stays or unknown}")
+        after = letters[-1]["id"]
+    return 0
+
+
+def _letters(client: Client, queue: str, after: int, limit: int) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get("/_redrive/dead-letters", queue=queue, after=after, limit=limit)[
+        "letters"
+    ]
+    return found
+
+
+def _origin(source: dict[str, Any]) -> str:
+    if "queue" in source:
+        return f"queue {source['queue']}"
+    return f"{source['topic']} to {source['endpoint']}" if source else "unknown"
+
+
+def _time(moment_ms: int) -> str:
+    return f"{datetime.fromtimestamp(moment_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _shortened(text: str, most: int = 60) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"

@@ -1,0 +1,92 @@
+"""What telemetry needs of a store, and what a writer of logs needs of telemetry; beside `ports`, of the same kind.
+
+The promises of `Store` hold here too: a verb is one transaction, on disk when its awaitable is done, and takes the
+time from its caller.
+"""
+
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Protocol
+
+from redrive.engine.ports import Store
+from redrive.model.log import LogEvent, LogQuery, LogSpan
+from redrive.model.metric import Bucket, MetricPoint, Series, ValueCount
+from redrive.model.queue import ResourceName
+
+
+class TelemetryStore(Protocol):
+    """Metric points and log events. Groups and streams of logs are documents, kept by `Store`."""
+
+    # metrics
+
+    def add_points(self, points: Sequence[MetricPoint]) -> Awaitable[None]:
+        """Add what was measured to what is known of each series, moment and unit."""
+        ...
+
+    async def buckets(self, series: Sequence[Series], since: int, until: int, period_ms: int) -> list[Bucket]:
+        """What is known of all these series together, period by period from `since` on and before `until` (ms).
+
+        In order of time and unit; a period without points is left out.
+        """
+        ...
+
+    async def values(
+        self, series: Sequence[Series], since: int, until: int, period_ms: int
+    ) -> list[ValueCount]:
+        """The values that were kept, counted by period as in `buckets`; in order of time, unit and value."""
+        ...
+
+    async def find_series(
+        self,
+        account: str,
+        region: str,
+        *,
+        namespace: str | None,
+        name: str | None,
+        active_since: int,
+        after: Series | None,
+        limit: int,
+    ) -> list[Series]:
+        """The series that got points for a moment since then (ms), in order, beginning after one of them.
+
+        A series is known to be active to ten minutes: writing that down with every point would cost as much as
+        the points.
+        """
+        ...
+
+    async def drop_points(self, before: int, limit: int) -> int:
+        """Remove up to `limit` points from before that moment (ms), and as many values and series; how many points."""
+        ...
+
+    # logs
+
+    def add_events(self, events: Sequence[LogEvent]) -> Awaitable[None]:
+        """Write events down; their `seq` is given here."""
+        ...
+
+    async def find_events(self, query: LogQuery) -> list[LogEvent]:
+        """See LogQuery; in order of time, or backwards."""
+        ...
+
+    async def log_spans(self, group_id: int, stream_ids: Sequence[int]) -> Mapping[int, LogSpan]:
+        """From when to when the streams reach; those without events are left out."""
+        ...
+
+    async def log_bytes(self) -> Mapping[int, int]:
+        """The size of every group that has events, by its number: messages in UTF-8 and EVENT_BYTES for each."""
+        ...
+
+    async def drop_events(self, group_id: int, stream_id: int | None, before: int, limit: int) -> int:
+        """Remove up to `limit` events of a group, or one stream of it, from before that moment (ms); how many."""
+        ...
+
+
+class NodeStore(Store, TelemetryStore, Protocol):
+    """All that a node keeps."""
+
+
+class LogSink(Protocol):
+    """Where lines of logs are handed in."""
+
+    def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
+        """Hand in a line; it is on disk some seconds later. Group and stream are made where they are missing."""
+        ...
