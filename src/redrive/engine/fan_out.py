@@ -106,6 +106,22 @@ class TopicPublisher:
         self._tell(topic, plans, enqueued, now)
         return enqueued
 
+    async def send(self, topic: Topic, subscription: Subscription, body: str, headers: bytes) -> None:
+        """Send something to one endpoint alone, which need not have been confirmed: that may be what is sent."""
+        now = self._runtime.clock.now()
+        arrival = Arrival(
+            queue_id=subscription.queue_id,
+            message_id=self._runtime.message_id(),
+            body=body,
+            headers=headers,
+            available_at=now,
+            enqueued_at=now,
+            group_id="" if topic.ordered else None,
+            ordered=topic.ordered,
+        )
+        await self._store.enqueue([arrival])
+        self._arrivals.announce(subscription.queue_id)
+
     # ---- where it goes ----------------------------------------------------------------------------------
 
     async def _plan(self, topic: Topic, publication: Publication, now: int) -> _Plan:

@@ -4,7 +4,20 @@ A fault stands in the place of the attempt itself, so everything after it is wha
 metrics, dead letters.
 """
 
-from redrive.model.attempt import Attempt
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
+
+TOO_MANY_REQUESTS = 429
+SERVER_ERRORS = 500
+
+
+def failed_on_purpose(status: int) -> Attempt:
+    """How an attempt ends at an endpoint that answers with this status, by the rules for HTTP endpoints."""
+    if status == TOO_MANY_REQUESTS:
+        return Attempt(Outcome.FAILED, Reason.THROTTLED, status, "failed on purpose", 0)
+    if status >= SERVER_ERRORS:
+        return Attempt(Outcome.FAILED, Reason.SERVER_ERROR, status, "failed on purpose", 0)
+    return Attempt(Outcome.REFUSED, Reason.CLIENT_ERROR, status, "failed on purpose", 0)
 
 
 class Faults:

@@ -7,6 +7,7 @@ import orjson
 
 from redrive import __version__
 from redrive.engine.engine import Engine
+from redrive.engine.faults import failed_on_purpose
 from redrive.engine.measure import METRIC_NAMES
 from redrive.model.errors import StoreUnavailable
 from redrive.protocols.http import Request, Response
@@ -45,6 +46,7 @@ class Control:
         }
         if allow_reset:
             self._routes["POST", f"{PREFIX}reset"] = self._reset
+            self._routes["POST", f"{PREFIX}faults"] = self._set_fault
         if advance is not None:
             self._routes["GET", f"{PREFIX}clock"] = self._clock
             self._routes["POST", f"{PREFIX}clock"] = self._move_clock(advance)
@@ -88,6 +90,18 @@ class Control:
         await self._engine.reset()
         return _json(200, {"status": "ok"})
 
+    async def _set_fault(self, request: Request) -> Response:
+        """`{"endpoint", "status"}`: attempts there end like this; without a status they are made again."""
+        wish = _fault(request.body)
+        if wish is None:
+            return _json(400, {"message": 'expected {"endpoint": "…", "status": 400 to 599 or null}'})
+        endpoint, status = wish
+        if status is None:
+            self._engine.faults.clear(endpoint)
+        else:
+            self._engine.faults.set(endpoint, failed_on_purpose(status))
+        return _json(200, {"status": "ok"})
+
     async def _clock(self, _: Request) -> Response:
         return _json(200, {"now": self._engine.clock.now() / 1000})
 
@@ -100,6 +114,19 @@ class Control:
             return _json(200, {"now": self._engine.clock.now() / 1000, "attempts": attempts})
 
         return move
+
+
+def _fault(body: bytes) -> tuple[str, int | None] | None:
+    try:
+        wish = orjson.loads(body)
+        endpoint, status = wish["endpoint"], wish.get("status")
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    if not isinstance(endpoint, str) or isinstance(status, bool):
+        return None
+    if status is not None and not (isinstance(status, int) and 400 <= status <= 599):  # noqa: PLR2004 - HTTP's failures
+        return None
+    return endpoint, status
 
 
 def _seconds(body: bytes) -> float | None:
