@@ -4,7 +4,6 @@ import random
 from dataclasses import replace
 
 import pytest
-from tests.engine.stage import BROKEN, GONE, Stage
 
 from redrive.engine.ports import Parcel
 from redrive.model.delivery import Ending
@@ -12,6 +11,7 @@ from redrive.model.retry import Phase, RetrySchedule
 from redrive.model.retry import Stage as RetryStage
 from redrive.model.retry_plans import MANAGED_ENDPOINT
 from redrive.testing import VirtualClock, run_virtual
+from tests.engine.stage import BROKEN, GONE, Stage
 
 HOUR_MS = 3_600_000
 SAMPLE = RetrySchedule(  # the sample policy of the SNS retry document

@@ -1,10 +1,9 @@
 import random
 
-from tests.engine.stage import BROKEN, Stage
-
 from redrive.model.delivery import Ending
 from redrive.model.filtering import Verdict
 from redrive.testing import VirtualClock, run_virtual
+from tests.engine.stage import BROKEN, Stage
 
 
 def test_only_those_who_want_it_get_it() -> None:

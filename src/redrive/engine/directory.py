@@ -90,16 +90,16 @@ class Directory:
             try:
                 await self._put(kind, key, version, changed)
             except Conflict:
-                self._drop(kind.name, key)
-            else:
-                return changed
+                continue
+            return changed
 
     async def remove(self, kind: Kind[Any], key: str) -> bool:
         """Forget a value for good; whether it was there."""
         self._drop(kind.name, key)
-        removed = await self._store.remove(kind.name, key)
-        self._drop(kind.name, key)
-        return removed
+        try:
+            return await self._store.remove(kind.name, key)
+        finally:
+            self._drop(kind.name, key)
 
     async def _get(self, kind: Kind[T], key: str) -> tuple[int, T] | None:
         known = self._known.get((kind.name, key))
@@ -115,6 +115,17 @@ class Directory:
         return found
 
     async def _put(self, kind: Kind[T], key: str, version: int, value: T) -> None:
+        """Write, and remember it, unless anything changed meanwhile: that may have been this document, and later.
+
+        A write that failed may have been carried out all the same: what was known before it is known no more.
+        """
         self._changes += 1
-        stored = await self._store.put(Resource(kind.name, key, version, kind.write(value)))
-        self._known[kind.name, key] = (stored, value)
+        before = self._changes
+        stored: int | None = None
+        try:
+            stored = await self._store.put(Resource(kind.name, key, version, kind.write(value)))
+        finally:
+            undisturbed = self._changes == before
+            self._drop(kind.name, key)  # also for who began to read before, and has yet to hear the answer
+            if stored is not None and undisturbed:
+                self._known[kind.name, key] = (stored, value)
