@@ -32,7 +32,8 @@ def test_1_to_10_messages_may_be_asked_for(sqs: Sqs, number: int) -> None:
 
 @pytest.mark.parametrize("seconds", [-1, 21])
 def test_a_receiver_waits_0_to_20_seconds(sqs: Sqs, seconds: int) -> None:
-    message = f"Value {seconds} for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided."
+    reason = "Must be >= 0 and <= 20, if provided."
+    message = f"Value {seconds} for parameter WaitTimeSeconds is invalid. Reason: {reason}"
     with refused("InvalidParameterValue", message):
         sqs.queue().receive(WaitTimeSeconds=seconds)
 
