@@ -9,7 +9,7 @@ from typing import Protocol
 
 from redrive.engine.ports import Store
 from redrive.model.log import LogEvent, LogQuery, LogSpan
-from redrive.model.metric import Bucket, MetricPoint, Series, ValueCount
+from redrive.model.metric import Bucket, MetricPoint, PointQuery, Series, SeriesQuery, ValueCount
 from redrive.model.queue import ResourceName
 
 
@@ -22,39 +22,23 @@ class TelemetryStore(Protocol):
         """Add what was measured to what is known of each series, moment and unit."""
         ...
 
-    async def buckets(self, series: Sequence[Series], since: int, until: int, period_ms: int) -> list[Bucket]:
-        """What is known of all these series together, period by period from `since` on and before `until` (ms).
-
-        In order of time and unit; a period without points is left out.
-        """
+    async def buckets(self, query: PointQuery) -> list[Bucket]:
+        """What is known, period by period, in order of time and unit; a period without points is left out."""
         ...
 
-    async def values(
-        self, series: Sequence[Series], since: int, until: int, period_ms: int
-    ) -> list[ValueCount]:
-        """The values that were kept, counted by period as in `buckets`; in order of time, unit and value."""
+    async def values(self, query: PointQuery) -> list[ValueCount]:
+        """The values that were kept, counted by period, in order of time, unit and value."""
         ...
 
-    async def find_series(
-        self,
-        account: str,
-        region: str,
-        *,
-        namespace: str | None,
-        name: str | None,
-        active_since: int,
-        after: Series | None,
-        limit: int,
-    ) -> list[Series]:
-        """The series that got points for a moment since then (ms), in order, beginning after one of them.
-
-        A series is known to be active to ten minutes: writing that down with every point would cost as much as
-        the points.
-        """
+    async def find_series(self, query: SeriesQuery) -> list[Series]:
+        """The series there are, in order of namespace, name and dimensions (as JSON text)."""
         ...
 
     async def drop_points(self, before: int, limit: int) -> int:
-        """Remove up to `limit` points from before that moment (ms), and as many values and series; how many points."""
+        """Remove points from before that moment (ms), `limit` of each kind at most; how many rows went.
+
+        Kinds are statistics, values, and series without points since.
+        """
         ...
 
     # logs

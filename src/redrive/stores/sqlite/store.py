@@ -34,6 +34,7 @@ from redrive.model.errors import Conflict
 from redrive.stores.sqlite import arriving, claiming, looking, notes, rows, settling
 from redrive.stores.sqlite.commit import GroupCommit
 from redrive.stores.sqlite.migrate import migrate
+from redrive.stores.sqlite.telemetry import TelemetryVerbs
 
 T = TypeVar("T")
 
@@ -50,8 +51,8 @@ _WRITER_PRAGMAS = (
 )
 
 
-class SqliteStore:
-    """`redrive.engine.ports.Store` in a SQLite file, or in memory where `path` is None."""
+class SqliteStore(TelemetryVerbs):
+    """`redrive.engine.telemetry_ports.NodeStore` in a SQLite file, or in memory where `path` is None."""
 
     def __init__(self, path: Path | None) -> None:
         """Name the file; nothing is opened yet."""

@@ -1,0 +1,136 @@
+"""Logs: groups of streams of events."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple, Self
+
+from redrive.model.queue import DAY_MS, ResourceName
+
+LOG_GROUP = "log_group"  # kinds of documents
+LOG_STREAM = "log_stream"
+EVENT_BYTES = 26  # what an event takes beside its message (CloudWatch Logs quotas)
+END_OF_TIME = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class LogGroup:
+    """Where the streams of one origin are.
+
+    Attributes:
+        id: The store's number for it, never reused.
+        name: Account, region and name; the name may hold slashes.
+        created_at: ms.
+        retention_days: How long events are kept; None for ever.
+        tags: Free labels.
+    """
+
+    id: int
+    name: ResourceName
+    created_at: int
+    retention_days: int | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    def expired_before(self, now: int) -> int:
+        """Events from before that moment (ms) are out of their retention period."""
+        return 0 if self.retention_days is None else now - self.retention_days * DAY_MS
+
+    def to_document(self) -> dict[str, Any]:
+        """The group as a JSON-ready document."""
+        return asdict(self) | {"name": list(self.name)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        return cls(**{**document, "name": ResourceName(*document["name"])})
+
+
+@dataclass(frozen=True, slots=True)
+class LogStream:
+    """What one source wrote, in order.
+
+    Attributes:
+        id: The store's number for it, never reused.
+        group_id: Its group's number.
+        name: Unique within the group.
+        created_at: ms.
+    """
+
+    id: int
+    group_id: int
+    name: str
+    created_at: int
+
+    @property
+    def key(self) -> str:
+        """The group's number and the name: what the store keeps it under."""
+        return stream_key(self.group_id, self.name)
+
+    def to_document(self) -> dict[str, Any]:
+        """The stream as a JSON-ready document."""
+        return asdict(self)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        return cls(**document)
+
+
+def stream_key(group_id: int, name: str) -> str:
+    """What a group's stream of that name is kept under; without a name, how all their keys begin."""
+    return f"{group_id:020d}/{name}"
+
+
+class LogEvent(NamedTuple):
+    """One line of a log.
+
+    Attributes:
+        group_id: Its group.
+        stream_id: Its stream.
+        at: When it happened (ms), as the writer says.
+        ingested_at: When it was written down (ms).
+        message: The line.
+        seq: Its place among those of the same moment; given by the store.
+    """
+
+    group_id: int
+    stream_id: int
+    at: int
+    ingested_at: int
+    message: str
+    seq: int = 0
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it stands in its group."""
+        return self.at, self.seq
+
+
+@dataclass(frozen=True, slots=True)
+class LogQuery:
+    """A wish for events of one group.
+
+    Attributes:
+        group_id: The group.
+        limit: At most so many.
+        stream_ids: Of these streams; None: of all.
+        since: Not from before that moment (ms).
+        until: From before that moment (ms).
+        after: Only what stands behind that place; read backwards, before it. None: from the end one starts at.
+        backwards: Latest first.
+    """
+
+    group_id: int
+    limit: int
+    stream_ids: tuple[int, ...] | None = None
+    since: int = 0
+    until: int = END_OF_TIME
+    after: tuple[int, int] | None = None
+    backwards: bool = False
+
+
+class LogSpan(NamedTuple):
+    """When a stream's first and last events happened, and when the last was written down (ms)."""
+
+    first_at: int
+    last_at: int
+    ingested_at: int

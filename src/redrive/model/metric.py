@@ -1,0 +1,168 @@
+"""Metrics: what is counted and measured over time, gathered by the minute."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from typing import NamedTuple, Self
+
+MINUTE_MS = 60_000
+
+# Values are told apart to three significant digits, so a percentile is off by at most 0.5 %, and a minute's values
+# take at most 900 places for each power of ten they range over, however many there are.
+VALUE_DIGITS = 3
+
+
+class Series(NamedTuple):
+    """One metric of one thing.
+
+    Attributes:
+        account: Whose.
+        region: Where.
+        namespace: What keeps metrics of equal names apart. Redrive's own begin with a colon.
+        name: What is measured.
+        dimensions: Of which thing: names and values, in order of the names.
+    """
+
+    account: str
+    region: str
+    namespace: str
+    name: str
+    dimensions: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def id(self) -> int:
+        """63 bits that stand for the series in every store and on every node."""
+        return _series_id(self)
+
+
+@lru_cache(maxsize=65_536)
+def _series_id(series: Series) -> int:
+    parts = [*series[:4], *(part for pair in series.dimensions for part in pair)]
+    text = "".join(f"{len(part)}:{part}" for part in parts)
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> 1
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What is kept of a number of samples.
+
+    Attributes:
+        samples: How many; a fraction where the sender weighed them so.
+        total: Their sum.
+        least: The smallest.
+        greatest: The largest.
+    """
+
+    samples: float
+    total: float
+    least: float
+    greatest: float
+
+    @classmethod
+    def of(cls, value: float, samples: float = 1) -> Self:
+        """Samples that all have one value."""
+        return cls(samples, value * samples, value, value)
+
+    def __add__(self, other: "Statistics") -> "Statistics":
+        return Statistics(
+            self.samples + other.samples,
+            self.total + other.total,
+            min(self.least, other.least),
+            max(self.greatest, other.greatest),
+        )
+
+    @property
+    def average(self) -> float:
+        """The mean; 0 of no samples."""
+        return self.total / self.samples if self.samples else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class MetricPoint:
+    """What was measured of a series in some moment, to be added to what is known of that moment.
+
+    Attributes:
+        series: Of what.
+        at: The moment (ms): a minute's beginning, or a second's where a metric is that fine.
+        unit: In the facade's own words; empty where the series says it.
+        statistics: The measurement.
+        values: The values themselves and how often each came, where they are to be kept for percentiles.
+        fills: Counts only where nothing of the series is known in that moment and unit.
+    """
+
+    series: Series
+    at: int
+    unit: str
+    statistics: Statistics
+    values: Mapping[float, float] = field(default_factory=dict)
+    fills: bool = False
+
+
+class Bucket(NamedTuple):
+    """What is known of one or several series in one period.
+
+    Attributes:
+        at: When the period begins (ms).
+        unit: Points of different units are never added up.
+        statistics: Of all the samples.
+    """
+
+    at: int
+    unit: str
+    statistics: Statistics
+
+
+class ValueCount(NamedTuple):
+    """In how many samples of one period a value came; `at` and `unit` as in Bucket."""
+
+    at: int
+    unit: str
+    value: float
+    samples: float
+
+
+@dataclass(frozen=True, slots=True)
+class PointQuery:
+    """A wish to know what happened to one or several series together.
+
+    Attributes:
+        series: Whose points are added up.
+        since: From that moment on (ms); the first period begins here.
+        until: From before that moment (ms).
+        period_ms: How long a period is.
+    """
+
+    series: Sequence[Series]
+    since: int
+    until: int
+    period_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesQuery:
+    """A wish to know which series there are.
+
+    Attributes:
+        account: Whose.
+        region: Where.
+        limit: At most so many.
+        namespace: In this namespace; None: in any.
+        name: Of this name; None: of any.
+        active_since: With points for a moment since then (ms). Known to ten minutes: writing the last moment down
+            with every point would cost as much as the points.
+        after: Only those behind this one in order.
+    """
+
+    account: str
+    region: str
+    limit: int
+    namespace: str | None = None
+    name: str | None = None
+    active_since: int = 0
+    after: Series | None = None
+
+
+def rounded(value: float) -> float:
+    """A value as it is kept for percentiles, to VALUE_DIGITS."""
+    return float(f"{value:.{VALUE_DIGITS}g}")

@@ -1,0 +1,86 @@
+"""Log events: a group in order of time, and by an index each of its streams."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import apsw
+import orjson
+
+from redrive.model.log import EVENT_BYTES, LogEvent, LogQuery, LogSpan
+from redrive.stores.sqlite import rows
+from redrive.stores.sqlite.rows import NextSeq
+
+_INSERT: Final = (
+    "INSERT INTO log_events (group_id, at, seq, stream_id, ingested_at, message) VALUES (?,?,?,?,?,?)"
+)
+_WEIGH: Final = "INSERT INTO log_sizes VALUES (?, ?) ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes"
+_SELECT: Final = (
+    "SELECT group_id, stream_id, at, ingested_at, message, seq FROM log_events WHERE group_id = :group"
+)
+_OF_STREAM: Final = " AND stream_id = :stream"
+# The plus keeps the index of streams out: several of them are read in the group's order, not sorted.
+_OF_STREAMS: Final = " AND +stream_id IN (SELECT value FROM json_each(:streams))"
+_LAST: Final = "WHERE group_id = ?1 AND stream_id = ?2 ORDER BY at DESC, seq DESC LIMIT 1"
+_FIRST_AT: Final = "SELECT at FROM log_events WHERE group_id = ?1 AND stream_id = ?2 ORDER BY at LIMIT 1"
+_SPAN: Final = f"SELECT ({_FIRST_AT}), at, ingested_at FROM log_events {_LAST}"  # noqa: S608 - constants
+_DROP: Final = (
+    "DELETE FROM log_events WHERE (group_id, at, seq) IN (SELECT group_id, at, seq FROM log_events"
+    " WHERE group_id = :group AND at < :before{of_stream} ORDER BY at, seq LIMIT :limit)"
+    " RETURNING octet_length(message)"
+)
+
+
+def add(events: Sequence[LogEvent], next_seq: NextSeq, cursor: apsw.Cursor) -> None:
+    """See `TelemetryStore.add_events`."""
+    written = [(e.group_id, e.at, next_seq(), e.stream_id, e.ingested_at, e.message) for e in events]
+    cursor.executemany(_INSERT, written)
+    cursor.executemany(_WEIGH, [(e.group_id, len(e.message.encode()) + EVENT_BYTES) for e in events])
+
+
+def find(query: LogQuery, cursor: apsw.Cursor) -> list[LogEvent]:
+    """See `TelemetryStore.find_events`."""
+    statement = f"{_SELECT} AND at >= :since AND at < :until"
+    streams = query.stream_ids
+    if streams is not None:
+        statement += _OF_STREAM if len(streams) == 1 else _OF_STREAMS
+    if query.after is not None:
+        statement += f" AND (at, seq) {'<' if query.backwards else '>'} (:after_at, :after_seq)"
+    order = "DESC" if query.backwards else "ASC"
+    after_at, after_seq = query.after or (0, 0)
+    arguments = {
+        "group": query.group_id,
+        "since": query.since,
+        "until": query.until,
+        "stream": streams[0] if streams else 0,
+        "streams": orjson.dumps(streams).decode(),
+        "after_at": after_at,
+        "after_seq": after_seq,
+        "limit": query.limit,
+    }
+    found: list[Any] = cursor.execute(
+        f"{statement} ORDER BY at {order}, seq {order} LIMIT :limit", arguments
+    ).fetchall()
+    return [LogEvent(*row) for row in found]
+
+
+def spans(group_id: int, stream_ids: Sequence[int], cursor: apsw.Cursor) -> Mapping[int, LogSpan]:
+    """See `TelemetryStore.log_spans`."""
+    found = {stream_id: rows.one(cursor, _SPAN, (group_id, stream_id)) for stream_id in stream_ids}
+    return {stream_id: LogSpan(*row) for stream_id, row in found.items() if row}
+
+
+def sizes(cursor: apsw.Cursor) -> Mapping[int, int]:
+    """See `TelemetryStore.log_bytes`."""
+    found: list[Any] = cursor.execute("SELECT group_id, bytes FROM log_sizes").fetchall()
+    return dict(found)
+
+
+def drop(cursor: apsw.Cursor, group_id: int, stream_id: int | None, before: int, limit: int) -> int:
+    """See `TelemetryStore.drop_events`."""
+    statement = _DROP.format(of_stream="" if stream_id is None else _OF_STREAM)
+    oldest = {"group": group_id, "before": before, "stream": stream_id, "limit": limit}
+    gone: list[Any] = cursor.execute(statement, oldest).fetchall()
+    weight = sum(message_bytes + EVENT_BYTES for (message_bytes,) in gone)
+    cursor.execute("UPDATE log_sizes SET bytes = bytes - ? WHERE group_id = ?", (weight, group_id))
+    cursor.execute("DELETE FROM log_sizes WHERE group_id = ? AND bytes <= 0", (group_id,))
+    return len(gone)

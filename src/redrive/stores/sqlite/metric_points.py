@@ -1,0 +1,116 @@
+"""Metric points: added up as they come, gathered by period when they are asked for."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import apsw
+import orjson
+
+from redrive.model.metric import Bucket, MetricPoint, PointQuery, Series, SeriesQuery, Statistics, ValueCount
+
+_SERIES: Final = (
+    "INSERT INTO metric_series (account, region, namespace, name, dimensions, id, active_at)"
+    " VALUES (?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET active_at = excluded.active_at"
+    " WHERE excluded.active_at >= metric_series.active_at + 600000"  # ten minutes, see SeriesQuery
+)
+_INSERT: Final = (
+    "INSERT INTO metric_points (series_id, at, unit, samples, total, least, greatest) VALUES (?,?,?,?,?,?,?)"
+)
+_FILL: Final = f"{_INSERT} ON CONFLICT DO NOTHING"
+_ADD: Final = (
+    f"{_INSERT} ON CONFLICT DO UPDATE SET samples = samples + excluded.samples, total = total + excluded.total,"
+    " least = min(least, excluded.least), greatest = max(greatest, excluded.greatest)"
+)
+_ADD_VALUE: Final = (
+    "INSERT INTO metric_values (series_id, at, unit, value, count) VALUES (?,?,?,?,?)"
+    " ON CONFLICT DO UPDATE SET count = count + excluded.count"
+)
+_PERIOD: Final = "?2 + (at - ?2) / ?4 * ?4 AS period"
+_OF_SERIES: Final = "series_id IN (SELECT value FROM json_each(?1)) AND at >= ?2 AND at < ?3"
+_BUCKETS: Final = (
+    f"SELECT {_PERIOD}, unit, sum(samples), sum(total), min(least), max(greatest)"  # noqa: S608 - constants
+    f" FROM metric_points WHERE {_OF_SERIES} GROUP BY period, unit ORDER BY period, unit"
+)
+_VALUES: Final = (
+    f"SELECT {_PERIOD}, unit, value, sum(count) FROM metric_values WHERE {_OF_SERIES}"  # noqa: S608 - constants
+    " GROUP BY period, unit, value ORDER BY period, unit, value"
+)
+_FIND_SERIES: Final = (
+    "SELECT account, region, namespace, name, dimensions FROM metric_series"
+    " WHERE account = ?1 AND region = ?2 AND active_at >= ?3"
+    " AND (?4 IS NULL OR namespace = ?4) AND (?5 IS NULL OR name = ?5)"
+    " AND (namespace, name, dimensions) > (?6, ?7, ?8) ORDER BY namespace, name, dimensions LIMIT ?9"
+)
+_DROP: Final = "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {moment} < ? LIMIT ?)"
+_DROPS: Final = (
+    _DROP.format(table="metric_points", key="series_id, at, unit", moment="at"),
+    _DROP.format(table="metric_values", key="series_id, at, unit, value", moment="at"),
+    _DROP.format(
+        table="metric_series", key="account, region, namespace, name, dimensions", moment="active_at"
+    ),
+)
+
+
+def add(points: Sequence[MetricPoint], cursor: apsw.Cursor) -> None:
+    """See `TelemetryStore.add_points`."""
+    active = {point.series: point.at for point in sorted(points, key=lambda point: point.at)}
+    cursor.executemany(_SERIES, [(*one[:4], _text_of(one), one.id, at) for one, at in active.items()])
+    cursor.executemany(_FILL, [_row_of(point) for point in points if point.fills])
+    cursor.executemany(_ADD, [_row_of(point) for point in points if not point.fills])
+    values = [
+        (point.series.id, point.at, point.unit, value, count)
+        for point in points
+        for value, count in point.values.items()
+    ]
+    cursor.executemany(_ADD_VALUE, values)
+
+
+def buckets(query: PointQuery, cursor: apsw.Cursor) -> list[Bucket]:
+    """See `TelemetryStore.buckets`."""
+    found: list[Any] = cursor.execute(_BUCKETS, _arguments(query)).fetchall()
+    return [Bucket(at, unit, Statistics(*kept)) for at, unit, *kept in found]
+
+
+def values(query: PointQuery, cursor: apsw.Cursor) -> list[ValueCount]:
+    """See `TelemetryStore.values`."""
+    found: list[Any] = cursor.execute(_VALUES, _arguments(query)).fetchall()
+    return [ValueCount(*row) for row in found]
+
+
+def find_series(query: SeriesQuery, cursor: apsw.Cursor) -> list[Series]:
+    """See `TelemetryStore.find_series`."""
+    after = query.after
+    behind = ("", "", "") if after is None else (after.namespace, after.name, _text_of(after))
+    wanted = (query.account, query.region, query.active_since, query.namespace, query.name)
+    found: list[Any] = cursor.execute(_FIND_SERIES, (*wanted, *behind, query.limit)).fetchall()
+    return [_series_of(row) for row in found]
+
+
+def drop(before: int, limit: int, cursor: apsw.Cursor) -> int:
+    """See `TelemetryStore.drop_points`."""
+    gone = 0
+    for statement in _DROPS:
+        cursor.execute(statement, (before, limit))
+        gone += cursor.connection.changes()
+    return gone
+
+
+def _row_of(point: MetricPoint) -> tuple[Any, ...]:
+    kept = point.statistics
+    return point.series.id, point.at, point.unit, kept.samples, kept.total, kept.least, kept.greatest
+
+
+def _text_of(series: Series) -> str:
+    return orjson.dumps(series.dimensions).decode()
+
+
+def _series_of(row: tuple[str, str, str, str, str]) -> Series:
+    *names, dimensions = row
+    account, region, namespace, name = names
+    pairs = tuple((pair[0], pair[1]) for pair in orjson.loads(dimensions))
+    return Series(account, region, namespace, name, pairs)
+
+
+def _arguments(query: PointQuery) -> tuple[str, int, int, int]:
+    ids = orjson.dumps([one.id for one in query.series]).decode()
+    return ids, query.since, query.until, query.period_ms
