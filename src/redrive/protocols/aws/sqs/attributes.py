@@ -229,9 +229,15 @@ def _change_redrive_allow(queue: Queue, value: str) -> Queue:
         raise invalid(
             "RedriveAllowPolicy", value, "sourceQueueArns goes with redrivePermission byQueue alone."
         )
-    if isinstance(sources, list) and not 1 <= len(sources) <= SOURCES_MAX:
-        raise invalid("RedriveAllowPolicy", value, f"sourceQueueArns holds 1 to {SOURCES_MAX} ARNs.")
+    if isinstance(sources, list) and not (1 <= len(sources) <= SOURCES_MAX and all(map(_is_queue, sources))):
+        raise invalid(
+            "RedriveAllowPolicy", value, f"sourceQueueArns holds 1 to {SOURCES_MAX} ARNs of queues."
+        )
     return _keep(queue, "RedriveAllowPolicy", value)
+
+
+def _is_queue(arn: object) -> bool:
+    return isinstance(arn, str) and names.name_in_arn(arn) is not None
 
 
 def allows_redrive_from(target: Queue, source_arn: str) -> bool:
