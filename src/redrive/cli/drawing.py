@@ -1,0 +1,102 @@
+"""A schedule's waits as columns of a chart, and that chart in the terminal."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from redrive.cli.durations import show_duration
+from redrive.cli.timetable import Run
+from redrive.model.retry import Phase
+
+COLUMNS_MAX: Final = 60
+_CUT_RUN_COLUMNS: Final = 10  # what a run keeps that is longer than the whole chart
+
+
+class Column(NamedTuple):
+    """One retry of a chart.
+
+    Attributes:
+        attempt: Which attempt the retry is.
+        phase: Its phase.
+        wait_ms: The published wait before it.
+        cut: Whether retries like this one were left out before it.
+    """
+
+    attempt: int
+    phase: Phase
+    wait_ms: int
+    cut: bool = False
+
+
+def columns_of(runs: Sequence[Run]) -> list[Column]:
+    """A column a retry, as long as there are not too many; then long runs are cut short."""
+    retries = runs[-1].last.attempt - 1
+    longest = COLUMNS_MAX if retries <= COLUMNS_MAX else _CUT_RUN_COLUMNS
+    return [column for run in runs for column in _columns(run, longest)]
+
+
+def _columns(run: Run, longest: int) -> Iterator[Column]:
+    phase, attempt = run.last.phase, run.head[0].attempt
+    if phase is None:
+        return
+    shown = min(run.length, longest)
+    for place in range(shown - 1):
+        yield Column(attempt + place, phase, run.last.wait_ms)
+    yield Column(run.last.attempt, phase, run.last.wait_ms, cut=shown < run.length)
+
+
+def phase_starts(columns: Sequence[Column]) -> list[int]:
+    """The places in `columns` at which a phase begins."""
+    return [
+        place for place, column in enumerate(columns) if not place or columns[place - 1].phase != column.phase
+    ]
+
+
+# ---- the terminal ------------------------------------------------------------------------------------------------
+
+_HEIGHT: Final = 8  # lines; a block character has eighths, so 64 steps
+_EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
+_CELL_CHARS_MAX: Final = 6
+
+
+def draw(columns: Sequence[Column]) -> str:
+    """Draw the waits as bars, the longest as high as the chart; below, the attempt at which each phase begins."""
+    every = -(-len(columns) // COLUMNS_MAX)
+    columns = columns[::-1][::every][::-1]  # the last one is always among them
+    chars = min(_CELL_CHARS_MAX, COLUMNS_MAX // len(columns))
+    top_ms = max(column.wait_ms for column in columns)
+    labels = [show_duration(top_ms), *[""] * (_HEIGHT - 2), "0 s"]
+    margin = max(map(len, labels))
+    lines = []
+    for line, label in enumerate(labels):
+        bars = "".join(_bar(column, top_ms, _HEIGHT - 1 - line, chars) for column in columns)
+        lines.append(f"{label.rjust(margin)} ┤{bars}".rstrip())
+    lines.append(f"{' ' * margin} └{_axis(columns, chars)}")
+    lines.append(f"{' ' * margin}  {_attempts(columns, chars)}".rstrip())
+    return "\n".join(lines)
+
+
+def _bar(column: Column, top_ms: int, line: int, chars: int) -> str:
+    """The part of a bar that stands in one line; what is more than 0 is seen."""
+    eighths = round(column.wait_ms / top_ms * _HEIGHT * 8) if top_ms else 0
+    if column.wait_ms:
+        eighths = max(1, eighths)
+    block = _EIGHTHS[max(0, min(8, eighths - 8 * line))]
+    return block * max(1, chars - 1) + " " * (chars > 1)
+
+
+def _axis(columns: Sequence[Column], chars: int) -> str:
+    starts = frozenset(phase_starts(columns))
+    return "".join(
+        ("┬" if place in starts else "┄" if column.cut else "─") + ("┄" if column.cut else "─") * (chars - 1)
+        for place, column in enumerate(columns)
+    )
+
+
+def _attempts(columns: Sequence[Column], chars: int) -> str:
+    """The attempts' numbers under the beginnings of phases and the last column, where there is room."""
+    text = ""
+    for place in [*phase_starts(columns), len(columns) - 1]:
+        gap = place * chars - len(text)
+        if gap > 0 or not text:
+            text += " " * gap + f"{columns[place].attempt:,}"
+    return text

@@ -1,0 +1,84 @@
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from redrive.cli.drawing import COLUMNS_MAX, Column, columns_of, draw, phase_starts
+from redrive.cli.main import main
+from redrive.cli.picture import picture
+from redrive.cli.schedule import PLANS
+from redrive.cli.timetable import runs_of
+from redrive.model.retry import Phase, RetrySchedule, Stage
+from redrive.model.retry_curves import Curve
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def columns(name: str) -> list[Column]:
+    return columns_of(runs_of(PLANS[name].schedule, 0))
+
+
+def of(*waits_ms: int) -> list[Column]:
+    return [Column(place, Phase.BACKOFF, wait_ms) for place, wait_ms in enumerate(waits_ms, start=2)]
+
+
+def test_bars_grow_with_the_waits_and_the_least_is_seen() -> None:
+    assert draw(of(0, 1, 3200, 6400)).splitlines() == [
+        "6.4 s ┤                  █████",
+        "      ┤                  █████",
+        "      ┤                  █████",
+        "      ┤                  █████",
+        "      ┤            █████ █████",
+        "      ┤            █████ █████",
+        "      ┤            █████ █████",
+        "  0 s ┤      ▁▁▁▁▁ █████ █████",
+        "      └┬───────────────────────",
+        "       2                 5",
+    ]
+
+
+def test_a_chart_of_no_waits_is_flat() -> None:
+    assert "█" not in draw(of(0, 0, 0))
+
+
+@pytest.mark.parametrize("retries", [1, 59, 60, 61, 100])
+def test_a_chart_is_no_wider_than_a_terminal(retries: int) -> None:
+    schedule = RetrySchedule((Stage(Phase.BACKOFF, retries, 1000, 60_000, Curve.LINEAR),))
+    drawn = draw(columns_of(runs_of(schedule, 0)))
+    assert max(map(len, drawn.splitlines())) <= COLUMNS_MAX + 12
+    assert drawn.splitlines()[-1].endswith(str(retries + 1))
+
+
+def test_a_long_run_is_cut_and_shows_it() -> None:
+    managed = columns("managed")
+    assert [column.attempt for column in managed[-2:]] == [25, 100_016]
+    assert [column.cut for column in managed].count(True) == 1
+    assert [managed[place].attempt for place in phase_starts(managed)] == [2, 5, 7, 17]
+    assert draw(managed).splitlines()[-2].endswith("┄┄")
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_picture_has_a_dot_a_retry_within_the_sheet(name: str) -> None:
+    root = ET.fromstring(picture(columns(name), "A title <&>", "and more"))
+    assert root.tag == f"{SVG}svg"
+    assert root.findtext(f"{SVG}title") == "A title <&>: and more"
+    _, _, width, height = (float(number) for number in root.attrib["viewBox"].split())
+    dots = [(float(dot.attrib["cx"]), float(dot.attrib["cy"])) for dot in root.iter(f"{SVG}circle")]
+    assert len(dots) == len(columns(name))
+    assert dots == sorted(dots, key=lambda dot: (dot[0], -dot[1]))
+    assert all(0 < x < width and 0 < y < height for x, y in dots)
+
+
+def test_a_picture_says_what_each_phase_is() -> None:
+    root = ET.fromstring(picture(columns("managed"), "", ""))
+    texts = [text.text for text in root.iter(f"{SVG}text")]
+    assert {"20 s", "100,016", "backoff: 10 after 1 s to 20 s", "post-backoff: 100,000 after 20 s"} <= set(
+        texts
+    )
+
+
+def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "curve.svg"
+    assert main(["schedule", "--plan", "customer", "--picture", str(file)]) == 0
+    assert capsys.readouterr().out.endswith(f"The picture is in {file}.\n")
+    assert ET.parse(file).getroot().tag == f"{SVG}svg"
