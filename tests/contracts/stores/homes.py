@@ -12,6 +12,7 @@ import asyncpg
 from redrive.engine.ports import Store
 from redrive.model.delivery import Place
 from redrive.runtime.clock import SystemClock
+from redrive.stores.postgres.store import PostgresStore
 from redrive.stores.sqlite.store import SqliteStore
 
 Rows = list[tuple[Any, ...]]
@@ -94,7 +95,5 @@ def in_postgres(url: str) -> Home:
             return [tuple(row) for row in await connection.fetch(statement)]
         finally:
             await connection.close()
-
-    from redrive.stores.postgres.store import PostgresStore
 
     return Home("postgres", lambda node: PostgresStore(url, SystemClock(), node), query)

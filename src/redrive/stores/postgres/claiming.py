@@ -1,0 +1,108 @@
+"""Deliveries are claimed: who is next in a queue's line, and under which token.
+
+Where the front of the line is ordinary (nobody there has a group's turn, is expired or exhausted), one statement
+claims for all who ask at once. All else is claimed in a transaction that decides delivery by delivery (`filling`).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from asyncpg import Connection
+
+from redrive.engine.ports import Claimed, ClaimOrder
+from redrive.stores.postgres import filling, rows
+from redrive.stores.postgres.connections import Connections
+from redrive.stores.postgres.merging import Lanes
+
+# What `offer` answers RETRY to, said in SQL: $4 is the latest `enqueued_at` that is out of its retention period, $5
+# the count of attempts at which a delivery is dead. All or nothing: one other among them, and all are left alone.
+_CLAIM_ORDINARY: Final = f"""
+    WITH front AS MATERIALIZED (
+        SELECT seq, available_at, place = 1 AND enqueued_at > $4 AND attempts < $5 AS ordinary
+        FROM deliveries WHERE queue_id = $1 AND place > 0 AND available_at <= $2
+        ORDER BY available_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED
+    ), numbered AS (
+        SELECT seq, row_number() OVER (ORDER BY available_at, seq) AS number
+        FROM front WHERE (SELECT bool_and(ordinary) FROM front)
+    )
+    UPDATE deliveries d SET token = ($6::bigint[])[number], available_at = ($7::bigint[])[number],
+        first_claimed_at = coalesce(d.first_claimed_at, ($8::bigint[])[number]),
+        attempts = d.attempts + CASE WHEN $9 AND d.token IS NOT NULL THEN 0 ELSE 1 END
+    FROM numbered
+    WHERE d.queue_id = $1 AND d.seq = numbered.seq
+    RETURNING {rows.COLUMNS_OF_D}, number
+"""  # noqa: S608 - constants
+_NEVER: Final = -1  # before every `enqueued_at`
+_ENDLESS: Final = 2**31 - 1
+
+
+class Claimer:
+    """Fills orders, those of one queue together."""
+
+    def __init__(self, connections: Connections) -> None:
+        """Claim on these connections; of each queue one claim is under way, so that they do not meet in its line."""
+        self._ordinary = Lanes(connections, _claim_ordinary, 1, key=_alike)
+        self._others = Lanes(connections, filling.fill, 1, key=lambda order: order.queue_id)
+        self._not_ordinary: set[int] = set()  # queues whose line was not, the last time
+
+    async def claim(self, order: ClaimOrder) -> Claimed:
+        """Fill an order; see `Store.claim`."""
+        if order.ordered or order.attempt_id or order.rate_max is not None:
+            return (await self._others.submit(order)).claimed
+        if order.queue_id not in self._not_ordinary:
+            claimed = await self._ordinary.submit(order)
+            if claimed is not None:
+                return claimed
+            self._not_ordinary.add(order.queue_id)
+        filled = await self._others.submit(order)
+        if filled.was_ordinary:
+            self._not_ordinary.discard(order.queue_id)
+        return filled.claimed
+
+    async def idle(self) -> None:
+        """Return when all orders are filled."""
+        await self._ordinary.idle()
+        await self._others.idle()
+
+
+def _alike(order: ClaimOrder) -> object:
+    """What orders must have in common to be filled by one statement."""
+    return order.queue_id, order.limits, order.resumes
+
+
+async def _claim_ordinary(connection: Connection, orders: Sequence[ClaimOrder]) -> list[Claimed | None]:
+    """Fill orders that are alike; None for one that must be filled in the other way.
+
+    They were made within moments of each other: what is due for the latest of them is due for all.
+    """
+    first, now = orders[0], max(order.now for order in orders)
+    limits = first.limits
+    shares = [
+        (order.token, order.now + order.lease_ms, order.now) for order in orders for _ in range(order.limit)
+    ]
+    tokens, until, moments = zip(*shares, strict=True)
+    records = await connection.fetch(
+        _CLAIM_ORDINARY,
+        first.queue_id,
+        now,
+        len(shares),
+        _NEVER if limits.retention_ms is None else now - limits.retention_ms,
+        limits.attempts_max if limits.attempts_max and limits.dead_letters else _ENDLESS,
+        tokens,
+        until,
+        moments,
+        first.resumes,
+    )
+    answers = {order.token: Claimed() for order in orders}
+    for record in sorted(records, key=lambda record: record["number"]):
+        delivery = rows.delivery_of(record)
+        answers[delivery.token or 0].deliveries.append(delivery)
+    if all(claimed.deliveries for claimed in answers.values()):
+        return list(answers.values())
+    next_at = await connection.fetchval(rows.NEXT_AT, first.queue_id)
+    return [claimed if claimed.deliveries else _nothing(next_at, now) for claimed in answers.values()]
+
+
+def _nothing(next_at: int | None, now: int) -> Claimed | None:
+    """Nothing was taken; if something is due all the same, it is not ordinary, or another node holds it."""
+    return Claimed(next_at=next_at) if next_at is None or next_at > now else None

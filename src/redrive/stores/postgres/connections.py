@@ -1,0 +1,164 @@
+"""The way to the database: a few connections, each made when it is first needed and made anew when it was lost.
+
+Whatever goes wrong comes out as StoreUnavailable, and nothing is tried again but what the database itself rolled
+back to end a deadlock. A commit whose answer never came may have happened; trying it again could do it twice, and
+only the caller knows whether that matters.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Final, TypeVar
+
+import asyncpg
+
+from redrive.model.errors import RedriveError, StoreUnavailable
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+# How long (s) a call may wait for a connection to be free, again for it to be made, and for each statement's answer:
+# longer than a database under load needs, and all three shorter than the 30 s after which clients give up.
+PATIENCE_SECONDS: Final = 8
+
+_DEADLOCK_TRIES: Final = 3
+
+# Which index serves which statement is known when it is written. The planner guesses it from statistics, and those
+# of a queue, empty one minute and a million rows long the next, mislead it: on a table that was small when it was
+# last analysed it reads all of it. So it is told to leave the ways that are never right here.
+_SETTINGS: Final = {
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "jit": "off",
+}
+
+LOST: Final = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.exceptions.OperatorInterventionError,  # it shuts down or starts up
+    asyncpg.ReadOnlySQLTransactionError,  # it became a standby: the next connection may find the new primary
+)
+_ROLLED_BACK: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
+
+
+class NotTaken(StoreUnavailable):
+    """The database is there, but would not do this: alone, another call may fare better."""
+
+
+async def connect(url: str, name: str, **settings: str) -> asyncpg.Connection:
+    """One connection, named so that an operator can tell the nodes apart."""
+    return await asyncpg.connect(
+        url,
+        timeout=PATIENCE_SECONDS,
+        command_timeout=PATIENCE_SECONDS,
+        server_settings={"application_name": name, **settings},
+    )
+
+
+def describe(error: BaseException) -> str:
+    """An error in one line: the database's further lines quote the row, and messages do not belong in a log."""
+    first_line, _, _ = str(error).partition("\n")
+    return f"{type(error).__name__} {first_line}".strip()
+
+
+class Connections:
+    """At most so many connections, shared by whoever has something to do."""
+
+    def __init__(self, url: str, name: str, number: int) -> None:
+        """Name the database; nothing is connected yet."""
+        self._url = url
+        self._name = name
+        self._room = asyncio.Semaphore(number)
+        self._free: list[asyncpg.Connection] = []
+        self._number = number
+        self._closed = False
+        self._lost = False
+
+    async def close(self) -> None:
+        """Refuse whoever comes now, and let those finish who have begun."""
+        self._closed = True
+        for _ in range(self._number):
+            await self._room.acquire()
+        while self._free:
+            await self._free.pop().close()
+        for _ in range(self._number):
+            self._room.release()
+
+    async def run(self, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+        """Do some work on a connection of its own.
+
+        Args:
+            work: Statements that commit for themselves, or one transaction. It may be called again when the
+                database rolled it back in favour of another.
+
+        Raises:
+            StoreUnavailable: The database did not answer, or not as hoped (NotTaken).
+        """
+        for tries_left in reversed(range(_DEADLOCK_TRIES)):
+            try:
+                async with self._one() as connection:
+                    result = await work(connection)
+            except _ROLLED_BACK as error:
+                logger.warning("store.rolled_back error=%s tries_left=%d", describe(error), tries_left)
+            except LOST as error:
+                raise self._unavailable(error) from error
+            except asyncpg.PostgresError as error:
+                raise _not_taken(error) from error
+            else:
+                self._back()
+                return result
+        raise NotTaken("the store did not take it: others were in its way each time")
+
+    @asynccontextmanager
+    async def _one(self) -> AsyncIterator[asyncpg.Connection]:
+        await self._wait_for_room()
+        try:
+            if self._closed:
+                raise StoreUnavailable("the store is closed")
+            connection = await self._connection()
+            try:
+                yield connection
+            except BaseException as error:
+                if not isinstance(error, asyncpg.PostgresError | RedriveError) or isinstance(error, LOST):
+                    connection.terminate()  # in the midst of something: nobody knows what it would answer next
+                raise
+            finally:
+                if not connection.is_closed():
+                    self._free.append(connection)
+        finally:
+            self._room.release()
+
+    async def _wait_for_room(self) -> None:
+        if self._room.locked():
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self._room.acquire()
+        else:
+            await self._room.acquire()
+
+    async def _connection(self) -> asyncpg.Connection:
+        while self._free:
+            connection = self._free.pop()
+            if not connection.is_closed():
+                return connection
+        return await connect(self._url, self._name, **_SETTINGS)
+
+    def _unavailable(self, error: Exception) -> StoreUnavailable:
+        if not self._lost:
+            self._lost = True
+            logger.error("store.lost error=%s: calls fail until the database answers again", describe(error))
+        return StoreUnavailable(f"the database did not answer: {describe(error)}")
+
+    def _back(self) -> None:
+        if self._lost:
+            self._lost = False
+            logger.warning("store.back: the database answers again")
+
+
+def _not_taken(error: asyncpg.PostgresError) -> NotTaken:
+    logger.error("store.not_taken error=%s: nothing of it was kept", describe(error))
+    return NotTaken(f"the store did not take it: {describe(error)}")

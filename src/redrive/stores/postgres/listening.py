@@ -1,0 +1,169 @@
+"""What nodes tell each other: that deliveries arrived in a queue, that a document changed.
+
+News is sent after the commit it tells of, on a connection of its own and a few times a second at most, because
+NOTIFY within a transaction makes all commits of the database wait for each other. A node that dies in between leaves
+the others to look for themselves when their waits end. The same connection listens. When it was lost nobody knows
+what was missed, and the node is told that anything may have happened.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+import asyncpg
+import orjson
+
+from redrive.engine.ports import Clock
+from redrive.model.errors import StoreUnavailable
+from redrive.stores.postgres.connections import LOST, connect, describe
+
+logger = logging.getLogger(__name__)
+
+_CHANNEL: Final = "redrive"
+_NOTIFY: Final = "SELECT pg_notify($1, news) FROM unnest($2::text[]) AS news"
+
+GAP_MS: Final = (
+    5  # between two sendings: costs a long poll on another node 5 ms, and a busy node 200 statements a second
+)
+PING_MS: Final = 10_000  # a connection that says nothing may be dead without anybody having been told
+BACKOFF_MS: Final = (
+    100,
+    200,
+    500,
+    1000,
+    2000,
+    5000,
+)  # before each attempt to connect again; the last for all others
+
+_QUEUES_PER_NOTICE: Final = 300  # a notice holds 8,000 bytes, a queue's number at most 20
+_KEY_BYTES_MAX: Final = 7000
+
+
+class Notices:
+    """The news of one node: what it tells, and what it hears."""
+
+    def __init__(self, url: str, clock: Clock, name: str) -> None:
+        """Name the database; nothing is connected yet."""
+        self._url = url
+        self._clock = clock
+        self._name = name
+        self._hear_arrived: Callable[[int], None] = lambda _: None
+        self._hear_changed: Callable[[str, str], None] = lambda *_: None
+        self._queues: set[int] = set()
+        self._documents: set[tuple[str, str]] = set()
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def hear(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
+        """Say whom to tell; see `Store.listen`."""
+        self._hear_arrived, self._hear_changed = arrived, changed
+
+    def arrived(self, queue_id: int) -> None:
+        """Tell the other nodes that a queue has something to claim, now or sooner than they knew."""
+        self._queues.add(queue_id)
+        self._wake.set()
+
+    def changed(self, kind: str, key: str) -> None:
+        """Tell the other nodes that a document changed."""
+        self._documents.add((kind, key if len(key.encode()) <= _KEY_BYTES_MAX else ""))
+        self._wake.set()
+
+    async def open(self) -> None:
+        """Begin to listen.
+
+        Raises:
+            StoreUnavailable: There is no way to the database.
+        """
+        try:
+            connection = await self._connect()
+        except (*LOST, asyncpg.PostgresError) as error:
+            raise StoreUnavailable(f"no way to the database: {describe(error)}") from error
+        self._task = asyncio.create_task(self._run(connection), name="redrive-notices")
+
+    async def close(self) -> None:
+        """Send what is left to be sent, and listen no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _connect(self) -> asyncpg.Connection:
+        # News need not be on disk.
+        connection = await connect(self._url, self._name, synchronous_commit="off")
+        connection.add_termination_listener(lambda _: self._wake.set())
+        await connection.add_listener(_CHANNEL, self._heard)
+        return connection
+
+    # ---- telling -----------------------------------------------------------------------------------------
+
+    async def _run(self, connection: asyncpg.Connection) -> None:
+        while True:
+            try:
+                await self._tell_from(connection)
+            except asyncio.CancelledError:
+                await self._say_goodbye(connection)
+                raise
+            except (*LOST, asyncpg.PostgresError) as error:
+                logger.warning("store.deaf error=%s: listening again as soon as possible", describe(error))
+            connection.terminate()
+            connection = await self._connect_again()
+            logger.warning("store.hears_again: what was missed is looked for")
+            self._hear_arrived(0)
+            self._hear_changed("", "")
+
+    async def _tell_from(self, connection: asyncpg.Connection) -> None:
+        """Send news as it comes, until the connection is lost."""
+        while True:
+            timer = self._clock.call_at(self._clock.now() + PING_MS, self._wake.set)
+            await self._wake.wait()
+            timer.cancel()
+            self._wake.clear()
+            await self._send(connection)
+            await self._clock.sleep_until(self._clock.now() + GAP_MS)
+
+    async def _send(self, connection: asyncpg.Connection) -> None:
+        queues, self._queues = self._queues, set()
+        documents, self._documents = self._documents, set()
+        try:
+            await connection.execute(_NOTIFY, _CHANNEL, _notices(queues, documents))
+        except BaseException:
+            self._queues |= queues
+            self._documents |= documents
+            raise
+
+    async def _say_goodbye(self, connection: asyncpg.Connection) -> None:
+        if not connection.is_closed():
+            await self._send(connection)
+            await connection.close()
+
+    async def _connect_again(self) -> asyncpg.Connection:
+        tries = 0
+        while True:
+            await self._clock.sleep_until(self._clock.now() + BACKOFF_MS[min(tries, len(BACKOFF_MS) - 1)])
+            try:
+                return await self._connect()
+            except (*LOST, asyncpg.PostgresError) as error:
+                tries += 1
+                logger.info("store.still_deaf tries=%d error=%s", tries, describe(error))
+
+    # ---- hearing -----------------------------------------------------------------------------------------
+
+    def _heard(self, connection: Any, pid: int, _channel: str, payload: str) -> None:
+        if pid == connection.get_server_pid():
+            return  # our own
+        news = orjson.loads(payload)
+        if isinstance(news, dict):
+            self._hear_changed(news["kind"], news["key"])
+            return
+        for queue_id in news:
+            self._hear_arrived(queue_id)
+
+
+def _notices(queues: set[int], documents: set[tuple[str, str]]) -> list[str]:
+    """News in as few notices as it fits in: a list of queues, or one document."""
+    numbers = sorted(queues)
+    news: list[object] = [
+        numbers[begin : begin + _QUEUES_PER_NOTICE] for begin in range(0, len(numbers), _QUEUES_PER_NOTICE)
+    ]
+    news += [{"kind": kind, "key": key} for kind, key in sorted(documents)]
+    return [orjson.dumps(one).decode() for one in news]

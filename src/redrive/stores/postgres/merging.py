@@ -1,0 +1,149 @@
+"""Calls that arrive together go to the database together: one statement, one commit, one fsync for all of them.
+
+While every lane is under way, calls wait; the next free lane takes all that wait. So an idle store answers a single
+call at once, and the busier it is, the less a call costs. Each call is answered when its group is committed.
+
+    calls ──wait──► lane 1: statement, commit ──► each caller's answer
+               └──► lane 2: …
+"""
+
+import asyncio
+import functools
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from asyncpg import Connection
+
+from redrive.model.errors import RedriveError, StoreUnavailable
+from redrive.stores.postgres.connections import Connections, NotTaken
+
+logger = logging.getLogger(__name__)
+Call = TypeVar("Call")
+Answer = TypeVar("Answer")
+
+# One statement takes at most so many calls: past some hundreds the round trip and the fsync are paid for, and a
+# longer group only makes its first caller wait.
+GROUP_CALLS_MAX: Final = 512
+
+
+class _Waiting(NamedTuple, Generic[Call, Answer]):
+    call: Call
+    answer: "asyncio.Future[Answer]"
+
+
+@dataclass(slots=True)
+class _Line(Generic[Call, Answer]):
+    waiting: deque[_Waiting[Call, Answer]] = field(default_factory=deque)
+    busy: int = 0
+
+
+class Lanes(Generic[Call, Answer]):
+    """Sends calls of one kind to the database, many at once."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        run: Callable[[Connection, Sequence[Call]], Awaitable[Sequence[Answer]]],
+        number: int,
+        key: Callable[[Call], object] = lambda _: None,
+    ) -> None:
+        """Send calls on these connections.
+
+        Args:
+            connections: Where to.
+            run: Answers a group of calls, in order, by one statement or one transaction: it may be run again when
+                the database rolled that back.
+            number: How many groups may be under way at once.
+            key: Only calls of the same key are sent together, and `number` holds for each key.
+        """
+        self._connections = connections
+        self._run = run
+        self._number = number
+        self._key = key
+        self._lines: dict[object, _Line[Call, Answer]] = {}
+        self._lanes: set[asyncio.Task[None]] = set()
+
+    def submit(self, call: Call) -> "asyncio.Future[Answer]":
+        """Send a call with the next group; the future is done when that is committed."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Answer] = loop.create_future()
+        key = self._key(call)
+        line = self._lines.get(key)
+        if line is None:
+            line = self._lines[key] = _Line()
+        line.waiting.append(_Waiting(call, answer))
+        if line.busy < self._number and len(line.waiting) == 1:
+            line.busy += 1
+            lane = loop.create_task(self._work(key, line), name="redrive-lane")
+            self._lanes.add(lane)
+            lane.add_done_callback(self._lanes.discard)
+        return answer
+
+    async def idle(self) -> None:
+        """Return when all that was submitted is answered."""
+        while self._lanes:
+            await asyncio.wait(self._lanes)
+
+    async def _work(self, key: object, line: _Line[Call, Answer]) -> None:
+        while line.waiting:
+            await self._next_group(line.waiting)
+        line.busy -= 1
+        if not line.busy:
+            del self._lines[key]
+
+    async def _next_group(self, line: deque[_Waiting[Call, Answer]]) -> None:
+        group: list[_Waiting[Call, Answer]] = []
+        try:
+            answers = await self._connections.run(functools.partial(self._send, line, group))
+        except RedriveError as error:
+            if isinstance(error, NotTaken) and len(group) > 1:
+                await self._apart(group)
+            else:
+                self._fail(group or _take(line), error)
+        except Exception as error:
+            logger.exception("store.call_failed calls=%d", len(group))
+            self._fail(group or _take(line), StoreUnavailable(f"the store failed: {error}"))
+        else:
+            for waiting, answer in zip(group, answers, strict=True):
+                _answer(waiting, answer)
+
+    async def _send(
+        self,
+        line: deque[_Waiting[Call, Answer]],
+        group: list[_Waiting[Call, Answer]],
+        connection: Connection,
+    ) -> Sequence[Answer]:
+        """Take what waits now that a connection is free, and run it; the same again if it was rolled back."""
+        if not group:
+            group += _take(line)
+        return await self._run(connection, [waiting.call for waiting in group]) if group else ()
+
+    async def _apart(self, group: list[_Waiting[Call, Answer]]) -> None:
+        """Of several calls one may be the culprit: give each a transaction of its own."""
+        logger.warning("store.group_undone calls=%d: each is tried alone", len(group))
+        for waiting in group:
+            try:
+                (answer,) = await self._connections.run(functools.partial(self._send, deque(), [waiting]))
+            except RedriveError as error:
+                self._fail([waiting], error)
+            else:
+                _answer(waiting, answer)
+
+    @staticmethod
+    def _fail(group: Sequence[_Waiting[Call, Answer]], error: RedriveError) -> None:
+        for waiting in group:
+            if not waiting.answer.done():
+                waiting.answer.set_exception(error)
+
+
+def _take(line: deque[_Waiting[Call, Answer]]) -> list[_Waiting[Call, Answer]]:
+    taken = [line.popleft() for _ in range(min(len(line), GROUP_CALLS_MAX))]
+    return [waiting for waiting in taken if not waiting.answer.done()]  # given up before they began
+
+
+def _answer(waiting: _Waiting[Call, Answer], answer: Answer) -> None:
+    if not waiting.answer.done():
+        waiting.answer.set_result(answer)

@@ -1,0 +1,119 @@
+"""Dead letters go on to another queue, as new messages."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+from asyncpg import Connection
+
+from redrive.engine.ports import Moved, MoveOrder, Target
+from redrive.model.delivery import Delivery, Place, as_redriven
+from redrive.stores.postgres import arriving, rows
+
+# $4: only those of these origins; NULL: all.
+_LINE: Final = (
+    "SELECT seq, place, group_id, origin FROM deliveries"
+    " WHERE queue_id = $1 AND place > 0 AND available_at <= $2 AND seq <= $3"
+    " AND ($4::bigint[] IS NULL OR origin = ANY($4::bigint[]))"
+    " ORDER BY available_at, seq LIMIT $5"
+)
+_MOVABLE: Final = (
+    f"SELECT {rows.COLUMNS}, place FROM deliveries"  # noqa: S608 - constants
+    " WHERE queue_id = $1 AND seq = ANY($2::bigint[]) AND place > 0 AND available_at <= $3"
+    " ORDER BY available_at, seq FOR UPDATE SKIP LOCKED"
+)
+
+
+async def move(connection: Connection, order: MoveOrder) -> Moved:
+    """Send waiting deliveries of a queue onwards as new messages, oldest first."""
+    async with connection.transaction():
+        return await _Moving(connection, order).move()
+
+
+class _Moving:
+    """One batch on its way."""
+
+    def __init__(self, connection: Connection, order: MoveOrder) -> None:
+        self._connection = connection
+        self._order = order
+        self._origins = None if order.destination is not None else list(order.origins)
+        self._ids = iter(order.message_ids)
+        self._per_queue: Counter[int] = Counter()
+        self._may_wait = True
+
+    async def move(self) -> Moved:
+        order = self._order
+        while room := order.limit - self._per_queue.total():
+            line = await self._connection.fetch(
+                _LINE, order.queue_id, order.now, order.seq_max, self._origins, room
+            )
+            free = await self._lock(line)
+            seen = await self._connection.fetch(_MOVABLE, order.queue_id, free, order.now)
+            moving = await self._with_followers(seen, room)
+            await self._send_on(moving)
+            if not moving:
+                return Moved(self._per_queue, left=bool(line))
+        return Moved(self._per_queue, left=True)
+
+    async def _lock(self, line: Sequence[Any]) -> list[int]:
+        """Lock the groups here and where they go; the places of those deliveries that may be moved now."""
+        needed = {
+            record["seq"]: {
+                (queue_id, record["group_id"])
+                for queue_id in (self._order.queue_id, self._target(record["origin"]).queue_id)
+            }
+            if record["group_id"] is not None
+            else set()
+            for record in line
+        }
+        groups = {group for wanted in needed.values() for group in wanted}
+        if self._may_wait:
+            self._may_wait = False
+            await rows.lock_groups(self._connection, groups)
+        else:
+            groups = await rows.try_groups(self._connection, groups)
+        return [seq for seq, wanted in needed.items() if wanted <= groups]
+
+    def _target(self, origin: int | None) -> Target:
+        return self._order.destination or self._order.origins[origin or 0]
+
+    async def _with_followers(self, seen: Sequence[Any], room: int) -> list[tuple[Delivery, int]]:
+        """Each with its place; behind one that has a group's turn, those that may go with it."""
+        order = self._order
+        line = [(rows.delivery_of(record), record["place"]) for record in seen]
+        names = [one.group_id for one, place in line if place == Place.TURN]
+        behind: dict[str | None, list[Delivery]] = {}
+        if names:
+            for record in await self._connection.fetch(rows.FOLLOWERS, order.queue_id, names, room, room):
+                follower = rows.delivery_of(record)
+                behind.setdefault(follower.group_id, []).append(follower)
+        moving: list[tuple[Delivery, int]] = []
+        for one, place in line:
+            moving.append((one, place))
+            if place == Place.TURN:
+                moving += [
+                    (follower, Place.BEHIND) for follower in self._next(behind.get(one.group_id, ()), one)
+                ]
+        return moving[:room]
+
+    def _next(self, behind: Sequence[Delivery], head: Delivery) -> list[Delivery]:
+        """The followers up to the first that stays, or that goes elsewhere than the locks allow for."""
+        order = self._order
+        for index, one in enumerate(behind):
+            known = order.destination is not None or one.origin == head.origin
+            if not known or one.available_at > order.now or one.seq > order.seq_max:
+                return list(behind[:index])
+        return list(behind)
+
+    async def _send_on(self, moving: Sequence[tuple[Delivery, int]]) -> None:
+        order, connection = self._order, self._connection
+        await connection.execute(rows.REMOVE, order.queue_id, [one.seq for one, _ in moving])
+        left = {one.group_id for one, place in moving if place == Place.TURN and one.group_id is not None}
+        await rows.pass_turns(connection, order.queue_id, left)
+        seqs = await rows.next_seqs(connection, len(moving))
+        fresh = []
+        for (one, _), seq in zip(moving, seqs, strict=True):
+            target = self._target(one.origin)
+            self._per_queue[target.queue_id] += 1
+            fresh.append(as_redriven(one, target.queue_id, seq, order.now, next(self._ids)))
+        await arriving.admit(connection, fresh)

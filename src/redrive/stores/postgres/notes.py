@@ -1,0 +1,52 @@
+"""What is remembered of failed attempts, so that a dead letter can say what it went through."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from asyncpg import Connection
+
+from redrive.engine.ports import AttemptNote
+
+# Of 100,015 attempts nobody reads all; the first say how it began and the last how it ended.
+FIRST_KEPT: Final = 10
+LAST_KEPT: Final = 90
+
+Written = tuple[int, bytes, AttemptNote]  # queue, message, note
+
+_WRITE: Final = (
+    "INSERT INTO attempts (queue_id, message_id, number, at, duration_ms, reason, status, response)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+    " ON CONFLICT (queue_id, message_id, number) DO UPDATE SET at = excluded.at,"
+    " duration_ms = excluded.duration_ms, reason = excluded.reason, status = excluded.status,"
+    " response = excluded.response"
+)
+_THIN: Final = "DELETE FROM attempts WHERE queue_id = $1 AND message_id = $2 AND number = $3"
+_FORGET: Final = "DELETE FROM attempts WHERE queue_id = $1 AND message_id = ANY($2::bytea[])"
+_READ: Final = (
+    "SELECT number, at, duration_ms, reason, status, response FROM attempts"
+    " WHERE queue_id = $1 AND message_id = $2 ORDER BY number"
+)
+
+
+async def write(connection: Connection, notes: Sequence[Written]) -> None:
+    """Remember attempts, and of each delivery with many let go of one in the middle."""
+    if notes:
+        await connection.executemany(_WRITE, [(queue, message, *note) for queue, message, note in notes])
+    many = [
+        (queue, message, note.number - LAST_KEPT)
+        for queue, message, note in notes
+        if note.number > FIRST_KEPT + LAST_KEPT
+    ]
+    if many:
+        await connection.executemany(_THIN, many)
+
+
+async def forget(connection: Connection, queue_id: int, messages: Sequence[bytes]) -> None:
+    """Forget deliveries that are through."""
+    if messages:
+        await connection.execute(_FORGET, queue_id, messages)
+
+
+async def read(connection: Connection, queue_id: int, message_id: bytes) -> list[AttemptNote]:
+    """The attempts remembered, in their order."""
+    return [AttemptNote(*record) for record in await connection.fetch(_READ, queue_id, message_id)]

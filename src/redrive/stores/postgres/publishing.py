@@ -1,0 +1,34 @@
+"""Publications to ordered topics pass their gates, once each."""
+
+from collections.abc import Sequence
+
+from asyncpg import Connection
+
+from redrive.engine.ports import Enqueued, Gate
+from redrive.stores.postgres import arriving, deduplication, rows
+
+
+async def publish(connection: Connection, calls: Sequence[Sequence[Gate]]) -> list[list[Enqueued]]:
+    """Let the publications of several calls through their gates; a repetition is answered with the original."""
+    gates = [gate for call in calls for gate in call]
+    arrivals = [arrival for gate in gates for arrival in gate.arrivals]
+    async with connection.transaction():
+        await rows.lock_groups(connection, arriving.groups_of(arrivals))
+        seqs = await rows.next_seqs(connection, len(gates))
+        memories = [
+            deduplication.Memory(gate.topic_id, gate.key, gate.message_id, seq, gate.until)
+            for gate, seq in zip(gates, seqs, strict=True)
+        ]
+        answers = await deduplication.remember(connection, memories, [gate.now for gate in gates])
+        passing = [(gate, one.seq) for gate, one in zip(gates, answers, strict=True) if not one.repeated]
+        for gate, seq in passing:
+            _number(gate, seq)
+        await arriving.add_locked(connection, [arrival for gate, _ in passing for arrival in gate.arrivals])
+    left = iter(answers)
+    return [[next(left) for _ in call] for call in calls]
+
+
+def _number(gate: Gate, seq: int) -> None:
+    """Write the publication's place into the headers of its deliveries, as `Gate` says."""
+    for arrival in gate.arrivals:
+        arrival.headers = b'{"sequence":%d,%b' % (seq, (arrival.headers or b"{}")[1:])

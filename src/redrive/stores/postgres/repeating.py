@@ -1,0 +1,70 @@
+"""A claim whose answer got lost is asked for again: the same attempt id gets the same deliveries."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from asyncpg import Connection
+
+from redrive.engine.ports import ClaimOrder
+from redrive.model.delivery import Delivery
+from redrive.model.queue import DEDUPLICATION_MS
+from redrive.stores.postgres import rows
+
+_ATTEMPT: Final = (
+    "SELECT token, seqs FROM claim_attempts"
+    " WHERE queue_id = $1 AND attempt_id = $2 AND until > $3 AND available_at > $3"
+)
+_GROUPS: Final = (
+    "SELECT DISTINCT group_id FROM deliveries"
+    " WHERE queue_id = $1 AND seq = ANY($2::bigint[]) AND group_id IS NOT NULL"
+)
+_UNCHANGED: Final = (
+    f"SELECT {rows.COLUMNS_OF_D}"  # noqa: S608 - constants
+    " FROM claim_attempts a JOIN deliveries d"
+    " ON d.queue_id = $1 AND d.token = a.token AND d.available_at = a.available_at"
+    " WHERE a.queue_id = $1 AND a.attempt_id = $2 AND d.seq = ANY(a.seqs)"
+    " ORDER BY array_position(a.seqs, d.seq) FOR UPDATE"
+)
+_RENEW: Final = "UPDATE deliveries SET available_at = $3 WHERE queue_id = $1 AND seq = ANY($2::bigint[])"
+_REMEMBER: Final = (
+    "INSERT INTO claim_attempts (queue_id, attempt_id, token, available_at, seqs, until)"
+    " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (queue_id, attempt_id) DO UPDATE SET token = excluded.token,"
+    " available_at = excluded.available_at, seqs = excluded.seqs, until = excluded.until"
+)
+
+
+async def repeat(connection: Connection, order: ClaimOrder, may_wait: bool) -> list[Delivery]:  # noqa: FBT001 - see `filling`
+    """The deliveries an earlier claim of the same attempt got, its lease begun anew, if all are as it left them."""
+    remembered = await connection.fetchrow(_ATTEMPT, order.queue_id, order.attempt_id, order.now)
+    if remembered is None:
+        return []
+    seqs = remembered["seqs"]
+    groups = {(order.queue_id, name) for (name,) in await connection.fetch(_GROUPS, order.queue_id, seqs)}
+    if may_wait:
+        await rows.lock_groups(connection, groups)
+    elif groups != await rows.try_groups(connection, groups):
+        return []
+    found = await connection.fetch(_UNCHANGED, order.queue_id, order.attempt_id)
+    if len(found) != len(seqs):
+        return []
+    deliveries = [rows.delivery_of(record) for record in found]
+    until = order.now + order.lease_ms
+    for delivery in deliveries:
+        delivery.available_at = until
+    await connection.execute(_RENEW, order.queue_id, seqs, until)
+    await remember(connection, order, deliveries)
+    return deliveries
+
+
+async def remember(connection: Connection, order: ClaimOrder, deliveries: Sequence[Delivery]) -> None:
+    """Keep for five minutes what this attempt got."""
+    first = deliveries[0]
+    await connection.execute(
+        _REMEMBER,
+        order.queue_id,
+        order.attempt_id,
+        first.token,
+        first.available_at,
+        [delivery.seq for delivery in deliveries],
+        order.now + DEDUPLICATION_MS,
+    )

@@ -1,0 +1,148 @@
+"""The deliveries' table: its columns, and how groups' turns stay right though several nodes change them at once.
+
+A group's turn follows three rules, as in every store: a newcomer takes it when nobody of the group has it
+(`free_places`), a claimed delivery of a fair queue hands it on, and whoever leaves with it passes it to the oldest
+behind (both `pass_turns`). Between looking at a group and changing it another node could do the same, so:
+
+    Whoever gives, takes or passes a turn, and whoever touches a delivery of an ordered queue that has a group,
+    holds the group's lock until its transaction ends.
+
+A transaction takes its first locks all at once, in ascending order (`lock_groups`), before it locks a row; later ones
+it takes only if they are free (`try_groups`). So nobody waits in a circle. Deliveries without a group pay nothing.
+"""
+
+import zlib
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import Any, Final
+
+from asyncpg import Connection
+
+from redrive.model.delivery import Delivery, Place
+
+Group = tuple[int, str]  # queue, name
+Groups = set[Group]
+
+COLUMNS: Final = (
+    "queue_id, seq, available_at, attempts, token, enqueued_at, sent_at, first_claimed_at, message_id, group_id,"
+    " deduplication_id, origin, headers, body"
+)
+COLUMNS_OF_D: Final = ", ".join(f"d.{column}" for column in COLUMNS.split(", "))
+values_of: Final = attrgetter(*COLUMNS.split(", "))  # of a Delivery, in the order of the columns
+
+_INSERT: Final = (
+    f"INSERT INTO deliveries ({COLUMNS}, place)"  # noqa: S608 - constants
+    " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], $6::bigint[],"
+    " $7::bigint[], $8::bigint[], $9::bytea[], $10::text[], $11::text[], $12::bigint[], $13::bytea[], $14::text[],"
+    " $15::smallint[])"
+)
+_NEXT_SEQS: Final = "SELECT nextval('delivery_seq') FROM generate_series(1, $1)"
+_TURNS_TAKEN: Final = (
+    "SELECT group_id FROM deliveries WHERE queue_id = $1 AND group_id = ANY($2::text[]) AND place = 2"
+)
+_HAND_TURNS_ON: Final = (
+    "UPDATE deliveries d SET place = 2, available_at = greatest(d.available_at, $3)"
+    " FROM unnest($2::text[]) AS g (id) CROSS JOIN LATERAL"
+    " (SELECT b.seq FROM deliveries b WHERE b.queue_id = $1 AND b.group_id = g.id AND b.place = 0"
+    " ORDER BY b.seq LIMIT 1) AS next"
+    " WHERE d.queue_id = $1 AND d.seq = next.seq"
+)
+NEXT_AT: Final = (
+    "SELECT available_at FROM deliveries WHERE queue_id = $1 AND place > 0 ORDER BY available_at, seq LIMIT 1"
+)
+REMOVE: Final = "DELETE FROM deliveries WHERE queue_id = $1 AND seq = ANY($2::bigint[])"
+
+# Group by group, the oldest of each first: at most $3 of one, and $4 of all.
+FOLLOWERS: Final = (
+    f"SELECT {COLUMNS} FROM unnest($2::text[]) AS g (id) CROSS JOIN LATERAL"  # noqa: S608 - constants
+    f" (SELECT {COLUMNS} FROM deliveries WHERE queue_id = $1 AND group_id = g.id AND place = 0"
+    " ORDER BY seq LIMIT $3) AS follower LIMIT $4"
+)
+
+# A database has room for about 6,400 locks (max_locks_per_transaction x max_connections) and a transaction may touch
+# thousands of groups, so groups share locks. Sharing one with a stranger costs a wait, never a wrong answer.
+_LOCK_CLASS: Final = 21_093  # any number that other programs on the same database are unlikely to use
+_LOCKS: Final = 4096
+_LOCK: Final = "SELECT pg_advisory_xact_lock($1, key) FROM unnest($2::integer[]) AS key"
+_TRY_LOCK: Final = "SELECT pg_try_advisory_xact_lock($1, key) FROM unnest($2::integer[]) AS key"
+
+
+def delivery_of(record: Sequence[Any]) -> Delivery:
+    """The delivery of a record that begins with `COLUMNS`."""
+    return Delivery(*record[:14])
+
+
+def _lock_of(group: Group) -> int:
+    """Equal on all nodes, of whatever version."""
+    queue_id, name = group
+    return zlib.crc32(b"%d/%b" % (queue_id, name.encode())) % _LOCKS
+
+
+async def lock_groups(connection: Connection, groups: Iterable[Group]) -> None:
+    """Wait until no other transaction works on these groups, and keep others waiting until this one ends."""
+    locks = sorted({_lock_of(group) for group in groups})
+    if locks:
+        await connection.fetch(_LOCK, _LOCK_CLASS, locks)
+
+
+async def try_groups(connection: Connection, groups: Iterable[Group]) -> Groups:
+    """Those of the groups that no other transaction works on, kept for this one; for one that has locks already."""
+    by_lock: dict[int, Groups] = {}
+    for group in groups:
+        by_lock.setdefault(_lock_of(group), set()).add(group)
+    locks = sorted(by_lock)
+    taken = await connection.fetch(_TRY_LOCK, _LOCK_CLASS, locks) if locks else ()
+    return {group for lock, (ours,) in zip(locks, taken, strict=True) if ours for group in by_lock[lock]}
+
+
+async def next_seqs(connection: Connection, number: int) -> list[int]:
+    """Places of arrival. For a group, taken under its lock: so the order of places is the order of commits."""
+    return [seq for (seq,) in await connection.fetch(_NEXT_SEQS, number)]
+
+
+async def free_places(connection: Connection, newcomers: Sequence[tuple[int, str | None, bool]]) -> list[int]:
+    """Where newcomers `(queue_id, group_id, alone)` stand; their groups are locked.
+
+    `alone`: a delayed one of a fair queue comes by its own time, and the others of its group need not wait for that.
+    """
+    wanted: dict[int, set[str]] = {}
+    for queue_id, group_id, alone in newcomers:
+        if group_id is not None and not alone:
+            wanted.setdefault(queue_id, set()).add(group_id)
+    taken: Groups = set()
+    for queue_id, names in wanted.items():
+        found = await connection.fetch(_TURNS_TAKEN, queue_id, list(names))
+        taken.update((queue_id, name) for (name,) in found)
+    return [
+        Place.IN_LINE if group_id is None or alone else _turn_or_behind((queue_id, group_id), taken)
+        for queue_id, group_id, alone in newcomers
+    ]
+
+
+def _turn_or_behind(group: Group, taken: Groups) -> Place:
+    if group in taken:
+        return Place.BEHIND
+    taken.add(group)
+    return Place.TURN
+
+
+async def insert(connection: Connection, rows: Sequence[tuple[Any, ...]], places: Sequence[int]) -> None:
+    """Put deliveries, as `values_of` them, at these places."""
+    if rows:
+        await connection.execute(_INSERT, *(list(column) for column in zip(*rows, strict=True)), list(places))
+
+
+async def pass_turns(connection: Connection, queue_id: int, names: Iterable[str], now: int = 0) -> bool:
+    """Let the oldest behind in each of these groups have the turn that somebody left; whether anyone was behind.
+
+    Args:
+        connection: In a transaction that holds the groups' locks.
+        queue_id: Of the groups.
+        names: Of the groups.
+        now: In a fair queue, whoever gets a turn goes to the end of the line: who waits there already comes first.
+    """
+    groups = sorted(set(names))
+    if not groups:
+        return False
+    done: str = await connection.execute(_HAND_TURNS_ON, queue_id, groups, now)
+    return done != "UPDATE 0"

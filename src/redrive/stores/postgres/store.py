@@ -1,0 +1,197 @@
+"""The store of several nodes: stateless Redrive processes on one PostgreSQL database, or on Citus.
+
+Everything a node knows is in the database; nodes meet in its locks. Calls of one kind go together (`merging`), on a
+few connections that are made again when they are lost (`connections`); what other nodes may be waiting for is told
+to them (`listening`). Durability is PostgreSQL's own: an answer follows a commit.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from asyncpg import Connection
+
+from redrive.engine.ports import (
+    Arrival,
+    AttemptNote,
+    Claimed,
+    ClaimOrder,
+    Clock,
+    Counts,
+    Enqueued,
+    Gate,
+    Moved,
+    MoveOrder,
+    Resource,
+    Settled,
+    Settlement,
+)
+from redrive.model.delivery import Delivery
+from redrive.stores.postgres import arriving, looking, moving, notes, publishing, sweeping
+from redrive.stores.postgres.claiming import Claimer
+from redrive.stores.postgres.connections import Connections
+from redrive.stores.postgres.listening import Notices
+from redrive.stores.postgres.merging import Lanes
+from redrive.stores.postgres.migrate import migrate
+from redrive.stores.postgres.settling import Ends, Extensions, Settler
+
+_NEW_ID: Final = "SELECT nextval('resource_ids')"
+_LAST_SEQ: Final = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM delivery_seq"
+
+
+class PostgresStore:
+    """`redrive.engine.ports.Store` in a PostgreSQL database."""
+
+    def __init__(self, url: str, clock: Clock, node: str, connections: int = 4) -> None:
+        """Name the database; nothing is connected yet.
+
+        Args:
+            url: `postgresql://user@host:port/database`.
+            clock: For the pauses between news and between attempts to listen again; no delivery depends on it.
+            node: Shown in the database's list of connections.
+            connections: At most so many, and one more for news.
+        """
+        name = f"redrive {node}"
+        self._connections = Connections(url, name, connections)
+        self._notices = Notices(url, clock, name)
+        self._plain = Lanes(self._connections, arriving.enqueue_plain, 2)
+        self._special = Lanes(self._connections, arriving.enqueue, 1)
+        self._publications = Lanes(self._connections, publishing.publish, 1)
+        self._claimer = Claimer(self._connections)
+        self._settler = Settler(self._connections, self._notices)
+
+    async def open(self) -> None:
+        """Connect, and bring the schema up to date."""
+        await self._connections.run(migrate)
+        await self._notices.open()
+
+    async def close(self) -> None:
+        """Finish the waiting calls, tell the last news and disconnect."""
+        await self.flush()
+        await self._connections.close()
+        await self._notices.close()
+
+    async def flush(self) -> None:
+        """See `Store.flush`."""
+        for lanes in (self._plain, self._special, self._publications, self._claimer, self._settler):
+            await lanes.idle()
+
+    def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
+        """See `Store.listen`."""
+        self._notices.hear(arrived, changed)
+
+    # ---- documents --------------------------------------------------------------------------------------
+
+    async def put(self, resource: Resource) -> int:
+        """See `Store.put`."""
+        version = await self._connections.run(functools.partial(looking.put, resource=resource))
+        self._notices.changed(resource.kind, resource.key)
+        return version
+
+    async def get(self, kind: str, key: str) -> Resource | None:
+        """See `Store.get`."""
+        return await self._connections.run(lambda connection: looking.get(connection, kind, key))
+
+    async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
+        """See `Store.find`."""
+        return await self._connections.run(
+            lambda connection: looking.find(connection, kind, prefix, after, limit)
+        )
+
+    async def remove(self, kind: str, key: str) -> bool:
+        """See `Store.remove`."""
+        removed = await self._connections.run(lambda connection: looking.remove(connection, kind, key))
+        if removed:
+            self._notices.changed(kind, key)
+        return removed
+
+    async def new_id(self) -> int:
+        """See `Store.new_id`."""
+        return await self._value(_NEW_ID)
+
+    # ---- deliveries -------------------------------------------------------------------------------------
+
+    async def enqueue(self, arrivals: Sequence[Arrival]) -> list[Enqueued]:
+        """See `Store.enqueue`."""
+        lanes = self._plain if arriving.are_plain(arrivals) else self._special
+        answers = await lanes.submit(arrivals)
+        for arrival in arrivals:
+            self._notices.arrived(arrival.queue_id)
+        return answers
+
+    async def publish(self, gates: Sequence[Gate]) -> list[Enqueued]:
+        """See `Store.publish`."""
+        answers = await self._publications.submit(gates)
+        for gate in gates:
+            for arrival in gate.arrivals:
+                self._notices.arrived(arrival.queue_id)
+        return answers
+
+    async def claim(self, order: ClaimOrder) -> Claimed:
+        """See `Store.claim`."""
+        claimed = await self._claimer.claim(order)
+        if claimed.dead_lettered and order.dead_letters_to is not None:
+            self._notices.arrived(order.dead_letters_to.queue_id)
+        return claimed
+
+    async def settle(
+        self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
+    ) -> list[Settled]:
+        """See `Store.settle`."""
+        return await self._settler.settle(Ends(queue_id, settlements, now, ordered))
+
+    async def extend(
+        self, queue_id: int, claims: Sequence[tuple[int, int, int]], now: int, *, ordered: bool
+    ) -> list[Settled]:
+        """See `Store.extend`."""
+        return await self._settler.extend(Extensions(queue_id, claims, now, ordered))
+
+    async def move(self, order: MoveOrder) -> Moved:
+        """See `Store.move`."""
+        moved = await self._connections.run(lambda connection: moving.move(connection, order))
+        for queue_id in moved.per_queue:
+            self._notices.arrived(queue_id)
+        return moved
+
+    async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
+        """See `Store.peek`."""
+        return await self._connections.run(
+            lambda connection: looking.peek(connection, queue_id, limit, after_seq)
+        )
+
+    async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
+        """See `Store.notes`."""
+        return await self._connections.run(lambda connection: notes.read(connection, queue_id, message_id))
+
+    async def count(self, queue_id: int, now: int) -> Counts:
+        """See `Store.count`."""
+        return await self._connections.run(lambda connection: looking.count(connection, queue_id, now))
+
+    async def oldest(self, queue_id: int) -> Delivery | None:
+        """See `Store.oldest`."""
+        first = await self.peek(queue_id, 1)
+        return first[0] if first else None
+
+    async def last_seq(self) -> int:
+        """See `Store.last_seq`."""
+        return await self._value(_LAST_SEQ)
+
+    async def purge(self, queue_id: int, seq_max: int, limit: int) -> int:
+        """See `Store.purge`."""
+        return await self._connections.run(
+            lambda connection: sweeping.purge(connection, queue_id, seq_max, limit)
+        )
+
+    async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> int:
+        """See `Store.sweep`."""
+        return await self._connections.run(
+            lambda connection: sweeping.sweep(connection, queue_id, enqueued_before, now, limit)
+        )
+
+    # ---- inside -----------------------------------------------------------------------------------------
+
+    async def _value(self, statement: str) -> int:
+        async def run(connection: Connection) -> int:
+            return int(await connection.fetchval(statement))
+
+        return await self._connections.run(run)

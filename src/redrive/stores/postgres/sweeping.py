@@ -1,0 +1,57 @@
+"""Deliveries that nobody settles go: purged, or out of their retention period."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from asyncpg import Connection
+
+from redrive.model.delivery import Place
+from redrive.stores.postgres import rows
+
+_OLDEST: Final = (
+    "SELECT seq, group_id FROM deliveries WHERE queue_id = $1 AND seq <= $2 ORDER BY seq LIMIT $3"
+)
+_OLDEST_EXPIRED: Final = (
+    "SELECT seq, group_id FROM"
+    " (SELECT seq, group_id, enqueued_at FROM deliveries WHERE queue_id = $1 ORDER BY seq LIMIT $3) AS oldest"
+    " WHERE enqueued_at <= $2"
+)
+_DELETE: Final = (
+    "DELETE FROM deliveries WHERE queue_id = $1 AND seq = ANY($2::bigint[]) RETURNING place, group_id"
+)
+# Skipping what another node is just about to answer with, or to forget.
+_FORGET: Final = (
+    "DELETE FROM {table} WHERE queue_id = $1 AND {key} = ANY(ARRAY(SELECT {key} FROM {table}"
+    " WHERE queue_id = $1 AND until <= $2 ORDER BY until LIMIT $3 FOR UPDATE SKIP LOCKED))"
+)
+_FORGET_KEYS: Final = _FORGET.format(table="deduplication", key="key")
+_FORGET_ATTEMPTS: Final = _FORGET.format(table="claim_attempts", key="attempt_id")
+
+
+async def purge(connection: Connection, queue_id: int, seq_max: int, limit: int) -> int:
+    """Remove the `limit` oldest deliveries, claimed or not, that arrived no later than `seq_max`."""
+    async with connection.transaction():
+        return await _remove(connection, queue_id, await connection.fetch(_OLDEST, queue_id, seq_max, limit))
+
+
+async def sweep(connection: Connection, queue_id: int, enqueued_before: int, now: int, limit: int) -> int:
+    """Remove what expired among the `limit` oldest deliveries, and as many memories that ended.
+
+    The oldest by arrival is the oldest by age, but for dead letters, which bring their age along: one of them
+    behind the window goes when it comes to the front, or when somebody tries to claim it.
+    """
+    async with connection.transaction():
+        expired = await connection.fetch(_OLDEST_EXPIRED, queue_id, enqueued_before, limit)
+        gone = await _remove(connection, queue_id, expired)
+        await connection.execute(_FORGET_KEYS, queue_id, now, limit)
+        await connection.execute(_FORGET_ATTEMPTS, queue_id, now, limit)
+    return gone
+
+
+async def _remove(connection: Connection, queue_id: int, going: Sequence[Any]) -> int:
+    groups = {(queue_id, name) for _, name in going if name is not None}
+    await rows.lock_groups(connection, groups)
+    gone = await connection.fetch(_DELETE, queue_id, [seq for seq, _ in going]) if going else []
+    left = [name for place, name in gone if place == Place.TURN and name is not None]
+    await rows.pass_turns(connection, queue_id, left)
+    return len(gone)
