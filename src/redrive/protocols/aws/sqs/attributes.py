@@ -11,15 +11,13 @@ from typing import Any
 import orjson
 
 from redrive.access.errors import PolicyInvalid
-from redrive.access.policy_document import parse_policy
 from redrive.engine.ports import Counts
 from redrive.model.queue import DeadLetterTarget, Queue, ResourceName
-from redrive.protocols.aws.sqs import names
+from redrive.protocols.aws.sqs import names, policies
 from redrive.protocols.aws.sqs.errors import error, invalid
 
 ATTEMPTS_MAX = 1000
 ATTEMPTS_DEFAULT = 10
-POLICY_BYTES_MAX = 8192
 SOURCES_MAX = 10
 
 
@@ -172,9 +170,7 @@ def _change_policy(queue: Queue, value: str) -> Queue:
     if not value:
         return _keep(queue, "Policy", None)
     try:
-        if len(value.encode()) > POLICY_BYTES_MAX:
-            raise _refused("Policy")
-        parse_policy(value)
+        policies.read(value)
     except PolicyInvalid:
         raise _refused("Policy") from None
     return _keep(queue, "Policy", value)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import orjson
 
@@ -10,14 +9,13 @@ from redrive.access.keys import is_account
 from redrive.engine.engine import Engine
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sqs import names
+from redrive.protocols.aws.sqs import names, policies
 from redrive.protocols.aws.sqs.access import queue_at
 from redrive.protocols.aws.sqs.errors import error, invalid
+from redrive.protocols.aws.sqs.policies import Document
 from redrive.protocols.aws.wire.shapes import Structure
 
 ACTIONS_MAX = 7
-STATEMENTS_MAX = 20
-PRINCIPALS_MAX = 50
 _SHAREABLE = frozenset(
     {
         "*",
@@ -53,18 +51,18 @@ class Permissions:
         await self._change(queue, lambda policy: _without(policy, params["Label"]))
         return {}
 
-    async def _change(self, queue: Queue, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    async def _change(self, queue: Queue, change: Callable[[Document], Document]) -> None:
         def changed(current: Queue) -> Queue:
             policy = change(_policy_of(current))
             others = {name: value for name, value in current.attributes.items() if name != "Policy"}
             if policy["Statement"]:
-                others["Policy"] = orjson.dumps(policy).decode()
+                others["Policy"] = _written(policy)
             return replace(current, attributes=others)
 
         await self._engine.queues.update(queue.name, changed)
 
 
-def _policy_of(queue: Queue) -> dict[str, Any]:
+def _policy_of(queue: Queue) -> Document:
     text = queue.attributes.get("Policy")
     if text is None:
         return {
@@ -72,36 +70,34 @@ def _policy_of(queue: Queue) -> dict[str, Any]:
             "Id": f"{names.arn_of(queue.name)}/SQSDefaultPolicy",
             "Statement": [],
         }
-    policy: dict[str, Any] = orjson.loads(text)
-    if not isinstance(policy["Statement"], list):
-        policy["Statement"] = [policy["Statement"]]
-    return policy
+    return policies.read(text)
 
 
-def _with(policy: dict[str, Any], statement: dict[str, Any]) -> dict[str, Any]:
+def _written(policy: Document) -> str:
+    text = orjson.dumps(policy).decode()
+    if not policies.within_quotas(policy, text):
+        raise error("OverLimit", "The policy would be larger than a queue's policy may be.")
+    return text
+
+
+def _with(policy: Document, statement: Document) -> Document:
     label = statement["Sid"]
     if any(one.get("Sid") == label for one in policy["Statement"]):
         raise invalid("Label", label, "Already exists.")
-    if len(policy["Statement"]) >= STATEMENTS_MAX:
-        raise error("OverLimit", f"{STATEMENTS_MAX} statements are the most that a queue's policy may have.")
     return policy | {"Statement": [*policy["Statement"], statement]}
 
 
-def _without(policy: dict[str, Any], label: str) -> dict[str, Any]:
+def _without(policy: Document, label: str) -> Document:
     left = [one for one in policy["Statement"] if one.get("Sid") != label]
     if len(left) == len(policy["Statement"]):
         raise invalid("Label", label, "can't find label.")
     return policy | {"Statement": left}
 
 
-def _statement(queue: Queue, params: Structure) -> dict[str, Any]:
+def _statement(queue: Queue, params: Structure) -> Document:
     accounts, actions = params["AWSAccountIds"], params["Actions"]
     if len(actions) > ACTIONS_MAX:
         raise error("OverLimit", f"{len(actions)} Actions were found, maximum allowed is {ACTIONS_MAX}.")
-    if len(accounts) > PRINCIPALS_MAX:
-        raise error(
-            "OverLimit", f"{len(accounts)} principals were found, maximum allowed is {PRINCIPALS_MAX}."
-        )
     for action in actions:
         if action not in _SHAREABLE:
             raise invalid(

@@ -1,0 +1,53 @@
+"""A queue's policy as a document: how it is read, and how large it may be."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from redrive.access.errors import PolicyInvalid
+from redrive.access.policy_document import parse_policy
+
+# "Quotas related to policies", SQS developer guide.
+BYTES_MAX = 8192
+STATEMENTS_MAX = 20
+PRINCIPALS_MAX = 50
+CONDITIONS_MAX = 10
+
+Document = dict[str, Any]
+
+
+def read(text: str) -> Document:
+    """A policy that means something and keeps to the quotas, its statements in a list.
+
+    Raises:
+        PolicyInvalid: It does not.
+    """
+    parse_policy(text)
+    try:
+        policy: Document = orjson.loads(text)
+    except orjson.JSONDecodeError:  # half a surrogate pair, which other readers let pass
+        raise PolicyInvalid("not JSON") from None
+    if not isinstance(policy["Statement"], list):
+        policy["Statement"] = [policy["Statement"]]
+    if not within_quotas(policy, text):
+        raise PolicyInvalid("too large")
+    return policy
+
+
+def within_quotas(policy: Document, text: str) -> bool:
+    """Whether a policy, its statements in a list, is as small as it has to be."""
+    statements = policy["Statement"]
+    return (
+        len(text.encode()) <= BYTES_MAX
+        and len(statements) <= STATEMENTS_MAX
+        and sum(len(list(_principals(one))) for one in statements) <= PRINCIPALS_MAX
+        and sum(len(keys) for one in statements for keys in one.get("Condition", {}).values())
+        <= CONDITIONS_MAX
+    )
+
+
+def _principals(statement: Document) -> Iterator[Any]:
+    named: Any = statement.get("Principal", statement.get("NotPrincipal"))
+    for names in named.values() if isinstance(named, dict) else [named]:
+        yield from names if isinstance(names, list) else [names]
