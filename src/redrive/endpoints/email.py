@@ -1,0 +1,166 @@
+"""Mail: parcels handed to an SMTP relay."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import formatdate
+from pathlib import Path
+from typing import Final
+
+import aiosmtplib
+
+from redrive.endpoints.verdicts import Verdict
+from redrive.engine.ports import Parcel
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
+
+_LASTING: Final = 500  # replies from here on say: not ever (RFC 5321, 4.2.1)
+_TOO_LARGE: Final = 552
+_QUIT_SECONDS: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """The mail server that takes what is sent.
+
+    Attributes:
+        host: Its name.
+        port: 587 for submission with a login, 25 between servers.
+        sender: The address mail comes from.
+        user: Whom to log in as; None for no login.
+        password: The password.
+        starttls: The connection has to be encrypted; without it, nothing is, and a login goes out readable.
+        ca_file: Certificates in PEM that are trusted besides the system's.
+    """
+
+    host: str
+    port: int
+    sender: str
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    starttls: bool = False
+    ca_file: Path | None = None
+
+
+class EmailEndpoint:
+    """Hands each parcel to the relay, over a connection of its own (`redrive.engine.ports.Endpoint`).
+
+    A parcel's endpoint is the address; its body is the text, always sent as plain text; of its headers, `Subject`
+    and `Message-ID` become the mail's, and `From` is the name shown beside the sender's address.
+
+    Args:
+        now: Milliseconds since the epoch, for the Date and for durations.
+        relay: Where mail is handed in.
+    """
+
+    def __init__(self, now: Callable[[], int], relay: Relay) -> None:
+        self._now = now
+        self._relay = relay
+        self._trust = ssl.create_default_context()
+        if relay.ca_file is not None:
+            self._trust.load_verify_locations(relay.ca_file)
+
+    async def push(self, parcel: Parcel) -> Attempt:
+        """Hand it over; every way this can go wrong is an Attempt, never an exception."""
+        began = self._now()
+        verdict = await self._verdict(parcel, began)
+        return verdict.after(self._now() - began)
+
+    async def close(self) -> None:
+        """Do nothing: no connection outlives its parcel."""
+
+    async def _verdict(self, parcel: Parcel, now: int) -> Verdict:
+        try:
+            mail = self._written(parcel, now)
+        except ValueError as error:
+            return Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, response=str(error))
+        client = self._client(parcel.timeout_ms / 1000)
+        try:
+            async with asyncio.timeout(parcel.timeout_ms / 1000):
+                verdict = await self._hand_in(client, parcel.endpoint, mail)
+            if verdict.outcome is Outcome.DELIVERED:  # the relay has it, however the leave-taking goes
+                with suppress(aiosmtplib.SMTPException, OSError):
+                    await client.quit(timeout=_QUIT_SECONDS)
+        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+            return _of_failure(error)
+        finally:
+            client.close()
+        return verdict
+
+    async def _hand_in(self, client: aiosmtplib.SMTP, address: str, mail: bytes) -> Verdict:
+        try:
+            await client.connect()
+        except aiosmtplib.SMTPResponseException as error:
+            return _of_greeting(error)
+        _, said = await client.sendmail(self._relay.sender, [address], mail)
+        return Verdict(Outcome.DELIVERED, Reason.ACCEPTED, aiosmtplib.SMTPStatus.completed, said)
+
+    def _client(self, timeout_seconds: float) -> aiosmtplib.SMTP:
+        relay = self._relay
+        return aiosmtplib.SMTP(
+            hostname=relay.host,
+            port=relay.port,
+            username=relay.user,
+            password=relay.password,
+            start_tls=relay.starttls,
+            tls_context=self._trust,
+            timeout=timeout_seconds,
+            local_hostname=relay.sender.rpartition("@")[
+                2
+            ],  # else the system is asked, in a thread, for every mail
+        )
+
+    def _written(self, parcel: Parcel, now: int) -> bytes:
+        """The mail as it goes over the wire.
+
+        Raises:
+            ValueError: An address or a header is none.
+        """
+        mail = EmailMessage(policy=SMTP)
+        mail["From"] = Address(parcel.headers.get("From", ""), addr_spec=self._relay.sender)
+        mail["To"] = Address(addr_spec=parcel.endpoint)
+        mail["Date"] = formatdate(now / 1000)
+        for name in ("Subject", "Message-ID"):
+            if name in parcel.headers:
+                mail[name] = parcel.headers[name]
+        mail.set_content(parcel.body.decode())
+        return mail.as_bytes()
+
+
+def _of_greeting(error: aiosmtplib.SMTPResponseException) -> Verdict:
+    """The relay would not talk to us, whatever the message: a matter of settings, which somebody may mend in time."""
+    denied = isinstance(error, aiosmtplib.SMTPAuthenticationError)
+    reason = Reason.DENIED if denied else Reason.SERVER_ERROR
+    return Verdict(Outcome.FAILED, reason, error.code, error.message)
+
+
+def _of_failure(error: Exception) -> Verdict:
+    match error:
+        case aiosmtplib.SMTPRecipientsRefused(recipients=[refused, *_]):
+            return _of_reply(refused.code, refused.message)
+        case aiosmtplib.SMTPResponseException():
+            return _of_reply(error.code, error.message)
+        case TimeoutError():
+            return Verdict(Outcome.FAILED, Reason.TIMED_OUT, response="No answer in the time given")
+        case ssl.SSLError():  # a certificate's error is a ValueError too, hence before those
+            reason = Reason.TLS
+        case ValueError():  # an address that cannot be said in ASCII
+            return Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, response=str(error))
+        case _ if isinstance(error.__cause__, socket.gaierror):
+            reason = Reason.NAME_NOT_RESOLVED
+        case _:
+            reason = Reason.CONNECTION
+    return Verdict(Outcome.FAILED, reason, response=str(error) or type(error).__name__)
+
+
+def _of_reply(code: int, text: str) -> Verdict:
+    if code < _LASTING:
+        return Verdict(Outcome.FAILED, Reason.SERVER_ERROR, code, text)
+    reason = Reason.TOO_LARGE if code == _TOO_LARGE else Reason.CLIENT_ERROR
+    return Verdict(Outcome.REFUSED, reason, code, text)

@@ -1,0 +1,243 @@
+"""Webhooks: parcels pushed to http and https URLs."""
+
+import asyncio
+import random
+import socket
+import ssl
+import zlib
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import lru_cache
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import aiohttp
+
+from redrive.endpoints import verdicts
+from redrive.endpoints.addresses import Destination, SystemResolver, is_private, read_url
+from redrive.endpoints.authorization import Authorizer, authorizer_for, read_challenges
+from redrive.endpoints.verdicts import Verdict
+from redrive.engine.ports import Parcel
+from redrive.model.attempt import Attempt
+
+RESPONSE_BYTES_MAX: Final = 4096
+_INFLATED: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+
+# Under the 60 s after which load balancers drop a resting connection; an endpoint that is quicker is noticed, and a
+# push that meets the very moment is repeated on a fresh connection.
+_KEEP_ALIVE_SECONDS: Final = 30
+_URLS_MAX: Final = 10_000
+_AUTHORIZERS_MAX: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class HttpPolicy:
+    """What the operator allows and expects.
+
+    Attributes:
+        forbids_private: Private, loopback, link-local and reserved addresses are not connected to. It is looked at
+            for each connection, at the address that is connected to: a name that resolves anew cannot dodge it.
+        client_errors_count_as_delivered: A 4xx that is not retried ends the delivery as done instead of refused.
+        ca_file: Certificates in PEM that are trusted besides the system's.
+        connections_max: Open at once; a push that needs one more waits, within its own time-out.
+        connections_per_host_max: The same for one host and port. `connections_max / connections_per_host_max`
+            hosts have to hang before anybody else waits.
+    """
+
+    forbids_private: bool = False
+    client_errors_count_as_delivered: bool = False
+    ca_file: Path | None = None
+    connections_max: int = 4096
+    connections_per_host_max: int = 128
+
+
+class _Answer(NamedTuple):
+    """An endpoint's answer: status, the beginning of its body (or the reason phrase), WWW-Authenticate headers."""
+
+    status: int
+    text: str
+    challenges: list[str]
+
+
+@dataclass(slots=True)
+class _Dial:
+    """What a push did for a connection: nothing when it was given one that rested.
+
+    Attributes:
+        opened: It opened a socket.
+        forbidden: An address that it was not allowed to open one to.
+    """
+
+    opened: bool = False
+    forbidden: str | None = None
+
+
+# The connector asks for a socket within the context of the push that needs it, and nowhere else names that push.
+_DIAL: Final[ContextVar[_Dial]] = ContextVar("dial")
+
+
+class HttpEndpoint:
+    """Pushes parcels by POST (`redrive.engine.ports.Endpoint`).
+
+    An answer is the whole response, or its first 4 KiB; what ends or hangs before that is no answer. Time-outs
+    are the event loop's: a real endpoint knows no simulated time.
+
+    Args:
+        now: Milliseconds, for durations.
+        chance: Makes the nonces of digests.
+        policy: What the operator allows and expects.
+    """
+
+    def __init__(
+        self, now: Callable[[], int], chance: random.Random, policy: HttpPolicy | None = None
+    ) -> None:
+        self._now = now
+        self._chance = chance
+        self._policy = policy or HttpPolicy()
+        self._resolver = SystemResolver()
+        self._session: aiohttp.ClientSession | None = None
+        self._authorizers: dict[str, Authorizer] = {}
+
+    async def push(self, parcel: Parcel) -> Attempt:
+        """Hand it over; every way this can go wrong is an Attempt, never an exception."""
+        began = self._now()
+        verdict = await self._verdict(parcel)
+        return verdict.after(self._now() - began)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        if self._session is not None:
+            await self._session.close()
+        await self._resolver.close()
+
+    async def _verdict(self, parcel: Parcel) -> Verdict:
+        dial = _Dial()
+        _DIAL.set(dial)
+        try:
+            async with asyncio.timeout(parcel.timeout_ms / 1000):
+                answer = await self._converse(_read_url(parcel.endpoint), parcel, dial)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            if dial.forbidden and not dial.opened:
+                return verdicts.forbidden(f"The settings forbid a connection to {dial.forbidden}")
+            return verdicts.of_failure(error)
+        return verdicts.of_status(
+            answer.status,
+            answer.text,
+            client_errors_count_as_delivered=self._policy.client_errors_count_as_delivered,
+        )
+
+    async def _converse(self, destination: Destination, parcel: Parcel, dial: _Dial) -> _Answer:
+        """Post; where that is answered by a challenge and the URL has a password, post again.
+
+        SNS sends no password that nobody asked for. Who has asked is answered at once from then on.
+        """
+        answer = await self._post(destination, parcel, self._authorizers.get(parcel.endpoint), dial)
+        if answer.status != HTTPStatus.UNAUTHORIZED or destination.user is None:
+            return answer
+        authorizer = authorizer_for(
+            read_challenges(answer.challenges),
+            destination.user,
+            destination.password,
+            secure=destination.secure,
+            chance=self._chance,
+        )
+        if authorizer is None:
+            return answer
+        answer = await self._post(destination, parcel, authorizer, dial)
+        if answer.status != HTTPStatus.UNAUTHORIZED:
+            self._remember(parcel.endpoint, authorizer)
+        return answer
+
+    def _remember(self, endpoint: str, authorizer: Authorizer) -> None:
+        if len(self._authorizers) >= _AUTHORIZERS_MAX:
+            del self._authorizers[next(iter(self._authorizers))]
+        self._authorizers[endpoint] = authorizer
+
+    async def _post(
+        self, destination: Destination, parcel: Parcel, authorizer: Authorizer | None, dial: _Dial
+    ) -> _Answer:
+        """Post; again when a connection that had rested turns out to be closed, which says nothing of the endpoint.
+
+        Each repetition uses up one resting connection, so it ends with a fresh one.
+        """
+        while True:
+            dial.opened = False
+            try:
+                return await self._post_once(destination, parcel, authorizer)
+            except aiohttp.ClientConnectorError:
+                raise
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                if dial.opened:
+                    raise
+
+    async def _post_once(
+        self, destination: Destination, parcel: Parcel, authorizer: Authorizer | None
+    ) -> _Answer:
+        headers = {**parcel.headers, "Content-Type": parcel.content_type}
+        if authorizer is not None:
+            headers["Authorization"] = authorizer.header("POST", destination.url.raw_path_qs)
+        session = self._session or self._open()
+        response = await session.post(
+            destination.url, data=parcel.body, headers=headers, allow_redirects=False
+        )
+        try:
+            return await _read(response)
+        finally:
+            response.close()  # drops the connection if anything is unread or unsent; else it is back already
+
+    def _open(self) -> aiohttp.ClientSession:
+        """Open a session, which takes a running event loop."""
+        trust = ssl.create_default_context()
+        if self._policy.ca_file is not None:
+            trust.load_verify_locations(self._policy.ca_file)
+        connector = aiohttp.TCPConnector(
+            resolver=self._resolver,
+            ssl=trust,
+            limit=self._policy.connections_max,
+            limit_per_host=self._policy.connections_per_host_max,
+            keepalive_timeout=_KEEP_ALIVE_SECONDS,
+            socket_factory=self._open_socket,
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),  # a push has one for everything
+            skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),
+            auto_decompress=False,  # 4 KiB can become 4 MiB
+        )
+        return self._session
+
+    def _open_socket(self, place: aiohttp.AddrInfoType) -> socket.socket:
+        family, kind, protocol, _, address = place
+        dial = _DIAL.get()
+        if self._policy.forbids_private and is_private(str(address[0])):
+            dial.forbidden = str(address[0])
+            raise PermissionError(f"The settings forbid a connection to {dial.forbidden}")
+        dial.opened = True
+        return socket.socket(family, kind, protocol)
+
+
+_read_url = lru_cache(_URLS_MAX)(read_url)
+
+
+async def _read(response: aiohttp.ClientResponse) -> _Answer:
+    content = response.content
+    body = await content.read(RESPONSE_BYTES_MAX)
+    while not content.at_eof() and len(body) < RESPONSE_BYTES_MAX:
+        body += await content.read(RESPONSE_BYTES_MAX - len(body))
+    text = _inflated(body, response.headers.get("Content-Encoding", "")).decode("utf-8", "replace")
+    challenges = response.headers.getall("WWW-Authenticate", [])
+    return _Answer(response.status, text or response.reason or "", challenges)
+
+
+def _inflated(body: bytes, encoding: str) -> bytes:
+    """As much of a compressed body as matters; a spoilt one stays as it is."""
+    window_bits = _INFLATED.get(encoding.strip().lower())
+    if window_bits is None:
+        return body
+    try:
+        return zlib.decompressobj(window_bits).decompress(body, RESPONSE_BYTES_MAX)
+    except zlib.error:
+        return body

@@ -1,0 +1,128 @@
+"""What is kept of a message beside its text: a delivery's headers, in JSON with short names.
+
+    {"envelope":"sns",
+     "id": "…",              the message's id, the same for all subscribers
+     "topic": "arn:…",
+     "sent_at": 1767225600000,   when it was published (ms)
+     "version": "1",         of its signature
+     "subject": "…",         where one was given; so are the two below
+     "attributes": {"name": ["String", "value"]},   a binary value in base 64
+     "trace": "Root=…"}      X-Amzn-Trace-Id of the publisher
+
+is the envelope, the same for all subscribers and written once for each publication. Each subscriber's delivery has
+`"subscription": "arn:…"` and `"raw": true` before it, and the engine puts `"sequence": 17` before those when the
+topic is a FIFO one. `attributes` and `trace` are what SQS keeps beside a message, under the names it has for them.
+
+A message about a subscription itself, asking its endpoint whether it agrees, has `"envelope":"sns-confirmation"`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Self
+
+import orjson
+
+ENVELOPE: Final = "sns"
+CONFIRMATION_ENVELOPE: Final = "sns-confirmation"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A message as one subscriber gets it, without its text; see the module for its fields.
+
+    Attributes:
+        sequence: Its place among what was published to a FIFO topic; None on any other.
+        subscription: The subscriber's ARN; empty in what all share.
+        raw: The subscriber wants the text alone.
+    """
+
+    id: str
+    topic: str
+    sent_at: int
+    version: str = "1"
+    subject: str | None = None
+    attributes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    trace: str | None = None
+    sequence: int | None = None
+    subscription: str = ""
+    raw: bool = False
+
+    def envelope(self) -> bytes:
+        """What all subscribers share."""
+        kept: dict[str, Any] = {
+            "envelope": ENVELOPE,
+            "id": self.id,
+            "topic": self.topic,
+            "sent_at": self.sent_at,
+            "version": self.version,
+        }
+        if self.subject is not None:
+            kept["subject"] = self.subject
+        if self.attributes:
+            kept["attributes"] = self.attributes
+        if self.trace is not None:
+            kept["trace"] = self.trace
+        return orjson.dumps(kept)
+
+    @classmethod
+    def unpack(cls, headers: bytes) -> Self:
+        """Read the headers of a delivery, or an envelope."""
+        kept = orjson.loads(headers)
+        attributes = kept.get("attributes", {})
+        return cls(
+            id=kept["id"],
+            topic=kept["topic"],
+            sent_at=kept["sent_at"],
+            version=kept["version"],
+            subject=kept.get("subject"),
+            attributes={name: (declared, value) for name, (declared, value) in attributes.items()},
+            trace=kept.get("trace"),
+            sequence=kept.get("sequence"),
+            subscription=kept.get("subscription", ""),
+            raw=kept.get("raw", False),
+        )
+
+
+def address(envelope: bytes, subscription: str, *, raw: bool) -> bytes:
+    """An envelope made one subscriber's: the headers of a delivery, without writing the envelope again."""
+    own = b'{"subscription":%b,"raw":%b,' % (orjson.dumps(subscription), b"true" if raw else b"false")
+    return own + envelope[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A message that asks an endpoint whether it wants what it gets, or no longer gets.
+
+    Attributes:
+        kind: `SubscriptionConfirmation` or `UnsubscribeConfirmation`.
+        id: The message's id.
+        topic: ARN.
+        subscription: ARN.
+        token: What the endpoint answers with.
+        sent_at: ms.
+        version: Of its signature.
+    """
+
+    kind: str
+    id: str
+    topic: str
+    subscription: str
+    token: str
+    sent_at: int
+    version: str = "1"
+
+    def pack(self) -> bytes:
+        """The headers of its delivery, whose body nobody reads."""
+        return orjson.dumps({"envelope": CONFIRMATION_ENVELOPE, **asdict(self)})
+
+    @classmethod
+    def unpack(cls, headers: bytes) -> Self:
+        """Read what `pack` wrote."""
+        kept = orjson.loads(headers)
+        del kept["envelope"]
+        return cls(**kept)
+
+
+def is_confirmation(headers: bytes) -> bool:
+    """Whether these are a confirmation's headers; else they are a message's."""
+    return headers.startswith(b'{"envelope":"%b"' % CONFIRMATION_ENVELOPE.encode())
