@@ -1,0 +1,1 @@
+"""Measurements of a running server, each file one question; `python -m benchmarks` asks them."""

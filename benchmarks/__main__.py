@@ -1,0 +1,74 @@
+"""`python -m benchmarks [NAME …]`: ask the questions named, or all of them; one line for each figure.
+
+Everything stays on loopback. The exit status is 1 where a figure misses what it is held to. A new question is a file
+with a function `measure(bench)` that yields figures, and its name in QUESTIONS.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from benchmarks import backlog, long_polls, machine, overhead, publish, throughput
+from benchmarks.bench import SMALL, Bench, Scale
+from benchmarks.figures import Figure
+from benchmarks.load import LoadFailedError
+from benchmarks.stores import KINDS
+
+QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
+    "throughput": throughput.measure,
+    "publish": publish.measure,
+    "backlog": backlog.measure,
+    "long_polls": long_polls.measure,
+    "overhead": overhead.measure,
+}
+
+
+def main() -> int:
+    """Ask, print, and say whether every bound was kept."""
+    wanted = _arguments()
+    missed = 0
+    with _bench(wanted) as bench:
+        print(machine.describe(bench.directory), flush=True)
+        for name in wanted.names or QUESTIONS:
+            for figure in QUESTIONS[name](bench):
+                missed += figure.is_missed
+                print(figure.line(name), flush=True)
+    return 1 if missed else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(QUESTIONS))
+    parser.add_argument(
+        "--store", choices=KINDS, default="sqlite", help="what to measure on (default: sqlite)"
+    )
+    parser.add_argument("--directory", type=Path, help="on the disk to measure (default: the temporary one)")
+    parser.add_argument("--small", action="store_true", help="only see that it runs")
+    parser.add_argument("--seconds", type=int, help="length of a run under load")
+    parser.add_argument("--rounds", type=int, help="runs of each server, of which the median counts")
+    wanted = parser.parse_args()
+    if unknown := set(wanted.names) - QUESTIONS.keys():
+        parser.error(f"no question is called {', '.join(sorted(unknown))}")
+    return wanted
+
+
+@contextlib.contextmanager
+def _bench(wanted: argparse.Namespace) -> Iterator[Bench]:
+    chosen = {name: getattr(wanted, name) for name in ("seconds", "rounds") if getattr(wanted, name)}
+    scale = dataclasses.replace(SMALL if wanted.small else Scale(), **chosen)
+    with tempfile.TemporaryDirectory(prefix="redrive-bench-", dir=wanted.directory) as name:
+        directory = Path(name)
+        with KINDS[wanted.store](directory) as new_store:
+            yield Bench(scale, directory, wanted.store, new_store)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except LoadFailedError as error:
+        sys.exit(str(error))

@@ -1,0 +1,64 @@
+"""The bench that a question is laid on: how much of everything, on which store, where on the disk."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much of everything.
+
+    Attributes:
+        seconds: Of one run under load.
+        rounds: Runs of each server, in turn with the others; their median counts.
+        connections: The numbers of connections to load with.
+        backlog_messages: In the deep queue.
+        groups: Message groups in the ordered queue.
+        polls: Long polls that wait at once.
+        idle_seconds: How long they are watched doing nothing.
+        wake_ups: Messages sent to them.
+        calls: Calls made in the process itself, for one reading of its processor time.
+    """
+
+    seconds: int = 4
+    rounds: int = 3
+    connections: tuple[int, ...] = (32, 128)
+    backlog_messages: int = 1_000_000
+    groups: int = 100_000
+    polls: int = 1_000
+    idle_seconds: int = 10
+    wake_ups: int = 500
+    calls: int = 20_000
+
+
+SMALL = Scale(
+    seconds=1,
+    rounds=1,
+    connections=(8,),
+    backlog_messages=2_000,
+    groups=500,
+    polls=50,
+    idle_seconds=1,
+    wake_ups=20,
+    calls=500,
+)
+"""Enough to see that everything runs, in half a minute; the figures mean nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What every question gets.
+
+    Attributes:
+        scale: How much.
+        directory: On the disk that is measured.
+        store_name: `sqlite` or `postgresql`.
+        new_store: Makes an empty store; its URL holds as long as the block.
+    """
+
+    scale: Scale
+    directory: Path
+    store_name: str
+    new_store: Callable[[], AbstractContextManager[str]]

@@ -1,0 +1,49 @@
+"""Empty stores to measure on, with every commit waiting for the disk."""
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Final
+
+from tests.services.postgres import DatabaseMaker, end_run, own_server
+
+NewStore = Callable[[], AbstractContextManager[str]]
+
+
+@contextlib.contextmanager
+def sqlite(directory: Path) -> Iterator[NewStore]:
+    """Stores in files of this directory, deleted when they are done with."""
+    numbers = itertools.count()
+
+    @contextlib.contextmanager
+    def new_store() -> Iterator[str]:
+        path = directory / f"store-{next(numbers)}.db"
+        try:
+            yield f"sqlite:///{path}"
+        finally:
+            for suffix in ("", "-wal", "-shm"):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+    yield new_store
+
+
+@contextlib.contextmanager
+def postgresql(directory: Path) -> Iterator[NewStore]:
+    """Databases of a throwaway server in this directory."""
+    directory.chmod(0o755)  # the server may run as another user and has to pass through
+    try:
+        maker = DatabaseMaker(own_server(directory), prefix="bench")
+        try:
+            yield maker.database
+        finally:
+            maker.close()
+    finally:
+        end_run(directory)
+
+
+KINDS: Final[dict[str, Callable[[Path], AbstractContextManager[NewStore]]]] = {
+    "sqlite": sqlite,
+    "postgresql": postgresql,
+}
