@@ -4,14 +4,16 @@ import asyncio
 import logging
 import signal
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import uvloop
 
 from redrive.access.keyring import Keyring
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Clock, Runtime, Store
+from redrive.model.delivery import Delivery
 from redrive.protocols.aws.authentication import Authentication, Believing, Verifying
 from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.sqs.facade import Sqs
@@ -55,18 +57,19 @@ class App:
         clock: Clock = SimulatedClock() if settings.clock == "simulated" else SystemClock()
         runtime = real_runtime(clock)
         self.engine = Engine(open_store(settings.store, runtime), runtime)
+        self._presenters: dict[str, Callable[[Delivery], tuple[str, Mapping[str, Any]]]] = {}
         authentication = self._authentication()
         gateway = Gateway(
             runtime,
             authentication,
-            {"sqs": Sqs(self.engine, fifo_quotas=settings.fifo_quotas)},
+            {"sqs": Sqs(self.engine, self._presenters, fifo_quotas=settings.fifo_quotas)},
             settings.public_url.rstrip("/") or None,
         )
         control = Control(
             self.engine, {"sqs": "running"}, self._advance(clock), allow_reset=settings.allow_reset
         )
         paths = {
-            PEEK_PATH: Peek(self.engine, authentication).answer,
+            PEEK_PATH: Peek(self.engine, authentication, self._presenters).answer,
             DEAD_LETTER_PATH: DeadLetterRoutes(self.engine, authentication).answer,
         }
         router = Router(control, paths, gateway.answer)

@@ -2,11 +2,12 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from redrive.access.policy import AccessRequest, connection_keys, decide, request_keys
 from redrive.access.policy_document import parse_policy
 from redrive.access.principals import Principal
+from redrive.model.delivery import Delivery
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
@@ -48,6 +49,10 @@ class Call:
         asked = AccessRequest(self.principal, action, arn, request_keys(connection))
         return decide(parse_policy(policy), asked, owner).allowed
 
+
+# What came here from another service shows itself as that service words it: the body, and its attributes in SQS's form.
+# By the name of the envelope that the other service put into the delivery's headers.
+Presenters = Mapping[str, Callable[[Delivery], tuple[str, Mapping[str, Any]]]]
 
 Verb = Callable[[Call, Structure], Awaitable[Structure]]
 

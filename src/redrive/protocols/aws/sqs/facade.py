@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from redrive.engine.engine import Engine
 from redrive.model.errors import RedriveError
-from redrive.protocols.aws.call import Verb
+from redrive.protocols.aws.call import Presenters, Verb
 from redrive.protocols.aws.sqs.errors import translated
 from redrive.protocols.aws.sqs.permissions import Permissions
 from redrive.protocols.aws.sqs.queues import QueueOperations
@@ -19,13 +19,21 @@ from redrive.protocols.aws.wire.errors import AwsError
 class Sqs:
     """SQS on an engine."""
 
-    def __init__(self, engine: Engine, *, fifo_quotas: bool = False) -> None:
-        """Speak for this engine; `fifo_quotas` enforces the documented throughput of FIFO queues."""
+    def __init__(
+        self, engine: Engine, presenters: Presenters | None = None, *, fifo_quotas: bool = False
+    ) -> None:
+        """Speak for this engine.
+
+        Args:
+            engine: Whose queues.
+            presenters: How messages look that came from other services.
+            fifo_quotas: Enforce the documented throughput of FIFO queues.
+        """
         quotas = Quotas(enforced=fifo_quotas)
         queues, permissions, tasks = QueueOperations(engine), Permissions(engine), Tasks(engine)
         sending, receiving, settling = (
             Sending(engine, quotas),
-            Receiving(engine, quotas),
+            Receiving(engine, quotas, presenters or {}),
             Settling(engine, quotas),
         )
         self.operations: Mapping[str, Verb] = {

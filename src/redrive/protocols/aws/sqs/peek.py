@@ -10,7 +10,7 @@ from redrive.engine.engine import Engine
 from redrive.model.delivery import Delivery
 from redrive.model.message import id_text
 from redrive.protocols.aws.authentication import Authentication
-from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.call import Call, Presenters
 from redrive.protocols.aws.sqs.access import queue_at
 from redrive.protocols.aws.sqs.receiving import ATTRIBUTES, Showing
 from redrive.protocols.aws.wire.codec import Codec
@@ -29,11 +29,11 @@ SHOWN_MAX = 10_000  # what one answer may hold
 class Peek:
     """Shows what is in a queue."""
 
-    def __init__(self, engine: Engine, authentication: Authentication) -> None:
+    def __init__(self, engine: Engine, authentication: Authentication, presenters: Presenters) -> None:
         """Look through this engine, for callers who may receive."""
         self._engine = engine
         self._authentication = authentication
-        self._showing = Showing(engine)
+        self._showing = Showing(engine, presenters)
 
     async def answer(self, request: Request) -> Response:
         """Answer one request; the caller needs the permission to receive."""

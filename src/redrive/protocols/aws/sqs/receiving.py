@@ -9,7 +9,7 @@ from redrive.engine.engine import Engine
 from redrive.model.delivery import Delivery
 from redrive.model.message import id_text
 from redrive.model.queue import Queue
-from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.call import Call, Presenters
 from redrive.protocols.aws.sqs import handles, message, names
 from redrive.protocols.aws.sqs.access import queue_at
 from redrive.protocols.aws.sqs.errors import error, invalid
@@ -63,11 +63,11 @@ _QUEUE_ATTRIBUTES = frozenset(
 class Receiving:
     """Receives messages from queues."""
 
-    def __init__(self, engine: Engine, quotas: Quotas) -> None:
+    def __init__(self, engine: Engine, quotas: Quotas, presenters: Presenters) -> None:
         """Receive through this engine."""
         self._engine = engine
         self._quotas = quotas
-        self._showing = Showing(engine)
+        self._showing = Showing(engine, presenters)
 
     async def receive_message(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html."""
@@ -105,9 +105,10 @@ class Receiving:
 class Showing:
     """Words a delivery as a message."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Ask this engine for the names behind numbers."""
+    def __init__(self, engine: Engine, presenters: Presenters) -> None:
+        """Ask this engine for the names behind numbers, and other services for how their messages look."""
         self._queues = engine.queues
+        self._presenters = presenters
 
     async def shown(
         self,
@@ -126,16 +127,19 @@ class Showing:
             chosen: The names of the message attributes to show.
             handle: Its receipt handle.
         """
+        headers = message.unpack(delivery.headers)
+        body, all_attributes = delivery.body, headers.get("attributes", {})
+        if present := self._presenters.get(headers.get("envelope", "")):
+            body, all_attributes = present(delivery)
         shown: Structure = {
             "MessageId": id_text(delivery.message_id),
             "ReceiptHandle": handle,
-            "MD5OfBody": message.digest_of_body(delivery.body),
-            "Body": delivery.body,
+            "MD5OfBody": message.digest_of_body(body),
+            "Body": body,
         }
-        headers = message.unpack(delivery.headers)
         if wanted:
             shown["Attributes"] = await self._system_attributes(queue, delivery, headers, wanted)
-        attributes = message.chosen(headers.get("attributes", {}), chosen)
+        attributes = message.chosen(all_attributes, chosen)
         if attributes:
             shown["MessageAttributes"] = attributes
             shown["MD5OfMessageAttributes"] = message.digest_of_attributes(attributes)
