@@ -1,0 +1,1 @@
+"""Telemetry: what happened, counted by the minute and written to logs, without holding up what happens."""

@@ -1,0 +1,97 @@
+"""Logs: lines are collected in memory and written down together, in groups and streams made when they are missing."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from redrive.engine.ports import Resource
+from redrive.engine.telemetry_ports import NodeStore
+from redrive.model.errors import Conflict
+from redrive.model.log import LOG_GROUP, LOG_STREAM, LogEvent, LogGroup, LogStream, stream_key
+from redrive.model.queue import ResourceName
+
+logger = logging.getLogger(__name__)
+
+# Lines that a store which is away has not taken yet; about as many megabytes as thousands. What is beyond is lost.
+WAITING_MAX = 50_000
+LINES_PER_CALL = 500  # one transaction's worth: about 3 ms of the store's time
+# Groups that nobody made by hand keep their events so long, until somebody says otherwise.
+RETENTION_DAYS = 30
+
+
+class _Line(NamedTuple):
+    group: ResourceName
+    stream: str
+    at: int
+    message: str
+
+
+class LogBuffer:
+    """`redrive.engine.telemetry_ports.LogSink`: takes lines at once, and to the store when it is flushed."""
+
+    def __init__(self, store: NodeStore, news: Callable[[], None]) -> None:
+        """Write to this store; `news` is called when there is something to flush again."""
+        self._store = store
+        self._news = news
+        self._lines: list[_Line] = []
+
+    def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
+        """See `LogSink.write`."""
+        if not self._lines:
+            self._news()
+        self._keep([_Line(group, stream, at, message)])
+
+    async def flush(self, now: int) -> None:
+        """Write down what was handed in.
+
+        Raises:
+            StoreUnavailable: What was not written is kept for the next time.
+        """
+        lines, self._lines = self._lines, []
+        try:
+            streams = {place: await self._stream(*place, now) for place in dict.fromkeys(_places(lines))}
+            while lines:
+                events = [_event(streams[line[:2]], line, now) for line in lines[:LINES_PER_CALL]]
+                await self._store.add_events(events)
+                del lines[:LINES_PER_CALL]
+        finally:
+            later, self._lines = self._lines, []
+            self._keep([*lines, *later])
+
+    def _keep(self, lines: Sequence[_Line]) -> None:
+        room = WAITING_MAX - len(self._lines)
+        if len(lines) > room:
+            logger.warning("telemetry.lines_lost number=%d: the store does not take them", len(lines) - room)
+        self._lines.extend(lines[:room])
+
+    async def _stream(self, group: ResourceName, name: str, now: int) -> LogStream:
+        group_id = (await self._group(group, now)).id
+        key = stream_key(group_id, name)
+        found = await self._store.get(LOG_STREAM, key)
+        if found is None:
+            made = LogStream(await self._store.new_id(), group_id, name, now)
+            found = await self._made(Resource(LOG_STREAM, key, 0, made.to_document()))
+        return LogStream.from_document(found.document)
+
+    async def _group(self, name: ResourceName, now: int) -> LogGroup:
+        found = await self._store.get(LOG_GROUP, name.key)
+        if found is None:
+            made = LogGroup(await self._store.new_id(), name, now, RETENTION_DAYS)
+            found = await self._made(Resource(LOG_GROUP, name.key, 0, made.to_document()))
+        return LogGroup.from_document(found.document)
+
+    async def _made(self, resource: Resource) -> Resource:
+        """Put a document where there is none; what stands there then, for another node may have been faster."""
+        try:
+            await self._store.put(resource)
+        except Conflict:
+            return await self._store.get(resource.kind, resource.key) or resource
+        return resource
+
+
+def _places(lines: Sequence[_Line]) -> list[tuple[ResourceName, str]]:
+    return [(line.group, line.stream) for line in lines]
+
+
+def _event(stream: LogStream, line: _Line, now: int) -> LogEvent:
+    return LogEvent(stream.group_id, stream.id, line.at, now, line.message)

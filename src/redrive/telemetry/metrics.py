@@ -1,0 +1,182 @@
+"""Metrics: the listener that counts, minute by minute, until what it counted is collected.
+
+A queue's metrics (namespace `:queue`, dimension `queue`):
+
+    messages_sent, bytes_sent          a sample for each call, of its messages; for each message, of its size
+    messages_received, empty_receives  a sample for each receive that brought some; for each that brought none
+    messages_deleted                   a sample for each call, of its messages
+    messages_available, messages_claimed, messages_delayed, oldest_age_seconds     see `gauges`
+
+A topic's (namespace `:topic`, dimension `topic` and the labels named):
+
+    messages_published, bytes_published    a sample for each call; for each message
+    deliveries_made                        by `endpoint`: accepted by a `web` endpoint, or by any `other` kind
+    attempts_failed                        by `endpoint`: attempts that did not succeed, the last one included
+    deliveries_failed                      by `endpoint`: given up
+    deliveries_filtered                    by `reason`, a Verdict
+    dead_letters_kept, dead_letters_lost   handed to a dead-letter queue, or not taken by it
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+from redrive.engine.facts import Attempted, DeadLettered
+from redrive.model.delivery import Ending
+from redrive.model.filtering import Verdict
+from redrive.model.metric import MINUTE_MS, MetricPoint, Series
+from redrive.model.queue import Queue, ResourceName
+from redrive.model.topic import Subscription, Topic
+from redrive.telemetry.tally import Labels, QueueTallies, Tally, TopicTallies
+
+logger = logging.getLogger(__name__)
+
+# Points that a store which is away has not taken yet; 50 MB of them. What is beyond that is lost, and said so.
+WAITING_MAX = 100_000
+
+_WEB: Labels = (("endpoint", "web"),)
+_OTHER: Labels = (("endpoint", "other"),)
+
+
+class Metrics:
+    """`redrive.engine.facts.Listener`: counts into tallies, whose points the flusher takes to the store."""
+
+    def __init__(self, news: Callable[[], None]) -> None:
+        """Count from zero.
+
+        Args:
+            news: Called when there is something to collect again.
+        """
+        self._news = news
+        self._queues: dict[int, QueueTallies] = {}
+        self._topics: dict[int, TopicTallies] = {}
+        self._minute = 0
+        self._until = 0
+        self._waiting: dict[tuple[Series, int], Tally] = {}
+        #: Queues somebody did something to, or may be about to, and when (ms); see `gauges`.
+        self.activity: dict[ResourceName, int] = {}
+
+    # ---- the facts ---------------------------------------------------------------------------------------
+
+    def published(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
+        """See `Listener.published`."""
+        tallies = self._topic(topic, now)
+        if messages:
+            tallies.of("messages_published").add(messages)
+            tallies.of("bytes_published").add(body_bytes / messages, messages)
+
+    def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
+        """See `Listener.filtered`."""
+        self._topic(topic, now).of("deliveries_filtered", (("reason", verdict.value),)).add(subscriptions)
+
+    def attempted(self, fact: Attempted) -> None:
+        """See `Listener.attempted`. Asking an endpoint whether it agrees to get messages is not a delivery."""
+        if not fact.subscription.confirmed:
+            return
+        tallies, labels = self._topic(fact.topic, fact.at), _labels(fact.subscription)
+        if fact.attempt.delivered:
+            tallies.of("deliveries_made", labels).add(1)
+            return
+        tallies.of("attempts_failed", labels).add(1)
+        if fact.transition.ending is not Ending.RETRY:
+            tallies.of("deliveries_failed", labels).add(1)
+
+    def dead_lettered(self, fact: DeadLettered) -> None:
+        """See `Listener.dead_lettered`."""
+        counter = "dead_letters_kept" if fact.attempt.delivered else "dead_letters_lost"
+        self._topic(fact.topic, fact.at).of(counter).add(1)
+        if fact.subscription.dead_letter is not None:
+            self.activity[fact.subscription.dead_letter] = fact.at
+
+    def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
+        """See `Listener.sent`."""
+        found = self._queues.get(queue.id)
+        if found is None or now >= self._until:
+            found = self._begin_queue(queue, now)
+        if messages:
+            found.messages_sent.add(messages)
+            found.bytes_sent.add(body_bytes / messages, messages)  # of a batch only the sum is known
+
+    def received(self, queue: Queue, messages: int, now: int) -> None:
+        """See `Listener.received`."""
+        found = self._queues.get(queue.id)
+        if found is None or now >= self._until:
+            found = self._begin_queue(queue, now)
+        if messages:
+            found.messages_received.add(messages)
+        else:
+            found.empty_receives.add(1)
+
+    def deleted(self, queue: Queue, messages: int, now: int) -> None:
+        """See `Listener.deleted`."""
+        found = self._queues.get(queue.id)
+        if found is None or now >= self._until:
+            found = self._begin_queue(queue, now)
+        found.messages_deleted.add(messages)
+
+    # ---- tallies -----------------------------------------------------------------------------------------
+
+    def _begin_queue(self, queue: Queue, now: int) -> QueueTallies:
+        self._turn(now)
+        self.activity[queue.name] = now
+        if queue.dead_letter is not None:
+            self.activity[queue.dead_letter.queue] = now
+        found = self._queues[queue.id] = QueueTallies(queue.name)
+        self._news()
+        return found
+
+    def _topic(self, topic: Topic, now: int) -> TopicTallies:
+        found = self._topics.get(topic.id)
+        if found is None or now >= self._until:
+            self._turn(now)
+            found = self._topics[topic.id] = TopicTallies(topic.name)
+            self._news()
+        return found
+
+    def _turn(self, now: int) -> None:
+        """Begin the minute of now, if it has not begun."""
+        if now >= self._until:
+            self._collect()
+            self._minute = now - now % MINUTE_MS
+            self._until = self._minute + MINUTE_MS
+
+    def _collect(self) -> None:
+        counted: list[QueueTallies | TopicTallies] = [*self._queues.values(), *self._topics.values()]
+        for tallies in counted:
+            for series, statistics in tallies:
+                self._wait((series, self._minute)).add_statistics(statistics)
+        self._queues.clear()
+        self._topics.clear()
+
+    def _wait(self, place: tuple[Series, int]) -> Tally:
+        found = self._waiting.get(place)
+        if found is None:
+            found = self._waiting[place] = Tally()
+        return found
+
+    # ---- what was counted --------------------------------------------------------------------------------
+
+    def take(self) -> list[MetricPoint]:
+        """All that was counted since the last time."""
+        self._collect()
+        points = [
+            MetricPoint(series, at, "", tally.statistics) for (series, at), tally in self._waiting.items()
+        ]
+        self._waiting.clear()
+        return points
+
+    def put_back(self, points: Sequence[MetricPoint]) -> None:
+        """Keep points that could not be stored, for the next time."""
+        room = WAITING_MAX - len(self._waiting)
+        if len(points) > room:
+            logger.warning(
+                "telemetry.points_lost number=%d: the store does not take them", len(points) - room
+            )
+        self._add_waiting(points[-room:] if room > 0 else ())
+
+    def _add_waiting(self, points: Iterable[MetricPoint]) -> None:
+        for point in points:
+            self._wait((point.series, point.at)).add_statistics(point.statistics)
+
+
+def _labels(subscription: Subscription) -> Labels:
+    return _WEB if subscription.protocol in ("http", "https") else _OTHER

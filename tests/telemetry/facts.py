@@ -1,0 +1,52 @@
+"""Facts as the engine tells them, with everything that a test does not care about filled in."""
+
+from redrive.engine.facts import Attempted, DeadLettered
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Delivery, Ending, Outcome, Transition
+from redrive.model.queue import DeadLetterTarget, Queue, ResourceName
+from redrive.model.topic import Subscription, Topic
+
+HERE = ResourceName("000000000000", "us-east-1", "")
+TOPIC = Topic(1, HERE._replace(name="orders"), "sns")
+DEAD_LETTERS = HERE._replace(name="dead")
+
+ACCEPTED = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "OK", 12)
+FAILED = Attempt(Outcome.FAILED, Reason.SERVER_ERROR, 503, "busy", 12)
+
+
+def queue(name: str, number: int = 7, *, dead_letter: ResourceName | None = None) -> Queue:
+    target = None if dead_letter is None else DeadLetterTarget(dead_letter, 3)
+    return Queue(number, HERE._replace(name=name), dead_letter=target)
+
+
+def subscription(protocol: str = "sqs", *, confirmed: bool = True) -> Subscription:
+    return Subscription(
+        id="s",
+        topic=TOPIC.name,
+        queue_id=2,
+        owner=HERE.account,
+        protocol=protocol,
+        endpoint="somewhere",
+        confirmed=confirmed,
+        dead_letter=DEAD_LETTERS,
+    )
+
+
+def delivery(at: int = 0) -> Delivery:
+    return Delivery(2, 1, at, 1, 9, at, at, at, bytes(16), None, None, None, None, "hello")
+
+
+def attempted(
+    at: int,
+    attempt: Attempt = ACCEPTED,
+    ending: Ending = Ending.DELIVERED,
+    protocol: str = "sqs",
+    *,
+    confirmed: bool = True,
+) -> Attempted:
+    whose = subscription(protocol, confirmed=confirmed)
+    return Attempted(TOPIC, whose, delivery(at), attempt, Transition(ending), at)
+
+
+def dead_lettered(at: int, attempt: Attempt = ACCEPTED) -> DeadLettered:
+    return DeadLettered(TOPIC, subscription(), delivery(at), attempt, at)

@@ -1,0 +1,159 @@
+"""What each fact counts as."""
+
+import pytest
+
+from redrive.engine.facts import Attempted
+from redrive.model.delivery import Ending
+from redrive.model.filtering import Verdict
+from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics
+from redrive.telemetry import metrics as metrics_module
+from redrive.telemetry.metrics import Metrics
+from tests.telemetry.facts import (
+    ACCEPTED,
+    DEAD_LETTERS,
+    FAILED,
+    TOPIC,
+    attempted,
+    dead_lettered,
+    queue,
+)
+
+T0 = 1000 * MINUTE_MS
+Q = queue("q")
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    return Metrics(lambda: None)
+
+
+def counted(points: list[MetricPoint]) -> dict[str, tuple[float, float]]:
+    """How many samples and their sum, by name and labels."""
+    found = {}
+    for point in points:
+        labels = [value for name, value in point.series.dimensions if name not in ("queue", "topic")]
+        found[" ".join([point.series.name, *labels])] = (point.statistics.samples, point.statistics.total)
+    return found
+
+
+def test_a_queue_s_counters(metrics: Metrics) -> None:
+    metrics.sent(Q, 1, 500, T0)
+    metrics.sent(Q, 10, 2000, T0 + 1)
+    metrics.received(Q, 3, T0 + 2)
+    metrics.received(Q, 0, T0 + 3)
+    metrics.received(Q, 0, T0 + 4)
+    metrics.deleted(Q, 2, T0 + 5)
+    points = metrics.take()
+    assert counted(points) == {
+        "messages_sent": (2, 11),
+        "bytes_sent": (11, 2500),
+        "messages_received": (1, 3),
+        "empty_receives": (2, 2),
+        "messages_deleted": (1, 2),
+    }
+    sizes = next(point for point in points if point.series.name == "bytes_sent")
+    assert sizes.statistics == Statistics(11, 2500, least=200, greatest=500)
+    assert {(point.at, point.unit, point.fills) for point in points} == {(T0, "", False)}
+
+
+def test_a_topic_s_counters(metrics: Metrics) -> None:
+    metrics.published(TOPIC, 1, 300, T0)
+    metrics.published(TOPIC, 2, 100, T0)
+    metrics.filtered(TOPIC, Verdict.ATTRIBUTES, 4, T0)
+    metrics.filtered(TOPIC, Verdict.INVALID_BODY, 1, T0)
+    assert counted(metrics.take()) == {
+        "messages_published": (2, 3),
+        "bytes_published": (3, 400),
+        "deliveries_filtered attributes": (1, 4),
+        "deliveries_filtered invalid body": (1, 1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("fact", "expected"),
+    [
+        (attempted(T0), {"deliveries_made other": (1, 1)}),
+        (attempted(T0, protocol="https"), {"deliveries_made web": (1, 1)}),
+        (attempted(T0, FAILED, Ending.RETRY, "http"), {"attempts_failed web": (1, 1)}),
+        (attempted(T0, FAILED, Ending.RETRY, "lambda"), {"attempts_failed other": (1, 1)}),
+        (
+            attempted(T0, FAILED, Ending.DEAD_LETTERED, "http"),
+            {"attempts_failed web": (1, 1), "deliveries_failed web": (1, 1)},
+        ),
+        (
+            attempted(T0, FAILED, Ending.DROPPED),
+            {"attempts_failed other": (1, 1), "deliveries_failed other": (1, 1)},
+        ),
+        (attempted(T0, confirmed=False), {}),
+    ],
+)
+def test_an_attempt_counts_by_its_end_and_its_kind_of_endpoint(
+    metrics: Metrics, fact: Attempted, expected: dict[str, tuple[float, float]]
+) -> None:
+    metrics.attempted(fact)
+    assert counted(metrics.take()) == expected
+
+
+def test_dead_letters_are_kept_or_lost(metrics: Metrics) -> None:
+    metrics.dead_lettered(dead_lettered(T0, ACCEPTED))
+    metrics.dead_lettered(dead_lettered(T0, ACCEPTED))
+    metrics.dead_lettered(dead_lettered(T0, FAILED))
+    assert counted(metrics.take()) == {"dead_letters_kept": (2, 2), "dead_letters_lost": (1, 1)}
+
+
+def test_each_minute_is_counted_by_itself(metrics: Metrics) -> None:
+    metrics.sent(Q, 1, 1, T0)
+    metrics.sent(Q, 1, 1, T0 + MINUTE_MS - 1)
+    metrics.sent(Q, 1, 1, T0 + MINUTE_MS)
+    metrics.sent(Q, 1, 1, T0 + 5 * MINUTE_MS)
+    sent = {
+        point.at: point.statistics.total for point in metrics.take() if point.series.name == "messages_sent"
+    }
+    assert sent == {T0: 2, T0 + MINUTE_MS: 1, T0 + 5 * MINUTE_MS: 1}
+
+
+def test_what_was_taken_is_not_counted_again(metrics: Metrics) -> None:
+    metrics.sent(Q, 1, 1, T0)
+    assert len(metrics.take()) == 2
+    assert metrics.take() == []
+    metrics.sent(Q, 1, 1, T0)
+    assert counted(metrics.take())["messages_sent"] == (1, 1)
+
+
+def test_what_is_put_back_is_added_to_what_came_since(metrics: Metrics) -> None:
+    metrics.sent(Q, 1, 10, T0)
+    points = metrics.take()
+    metrics.sent(Q, 1, 30, T0)
+    metrics.put_back(points)
+    sizes = next(point for point in metrics.take() if point.series.name == "bytes_sent")
+    assert sizes.statistics == Statistics(2, 40, 10, 30)
+
+
+def test_a_store_that_stays_away_costs_bounded_memory(
+    metrics: Metrics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(metrics_module, "WAITING_MAX", 4)
+    for minute in range(5):
+        metrics.sent(Q, 1, 1, T0 + minute * MINUTE_MS)
+    metrics.put_back(metrics.take())
+    assert {point.at for point in metrics.take()} == {T0 + 3 * MINUTE_MS, T0 + 4 * MINUTE_MS}
+    assert "telemetry.points_lost number=6" in caplog.text
+
+
+def test_news_is_told_once_until_it_is_collected() -> None:
+    told: list[None] = []
+    metrics = Metrics(lambda: told.append(None))
+    for _ in range(3):
+        metrics.sent(Q, 1, 1, T0)
+    assert len(told) == 1
+    metrics.take()
+    metrics.sent(Q, 1, 1, T0)
+    assert len(told) == 2
+
+
+def test_what_is_done_to_a_queue_touches_its_dead_letter_queue_too(metrics: Metrics) -> None:
+    source = queue("source", dead_letter=DEAD_LETTERS)
+    metrics.received(source, 1, T0)
+    assert metrics.activity == {source.name: T0, DEAD_LETTERS: T0}
+    metrics.dead_lettered(dead_lettered(T0 + 5))
+    assert metrics.activity[DEAD_LETTERS] == T0 + 5

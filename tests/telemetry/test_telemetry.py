@@ -1,0 +1,307 @@
+"""When telemetry is written down, what is sampled, and what is swept, on a simulated clock and a real store."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from redrive.engine.ports import Arrival, ClaimOrder, Resource
+from redrive.model.delivery import Delivery
+from redrive.model.errors import StoreUnavailable
+from redrive.model.log import LOG_GROUP, LogEvent, LogGroup, LogQuery
+from redrive.model.metric import MINUTE_MS, MetricPoint, PointQuery, SeriesQuery
+from redrive.model.queue import DAY_MS, Queue, ResourceName
+from redrive.runtime.simulated import SimulatedClock
+from redrive.stores.sqlite.store import SqliteStore
+from redrive.telemetry.gauges import ACTIVE_MS
+from redrive.telemetry.logs import RETENTION_DAYS
+from redrive.telemetry.tally import queue_series
+from redrive.telemetry.telemetry import FLUSH_MS, POINTS_KEPT_MS, Telemetry
+from tests.telemetry.facts import DEAD_LETTERS, HERE, queue
+
+GROUP = HERE._replace(name="sns/us-east-1/000000000000/orders")
+Q = queue("q", 1)
+D = queue("dead", 2)
+
+
+class Shelf:
+    """Queues by name, as the engine finds them."""
+
+    def __init__(self, *queues: Queue) -> None:
+        self.queues = {one.name: one for one in queues}
+
+    async def get(self, name: ResourceName) -> Queue | None:
+        return self.queues.get(name)
+
+    async def all_after(self, key: str, limit: int) -> list[Queue]:
+        found = sorted(self.queues.values(), key=lambda one: one.name.key)
+        return [one for one in found if one.name.key > key][:limit]
+
+
+class House:
+    """Telemetry that runs, and time that passes when a test says so."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.store = store
+        self.clock = SimulatedClock()
+        self.shelf = Shelf(Q, D)
+        self.telemetry = Telemetry(store, self.clock, self.shelf)
+        self.start = self.clock.now()
+        self._tokens = itertools.count(2)
+
+    async def advance(self, milliseconds: int) -> None:
+        async def settled() -> None:
+            await self.telemetry.quiet()
+            await self.store.flush()
+
+        await self.clock.advance(milliseconds, settled)
+
+    async def totals(self, name: str, queue: Queue = Q) -> dict[int, float]:
+        """What a queue's metric added up to, by minutes since the start."""
+        query = PointQuery((queue_series(queue.name, name),), self.start, 2**62, MINUTE_MS)
+        found = await self.store.buckets(query)
+        return {(one.at - self.start) // MINUTE_MS: one.statistics.total for one in found}
+
+    async def enqueue(self, queue: Queue, *bodies: str, delay_ms: int = 0) -> None:
+        now = self.clock.now()
+        await self.store.enqueue(
+            [Arrival(queue.id, bytes(16), body, None, now + delay_ms, now) for body in bodies]
+        )
+
+    async def claim(self, queue: Queue, token: int = 1) -> Delivery:
+        order = ClaimOrder(
+            queue.id, ordered=False, limit=1, now=self.clock.now(), lease_ms=DAY_MS, token=token
+        )
+        (claimed,) = (await self.store.claim(order)).deliveries
+        return claimed
+
+    async def claim_and_give_back(self, queue: Queue) -> str:
+        """Claim the queue's first, and leave it where it was."""
+        token = next(self._tokens)
+        claimed = await self.claim(queue, token)
+        await self.store.extend(queue.id, [(claimed.seq, token, self.start)], self.start, ordered=False)
+        return claimed.body
+
+
+@pytest.fixture
+async def house() -> AsyncIterator[House]:
+    store = SqliteStore(None)
+    await store.open()
+    house = House(store)
+    running = asyncio.create_task(house.telemetry.run())
+    await house.advance(0)
+    yield house
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await store.close()
+
+
+# ---- writing down ----------------------------------------------------------------------------------------------
+
+
+async def test_what_was_counted_is_written_down_some_seconds_later(house: House) -> None:
+    house.telemetry.metrics.sent(Q, 2, 10, house.clock.now())
+    await house.advance(FLUSH_MS - 1)
+    assert await house.totals("messages_sent") == {}
+    await house.advance(1)
+    assert await house.totals("messages_sent") == {0: 2}
+
+
+async def test_whoever_reads_can_have_it_written_down_at_once(house: House) -> None:
+    house.telemetry.metrics.sent(Q, 2, 10, house.clock.now())
+    await house.telemetry.flush()
+    assert await house.totals("messages_sent") == {0: 2}
+
+
+async def test_closing_writes_down_the_rest(house: House) -> None:
+    house.telemetry.metrics.sent(Q, 2, 10, house.clock.now())
+    house.telemetry.logs.write(GROUP, "s", 5, "line")
+    await house.telemetry.close()
+    assert await house.totals("messages_sent") == {0: 2}
+    assert list((await house.store.log_bytes()).values()) == [30]
+
+
+async def test_what_the_store_does_not_take_is_tried_again(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(_: object) -> None:
+        raise StoreUnavailable("away")
+
+    house.telemetry.logs.write(GROUP, "s", house.clock.now(), "line")
+    house.telemetry.metrics.sent(Q, 1, 10, house.clock.now())
+    for verb in ("add_points", "add_events"):
+        with monkeypatch.context() as broken:
+            broken.setattr(house.store, verb, away)
+            with pytest.raises(StoreUnavailable):
+                await house.telemetry.flush()
+            await house.telemetry.close()  # does not raise
+    house.telemetry.metrics.sent(Q, 1, 10, house.clock.now())
+    await house.advance(FLUSH_MS)
+    assert await house.totals("messages_sent") == {0: 2}
+    assert list((await house.store.log_bytes()).values()) == [30]
+
+
+async def test_quiet_weeks_take_no_turns(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.telemetry.metrics.sent(Q, 1, 1, house.clock.now())
+    await house.advance(ACTIVE_MS + 5 * MINUTE_MS)
+    turns: list[None] = []
+    count: Callable[[int, int], Awaitable[object]] = house.store.count
+
+    async def counted(queue_id: int, now: int) -> object:
+        turns.append(None)
+        return await count(queue_id, now)
+
+    monkeypatch.setattr(house.store, "count", counted)
+    await house.advance(7 * DAY_MS)
+    assert turns == []
+    house.telemetry.metrics.received(Q, 0, house.clock.now())
+    await house.advance(MINUTE_MS)
+    assert len(turns) == 1
+
+
+# ---- sampling --------------------------------------------------------------------------------------------------
+
+
+async def test_an_active_queue_is_sampled_as_each_minute_begins(house: House) -> None:
+    await house.enqueue(Q, "a", "b", "c")
+    await house.enqueue(Q, "later", delay_ms=DAY_MS)
+    await house.claim(Q)
+    house.telemetry.metrics.sent(Q, 4, 4, house.clock.now())
+    await house.advance(2 * MINUTE_MS)
+    assert await house.totals("messages_available") == {1: 2, 2: 2}
+    assert await house.totals("messages_claimed") == {1: 1, 2: 1}
+    assert await house.totals("messages_delayed") == {1: 1, 2: 1}
+    assert await house.totals("oldest_age_seconds") == {1: 60, 2: 120}
+
+
+async def test_a_counter_that_counted_nothing_says_so(house: House) -> None:
+    house.telemetry.metrics.sent(Q, 2, 10, house.clock.now())
+    await house.advance(3 * MINUTE_MS)
+    assert await house.totals("messages_sent") == {0: 2, 1: 0, 2: 0}
+    assert await house.totals("empty_receives") == {0: 0, 1: 0, 2: 0}
+
+
+async def test_a_message_claimed_three_times_does_not_age(house: House) -> None:
+    await house.enqueue(Q, "stuck")
+    await house.advance(10_000)
+    await house.enqueue(Q, "fresh")
+    house.telemetry.metrics.sent(Q, 2, 2, house.clock.now())
+    for _ in range(3):
+        assert await house.claim_and_give_back(Q) == "stuck"
+    await house.advance(50_000)
+    assert await house.totals("oldest_age_seconds") == {1: 50}
+
+
+async def test_dead_letters_are_seen_without_touching_their_queue(house: House) -> None:
+    source = queue("q", 1, dead_letter=DEAD_LETTERS)
+    await house.enqueue(D, "dead")
+    house.telemetry.metrics.received(source, 0, house.clock.now())
+    await house.advance(MINUTE_MS)
+    assert await house.totals("messages_available", D) == {1: 1}
+
+
+async def test_a_queue_that_holds_messages_stays_active_after_a_restart(house: House) -> None:
+    await house.enqueue(D, "dead")
+    again = Telemetry(house.store, house.clock, house.shelf)
+    running = asyncio.create_task(again.run())
+    await house.advance(ACTIVE_MS + 2 * MINUTE_MS)
+    running.cancel()
+    minutes = ACTIVE_MS // MINUTE_MS + 2
+    assert await house.totals("messages_available", D) == dict.fromkeys(range(1, minutes + 1), 1)
+    assert await house.totals("messages_available", Q) == {}
+
+
+async def test_a_deleted_queue_is_forgotten(house: House) -> None:
+    house.telemetry.metrics.sent(Q, 1, 1, house.clock.now())
+    del house.shelf.queues[Q.name]
+    await house.advance(MINUTE_MS)
+    assert await house.totals("messages_available") == {}
+    assert house.telemetry.metrics.activity == {}
+
+
+async def test_of_two_nodes_that_look_one_is_enough(house: House) -> None:
+    other = Telemetry(house.store, house.clock, house.shelf)
+    running = asyncio.create_task(other.run())
+    await house.advance(0)
+    await house.enqueue(Q, "a")
+    for telemetry in (house.telemetry, other):
+        telemetry.metrics.sent(Q, 1, 1, house.clock.now())
+    await house.advance(MINUTE_MS)
+    running.cancel()
+    assert await house.totals("messages_available") == {1: 1}
+    assert await house.totals("messages_sent") == {0: 2}
+
+
+# ---- logs ------------------------------------------------------------------------------------------------------
+
+
+async def test_lines_make_their_group_and_stream(house: House) -> None:
+    now = house.clock.now()
+    house.telemetry.logs.write(GROUP, "one", now, "a")
+    house.telemetry.logs.write(GROUP, "two", now - 5, "b")
+    house.telemetry.logs.write(GROUP, "one", now + 1, "c")
+    await house.advance(FLUSH_MS)
+    (resource,) = await house.store.find(LOG_GROUP, "")
+    group = LogGroup.from_document(resource.document)
+    assert (group.name, group.retention_days, group.created_at) == (GROUP, RETENTION_DAYS, now + FLUSH_MS)
+    events = await house.store.find_events(LogQuery(group.id, limit=10))
+    assert [(event.message, event.at) for event in events] == [("b", now - 5), ("a", now), ("c", now + 1)]
+    assert {event.ingested_at for event in events} == {now + FLUSH_MS}
+    assert events[0].stream_id != events[1].stream_id == events[2].stream_id
+
+
+async def test_a_group_that_stands_is_written_to_as_it_is(house: House) -> None:
+    group = LogGroup(99, GROUP, 1, retention_days=None)
+    await house.store.put(Resource(LOG_GROUP, GROUP.key, 0, group.to_document()))
+    house.telemetry.logs.write(GROUP, "s", house.clock.now(), "a")
+    await house.telemetry.flush()
+    assert list(await house.store.log_bytes()) == [99]
+
+
+async def test_two_nodes_make_one_group(house: House) -> None:
+    other = Telemetry(house.store, house.clock, house.shelf)
+    for telemetry in (house.telemetry, other):
+        telemetry.logs.write(GROUP, "s", house.clock.now(), "a")
+    await asyncio.gather(house.telemetry.flush(), other.flush())
+    assert list((await house.store.log_bytes()).values()) == [2 * 27]
+
+
+# ---- sweeping --------------------------------------------------------------------------------------------------
+
+
+async def test_points_are_dropped_when_they_are_too_old(house: House) -> None:
+    house.telemetry.metrics.sent(Q, 1, 1, house.clock.now())
+    await house.advance(POINTS_KEPT_MS - MINUTE_MS)
+    assert 0 in await house.totals("messages_sent")
+    await house.advance(3 * 60 * MINUTE_MS)
+    assert 0 not in await house.totals("messages_sent")
+
+
+async def test_events_are_dropped_by_their_group_s_retention(house: House) -> None:
+    now = house.clock.now()
+    for number, days in [(1, 3), (2, None)]:
+        name = GROUP._replace(name=str(number))
+        group = LogGroup(number, name, now, days)
+        await house.store.put(Resource(LOG_GROUP, name.key, 0, group.to_document()))
+        await house.store.add_events([LogEvent(number, 1, now, now, "old")])
+    await house.advance(3 * DAY_MS - 60 * MINUTE_MS)
+    assert len(await house.store.log_bytes()) == 2
+    await house.advance(3 * 60 * MINUTE_MS)
+    assert list(await house.store.log_bytes()) == [2]
+
+
+async def test_what_a_deleted_group_left_is_dropped(house: House) -> None:
+    await house.store.add_events([LogEvent(5, 1, house.clock.now(), 0, "left")] * 3)
+    await house.telemetry.sweep()
+    assert await house.store.log_bytes() == {}
+
+
+async def test_a_reset_leaves_nothing(house: House) -> None:
+    house.telemetry.metrics.sent(Q, 1, 1, house.clock.now())
+    house.telemetry.logs.write(GROUP, "s", house.clock.now(), "a")
+    await house.telemetry.reset()
+    assert await house.store.find_series(SeriesQuery(HERE.account, HERE.region, limit=10)) == []
+    assert await house.store.find(LOG_GROUP, "") == []
+    assert await house.store.log_bytes() == {}
+    assert house.telemetry.metrics.take() == list[MetricPoint]()
