@@ -1,0 +1,141 @@
+"""Confirmations: an endpoint is asked whether it agrees, and answers with the token it was sent.
+
+A token is good for two days; a subscription that was not confirmed within three is forgotten, and so is one whose
+endpoint was told of its end and did not object. Each new question clears away what is over of older ones, so
+nothing has to come by and look.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Self
+
+from redrive.engine.directory import Kind
+from redrive.engine.engine import Engine
+from redrive.model.message import id_text
+from redrive.model.queue import DAY_MS, ResourceName
+from redrive.model.topic import Subscription, Topic
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.sns import names, standing
+from redrive.protocols.aws.sns.access import is_unsigned
+from redrive.protocols.aws.sns.errors import error, invalid
+from redrive.protocols.aws.sns.published import Confirmation
+from redrive.protocols.aws.wire.errors import AwsError
+from redrive.protocols.aws.wire.shapes import Structure
+
+TOKEN_MS: Final = 2 * DAY_MS
+TOKEN_CHARS: Final = 288
+_BEGINNING: Final = "2336412f37"  # of every token that AWS's reference shows
+_TIME_CHARS: Final = 12
+_CLEARED_MAX: Final = 10  # questions cleared away for each one asked
+_TOKEN: Final = re.compile(rf"[0-9a-f]{{{TOKEN_CHARS}}}")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an endpoint was asked.
+
+    Attributes:
+        token: What it answers with; questions are kept in the order of their tokens, which is that of their times.
+        topic: Of the subscription in question.
+        subscription: Its id.
+        asked_at: ms.
+    """
+
+    token: str
+    topic: ResourceName
+    subscription: str
+    asked_at: int
+
+    def to_document(self) -> dict[str, Any]:
+        """The question as a JSON-ready document."""
+        return asdict(self) | {"topic": list(self.topic)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        return cls(**{**document, "topic": ResourceName(*document["topic"])})
+
+
+QUESTION: Final[Kind[Question]] = Kind("sns_confirmation", Question.to_document, Question.from_document)
+
+
+class Confirmations:
+    """Asks endpoints, and takes their answers."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Ask through this engine."""
+        self._engine = engine
+
+    async def ask(self, topic: Topic, subscription: Subscription, kind: str, now: int) -> None:
+        """Send an endpoint a token, as a delivery of the subscription's own.
+
+        Args:
+            topic: Whose subscription.
+            subscription: Whose endpoint.
+            kind: `SubscriptionConfirmation` or `UnsubscribeConfirmation`.
+            now: ms.
+        """
+        await self._clear(now)
+        question = Question(self._token(now), topic.name, subscription.id, now)
+        await self._engine.directory.create(QUESTION, question.token, question)
+        confirmation = Confirmation(
+            kind=kind,
+            id=id_text(self._engine.runtime.message_id()),
+            topic=names.arn_of(topic.name),
+            subscription=names.subscription_arn(subscription),
+            token=question.token,
+            sent_at=now,
+            version=topic.attributes.get("SignatureVersion", "1"),
+        )
+        await self._engine.topic_publisher.send(topic, subscription, "", confirmation.pack())
+
+    def _token(self, now: int) -> str:
+        random_chars = TOKEN_CHARS - len(_BEGINNING) - _TIME_CHARS
+        return f"{_BEGINNING}{now:0{_TIME_CHARS}x}{self._engine.runtime.chance.randbytes(random_chars // 2).hex()}"
+
+    async def _clear(self, now: int) -> None:
+        """Forget the oldest questions as far as they are over, with the subscriptions that nobody confirmed."""
+        topics = self._engine.topics
+        for question in await self._engine.directory.find(QUESTION, "", limit=_CLEARED_MAX):
+            if now < question.asked_at + standing.PENDING_MS:
+                return
+            subscription = await topics.subscription(question.topic, question.subscription)
+            if subscription is not None and standing.is_over(subscription, now):
+                await topics.unsubscribe(subscription)
+            await self._engine.directory.remove(QUESTION, question.token)
+
+    async def confirm_subscription(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_ConfirmSubscription.html."""
+        region = _region(call, params["TopicArn"])
+        subscription = await self._subscription(call, params["Token"], region)
+        locked = (params.get("AuthenticateOnUnsubscribe") or "").lower() == "true"
+        signed = not is_unsigned(call)
+        await self._engine.topics.change(
+            subscription, lambda current: standing.confirmed(current, signed=signed, locked=locked)
+        )
+        return {"SubscriptionArn": names.subscription_arn(subscription)}
+
+    async def _subscription(self, call: Call, token: str, region: str) -> Subscription:
+        """The subscription that a token is about; the topic's name was recorded not to matter, its region does."""
+        if not _TOKEN.fullmatch(token):
+            raise error("InvalidParameter", "Invalid token") if not is_unsigned(call) else invalid("Token")
+        question = await self._engine.directory.get(QUESTION, token)
+        if question is None or call.now >= question.asked_at + TOKEN_MS:
+            raise invalid("Token")
+        if question.topic.region != region:
+            raise invalid("Topic")
+        subscription = await self._engine.topics.subscription(question.topic, question.subscription)
+        if subscription is None:
+            raise invalid("Token")
+        return subscription
+
+
+def _region(call: Call, arn: str) -> str:
+    try:
+        parsed = names.sns_arn(arn, "Topic")
+    except AwsError:
+        raise invalid("Topic") from None
+    if not is_unsigned(call) and parsed.region != call.region:
+        raise invalid("Topic")
+    return parsed.region

@@ -1,0 +1,199 @@
+"""SNS's part in delivering: where a delivery goes, how often it is tried, and what an endpoint gets."""
+
+import asyncio
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Final
+
+import orjson
+
+from redrive.access.policy import AccessRequest, RequestKeys, decide, request_keys, source_keys
+from redrive.access.policy_document import parse_policy
+from redrive.access.principals import service_principal
+from redrive.engine.ports import Parcel, Plan
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Delivery, Outcome
+from redrive.model.queue import Queue, ResourceName
+from redrive.model.retry_plans import CUSTOMER_ENDPOINT, MANAGED_ENDPOINT
+from redrive.model.topic import Subscription, Topic
+from redrive.protocols.aws.sns import destinations, names, platform
+from redrive.protocols.aws.sns.delivery_policy import (
+    CONTENT_TYPE_DEFAULT,
+    RetryPolicy,
+    SubscriptionDeliveryPolicy,
+)
+from redrive.protocols.aws.sns.parcels import Parcels
+from redrive.protocols.aws.sns.published import address, is_confirmation
+from redrive.protocols.aws.sns.subscription_attributes import effective_delivery_policy
+
+MAILS_PER_SECOND: Final = 10  # for each subscription ("Amazon SNS endpoints and quotas")
+_PLATFORMS: Final = "platforms"
+_TEXT: Final = "text"
+_MANAGED: Final = Plan(MANAGED_ENDPOINT)
+_STREAM: Final = Plan(MANAGED_ENDPOINT, throttled_schedule=CUSTOMER_ENDPOINT)
+_CUSTOMER: Final = Plan(CUSTOMER_ENDPOINT)
+_MAIL: Final = Plan(CUSTOMER_ENDPOINT, rate_max=MAILS_PER_SECOND)
+_PLANS: Final = {
+    "application": _CUSTOMER,
+    "email": _MAIL,
+    "email-json": _MAIL,
+    "firehose": _STREAM,
+    "lambda": _MANAGED,
+    "sms": _CUSTOMER,
+    "sqs": _MANAGED,
+}
+
+
+class SnsDialect:
+    """`redrive.engine.ports.Dialect` of topics made through SNS."""
+
+    def __init__(self, *, open_queues: bool) -> None:
+        """Deliver as SNS does; nothing is pushed before `prepare`.
+
+        Args:
+            open_queues: Whether a queue without a policy takes messages from topics of its own account. Amazon's
+                does not: its policy has to let `sns.amazonaws.com` in. A queue with a policy is held to it always.
+        """
+        self._open_queues = open_queues
+        self._parcels: Parcels | None = None
+        self._prepared = asyncio.Event()
+
+    def prepare(self, parcels: Parcels) -> None:
+        """Render by these parcels from now on; what waits for them goes out."""
+        self._parcels = parcels
+        self._prepared.set()
+
+    # ---- where it goes ---------------------------------------------------------------------------------------
+
+    def queue_of(self, subscription: Subscription) -> ResourceName | None:
+        """See `Dialect.queue_of`."""
+        return names.queue_in(subscription.endpoint) if subscription.protocol == "sqs" else None
+
+    def dead_letters_to(self, subscription: Subscription, delivery: Delivery) -> ResourceName | None:
+        """See `Dialect.dead_letters_to`; a confirmation is nobody's dead letter."""
+        return None if is_confirmation(delivery.headers or b"") else subscription.dead_letter
+
+    def objection(
+        self,
+        topic: Topic,
+        subscription: Subscription,  # noqa: ARG002 - as Dialect
+        queue: Queue | None,
+        body: str,
+    ) -> Attempt | None:
+        """See `Dialect.objection`."""
+        if queue is None:
+            return _MISSING
+        if not self._takes(queue, topic):
+            return _DENIED
+        # No character takes more than four bytes, and hardly any queue takes less than a topic's largest message.
+        if 4 * len(body) > queue.body_bytes_max and len(body.encode()) > queue.body_bytes_max:
+            return _TOO_LARGE
+        return None
+
+    def _takes(self, queue: Queue, topic: Topic) -> bool:
+        text = queue.attributes.get("Policy")
+        if text is None:
+            return self._open_queues and queue.name.account == topic.name.account
+        request = AccessRequest(
+            service_principal("sns", topic.name.region),
+            "sqs:SendMessage",
+            f"arn:aws:sqs:{queue.name.region}:{queue.name.account}:{queue.name.name}",
+            _keys(topic.name),
+        )
+        return decide(parse_policy(text), request, queue.name.account).allowed
+
+    # ---- how often -------------------------------------------------------------------------------------------
+
+    def plan(self, topic: Topic, subscription: Subscription) -> Plan:
+        """See `Dialect.plan`."""
+        if subscription.protocol not in destinations.HTTP:
+            return _PLANS[subscription.protocol]
+        return _http_plan(effective_delivery_policy(topic, subscription))
+
+    # ---- what it gets ----------------------------------------------------------------------------------------
+
+    def headers(self, topic: Topic, subscription: Subscription, envelope: bytes) -> bytes:  # noqa: ARG002 - as Dialect
+        """See `Dialect.headers`; an application keeps its own platform's text, and nobody else any."""
+        text = None
+        if _MARK in envelope:
+            envelope, text = _without_platforms(subscription, envelope)
+        headers = address(envelope, names.subscription_arn(subscription), raw=subscription.raw)
+        return (
+            headers if text is None else b'%b,"%b":%b}' % (headers[:-1], _TEXT.encode(), orjson.dumps(text))
+        )
+
+    async def parcel(self, topic: Topic, subscription: Subscription, delivery: Delivery) -> Parcel:
+        """See `Dialect.parcel`."""
+        parcels = await self._rendering()
+        content_type = CONTENT_TYPE_DEFAULT
+        if subscription.protocol in destinations.HTTP:
+            content_type = effective_delivery_policy(topic, subscription).content_type or content_type
+        elif subscription.protocol == "application":
+            text = orjson.loads(delivery.headers or b"{}").get(_TEXT)
+            delivery = delivery if text is None else replace(delivery, body=text)
+        return await parcels.parcel(
+            subscription,
+            delivery,
+            content_type=content_type,
+            display_name=topic.attributes.get("DisplayName", ""),
+        )
+
+    async def _rendering(self) -> Parcels:
+        while self._parcels is None:
+            await self._prepared.wait()
+        return self._parcels
+
+
+# Asked for at each claim; few policies are shared by many subscriptions.
+@lru_cache(maxsize=1024)
+def _http_plan(policy: SubscriptionDeliveryPolicy) -> Plan:
+    retry = policy.retry or RetryPolicy()
+    return Plan(retry.schedule(), rate_max=policy.receives_per_second_max)
+
+
+@lru_cache(maxsize=4096)
+def _keys(topic: ResourceName) -> RequestKeys:
+    """What a queue's policy may ask about a delivery; the same for all of a topic's."""
+    return request_keys(source_keys(arn=names.arn_of(topic), account=topic.account))
+
+
+# ---- texts for mobile platforms ----------------------------------------------------------------------------------
+
+_MARK: Final = b',"platforms":'
+
+
+def with_platforms(envelope: bytes, texts: dict[str, str]) -> bytes:
+    """An envelope with the texts that `MessageStructure=json` has for mobile platforms, where it has any."""
+    chosen = {name: text for name, text in texts.items() if name in platform.PLATFORMS}
+    return b"%b%b%b}" % (envelope[:-1], _MARK, orjson.dumps(chosen)) if chosen else envelope
+
+
+def _without_platforms(subscription: Subscription, envelope: bytes) -> tuple[bytes, str | None]:
+    fields: dict[str, Any] = orjson.loads(envelope)
+    texts: dict[str, str] = fields.pop(_PLATFORMS, {})
+    own = None
+    if subscription.protocol == "application":
+        own = texts.get(subscription.endpoint.split("/")[1])
+    return orjson.dumps(fields), own
+
+
+# ---- why a queue does not take it ----------------------------------------------------------------------------------
+
+
+def _refusal(reason: Reason, status: int, code: str, message: str) -> Attempt:
+    response = {"ErrorCode": code, "ErrorMessage": message, "sqsRequestId": "Unrecoverable"}
+    return Attempt(Outcome.REFUSED, reason, status, orjson.dumps(response).decode(), 0)
+
+
+_MISSING: Final = _refusal(
+    Reason.MISSING,
+    400,
+    "AWS.SimpleQueueService.NonExistentQueue",
+    "The specified queue does not exist or you do not have access to it.",
+)
+_DENIED: Final = _refusal(
+    Reason.DENIED, 403, "AccessDenied", "Access to the resource is denied by its policy."
+)
+_TOO_LARGE: Final = _refusal(
+    Reason.TOO_LARGE, 400, "InvalidParameterValue", "The message is longer than the queue's maximum."
+)

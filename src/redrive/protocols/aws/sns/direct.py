@@ -1,0 +1,90 @@
+"""Publishing to one device or telephone, without a topic.
+
+Such a destination gets a topic of its own with one subscription, made at its first message and seen by nobody: what
+is published to it is a delivery like any other, with attempts, retries and a log. Whether somebody takes it is up to
+what the server has been set up with; where nothing pushes to telephones or devices, each attempt says so.
+"""
+
+import contextlib
+from typing import Final
+
+from redrive.engine.engine import Engine
+from redrive.model.errors import AlreadyExists
+from redrive.model.message import Publication, id_text
+from redrive.model.queue import ResourceName
+from redrive.model.topic import Subscription, Topic
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.sns import destinations, names, platform
+from redrive.protocols.aws.sns.errors import error, invalid
+from redrive.protocols.aws.sns.opt_outs import OptOuts
+from redrive.protocols.aws.sns.platform import APPLICATION, DEVICE
+from redrive.protocols.aws.sns.published import Published
+from redrive.protocols.aws.sns.topic_attributes import DIALECT
+
+_ONE: Final = "direct"  # the id of the only subscription
+_PHONES: Final = "sms"
+
+
+class Direct:
+    """Finds the topic that stands for one destination."""
+
+    def __init__(self, engine: Engine, opt_outs: OptOuts) -> None:
+        """Publish through this engine, to telephones whose owners have not opted out."""
+        self._engine = engine
+        self._opt_outs = opt_outs
+
+    async def endpoint(self, call: Call, arn: str) -> Topic:
+        """The topic of a platform endpoint.
+
+        Raises:
+            AwsError: `InvalidParameter`: there is no such endpoint; `EndpointDisabled`;
+                `PlatformApplicationDisabled`.
+        """
+        named = platform.device_in(call, arn, "Publish", "TargetArn")
+        directory = self._engine.directory
+        device = await directory.get(DEVICE, named.key)
+        application = await directory.get(APPLICATION, named.application.key)
+        if device is None or application is None:
+            raise invalid("TargetArn Reason: No endpoint found for the target arn specified")
+        if application.attributes[platform.ENABLED] != "true":
+            raise error("PlatformApplicationDisabled", "Platform application is disabled")
+        if not device.enabled:
+            raise error("EndpointDisabled", "Endpoint is disabled")
+        return await self._topic(device.topic, "application", arn)
+
+    async def phone(self, call: Call, number: str) -> Topic:
+        """The topic of a telephone.
+
+        Raises:
+            AwsError: `InvalidParameter`: it is no telephone number, or its owner wants no messages.
+        """
+        if not destinations.is_phone(number):
+            raise invalid(f"PhoneNumber Reason: {number} is not valid to publish to")
+        if await self._opt_outs.has(call, number):
+            raise invalid("PhoneNumber Reason: phone number is opted out")
+        name = ResourceName(call.account, f"{call.region}:{_PHONES}", number)
+        return await self._topic(name, "sms", number)
+
+    async def tell(self, call: Call, number: str, text: str) -> None:
+        """Write to a telephone in the server's own words.
+
+        Raises:
+            AwsError: As for `phone`.
+        """
+        topic = await self.phone(call, number)
+        message_id = self._engine.runtime.message_id()
+        published = Published(id_text(message_id), names.arn_of(topic.name), call.now)
+        publication = Publication(message_id, text, {}, {}, published.envelope(), len(text.encode()))
+        await self._engine.topic_publisher.publish(topic, [publication])
+
+    async def _topic(self, name: ResourceName, protocol: str, endpoint: str) -> Topic:
+        topics = self._engine.topics
+        topic = topics.known(name) or await topics.get(name)
+        if topic is not None:
+            return topic
+        # The subscription comes first: whoever finds the topic can publish to it.
+        with contextlib.suppress(AlreadyExists):
+            await topics.subscribe(Subscription(_ONE, name, 0, name.account, protocol, endpoint))
+        with contextlib.suppress(AlreadyExists):
+            await topics.create(Topic(0, name, DIALECT))
+        return await self._topic(name, protocol, endpoint)

@@ -1,0 +1,81 @@
+"""Amazon SNS: its 42 operations."""
+
+from collections.abc import Mapping
+
+from redrive.engine.engine import Engine
+from redrive.model.errors import RedriveError
+from redrive.protocols.aws.call import Verb
+from redrive.protocols.aws.sns.confirmations import Confirmations
+from redrive.protocols.aws.sns.direct import Direct
+from redrive.protocols.aws.sns.errors import translated
+from redrive.protocols.aws.sns.opt_outs import OptOuts
+from redrive.protocols.aws.sns.platform_applications import PlatformApplicationOperations
+from redrive.protocols.aws.sns.platform_endpoints import PlatformEndpointOperations
+from redrive.protocols.aws.sns.publishing import Publishing
+from redrive.protocols.aws.sns.sandbox import SandboxOperations
+from redrive.protocols.aws.sns.sms_attributes import SmsAttributeOperations
+from redrive.protocols.aws.sns.subscriptions import SubscriptionOperations
+from redrive.protocols.aws.sns.tags import TagOperations
+from redrive.protocols.aws.sns.topics import TopicOperations
+from redrive.protocols.aws.wire.errors import AwsError
+
+
+class Sns:
+    """SNS on an engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Speak for this engine, which knows this package's `SnsDialect` as `sns`."""
+        topics, tags, confirmations = TopicOperations(engine), TagOperations(engine), Confirmations(engine)
+        subscriptions, opt_outs = SubscriptionOperations(engine, confirmations), OptOuts(engine.directory)
+        direct = Direct(engine, opt_outs)
+        publishing, sandbox = Publishing(engine, direct), SandboxOperations(engine, direct)
+        sms = SmsAttributeOperations(engine.directory)
+        applications, devices = PlatformApplicationOperations(engine), PlatformEndpointOperations(engine)
+        self.operations: Mapping[str, Verb] = {
+            "AddPermission": topics.add_permission,
+            "CheckIfPhoneNumberIsOptedOut": opt_outs.check_if_phone_number_is_opted_out,
+            "ConfirmSubscription": confirmations.confirm_subscription,
+            "CreatePlatformApplication": applications.create_platform_application,
+            "CreatePlatformEndpoint": devices.create_platform_endpoint,
+            "CreateSMSSandboxPhoneNumber": sandbox.create_sms_sandbox_phone_number,
+            "CreateTopic": topics.create_topic,
+            "DeleteEndpoint": devices.delete_endpoint,
+            "DeletePlatformApplication": applications.delete_platform_application,
+            "DeleteSMSSandboxPhoneNumber": sandbox.delete_sms_sandbox_phone_number,
+            "DeleteTopic": topics.delete_topic,
+            "GetDataProtectionPolicy": topics.get_data_protection_policy,
+            "GetEndpointAttributes": devices.get_endpoint_attributes,
+            "GetPlatformApplicationAttributes": applications.get_platform_application_attributes,
+            "GetSMSAttributes": sms.get_sms_attributes,
+            "GetSMSSandboxAccountStatus": sandbox.get_sms_sandbox_account_status,
+            "GetSubscriptionAttributes": subscriptions.get_subscription_attributes,
+            "GetTopicAttributes": topics.get_topic_attributes,
+            "ListEndpointsByPlatformApplication": devices.list_endpoints_by_platform_application,
+            "ListOriginationNumbers": sandbox.list_origination_numbers,
+            "ListPhoneNumbersOptedOut": opt_outs.list_phone_numbers_opted_out,
+            "ListPlatformApplications": applications.list_platform_applications,
+            "ListSMSSandboxPhoneNumbers": sandbox.list_sms_sandbox_phone_numbers,
+            "ListSubscriptions": subscriptions.list_subscriptions,
+            "ListSubscriptionsByTopic": subscriptions.list_subscriptions_by_topic,
+            "ListTagsForResource": tags.list_tags_for_resource,
+            "ListTopics": topics.list_topics,
+            "OptInPhoneNumber": opt_outs.opt_in_phone_number,
+            "Publish": publishing.publish,
+            "PublishBatch": publishing.publish_batch,
+            "PutDataProtectionPolicy": topics.put_data_protection_policy,
+            "RemovePermission": topics.remove_permission,
+            "SetEndpointAttributes": devices.set_endpoint_attributes,
+            "SetPlatformApplicationAttributes": applications.set_platform_application_attributes,
+            "SetSMSAttributes": sms.set_sms_attributes,
+            "SetSubscriptionAttributes": subscriptions.set_subscription_attributes,
+            "SetTopicAttributes": topics.set_topic_attributes,
+            "Subscribe": subscriptions.subscribe,
+            "TagResource": tags.tag_resource,
+            "Unsubscribe": subscriptions.unsubscribe,
+            "UntagResource": tags.untag_resource,
+            "VerifySMSSandboxPhoneNumber": sandbox.verify_sms_sandbox_phone_number,
+        }
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        return translated(refusal)

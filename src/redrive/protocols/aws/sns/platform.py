@@ -1,0 +1,175 @@
+"""Mobile platforms: applications registered with them, and the devices that are an application's endpoints."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, NamedTuple, Self
+
+from redrive.engine.directory import Kind
+from redrive.engine.engine import Engine
+from redrive.model.queue import ResourceName
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.sns import names
+from redrive.protocols.aws.sns.errors import denied, invalid
+
+# Each platform, and whether an application registers there under a name (PlatformPrincipal) beside its secret.
+PLATFORMS: Final[Mapping[str, bool]] = {
+    "ADM": True,
+    "APNS": True,
+    "APNS_SANDBOX": True,
+    "APNS_VOIP": True,
+    "APNS_VOIP_SANDBOX": True,
+    "BAIDU": True,
+    "GCM": False,
+    "MACOS": True,
+    "MACOS_SANDBOX": True,
+    "MPNS": False,
+    "WNS": True,
+}
+ENABLED: Final = "Enabled"
+TOKEN: Final = "Token"  # noqa: S105 - the attribute's name
+USER_DATA: Final = "CustomUserData"
+_APPLICATION_SLASHES: Final = 2  # app/GCM/name
+_ENDPOINT_SLASHES: Final = 3  # endpoint/GCM/name/id
+
+
+class ApplicationName(NamedTuple):
+    """Whose application, where, on which platform, and its name."""
+
+    account: str
+    region: str
+    platform: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        """What the directory keeps it under; no part holds a slash."""
+        return "/".join(self)
+
+    @property
+    def arn(self) -> str:
+        """Its ARN."""
+        return f"arn:aws:sns:{self.region}:{self.account}:app/{self.platform}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A platform application.
+
+    Attributes:
+        name: See ApplicationName.
+        attributes: As SNS spells them, credentials included.
+    """
+
+    name: ApplicationName
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+    def to_document(self) -> dict[str, Any]:
+        """The application as a JSON-ready document."""
+        return {"name": list(self.name), "attributes": dict(self.attributes)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        return cls(ApplicationName(*document["name"]), document["attributes"])
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A platform endpoint: one installation of an application.
+
+    Attributes:
+        application: Whose.
+        id: Unique within the application.
+        attributes: `Token`, `Enabled` and, where given, `CustomUserData`.
+    """
+
+    application: ApplicationName
+    id: str
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """What the directory keeps it under."""
+        return f"{self.application.key}/{self.id}"
+
+    @property
+    def arn(self) -> str:
+        """Its ARN."""
+        name = self.application
+        return f"arn:aws:sns:{name.region}:{name.account}:endpoint/{name.platform}/{name.name}/{self.id}"
+
+    @property
+    def topic(self) -> ResourceName:
+        """The name of the topic that stands for this device alone: no caller can make or list one there."""
+        name = self.application
+        return ResourceName(name.account, f"{name.region}:{name.platform}:{name.name}", self.id)
+
+    @property
+    def enabled(self) -> bool:
+        """Whether messages may be published to it."""
+        return self.attributes[ENABLED] == "true"
+
+    def to_document(self) -> dict[str, Any]:
+        """The device as a JSON-ready document."""
+        return asdict(self) | {"application": list(self.application)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        return cls(**{**document, "application": ApplicationName(*document["application"])})
+
+
+APPLICATION: Final[Kind[Application]] = Kind(
+    "sns_platform_application", Application.to_document, Application.from_document
+)
+DEVICE: Final[Kind[Device]] = Kind("sns_platform_endpoint", Device.to_document, Device.from_document)
+# Which device of an application has a token: `token_key` to the device's id.
+OF_TOKEN: Final[Kind[str]] = Kind(
+    "sns_platform_token", lambda one: {"id": one}, lambda document: document["id"]
+)
+
+
+def token_key(application: ApplicationName, token: str) -> str:
+    """What a token is found under; tokens are long and may hold anything."""
+    return f"{application.key}/{hashlib.sha256(token.encode()).hexdigest()}"
+
+
+def application_in(call: Call, arn: str, action: str) -> ApplicationName:
+    """The application that an ARN means, for an action the caller may do there.
+
+    Raises:
+        AwsError: It is no application's ARN, or another account's.
+    """
+    _, platform, name = _parts(call, arn, action, "PlatformApplicationArn", _APPLICATION_SLASHES)
+    return ApplicationName(call.account, call.region, platform, name)
+
+
+def device_in(call: Call, arn: str, action: str, parameter: str = "EndpointArn") -> Device:
+    """The device that an ARN means, without its attributes, for an action the caller may do there.
+
+    Raises:
+        AwsError: It is no endpoint's ARN, or another account's.
+    """
+    _, platform, name, device_id = _parts(call, arn, action, parameter, _ENDPOINT_SLASHES)
+    return Device(ApplicationName(call.account, call.region, platform, name), device_id)
+
+
+def _parts(call: Call, arn: str, action: str, parameter: str, slashes: int) -> list[str]:
+    parsed = names.any_arn(arn, parameter)
+    if parsed.service != "sns" or parsed.region != call.region:
+        raise invalid(parameter)
+    if parsed.resource.count("/") != slashes:
+        raise invalid(f"{parameter} Reason: Wrong number of slashes in relative portion of the ARN.")
+    if parsed.account != call.account:
+        raise denied(call.principal.name, action, arn)
+    return parsed.resource.split("/")
+
+
+async def remove_device(engine: Engine, device: Device) -> None:
+    """Forget a device with its token and what was published to it alone; its subscriptions stay."""
+    await engine.directory.remove(DEVICE, device.key)
+    await engine.directory.remove(OF_TOKEN, token_key(device.application, device.attributes[TOKEN]))
+    topic = await engine.topics.get(device.topic)
+    if topic is not None:
+        await engine.topics.delete(topic)

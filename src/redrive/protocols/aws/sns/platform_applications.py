@@ -1,0 +1,140 @@
+"""Platform applications: create, find, change, delete."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from redrive.engine.engine import Engine
+from redrive.model.errors import Conflict, NotFound
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.sns import paging, platform, values
+from redrive.protocols.aws.sns.errors import AttributeRefused, invalid, no_such, refused_at_creation
+from redrive.protocols.aws.sns.platform import APPLICATION, DEVICE, Application, ApplicationName
+from redrive.protocols.aws.wire.shapes import Structure
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,256}")
+_SECRETS: Final = frozenset(
+    {
+        "PlatformCredential",
+        "PlatformPrincipal",
+        "ApplePlatformTeamID",
+        "ApplePlatformBundleID",
+    }
+)
+_EVENTS: Final = frozenset(
+    {"EventEndpointCreated", "EventEndpointDeleted", "EventEndpointUpdated", "EventDeliveryFailure"}
+)
+_ROLES: Final = frozenset({"SuccessFeedbackRoleArn", "FailureFeedbackRoleArn"})
+_RATE: Final = "SuccessFeedbackSampleRate"
+
+
+class PlatformApplicationOperations:
+    """What is done to platform applications.
+
+    Credentials are kept and not tried: nothing here speaks to a platform, so none is told to be wrong before a
+    message is pushed. Events of endpoints (`EventEndpointCreated` …) can be set and are not published.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        """Keep them in this engine's directory."""
+        self._engine = engine
+        self._directory = engine.directory
+
+    async def create_platform_application(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_CreatePlatformApplication.html."""
+        name = ApplicationName(call.account, call.region, params["Platform"], params["Name"])
+        given: Mapping[str, str] = params["Attributes"]
+        _check_name(name)
+        _check_credentials(name.platform, given)
+        wanted = _changed(Application(name, {platform.ENABLED: "true"}), given)
+        try:
+            await self._directory.create(APPLICATION, name.key, wanted)
+        except Conflict:
+            existing = await self._directory.get(APPLICATION, name.key)
+            if existing != wanted:
+                raise invalid(
+                    "Name Reason: An application with the same name but different properties already exists"
+                ) from None
+        return {"PlatformApplicationArn": name.arn}
+
+    async def get_platform_application_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_GetPlatformApplicationAttributes.html."""
+        name = platform.application_in(
+            call, params["PlatformApplicationArn"], "GetPlatformApplicationAttributes"
+        )
+        application = await self._directory.get(APPLICATION, name.key)
+        if application is None:
+            raise no_such("PlatformApplication")
+        return {"Attributes": _shown(application)}
+
+    async def set_platform_application_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_SetPlatformApplicationAttributes.html."""
+        name = platform.application_in(
+            call, params["PlatformApplicationArn"], "SetPlatformApplicationAttributes"
+        )
+        given: Mapping[str, str] = params["Attributes"]
+        try:
+            await self._directory.update(APPLICATION, name.key, lambda current: _changed(current, given))
+        except NotFound:
+            raise no_such("PlatformApplication") from None
+        return {}
+
+    async def list_platform_applications(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_ListPlatformApplications.html."""
+        prefix = f"{call.account}/{call.region}/"
+        found = await self._directory.find(APPLICATION, prefix, paging.after(params), paging.PAGE + 1)
+        page, token = paging.paged(found, lambda application: application.name.key)
+        listed = [{"PlatformApplicationArn": one.name.arn, "Attributes": _shown(one)} for one in page]
+        return {"PlatformApplications": listed, **token}
+
+    async def delete_platform_application(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_DeletePlatformApplication.html; its endpoints go with it."""
+        name = platform.application_in(call, params["PlatformApplicationArn"], "DeletePlatformApplication")
+        await self._directory.remove(APPLICATION, name.key)
+        for device in await self._directory.find(DEVICE, f"{name.key}/"):
+            await platform.remove_device(self._engine, device)
+        return {}
+
+
+def _check_name(name: ApplicationName) -> None:
+    if name.platform not in platform.PLATFORMS:
+        raise invalid(f"Platform Reason: {name.platform} is not supported")
+    if not name.name:
+        raise invalid("Name Reason: cannot be empty")
+    if not _NAME.fullmatch(name.name):
+        raise invalid(
+            "Name Reason: must contain only characters 'a'-'z', 'A'-'Z', '0'-'9', '_', '-', and '.'"
+            " and be at most 256 characters long"
+        )
+
+
+def _check_credentials(name: str, given: Mapping[str, str]) -> None:
+    needed = ["PlatformCredential", *(["PlatformPrincipal"] if platform.PLATFORMS[name] else [])]
+    if not all(given.get(one) for one in needed):
+        raise refused_at_creation(AttributeRefused("Platform credentials are invalid"))
+
+
+def _changed(application: Application, given: Mapping[str, str]) -> Application:
+    try:
+        changed = {name: _checked(name, value) for name, value in given.items()}
+    except AttributeRefused as refusal:
+        raise refused_at_creation(refusal) from None
+    return replace(application, attributes={**application.attributes, **changed})
+
+
+def _checked(name: str, value: str) -> str:
+    opening = "Invalid value for attribute: "
+    if name in _SECRETS or name in _EVENTS:
+        return value
+    if name == platform.ENABLED:
+        return str(values.boolean(f"{opening}{name}", value)).lower()
+    if name in _ROLES:
+        return values.role_arn(f"{opening}{name}", value) if value else value
+    if name == _RATE:
+        return values.percentage(f"{opening}{name}", value)
+    raise AttributeRefused(f"Invalid attribute name: {name}")  # chosen
+
+
+def _shown(application: Application) -> dict[str, str]:
+    return {name: value for name, value in application.attributes.items() if name not in _SECRETS}

@@ -1,0 +1,195 @@
+"""Publish and PublishBatch."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Enqueued
+from redrive.model.message import Publication, id_text
+from redrive.model.topic import Topic
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.sns import destinations, dialect, message, names
+from redrive.protocols.aws.sns.access import topic_at
+from redrive.protocols.aws.sns.direct import Direct
+from redrive.protocols.aws.sns.errors import error, invalid
+from redrive.protocols.aws.sns.published import Published
+from redrive.protocols.aws.wire.arn import parse_arn
+from redrive.protocols.aws.wire.errors import AwsError
+from redrive.protocols.aws.wire.shapes import Structure
+
+ENTRIES_MAX: Final = 10
+_ENTRY_ID: Final = re.compile(r"[A-Za-z0-9_-]*")
+_ENTRY_ID_CHARS_MAX: Final = 80
+_TRACE: Final = "x-amzn-trace-id"
+
+Wish = Mapping[str, Any]
+
+
+class Publishing:
+    """Publishes to topics, and to one endpoint or telephone alone."""
+
+    def __init__(self, engine: Engine, direct: Direct) -> None:
+        """Publish through this engine, and through `direct` where there is no topic."""
+        self._engine = engine
+        self._direct = direct
+
+    async def publish(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_Publish.html."""
+        topic = await self._target(call, params)
+        _check(topic, params)
+        publication = self._publication(call, topic, params)
+        if publication.bytes_published > message.BYTES_MAX:
+            raise invalid("Message too long")
+        (enqueued,) = await self._engine.topic_publisher.publish(topic, [publication])
+        return _published(topic, enqueued)
+
+    async def _target(self, call: Call, params: Structure) -> Topic:
+        """What is published to: a topic; a single endpoint or telephone is one of its own, with one subscriber."""
+        if arn := params.get("TargetArn"):
+            if _is_endpoint(arn):
+                return await self._direct.endpoint(call, arn)
+            return await topic_at(call, self._engine.topics, arn, "Publish", "TargetArn")
+        if phone := params.get("PhoneNumber"):
+            if len(params["Message"]) > message.SMS_CHARS_MAX:
+                raise invalid("Message too long")
+            return await self._direct.phone(call, phone)
+        if "TopicArn" not in params:
+            raise invalid("TopicArn or TargetArn Reason: no value for required parameter")
+        return await topic_at(call, self._engine.topics, params["TopicArn"], "Publish")
+
+    async def publish_batch(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html."""
+        topic = await topic_at(call, self._engine.topics, params["TopicArn"], "Publish")
+        entries: Sequence[Wish] = params["PublishBatchRequestEntries"]
+        _check_entries(entries)
+        accepted: list[tuple[Wish, Publication]] = []
+        failures: list[Structure] = []
+        for entry in entries:
+            _check_for_all(topic, entry)
+            try:
+                _check_alone(entry)
+            except AwsError as refusal:
+                failures.append(_failed(entry, refusal))
+            else:
+                accepted.append((entry, self._publication(call, topic, entry)))
+        publications = [publication for _, publication in accepted]
+        enqueued = await self._engine.topic_publisher.publish(topic, publications) if publications else []
+        successful = [
+            {"Id": entry["Id"]} | _published(topic, place)
+            for (entry, _), place in zip(accepted, enqueued, strict=True)
+        ]
+        return {"Successful": successful, "Failed": failures}
+
+    def _publication(self, call: Call, topic: Topic, wish: Wish) -> Publication:
+        text, others = message.texts(wish["Message"], wish.get("MessageStructure"))
+        attributes: message.Attributes = wish.get("MessageAttributes") or {}
+        message_id = self._engine.runtime.message_id()
+        published = Published(
+            id=id_text(message_id),
+            topic=names.arn_of(topic.name),
+            sent_at=call.now,
+            version=topic.attributes.get("SignatureVersion", "1"),
+            subject=wish.get("Subject"),
+            attributes=message.packed(attributes),
+            trace=call.request.headers.get(_TRACE),
+        )
+        return Publication(
+            id=message_id,
+            body=text,
+            bodies={name: other for name, other in others.items() if name in destinations.PROTOCOLS},
+            attributes=message.seen_by_filters(attributes),
+            envelope=dialect.with_platforms(published.envelope(), others),
+            bytes_published=message.bytes_of(wish["Message"], attributes),
+            group_id=wish.get("MessageGroupId"),
+            deduplication_id=wish.get("MessageDeduplicationId"),
+        )
+
+
+def _is_endpoint(arn: str) -> bool:
+    try:
+        return parse_arn(arn).resource.startswith("endpoint/")
+    except ValueError:
+        return False
+
+
+def _published(topic: Topic, enqueued: Enqueued) -> Structure:
+    answer: Structure = {"MessageId": id_text(enqueued.message_id)}
+    if topic.ordered:
+        answer["SequenceNumber"] = names.sequence_number(enqueued.seq)
+    return answer
+
+
+# ---- what is refused ---------------------------------------------------------------------------------------------
+
+
+def _check(topic: Topic, wish: Wish) -> None:
+    _check_alone(wish)
+    _check_for_all(topic, wish)
+
+
+def _check_alone(wish: Wish) -> None:
+    """What one entry of a batch may have wrong while the others are published."""
+    message.check_text(wish["Message"])
+    message.check_subject(wish.get("Subject"))
+
+
+def _check_for_all(topic: Topic, wish: Wish) -> None:
+    """What no entry of a batch may have wrong if any is to be published."""
+    message.check_attributes(wish.get("MessageAttributes") or {})
+    if wish["Message"]:
+        message.texts(wish["Message"], wish.get("MessageStructure"))
+    group, deduplication = wish.get("MessageGroupId"), wish.get("MessageDeduplicationId")
+    if group is not None:
+        message.check_id("MessageGroupId", group)
+    elif topic.ordered:
+        raise invalid("The MessageGroupId parameter is required for FIFO topics")
+    if deduplication is not None:
+        if not topic.ordered:
+            raise invalid(
+                "MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not"
+                " valid for this topic type"
+            )
+        message.check_id("MessageDeduplicationId", deduplication)
+    elif topic.ordered and not topic.deduplicates_content:
+        raise invalid(
+            "The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided"
+            " explicitly"
+        )
+
+
+def _check_entries(entries: Sequence[Wish]) -> None:
+    """What a batch as a whole may have wrong."""
+    if not entries:
+        raise error("EmptyBatchRequest", "The batch request doesn't contain any entries.")
+    if len(entries) > ENTRIES_MAX:
+        raise error(
+            "TooManyEntriesInBatchRequest", "The batch request contains more entries than permissible."
+        )
+    ids = [entry["Id"] for entry in entries]
+    for entry_id in ids:
+        _check_entry_id(entry_id)
+    if len(set(ids)) < len(ids):
+        raise error("BatchEntryIdsNotDistinct", "Two or more batch entries in the request have the same Id.")
+    weights = (message.bytes_of(one["Message"], one.get("MessageAttributes") or {}) for one in entries)
+    if sum(weights) > message.BYTES_MAX:
+        raise error(
+            "BatchRequestTooLong", "The length of all the messages put together is more than the limit."
+        )
+
+
+def _check_entry_id(entry_id: str) -> None:
+    opening = "The Id of a batch entry in the batch request"
+    if not entry_id or not _ENTRY_ID.fullmatch(entry_id):
+        raise error("InvalidBatchEntryId", f"{opening} contains an impermissible character: {entry_id}")
+    if len(entry_id) > _ENTRY_ID_CHARS_MAX:
+        raise error("InvalidBatchEntryId", f"{opening} is too long: {entry_id}")
+
+
+def _failed(entry: Wish, refusal: AwsError) -> Structure:
+    return {
+        "Id": entry["Id"],
+        "SenderFault": refusal.sender,
+        "Code": refusal.query_code,
+        "Message": refusal.message,
+    }

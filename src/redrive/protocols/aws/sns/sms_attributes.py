@@ -1,0 +1,90 @@
+"""Attributes of all text messages of an account's region."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from redrive.engine.directory import Directory, Kind
+from redrive.model.errors import Conflict, NotFound
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.sns import values
+from redrive.protocols.aws.sns.errors import AttributeRefused, error, invalid
+from redrive.protocols.aws.wire.shapes import Structure
+
+_ATTRIBUTES: Final[Kind[Mapping[str, str]]] = Kind("sns_sms_attributes", dict, dict)
+_DEFAULTS: Final = {"MonthlySpendLimit": "1"}
+_TYPES: Final = ("Promotional", "Transactional")
+_SENDER: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9]{1,11}")
+_SAMPLING_RATE: Final = "DeliveryStatusSuccessSamplingRate"
+
+
+class SmsAttributeOperations:
+    """What is set for all text messages at once."""
+
+    def __init__(self, directory: Directory) -> None:
+        """Keep it in this directory."""
+        self._directory = directory
+
+    async def get_sms_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_GetSMSAttributes.html."""
+        stored = await self._directory.get(_ATTRIBUTES, _key(call)) or {}
+        wanted: list[str] = params.get("attributes") or []
+        everything = {**_DEFAULTS, **stored}
+        shown = {name: value for name, value in everything.items() if not wanted or name in wanted}
+        return {"attributes": shown}
+
+    async def set_sms_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_SetSMSAttributes.html."""
+        given: Mapping[str, str] = params["attributes"]
+        for name, value in given.items():
+            _check(name, value)
+        while True:
+            try:
+                await self._directory.update(_ATTRIBUTES, _key(call), lambda stored: {**stored, **given})
+            except NotFound:
+                try:
+                    await self._directory.create(_ATTRIBUTES, _key(call), dict(given))
+                except Conflict:
+                    continue
+            return {}
+
+
+def _key(call: Call) -> str:
+    return f"{call.account}/{call.region}"
+
+
+def _check(name: str, value: str) -> None:
+    if name == "UsageReportS3Bucket" and value:
+        raise invalid("UsageReportS3Bucket Reason: The bucket you provided does not exist")
+    rule = _RULES.get(name)
+    if rule is None:
+        raise error("InvalidParameter", f"{name} is not a valid attribute")
+    if not rule(value):
+        what = "is not an integer between 0-100" if name == _SAMPLING_RATE else "is invalid"
+        raise error("InvalidParameter", f"{name} {what}")
+
+
+def _is_percentage(value: str) -> bool:
+    try:
+        values.percentage(_SAMPLING_RATE, value)
+    except AttributeRefused:
+        return False
+    return True
+
+
+def _is_role(value: str) -> bool:
+    try:
+        values.role_arn("DeliveryStatusIAMRole", value)
+    except AttributeRefused:
+        return not value
+    return True
+
+
+_RULES: Final[Mapping[str, Callable[[str], bool]]] = {
+    "DefaultSMSType": _TYPES.__contains__,
+    "DefaultSenderID": lambda value: not value or _SENDER.fullmatch(value) is not None,
+    "DeliveryStatusIAMRole": _is_role,
+    _SAMPLING_RATE: _is_percentage,
+    "MonthlySpendLimit": lambda value: value.isascii() and value.isdigit(),
+    "UsageReportS3Bucket": lambda value: not value,  # there are no buckets here
+}

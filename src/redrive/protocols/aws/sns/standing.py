@@ -1,0 +1,61 @@
+"""How a subscription stands: confirmed, waiting for its endpoint to agree, on its way out, or as good as gone.
+
+What the engine must know of it is `Subscription.confirmed`. The rest is kept beside SNS's own attributes, under
+names in lower case.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from redrive.model.queue import DAY_MS
+from redrive.model.topic import Subscription
+
+PENDING_MS: Final = (
+    3 * DAY_MS
+)  # an endpoint that has not agreed by then is not asked any more (developer guide)
+
+PRINCIPAL: Final = "principal"  # who subscribed
+_AUTHENTICATED: Final = "authenticated"  # the confirmation was signed
+_LOCKED: Final = "locked"  # only a signed call may unsubscribe
+_LEAVING: Final = "leaving"  # since when (ms) it is unsubscribed, unless its endpoint objects
+_YES: Final = "true"
+
+
+def is_there(subscription: Subscription, now: int) -> bool:
+    """Whether callers see the subscription."""
+    if subscription.confirmed:
+        return True
+    return _LEAVING not in subscription.attributes and now < subscription.created_at + PENDING_MS
+
+
+def is_over(subscription: Subscription, now: int) -> bool:
+    """Whether nobody can bring the subscription back, so that it may be forgotten."""
+    since = int(subscription.attributes.get(_LEAVING, subscription.created_at))
+    return not subscription.confirmed and now >= since + PENDING_MS
+
+
+def was_authenticated(subscription: Subscription) -> bool:
+    """Whether whoever confirmed it is known."""
+    return _AUTHENTICATED in subscription.attributes
+
+
+def is_locked(subscription: Subscription) -> bool:
+    """Whether only a signed call may unsubscribe."""
+    return _LOCKED in subscription.attributes
+
+
+def confirmed(subscription: Subscription, *, signed: bool, locked: bool) -> Subscription:
+    """The subscription with its endpoint's agreement; one that has it already stays as it is."""
+    if subscription.confirmed:
+        return subscription
+    kept = {name: value for name, value in subscription.attributes.items() if name != _LEAVING}
+    if signed:
+        kept[_AUTHENTICATED] = _YES
+    if signed and locked:
+        kept[_LOCKED] = _YES
+    return replace(subscription, confirmed=True, attributes=kept)
+
+
+def leaving(subscription: Subscription, now: int) -> Subscription:
+    """The subscription while its endpoint may still object to its end; it gets no more notifications."""
+    return replace(subscription, confirmed=False, attributes={**subscription.attributes, _LEAVING: str(now)})

@@ -1,0 +1,209 @@
+"""Subscriptions and their attributes: subscribe, find, change, unsubscribe."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from redrive.engine.engine import Engine
+from redrive.model.errors import AlreadyExists, NotFound
+from redrive.model.message import id_text
+from redrive.model.topic import Subscription, Topic
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.sns import (
+    destinations,
+    names,
+    paging,
+    standing,
+    subscription_attributes,
+    topic_attributes,
+)
+from redrive.protocols.aws.sns.access import check_owner, is_unsigned, topic_at
+from redrive.protocols.aws.sns.confirmations import Confirmations
+from redrive.protocols.aws.sns.errors import (
+    AttributeRefused,
+    denied,
+    invalid,
+    missing,
+    no_such,
+    refused_alone,
+    refused_at_creation,
+)
+from redrive.protocols.aws.sns.notification import SUBSCRIBE, UNSUBSCRIBE
+from redrive.protocols.aws.wire.shapes import Structure
+
+
+class SubscriptionOperations:
+    """What is done to subscriptions."""
+
+    def __init__(self, engine: Engine, confirmations: Confirmations) -> None:
+        """Do it through this engine, asking endpoints through `confirmations`."""
+        self._engine = engine
+        self._confirmations = confirmations
+
+    # ---- subscribe -----------------------------------------------------------------------------------------
+
+    async def subscribe(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html."""
+        topic = await topic_at(call, self._engine.topics, params["TopicArn"], "Subscribe")
+        given: Mapping[str, str] = params.get("Attributes") or {}
+        wanted = _wanted(call, topic, params, given)
+        subscription = await self._made(call, wanted, given)
+        if not subscription.confirmed:
+            await self._confirmations.ask(topic, subscription, SUBSCRIBE, call.now)
+            if not params.get("ReturnSubscriptionArn"):
+                return {"SubscriptionArn": "pending confirmation"}
+        return {"SubscriptionArn": names.subscription_arn(subscription)}
+
+    async def _made(self, call: Call, wanted: Subscription, given: Mapping[str, str]) -> Subscription:
+        """The subscription as it stands already, or as it is wanted."""
+        topics = self._engine.topics
+        while True:
+            existing = await topics.subscription(wanted.topic, wanted.id)
+            if existing is not None and standing.is_there(existing, call.now):
+                if subscription_attributes.differ(existing, wanted, given):
+                    raise invalid("Attributes Reason: Subscription already exists with different attributes")
+                return existing
+            if existing is not None:
+                await topics.unsubscribe(existing)
+            try:
+                return await topics.subscribe(wanted)
+            except AlreadyExists:
+                continue
+
+    # ---- unsubscribe -----------------------------------------------------------------------------------------
+
+    async def unsubscribe(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_Unsubscribe.html."""
+        arn: str = params["SubscriptionArn"]
+        if not arn:
+            raise missing("SubscriptionArn")
+        name = names.subscription_in(arn)
+        subscription = await self._engine.topics.subscription(name.topic, name.id)
+        if subscription is None or not standing.is_there(subscription, call.now):
+            if not is_unsigned(call) and name.topic.account != call.account:
+                raise denied(call.principal.name, "Unsubscribe", arn)
+            return {}
+        if is_unsigned(call):
+            await self._leave(call, subscription)
+        else:
+            check_owner(call, subscription, "Unsubscribe")
+            await self._engine.topics.unsubscribe(subscription)
+        await self._count_deleted(subscription)
+        return {}
+
+    async def _leave(self, call: Call, subscription: Subscription) -> None:
+        """Unsubscribe for somebody who followed a link: the endpoint is told, and may object."""
+        if standing.is_locked(subscription):
+            arn = names.subscription_arn(subscription)
+            raise denied(call.principal.name, "Unsubscribe", arn)
+        topic = await self._engine.topics.get(subscription.topic)
+        if topic is None or not subscription.confirmed:
+            await self._engine.topics.unsubscribe(subscription)
+            return
+        leaving = await self._engine.topics.change(
+            subscription, lambda current: standing.leaving(current, call.now)
+        )
+        await self._confirmations.ask(topic, leaving, UNSUBSCRIBE, call.now)
+
+    async def _count_deleted(self, subscription: Subscription) -> None:
+        def counted(topic: Topic) -> Topic:
+            before = int(topic.attributes.get(topic_attributes.DELETED, "0"))
+            return replace(topic, attributes={**topic.attributes, topic_attributes.DELETED: str(before + 1)})
+
+        try:
+            await self._engine.topics.update(subscription.topic, counted)
+        except NotFound:
+            return  # the topic went with all its subscriptions
+
+    # ---- look and change ---------------------------------------------------------------------------------------
+
+    async def list_subscriptions(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_ListSubscriptions.html; of the account's own topics."""
+        after = paging.after(params)
+        found = await self._engine.topics.subscriptions_in(call.account, call.region, after, paging.PAGE + 1)
+        return _listed(call, found)
+
+    async def list_subscriptions_by_topic(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_ListSubscriptionsByTopic.html."""
+        topic = await topic_at(call, self._engine.topics, params["TopicArn"], "ListSubscriptionsByTopic")
+        after = paging.after(params)
+        found = await self._engine.topics.subscriptions_of(topic.name, after, paging.PAGE + 1)
+        return _listed(call, found)
+
+    async def get_subscription_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_GetSubscriptionAttributes.html."""
+        topic, subscription = await self._found(call, params, "GetSubscriptionAttributes")
+        return {"Attributes": subscription_attributes.shown(topic, subscription)}
+
+    async def set_subscription_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_SetSubscriptionAttributes.html."""
+        topic, subscription = await self._found(call, params, "SetSubscriptionAttributes")
+        name, value = params["AttributeName"], params.get("AttributeValue") or ""
+
+        def changed(current: Subscription) -> Subscription:
+            return subscription_attributes.changed(current, topic, name, value)
+
+        try:
+            await self._engine.topics.change(subscription, changed)
+        except AttributeRefused as refusal:
+            raise refused_alone(refusal) from None
+        except NotFound:
+            raise no_such("Subscription") from None
+        return {}
+
+    async def _found(self, call: Call, params: Structure, action: str) -> tuple[Topic, Subscription]:
+        name = names.subscription_in(params["SubscriptionArn"])
+        if name.topic.region != call.region:
+            raise invalid("SubscriptionArn")
+        topic = await self._engine.topics.get(name.topic)
+        subscription = await self._engine.topics.subscription(name.topic, name.id)
+        if topic is None or subscription is None or not standing.is_there(subscription, call.now):
+            raise no_such("Subscription")
+        check_owner(call, subscription, action)
+        return topic, subscription
+
+
+def _wanted(call: Call, topic: Topic, params: Structure, given: Mapping[str, str]) -> Subscription:
+    """The subscription that Subscribe asks for, not stored yet."""
+    protocol: str = params["Protocol"]
+    endpoint: str = params.get("Endpoint") or ""
+    destinations.check_endpoint(topic, protocol, endpoint)
+    wanted = Subscription(
+        id=_id_of(topic, protocol, endpoint),
+        topic=topic.name,
+        queue_id=0,
+        owner=call.account,
+        protocol=protocol,
+        endpoint=endpoint,
+        attributes={standing.PRINCIPAL: call.principal.name},
+    )
+    if destinations.agrees(protocol, endpoint, call.account):
+        wanted = standing.confirmed(replace(wanted, confirmed=False), signed=True, locked=False)
+    else:
+        wanted = replace(wanted, confirmed=False)
+    try:
+        return subscription_attributes.with_all(wanted, topic, given)
+    except AttributeRefused as refusal:
+        raise refused_at_creation(refusal) from None
+
+
+def _id_of(topic: Topic, protocol: str, endpoint: str) -> str:
+    """The one id that a subscriber of a topic can have: two who subscribe it at once make it once."""
+    told_apart = f"{topic.id}\n{protocol}\n{endpoint}"
+    return id_text(hashlib.sha256(told_apart.encode()).digest()[:16])
+
+
+def _listed(call: Call, found: Sequence[Subscription]) -> Structure:
+    page, token = paging.paged(found, lambda subscription: subscription.key)
+    listed = [
+        {
+            "SubscriptionArn": names.subscription_arn(one) if one.confirmed else "PendingConfirmation",
+            "Owner": one.owner,
+            "Protocol": one.protocol,
+            "Endpoint": one.endpoint,
+            "TopicArn": names.arn_of(one.topic),
+        }
+        for one in page
+        if standing.is_there(one, call.now)
+    ]
+    return {"Subscriptions": listed, **token}

@@ -1,0 +1,157 @@
+"""Topics and their attributes and policies: create, find, change, delete."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from redrive.engine.engine import Engine
+from redrive.model.errors import AlreadyExists
+from redrive.model.queue import ResourceName
+from redrive.model.topic import Topic
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.sns import (
+    data_protection,
+    names,
+    paging,
+    standing,
+    tags,
+    topic_attributes,
+    topic_policy,
+)
+from redrive.protocols.aws.sns.access import check, topic_at
+from redrive.protocols.aws.sns.errors import (
+    AttributeRefused,
+    error,
+    invalid,
+    refused_alone,
+    refused_at_creation,
+)
+from redrive.protocols.aws.wire.shapes import Structure
+
+
+class TopicOperations:
+    """What is done to topics as wholes."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Do it through this engine."""
+        self._engine = engine
+
+    async def create_topic(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_CreateTopic.html."""
+        name = ResourceName(call.account, call.region, params["Name"])
+        given: Mapping[str, str] = params.get("Attributes") or {}
+        labels = tags.read(params.get("Tags") or ())
+        try:
+            wanted = topic_attributes.new_topic(name, given, labels, call.now)
+        except AttributeRefused as refusal:
+            raise refused_at_creation(refusal) from None
+        wanted = data_protection.changed(wanted, params.get("DataProtectionPolicy") or "")
+        existing = await self._engine.topics.get(name)
+        if existing is None:
+            try:
+                existing = await self._engine.topics.create(wanted)
+            except AlreadyExists:
+                existing = await self._engine.topics.get(name)
+        if existing is not None:
+            _check_same(existing, wanted, given)
+        return {"TopicArn": names.arn_of(name)}
+
+    async def delete_topic(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_DeleteTopic.html."""
+        topic = await self._engine.topics.get(names.topic_in(call, params["TopicArn"]))
+        if topic is None:
+            return {}
+        check(call, topic, "DeleteTopic")
+        if topic.archive_ms:
+            raise error("InvalidState", "Cannot delete a topic with an active archive policy")  # chosen
+        await self._engine.topics.delete(topic)
+        return {}
+
+    async def list_topics(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_ListTopics.html."""
+        everything = ResourceName(call.account, call.region, "")
+        found = await self._engine.topics.find(everything, paging.after(params), paging.PAGE + 1)
+        page, token = paging.paged(found, lambda topic: topic.name.key)
+        return {"Topics": [{"TopicArn": names.arn_of(topic.name)} for topic in page], **token}
+
+    async def get_topic_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_GetTopicAttributes.html."""
+        topic = await topic_at(call, self._engine.topics, params["TopicArn"], "GetTopicAttributes")
+        subscriptions = await self._engine.topics.subscriptions_of(topic.name)
+        there = [one for one in subscriptions if standing.is_there(one, call.now)]
+        confirmed = sum(one.confirmed for one in there)
+        return {"Attributes": topic_attributes.shown(topic, confirmed, len(there) - confirmed)}
+
+    async def set_topic_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html."""
+        topic = await topic_at(call, self._engine.topics, params["TopicArn"], "SetTopicAttributes")
+        name, value = params["AttributeName"], params.get("AttributeValue") or ""
+
+        def changed(current: Topic) -> Topic:
+            return topic_attributes.changed(current, name, value, call.now)
+
+        try:
+            await self._engine.topics.update(topic.name, changed)
+        except AttributeRefused as refusal:
+            raise refused_alone(refusal) from None
+        return {}
+
+    # ---- policies ----------------------------------------------------------------------------------------------
+
+    async def add_permission(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_AddPermission.html."""
+        label, accounts, actions = params["Label"], params["AWSAccountId"], params["ActionName"]
+        await self._change_policy(
+            call,
+            params,
+            "AddPermission",
+            lambda topic: topic_policy.with_permission(topic, label, accounts, actions),
+        )
+        return {}
+
+    async def remove_permission(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_RemovePermission.html."""
+        label = params["Label"]
+        await self._change_policy(
+            call,
+            params,
+            "RemovePermission",
+            lambda topic: topic_policy.without_permission(topic, label),
+        )
+        return {}
+
+    async def _change_policy(
+        self, call: Call, params: Structure, action: str, policy: Callable[[Topic], str | None]
+    ) -> None:
+        topic = await topic_at(call, self._engine.topics, params["TopicArn"], action)
+
+        def changed(current: Topic) -> Topic:
+            others = {
+                name: value for name, value in current.attributes.items() if name != topic_policy.POLICY
+            }
+            text = policy(current)
+            return replace(current, attributes=others | ({topic_policy.POLICY: text} if text else {}))
+
+        await self._engine.topics.update(topic.name, changed)
+
+    async def put_data_protection_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_PutDataProtectionPolicy.html."""
+        topic = await topic_at(
+            call, self._engine.topics, params["ResourceArn"], "PutDataProtectionPolicy", "ResourceArn"
+        )
+        policy: str = params["DataProtectionPolicy"]
+        await self._engine.topics.update(topic.name, lambda current: data_protection.changed(current, policy))
+        return {}
+
+    async def get_data_protection_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_GetDataProtectionPolicy.html."""
+        topic = await topic_at(
+            call, self._engine.topics, params["ResourceArn"], "GetDataProtectionPolicy", "ResourceArn"
+        )
+        return {"DataProtectionPolicy": data_protection.text_of(topic)}
+
+
+def _check_same(existing: Topic, wanted: Topic, given: Mapping[str, str]) -> None:
+    if topic_attributes.differ(existing, wanted, given):
+        raise invalid("Attributes Reason: Topic already exists with different attributes")
+    if wanted.tags and wanted.tags != existing.tags:
+        raise invalid("Tags Reason: Topic already exists with different tags")
