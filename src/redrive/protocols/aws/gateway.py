@@ -1,17 +1,22 @@
 """The way in for all AWS services: recognise, authenticate, parse, check, call, render."""
 
 from collections.abc import Mapping
+from typing import Final
 
+from redrive.access.principals import ANONYMOUS
 from redrive.engine.ports import Runtime
 from redrive.model.errors import RedriveError
 from redrive.model.message import id_text
-from redrive.protocols.aws.authentication import Authentication
+from redrive.protocols.aws.authentication import Authentication, Caller
 from redrive.protocols.aws.call import Call, Facade
 from redrive.protocols.aws.wire.codec import Codec
 from redrive.protocols.aws.wire.errors import AwsError, common
 from redrive.protocols.aws.wire.recognise import Recognised, recognise, unrecognised
 from redrive.protocols.aws.wire.service import Service
+from redrive.protocols.aws.wire.sigv4 import credential_scope
 from redrive.protocols.http import Request, Response
+
+_NOBODY: Final = Caller(ANONYMOUS, "")
 
 
 class Gateway:
@@ -53,7 +58,7 @@ class Gateway:
         self, request: Request, recognised: Recognised, service: Service, codec: Codec, request_id: str
     ) -> Response:
         now = self._runtime.clock.now()
-        caller = await self._authentication.caller(request, service.profile.endpoint_prefix)
+        caller = await self._caller(request, recognised, service)
         operation = service.operation(recognised.operation)
         facade = self._facades.get(recognised.service)
         verb = None if facade is None else facade.operations.get(operation.name)
@@ -70,3 +75,9 @@ class Gateway:
         except RedriveError as refusal:
             raise facade.translated(refusal) from refusal
         return codec.render(operation, result, request_id)
+
+    async def _caller(self, request: Request, recognised: Recognised, service: Service) -> Caller:
+        """Who calls; somebody who followed a link out of a message is nobody in particular, in no region."""
+        if recognised.operation in service.profile.unsigned and credential_scope(request) is None:
+            return _NOBODY
+        return await self._authentication.caller(request, service.profile.endpoint_prefix)

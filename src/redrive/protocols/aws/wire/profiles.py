@@ -37,6 +37,7 @@ class Profile:
         answer_names: Members the JSON form of a query answer calls otherwise.
         path_member: The parameter a query request may leave to its URL.
         unknown_action: The query text for an `{action}` it does not have in this `{version}`.
+        unsigned: Operations that may be called without a signature.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Profile:
     answer_names: Mapping[str, str] = field(default_factory=dict)
     path_member: str = ""
     unknown_action: str = "Could not find operation {action} for version {version}"
+    unsigned: frozenset[str] = frozenset()
 
 
 _JSON: Final = frozenset({"json"})
@@ -86,7 +88,13 @@ PROFILES: Final[Mapping[str, Profile]] = {
     profile.name: profile
     for profile in (
         _SQS,
-        Profile("sns", "sns", "2010-03-31", _QUERY),
+        Profile(
+            name="sns",
+            endpoint_prefix="sns",
+            api_version="2010-03-31",
+            protocols=_QUERY,
+            unsigned=frozenset({"ConfirmSubscription", "Unsubscribe"}),  # links in its messages
+        ),
         Profile(
             name="cloudwatch",
             endpoint_prefix="monitoring",
