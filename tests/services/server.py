@@ -100,13 +100,13 @@ class Server:
 
     # ---- control routes --------------------------------------------------------------------------------------
 
-    def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
+    def ask(
+        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> tuple[int, bytes]:
         """Send one request of no protocol; status and body."""
         connection = self.connect()
         try:
-            connection.request(
-                method, path, body, {name.replace("_", "-"): it for name, it in headers.items()}
-            )
+            connection.request(method, path, body, headers or {})
             answer = connection.getresponse()
             return answer.status, answer.read()
         finally:

@@ -1,29 +1,41 @@
-"""`GET /_aws/sqs/messages`: look into a queue without touching it, with the parameters and answers of LocalStack's.
+"""`/_aws/sqs/messages`: look into a queue without touching it, with the parameters and answers of LocalStack's.
 
-It shows what could be received now; `ShowInvisible=true` adds messages in flight, `ShowDelayed=true` those that
-wait. No receive count and no visibility changes.
+It shows what could be received now; `ShowInvisible=true` adds messages in flight and those their groups hold up,
+`ShowDelayed=true` those that wait. No receive count and no visibility changes. The queue stands in `QueueUrl`, in
+the path (`/_aws/sqs/messages/<region>/<account>/<name>`), or in a ReceiveMessage call of an SDK whose endpoint
+this is.
 """
 
-from urllib.parse import parse_qs
+from collections.abc import Mapping
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import orjson
 
 from redrive.engine.engine import Engine
 from redrive.model.delivery import Delivery
 from redrive.model.message import id_text
+from redrive.model.queue import Queue
 from redrive.protocols.aws.authentication import Authentication
 from redrive.protocols.aws.call import Call, Presenters
 from redrive.protocols.aws.sqs.access import queue_at
+from redrive.protocols.aws.sqs.errors import no_such_queue
 from redrive.protocols.aws.sqs.receiving import ATTRIBUTES, Showing
 from redrive.protocols.aws.wire.codec import Codec
 from redrive.protocols.aws.wire.errors import AwsError
-from redrive.protocols.aws.wire.form import Form
-from redrive.protocols.aws.wire.query import QueryAsJsonCodec, QueryCodec
+from redrive.protocols.aws.wire.form import read_form
+from redrive.protocols.aws.wire.jsonrpc import JsonCodec
+from redrive.protocols.aws.wire.query import QueryCodec
+from redrive.protocols.aws.wire.recognise import recognise
 from redrive.protocols.aws.wire.service import Service
+from redrive.protocols.aws.wire.shapes import Structure
 from redrive.protocols.http import Request, Response
 
 PATH = "/_aws/sqs/messages"
 PAGE = 1000  # deliveries read at a time
-_NO_HANDLE = "SQS/BACKDOOR/ACCESS"  # what LocalStack shows in a handle's place
 SHOWN_MAX = 10_000  # what one answer may hold
+_NO_HANDLE = "SQS/BACKDOOR/ACCESS"  # what LocalStack shows in a handle's place
+_OPERATION = "ReceiveMessage"
 
 
 class Peek:
@@ -41,48 +53,131 @@ class Peek:
         service = Service.load("sqs")
         codec = _codec(request)
         try:
-            messages = await self._messages(request, request_id)
+            messages = await self._messages(request, codec, request_id)
         except AwsError as error:
             return codec.render_error(service, error, request_id)
-        return codec.render(service.operation("ReceiveMessage"), {"Messages": messages}, request_id)
+        return codec.render(service.operation(_OPERATION), {"Messages": messages}, request_id)
 
-    async def _messages(self, request: Request, request_id: str) -> list[dict[str, object]]:
+    async def _messages(self, request: Request, codec: Codec, request_id: str) -> list[Structure]:
         now = self._engine.clock.now()
-        asked = {name: values[-1] for name, values in parse_qs(request.query).items()}
+        asked = read_form(request).fields
         caller = await self._authentication.caller(request, "sqs")
-        call = Call(request, caller.principal, asked.get("Region", caller.region), now, request_id, "")
-        url = asked.get("QueueUrl") or _url_in_path(request.path, call)
-        queue = await queue_at(call, self._engine.queues, url, "ReceiveMessage")
-        shown: list[dict[str, object]] = []
+        region, url = _queue_asked_for(request, codec)
+        call = Call(
+            request, caller.principal, region or asked.get("Region", caller.region), now, request_id, ""
+        )
+        queue = await queue_at(call, self._engine.queues, url, _OPERATION)
+        view = _View(queue, now, asked)
+        shown: list[Structure] = []
         after = 0
         while len(shown) < SHOWN_MAX:
             page = await self._engine.store.peek(queue.id, PAGE, after)
-            shown += [
-                await self._showing.shown(queue, delivery, ATTRIBUTES, ("All",), _NO_HANDLE)
-                for delivery in page
-                if _visible(delivery, now, asked)
-            ]
+            shown += [await self._shown(queue, one, view) for one in page if view.includes(one)]
             if len(page) < PAGE:
                 break
             after = page[-1].seq
         return shown
 
+    async def _shown(self, queue: Queue, delivery: Delivery, view: "_View") -> Structure:
+        message = await self._showing.shown(queue, delivery, ATTRIBUTES, ("All",), _NO_HANDLE)
+        message["Attributes"] = {
+            "ApproximateFirstReceiveTimestamp": "0",  # unless there was one
+            **message["Attributes"],
+            "IsVisible": str(not view.in_flight(delivery)).lower(),
+            "IsDelayed": str(view.delayed(delivery)).lower(),
+        }
+        return message
 
-def _visible(delivery: Delivery, now: int, asked: dict[str, str]) -> bool:
-    if delivery.available_at <= now:
-        return True
-    wanted = "ShowDelayed" if delivery.token is None else "ShowInvisible"
-    return asked.get(wanted, "").lower() in ("true", "1")
+
+class _View:
+    """What of a queue is to be seen at one moment; deliveries are asked about in order of arrival."""
+
+    def __init__(self, queue: Queue, now: int, asked: Mapping[str, str]) -> None:
+        self._queue = queue
+        self._now = now
+        self._invisible = _is_true(asked.get("ShowInvisible"))
+        self._delayed = _is_true(asked.get("ShowDelayed"))
+        self._held_up: set[str | None] = set()
+
+    def in_flight(self, delivery: Delivery) -> bool:
+        return delivery.available_at > self._now and delivery.token is not None
+
+    def delayed(self, delivery: Delivery) -> bool:
+        return delivery.available_at > self._now and delivery.token is None
+
+    def includes(self, delivery: Delivery) -> bool:
+        if delivery.enqueued_at + self._queue.retention_ms <= self._now:
+            return False
+        if self.delayed(delivery):
+            return self._delayed
+        if self.in_flight(delivery):
+            if self._queue.ordered:
+                self._held_up.add(delivery.group_id)
+            return self._invisible
+        return self._invisible or delivery.group_id not in self._held_up
 
 
-def _url_in_path(path: str, call: Call) -> str:
-    """`/_aws/sqs/messages/<region>/<account>/<name>`: the other way to name a queue."""
-    region, _, rest = path.removeprefix(PATH).strip("/").partition("/")
-    if region:
-        call.region = region
-    return f"/{rest}"
+def _is_true(text: str | None) -> bool:
+    return (text or "").lower() in ("true", "1")
+
+
+def _queue_asked_for(request: Request, codec: Codec) -> tuple[str, str]:
+    """The region, where the path names one, and the queue's URL.
+
+    Raises:
+        AwsError: The call is not one for this endpoint, or says no queue.
+    """
+    called = recognise(request)
+    if called is not None and called.operation != _OPERATION:
+        raise AwsError("InvalidRequest", f"This endpoint only accepts {_OPERATION} calls")
+    params = codec.parse(Service.load("sqs").operation(_OPERATION), _without_path(request))
+    if url := params.get("QueueUrl"):
+        return "", url
+    region, _, rest = request.path.removeprefix(PATH).strip("/").partition("/")
+    if not rest:
+        raise no_such_queue()
+    return region, f"/{rest}"
+
+
+def _without_path(request: Request) -> Request:
+    """The request as if it had come to the root: a path would be taken for a queue's URL."""
+    return Request(request.method, "/", request.query, request.headers, request.body)
 
 
 def _codec(request: Request) -> Codec:
-    form = Form({}, well_formed=True)
-    return QueryAsJsonCodec(form) if "json" in request.headers.get("accept", "") else QueryCodec(form)
+    called = recognise(request)
+    if called is not None and isinstance(called.codec, JsonCodec):
+        return called.codec
+    form = read_form(request)
+    return _DocumentCodec(form) if "json" in request.headers.get("accept", "") else QueryCodec(form)
+
+
+class _DocumentCodec(QueryCodec):
+    """The XML answers element by element in JSON: one of a kind as it is, several in a list."""
+
+    __slots__ = ()
+
+    def render(self, *called: Any) -> Response:
+        return _as_document(super().render(*called))
+
+    def render_error(self, *called: Any) -> Response:
+        return _as_document(super().render_error(*called))
+
+
+def _as_document(answer: Response) -> Response:
+    root = ET.fromstring(answer.body)  # noqa: S314 - written by this server
+    document = {_tag(root): _contents(root)}
+    return Response(answer.status, orjson.dumps(document), "application/json", answer.headers)
+
+
+def _contents(element: ET.Element) -> object:
+    if not len(element):
+        return element.text
+    parts: dict[str, list[object]] = {}
+    for child in element:
+        parts.setdefault(_tag(child), []).append(_contents(child))
+    return {tag: several if len(several) > 1 else several[0] for tag, several in parts.items()}
+
+
+def _tag(element: ET.Element) -> str:
+    return element.tag.rpartition("}")[2]

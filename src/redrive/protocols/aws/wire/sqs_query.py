@@ -51,6 +51,7 @@ ERRORS: Final = (
     ErrorKind("BatchEntryIdsNotDistinct", f"{_PREFIX}BatchEntryIdsNotDistinct"),
     ErrorKind("BatchRequestTooLong", f"{_PREFIX}BatchRequestTooLong"),
     ErrorKind("InvalidBatchEntryId", f"{_PREFIX}InvalidBatchEntryId"),
+    ErrorKind("InvalidAddress", "InvalidAddress", 404),
     ErrorKind("MessageNotInflight", f"{_PREFIX}MessageNotInflight"),
     ErrorKind("UnsupportedOperation", f"{_PREFIX}UnsupportedOperation"),
     ErrorKind("OverLimit", "OverLimit", 403),
