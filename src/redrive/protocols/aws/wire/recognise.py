@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from redrive.protocols.aws.wire.cbor_rpc import CBOR
 from redrive.protocols.aws.wire.codec import Codec, answer_headers
 from redrive.protocols.aws.wire.form import Form, read_form
 from redrive.protocols.aws.wire.jsonrpc import JSON_1_0, JSON_1_1, JsonCodec
@@ -85,7 +86,7 @@ def _by_path(path: str) -> Recognised | None:
     service = None if route is None else _TARGETS.get(route[1])
     if route is None or service is None or "smithy-rpc-v2-cbor" not in PROFILES[service].protocols:
         return None
-    return Recognised(service, route[2], None)
+    return Recognised(service, route[2], CBOR)
 
 
 def _by_action(request: Request) -> Recognised | None:

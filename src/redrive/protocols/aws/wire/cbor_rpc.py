@@ -1,0 +1,57 @@
+"""Smithy RPC v2 CBOR: the path names the operation, the body is its input."""
+
+from typing import Final
+
+from redrive.protocols.aws.wire import cbor
+from redrive.protocols.aws.wire.cbor_values import reader, writer
+from redrive.protocols.aws.wire.codec import answer_headers
+from redrive.protocols.aws.wire.content import content
+from redrive.protocols.aws.wire.errors import AwsError, common
+from redrive.protocols.aws.wire.service import Operation, Service
+from redrive.protocols.aws.wire.shapes import Structure
+from redrive.protocols.http import Request, Response
+
+_CONTENT_TYPE: Final = "application/cbor"
+_PROTOCOL: Final = {"smithy-protocol": "rpc-v2-cbor"}
+
+
+class CborCodec:
+    """The protocol."""
+
+    __slots__ = ()
+
+    def parse(self, operation: Operation, request: Request) -> Structure:
+        """Return the operation's parameters; an operation without any may be called with an empty body.
+
+        Raises:
+            AwsError: `SerializationException`.
+        """
+        body = content(request)
+        try:
+            parsed: Structure = reader(operation.input)(cbor.decode(body) if body else {})
+        except (cbor.MalformedCbor, RecursionError) as error:
+            raise common("SerializationException") from error
+        return parsed
+
+    def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
+        """Return the result; an operation without output answers an empty body."""
+        out = bytearray()
+        if operation.output is not None:
+            writer(operation.output)(result, out)
+        return Response(200, bytes(out), _CONTENT_TYPE, {**answer_headers(request_id), **_PROTOCOL})
+
+    def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:
+        """Return the error, and its query code in the header where the service once spoke query."""
+        headers = {**answer_headers(request_id), **_PROTOCOL}
+        if service.query_compatible:
+            headers["x-amzn-query-error"] = f"{error.query_code};{error.fault}"
+        named = {"__type": f"{error.namespace or service.profile.json_namespace}#{error.code}"}
+        if error.message:
+            named["message"] = error.message
+        out = bytearray(cbor.head(cbor.MAP, len(named)))
+        for key, text in named.items():
+            out += cbor.text(key) + cbor.text(text)
+        return Response(error.status, bytes(out), _CONTENT_TYPE, headers)
+
+
+CBOR: Final = CborCodec()

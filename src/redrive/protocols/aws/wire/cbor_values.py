@@ -1,0 +1,186 @@
+"""Values read from CBOR and written to it, by shape."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Final, TypeAlias
+
+from redrive.protocols.aws.wire import cbor, timestamps
+from redrive.protocols.aws.wire.cbor import Tagged
+from redrive.protocols.aws.wire.errors import AwsError, common
+from redrive.protocols.aws.wire.shapes import Shape, Value
+
+Reader: TypeAlias = Callable[[Value], Value]
+Writer: TypeAlias = Callable[[Value, bytearray], None]
+
+_LONG_END: Final = 2**63  # integers are kept in 64-bit columns further in
+
+
+# ---- reading -------------------------------------------------------------------------------------------------
+
+
+@cache
+def reader(shape: Shape) -> Reader:
+    """Return the function that reads a decoded item as `shape`.
+
+    It raises `AwsError`, a `SerializationException`, for an item of another type. A null is an absent member or no
+    element at all, as in JSON.
+    """
+    match shape.type:
+        case "structure":
+            return _structure_reader(shape)
+        case "list":
+            return _list_reader(shape)
+        case "map":
+            return _map_reader(shape)
+        case _:
+            return _scalar_reader(shape)
+
+
+def _structure_reader(shape: Shape) -> Reader:
+    members: dict[str, tuple[str, Reader]] | None = None
+
+    def read(item: Value) -> Value:
+        nonlocal members
+        if members is None:  # compiled at first use: a shape may contain itself
+            members = {m.json_name: (m.name, reader(m.shape)) for m in shape.members.values()}
+        parsed = {}
+        for name, value in _of(dict, item, shape).items():
+            if value is not None and (member := members.get(name)) is not None:
+                parsed[member[0]] = member[1](value)
+        return parsed
+
+    return read
+
+
+def _list_reader(shape: Shape) -> Reader:
+    read = reader(shape.element.shape)
+    return lambda item: [read(element) for element in _of(list, item, shape) if element is not None]
+
+
+def _map_reader(shape: Shape) -> Reader:
+    read = reader(shape.value.shape)
+    return lambda item: {
+        key: read(value) for key, value in _of(dict, item, shape).items() if value is not None
+    }
+
+
+def _scalar_reader(shape: Shape) -> Reader:
+    match shape.type:
+        case "integer" | "long":
+            return lambda item: _integer(item, shape)
+        case "float" | "double":
+            return lambda item: float(item if type(item) is int else _of(float, item, shape))
+        case "timestamp":
+            return lambda item: _moment(item, shape)
+        case "blob":
+            return lambda item: _of(bytes, item, shape)
+        case "boolean":
+            return lambda item: _of(bool, item, shape)
+        case _:
+            return lambda item: _of(str, item, shape)
+
+
+def _of(wanted: type, item: Value, shape: Shape) -> Value:
+    if type(item) is not wanted:
+        raise _mismatch(shape)
+    return item
+
+
+def _integer(item: Value, shape: Shape) -> int:
+    number: int = _of(int, item, shape)
+    if not -_LONG_END <= number < _LONG_END:
+        raise _mismatch(shape)
+    return number
+
+
+def _moment(item: Value, shape: Shape) -> int:
+    seconds = item.item if type(item) is Tagged and item.tag == cbor.EPOCH_SECONDS else item
+    if type(seconds) is not int and type(seconds) is not float:
+        raise _mismatch(shape)
+    try:
+        return timestamps.from_seconds(seconds)
+    except ValueError as error:
+        raise _mismatch(shape) from error
+
+
+def _mismatch(shape: Shape) -> AwsError:
+    return common("SerializationException", f"{shape.name} can not be read: a {shape.type} is expected")
+
+
+# ---- writing -------------------------------------------------------------------------------------------------
+
+
+@cache
+def writer(shape: Shape) -> Writer:
+    """Return the function that appends a value of `shape` to bytes.
+
+    It raises `KeyError` for a member the shape has not.
+    """
+    match shape.type:
+        case "structure":
+            return _structure_writer(shape)
+        case "list":
+            return _list_writer(shape)
+        case "map":
+            return _map_writer(shape)
+        case _:
+            write = _SCALARS[shape.type]
+            return lambda value, out: out.extend(write(value))
+
+
+def _structure_writer(shape: Shape) -> Writer:
+    members: dict[str, tuple[bytes, Writer]] | None = None
+
+    def write(value: Value, out: bytearray) -> None:
+        nonlocal members
+        if members is None:  # compiled at first use: a shape may contain itself
+            members = {m.name: (cbor.text(m.json_name), writer(m.shape)) for m in shape.members.values()}
+        present = [(members[name], item) for name, item in value.items() if item is not None]
+        out += cbor.head(cbor.MAP, len(present))
+        for (key, write_item), item in present:
+            out += key
+            write_item(item, out)
+
+    return write
+
+
+def _list_writer(shape: Shape) -> Writer:
+    write_element = writer(shape.element.shape)
+
+    def write(value: Value, out: bytearray) -> None:
+        out += cbor.head(cbor.ARRAY, len(value))
+        for element in value:
+            write_element(element, out)
+
+    return write
+
+
+def _map_writer(shape: Shape) -> Writer:
+    write_value = writer(shape.value.shape)
+
+    def write(value: Value, out: bytearray) -> None:
+        out += cbor.head(cbor.MAP, len(value))
+        for key, item in value.items():
+            out += cbor.text(key)
+            write_value(item, out)
+
+    return write
+
+
+def _seconds(timestamp_ms: Value) -> bytes:
+    seconds = timestamps.to_seconds(timestamp_ms)
+    written = cbor.integer(seconds) if isinstance(seconds, int) else cbor.double(seconds)
+    return cbor.head(cbor.TAG, cbor.EPOCH_SECONDS) + written
+
+
+_SCALARS: Final[dict[str, Callable[[Value], bytes]]] = {
+    "string": cbor.text,
+    "character": cbor.text,
+    "integer": cbor.integer,
+    "long": cbor.integer,
+    "float": cbor.double,
+    "double": cbor.double,
+    "boolean": lambda value: cbor.TRUE if value else cbor.FALSE,
+    "blob": lambda value: cbor.head(cbor.BYTES, len(value)) + value,
+    "timestamp": _seconds,
+}
