@@ -42,7 +42,7 @@ class Claimer:
     def __init__(self, connections: Connections) -> None:
         """Claim on these connections; of each queue one claim is under way, so that they do not meet in its line."""
         self._ordinary = Lanes(connections, _claim_ordinary, 1, key=_alike)
-        self._others = Lanes(connections, filling.fill, 1, key=lambda order: order.queue_id)
+        self._others = Lanes(connections, filling.fill, 1, key=_alike_in_all)
         self._not_ordinary: set[int] = set()  # queues whose line was not, the last time
 
     async def claim(self, order: ClaimOrder) -> Claimed:
@@ -68,6 +68,12 @@ class Claimer:
 def _alike(order: ClaimOrder) -> object:
     """What orders must have in common to be filled by one statement."""
     return order.queue_id, order.limits, order.resumes
+
+
+def _alike_in_all(order: ClaimOrder) -> object:
+    """What orders must have in common to be filled by one transaction."""
+    special = bool(order.attempt_id) or order.rate_max is not None
+    return order.queue_id, order.ordered, order.limits, order.resumes, order.dead_letters_to, special
 
 
 async def _claim_ordinary(connection: Connection, orders: Sequence[ClaimOrder]) -> list[Claimed | None]:

@@ -1,11 +1,10 @@
 """Orders are filled delivery by delivery: groups, expired and exhausted deliveries, repeated attempts, throttles.
 
 Each pass looks at the front of the line, locks the groups it finds there, looks again at what it may now touch, and
-lets `planning` decide. It passes again while the order is not full and the line has more to offer.
+lets `planning` decide. It passes again while there is room and the line has more to offer.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from asyncpg import Connection
@@ -13,24 +12,20 @@ from asyncpg import Connection
 from redrive.engine.ports import Claimed, ClaimOrder
 from redrive.model.delivery import Delivery, Place
 from redrive.stores.postgres import arriving, pacing, repeating, rows
-from redrive.stores.postgres.planning import Candidate, Followers, Plan, plan
+from redrive.stores.postgres.planning import Followers, Plan, Share, plan_fair, plan_ordered
 
-# A claim of no duration is due again at once: what carries the order's own token is not looked at twice.
+# A claim of no duration is due again at once: what carries one of the orders' own tokens is not looked at twice.
 _LINE: Final = (
     "SELECT seq, place, group_id FROM deliveries"
-    " WHERE queue_id = $1 AND place > 0 AND available_at <= $2 AND token IS DISTINCT FROM $3"
+    " WHERE queue_id = $1 AND place > 0 AND available_at <= $2 AND (token = ANY($3::bigint[])) IS NOT TRUE"
     " ORDER BY available_at, seq LIMIT $4"
 )
-_CANDIDATES: Final = (
-    f"SELECT {rows.COLUMNS}, place FROM deliveries"  # noqa: S608 - constants
-    " WHERE queue_id = $1 AND seq = ANY($2::bigint[]) AND place > 0 AND available_at <= $3"
-    " ORDER BY available_at, seq FOR UPDATE SKIP LOCKED"
-)
 _CLAIM: Final = (
-    "UPDATE deliveries SET available_at = $3, token = $4, first_claimed_at = coalesce(first_claimed_at, $5),"
-    " attempts = attempts + CASE WHEN $6 AND token IS NOT NULL THEN 0 ELSE 1 END,"
-    " place = CASE WHEN $7 THEN place ELSE 1 END"
-    " WHERE queue_id = $1 AND seq = ANY($2::bigint[])"
+    "UPDATE deliveries d SET token = one.token, available_at = one.available_at, attempts = one.attempts,"
+    " first_claimed_at = one.first_claimed_at, place = CASE WHEN $2 THEN place ELSE 1 END"
+    " FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::integer[], $7::bigint[])"
+    " AS one (seq, token, available_at, attempts, first_claimed_at)"
+    " WHERE d.queue_id = $1 AND d.seq = one.seq"
 )
 
 # One claim removes no more expired and exhausted deliveries than this on its way (about 50 ms): whoever asked is told
@@ -48,140 +43,142 @@ class Filled(NamedTuple):
 
 
 async def fill(connection: Connection, orders: Sequence[ClaimOrder]) -> list[Filled]:
-    """Fill several orders for one queue, one after the other in one transaction."""
+    """Fill orders that are alike, those for attempts and throttled queues one by one, in one transaction."""
     async with connection.transaction():
-        return [await _Filling(connection, order, may_wait=order is orders[0]).fill() for order in orders]
+        if orders[0].attempt_id or orders[0].rate_max is not None:
+            return [await _fill_alone(connection, order, may_wait=order is orders[0]) for order in orders]
+        filling = _Filling(connection, orders)
+        await filling.fill()
+        return [Filled(share.claimed, filling.ordinary) for share in filling.shares]
 
 
-@dataclass(slots=True)
+async def _fill_alone(connection: Connection, order: ClaimOrder, *, may_wait: bool) -> Filled:
+    if order.attempt_id and (repeated := await repeating.repeat(connection, order, may_wait=may_wait)):
+        return Filled(Claimed(repeated), was_ordinary=False)
+    if order.rate_max is not None and (wait_until := await pacing.slow_down(connection, order)):
+        return Filled(Claimed(next_at=wait_until), was_ordinary=False)
+    filling = _Filling(connection, [order], may_wait=may_wait and not order.attempt_id)
+    await filling.fill()
+    claimed = filling.shares[0].claimed
+    if order.rate_max is not None:
+        await pacing.count(connection, order, len(claimed.deliveries))
+    if order.attempt_id and claimed.deliveries:
+        await repeating.remember(connection, order, claimed.deliveries)
+    return Filled(claimed, was_ordinary=False)
+
+
 class _Filling:
-    """One order being filled.
+    """Orders for one queue being filled.
 
     Attributes:
-        may_wait: Whether the next locks may be waited for: only a transaction's first ones (see `rows`).
+        shares: The orders with what they got.
         ordinary: Whether nothing out of the ordinary was met.
-        more: Whether another pass may find more.
     """
 
-    connection: Connection
-    order: ClaimOrder
-    may_wait: bool
-    claimed: Claimed = field(default_factory=Claimed)
-    ordinary: bool = True
-    more: bool = True
+    def __init__(
+        self, connection: Connection, orders: Sequence[ClaimOrder], *, may_wait: bool = True
+    ) -> None:
+        self._connection = connection
+        self._order = orders[0]  # of what is alike in all of them
+        self._now = max(order.now for order in orders)
+        self._tokens = [order.token for order in orders]
+        self._may_wait = may_wait  # only for a transaction's first locks, see `rows`
+        self._more = True  # whether another pass may find more
+        self._removed = 0
+        self.shares = [Share(order) for order in orders]
+        self.ordinary = True
 
-    async def fill(self) -> Filled:
-        order = self.order
-        if order.attempt_id and (repeated := await repeating.repeat(self.connection, order, self.may_wait)):
-            return Filled(Claimed(repeated), was_ordinary=False)
-        if order.rate_max is not None and (wait_until := await pacing.slow_down(self.connection, order)):
-            return Filled(Claimed(next_at=wait_until), was_ordinary=False)
-        await self._pass_along()
-        if order.rate_max is not None:
-            await pacing.count(self.connection, order, len(self.claimed.deliveries))
-        if not self.claimed.deliveries:
-            self.claimed.next_at = await self.connection.fetchval(rows.NEXT_AT, order.queue_id)
-        elif order.attempt_id:
-            await repeating.remember(self.connection, order, self.claimed.deliveries)
-        return Filled(self.claimed, self.ordinary)
-
-    async def _pass_along(self) -> None:
-        window = self.order.limit
+    async def fill(self) -> None:
+        window = 0
         for _ in range(_PASSES_MAX):
-            room = self.order.limit - len(self.claimed.deliveries)
-            removed = self.claimed.expired + self.claimed.dead_lettered
-            if not self.more or not room or removed >= REMOVALS_MAX:
-                return
+            room = sum(share.room for share in self.shares)
+            if not self._more or not room or self._removed >= REMOVALS_MAX:
+                break
             await self._pass(room, max(window, room))
-            window = _WINDOW
+            window = _WINDOW if self._removed else 0
+        empty = [share.claimed for share in self.shares if not share.claimed.deliveries]
+        if empty:
+            next_at = await self._connection.fetchval(rows.NEXT_AT, self._order.queue_id)
+            for claimed in empty:
+                claimed.next_at = next_at
 
     async def _pass(self, room: int, window: int) -> None:
-        order = self.order
-        line = await self.connection.fetch(_LINE, order.queue_id, order.now, order.token, window)
-        free = await self._lock(line)
-        seen = await self.connection.fetch(_CANDIDATES, order.queue_id, free, order.now)
-        candidates = [Candidate(rows.delivery_of(record), record["place"]) for record in seen]
-        followers, all_followers = await self._followers(candidates, room)
-        planned = plan(order, candidates, followers, room)
-        await self._apply(planned)
-        lost = len(candidates) < len(line)
-        self.more = bool(len(line) == window or lost or planned.removed or not all_followers)
+        queue_id = self._order.queue_id
+        front = await self._connection.fetch(_LINE, queue_id, self._now, self._tokens, window)
+        free = await self._lock(front)
+        line = await rows.due(self._connection, queue_id, free, self._now)
+        followers, all_followers = await self._followers(line, room)
+        give_out = plan_ordered if self._order.ordered else plan_fair
+        plan = give_out(self.shares, line, followers, self._now)
+        await self._apply(plan)
+        self._more = bool(len(front) == window or len(line) < len(front) or plan.removed or not all_followers)
 
-    async def _lock(self, line: Sequence[Any]) -> list[int]:
+    async def _lock(self, front: Sequence[Any]) -> list[int]:
         """Lock the groups at the front of the line; the places of those deliveries that may be touched now."""
-        needed = {seq: self._groups_to_lock(place, name) for seq, place, name in line}
+        needed = {seq: self._groups_to_lock(place, name) for seq, place, name in front}
         groups = {group for wanted in needed.values() for group in wanted}
         if groups:
             self.ordinary = False
-        if self.may_wait:
-            self.may_wait = False
-            await rows.lock_groups(self.connection, groups)
+        if self._may_wait:
+            self._may_wait = False
+            await rows.lock_groups(self._connection, groups)
         else:
-            groups = await rows.try_groups(self.connection, groups)
+            groups = await rows.try_groups(self._connection, groups)
         return [seq for seq, wanted in needed.items() if wanted <= groups]
 
     def _groups_to_lock(self, place: int, name: str | None) -> rows.Groups:
-        if name is None:
-            return set()
-        order = self.order
-        wanted = set()
-        if order.ordered or place == Place.TURN:
+        order = self._order
+        wanted: rows.Groups = set()
+        if name is not None and (order.ordered or place == Place.TURN):
             wanted.add((order.queue_id, name))
-        if order.dead_letters_to is not None and order.limits.attempts_max:
+        if name is not None and order.dead_letters_to is not None and order.limits.attempts_max:
             wanted.add((order.dead_letters_to.queue_id, name))
         return wanted
 
-    async def _followers(self, candidates: Sequence[Candidate], room: int) -> tuple[Followers, bool]:
+    async def _followers(self, line: Sequence[rows.Placed], room: int) -> tuple[Followers, bool]:
         """Who waits behind the turns at the front, and whether that is all of them.
 
-        An ordered queue gives as much as possible of its first group; a fair one a little of each.
+        An ordered queue gives as much as possible of its first groups; a fair one a little of each.
         """
-        order = self.order
-        names = [one.delivery.group_id for one in candidates if one.place == Place.TURN]
+        names = [one.group_id for one, place in line if place == Place.TURN]
         if not names:
             return {}, True
-        each = room if order.ordered else room // len(names) + 1
-        limit = room if order.ordered else each * len(names)
-        behind = await self.connection.fetch(rows.FOLLOWERS, order.queue_id, names, each, limit)
+        most = max(share.room for share in self.shares)
+        each = most if self._order.ordered else room // len(names) + 1
+        limit = room if self._order.ordered else each * len(names)
+        found = await self._connection.fetch(rows.FOLLOWERS, self._order.queue_id, names, each, limit)
         followers: Followers = {}
-        for record in behind:
+        for record in found:
             delivery = rows.delivery_of(record)
-            followers.setdefault(delivery.group_id or "", []).append(Candidate(delivery, Place.BEHIND))
-        full = len(behind) == limit or any(len(members) == each for members in followers.values())
+            followers.setdefault(delivery.group_id or "", []).append(delivery)
+        full = len(found) == limit or any(len(members) == each for members in followers.values())
         return followers, not full
 
-    async def _apply(self, planned: Plan) -> None:
-        order, claimed = self.order, self.claimed
-        await self._remove(planned)
-        if planned.claimed:
-            await self._claim(planned.claimed)
-            claimed.deliveries += planned.claimed
-        await rows.pass_turns(self.connection, order.queue_id, planned.handed_on, order.now)
-        await rows.pass_turns(self.connection, order.queue_id, planned.left - planned.handed_on)
+    async def _apply(self, plan: Plan) -> None:
+        order = self._order
+        if plan.removed:
+            await self._remove(plan)
+        if plan.claimed:
+            await self._claim(plan.claimed)
+        await rows.pass_turns(self._connection, order.queue_id, plan.handed_on, self._now)
+        await rows.pass_turns(self._connection, order.queue_id, plan.left - plan.handed_on)
 
-    async def _remove(self, planned: Plan) -> None:
-        if not planned.removed:
-            return
-        order = self.order
+    async def _remove(self, plan: Plan) -> None:
+        order = self._order
         self.ordinary = False
-        self.claimed.expired += len(planned.expired)
-        self.claimed.dead_lettered += len(planned.dead)
-        seqs = [delivery.seq for delivery in (*planned.dead, *planned.expired)]
-        await self.connection.execute(rows.REMOVE, order.queue_id, seqs)
+        self._removed += len(plan.removed)
+        await self._connection.execute(rows.REMOVE, order.queue_id, [one.seq for one in plan.removed])
         if order.dead_letters_to is not None:
-            await arriving.bury(self.connection, planned.dead, order.dead_letters_to, order.now)
+            await arriving.bury(self._connection, plan.dead, order.dead_letters_to, self._now)
 
-    async def _claim(self, deliveries: Iterable[Delivery]) -> None:
-        order = self.order
-        until = order.now + order.lease_ms
-        seqs = []
-        for delivery in deliveries:
-            seqs.append(delivery.seq)
-            if not (order.resumes and delivery.token is not None):
-                delivery.attempts += 1
-            if delivery.first_claimed_at is None:
-                delivery.first_claimed_at = order.now
-            delivery.token, delivery.available_at = order.token, until
-        await self.connection.execute(
-            _CLAIM, order.queue_id, seqs, until, order.token, order.now, order.resumes, order.ordered
+    async def _claim(self, deliveries: Sequence[Delivery]) -> None:
+        await self._connection.execute(
+            _CLAIM,
+            self._order.queue_id,
+            self._order.ordered,
+            [one.seq for one in deliveries],
+            [one.token for one in deliveries],
+            [one.available_at for one in deliveries],
+            [one.attempts for one in deliveries],
+            [one.first_claimed_at for one in deliveries],
         )

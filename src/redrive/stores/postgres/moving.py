@@ -17,11 +17,6 @@ _LINE: Final = (
     " AND ($4::bigint[] IS NULL OR origin = ANY($4::bigint[]))"
     " ORDER BY available_at, seq LIMIT $5"
 )
-_MOVABLE: Final = (
-    f"SELECT {rows.COLUMNS}, place FROM deliveries"  # noqa: S608 - constants
-    " WHERE queue_id = $1 AND seq = ANY($2::bigint[]) AND place > 0 AND available_at <= $3"
-    " ORDER BY available_at, seq FOR UPDATE SKIP LOCKED"
-)
 
 
 async def move(connection: Connection, order: MoveOrder) -> Moved:
@@ -48,7 +43,7 @@ class _Moving:
                 _LINE, order.queue_id, order.now, order.seq_max, self._origins, room
             )
             free = await self._lock(line)
-            seen = await self._connection.fetch(_MOVABLE, order.queue_id, free, order.now)
+            seen = await rows.due(self._connection, order.queue_id, free, order.now)
             moving = await self._with_followers(seen, room)
             await self._send_on(moving)
             if not moving:
@@ -77,17 +72,16 @@ class _Moving:
     def _target(self, origin: int | None) -> Target:
         return self._order.destination or self._order.origins[origin or 0]
 
-    async def _with_followers(self, seen: Sequence[Any], room: int) -> list[tuple[Delivery, int]]:
+    async def _with_followers(self, line: Sequence[rows.Placed], room: int) -> list[rows.Placed]:
         """Each with its place; behind one that has a group's turn, those that may go with it."""
         order = self._order
-        line = [(rows.delivery_of(record), record["place"]) for record in seen]
         names = [one.group_id for one, place in line if place == Place.TURN]
         behind: dict[str | None, list[Delivery]] = {}
         if names:
             for record in await self._connection.fetch(rows.FOLLOWERS, order.queue_id, names, room, room):
                 follower = rows.delivery_of(record)
                 behind.setdefault(follower.group_id, []).append(follower)
-        moving: list[tuple[Delivery, int]] = []
+        moving: list[rows.Placed] = []
         for one, place in line:
             moving.append((one, place))
             if place == Place.TURN:
@@ -105,7 +99,7 @@ class _Moving:
                 return list(behind[:index])
         return list(behind)
 
-    async def _send_on(self, moving: Sequence[tuple[Delivery, int]]) -> None:
+    async def _send_on(self, moving: Sequence[rows.Placed]) -> None:
         order, connection = self._order, self._connection
         await connection.execute(rows.REMOVE, order.queue_id, [one.seq for one, _ in moving])
         left = {one.group_id for one, place in moving if place == Place.TURN and one.group_id is not None}

@@ -1,30 +1,35 @@
-"""Which of the deliveries at the front of a line an order gets: a decision without a database."""
+"""Which of the deliveries at the front of a line whom gets: a decision without a database."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from redrive.engine.ports import ClaimOrder
+from redrive.engine.ports import Claimed, ClaimOrder
 from redrive.model.delivery import Delivery, Ending, Place, offer
+from redrive.stores.postgres.rows import Placed
+
+Followers = dict[str, list[Delivery]]  # who waits behind the turn, by group, the oldest first
 
 
 @dataclass(slots=True)
-class Candidate:
-    """A delivery that may be claimed, and where it stands."""
+class Share:
+    """One order and what it has got so far."""
 
-    delivery: Delivery
-    place: int
+    order: ClaimOrder
+    claimed: Claimed = field(default_factory=Claimed)
 
-
-Followers = dict[str, list[Candidate]]  # who waits behind the turn, by group, the oldest first
+    @property
+    def room(self) -> int:
+        """How many more it may get."""
+        return self.order.limit - len(self.claimed.deliveries)
 
 
 @dataclass(slots=True)
 class Plan:
-    """What to do with the front of a line.
+    """What to do with the front of a line; the shares have got theirs.
 
     Attributes:
-        claimed: In the queue's order.
+        claimed: By whom, their tokens say.
         dead: Had all their claims.
         expired: Out of their retention period.
         left: Groups whose turn left the queue with the one who had it.
@@ -38,55 +43,72 @@ class Plan:
     handed_on: set[str] = field(default_factory=set)
 
     @property
-    def removed(self) -> int:
-        """How many leave the queue."""
-        return len(self.dead) + len(self.expired)
+    def removed(self) -> list[Delivery]:
+        """Those that leave the queue."""
+        return self.dead + self.expired
 
-    def take(self, delivery: Delivery, order: ClaimOrder) -> bool:
+    def take(self, delivery: Delivery, share: Share, now: int) -> bool:
         """Put one due delivery where its retention and its count of attempts say; whether it is claimed."""
-        ending = offer(delivery, order.limits, order.now)
+        ending = offer(delivery, share.order.limits, now)
         if ending is Ending.RETRY:
-            self.claimed.append(delivery)
-        elif ending is Ending.EXPIRED:
+            self._claim(delivery, share)
+            return True
+        if ending is Ending.EXPIRED:
             self.expired.append(delivery)
+            share.claimed.expired += 1
         else:
             self.dead.append(delivery)
-        return ending is Ending.RETRY
+            share.claimed.dead_lettered += 1
+        return False
+
+    def _claim(self, delivery: Delivery, share: Share) -> None:
+        order = share.order
+        if not (order.resumes and delivery.token is not None):
+            delivery.attempts += 1
+        if delivery.first_claimed_at is None:
+            delivery.first_claimed_at = order.now
+        delivery.token, delivery.available_at = order.token, order.now + order.lease_ms
+        share.claimed.deliveries.append(delivery)
+        self.claimed.append(delivery)
 
 
-def plan(order: ClaimOrder, line: Sequence[Candidate], followers: Followers, room: int) -> Plan:
-    """Fill an order of which `room` is left from the front of a queue's line."""
-    return (
-        _plan_ordered(order, line, followers, room)
-        if order.ordered
-        else _plan_fair(order, line, followers, room)
-    )
+def plan_ordered(shares: Sequence[Share], line: Sequence[Placed], followers: Followers, now: int) -> Plan:
+    """Give out an ordered queue: as many of a group as possible, and never one group to two.
 
-
-def _plan_ordered(order: ClaimOrder, line: Sequence[Candidate], followers: Followers, room: int) -> Plan:
-    """As many of a group as possible: from its oldest on, up to the first that is not due."""
+    Of a group go the oldest, up to the first that is not due.
+    """
     plan = Plan()
-    for head in line:
-        for one in (head, *followers.get(head.delivery.group_id or "", ())):
-            if len(plan.claimed) == room or one.delivery.available_at > order.now:
+    open_shares = _with_room(shares)
+    share = next(open_shares, None)
+    for head, place in line:
+        if share is None:
+            break
+        for one in (head, *followers.get(head.group_id or "", ())):
+            if not share.room or one.available_at > now:
                 break
-            if not plan.take(one.delivery, order) and one is head and head.place == Place.TURN:
-                plan.left.add(head.delivery.group_id or "")
+            if not plan.take(one, share, now) and one is head and place == Place.TURN:
+                plan.left.add(head.group_id or "")
+        if not share.room:
+            share = next(open_shares, None)
     return plan
 
 
-def _plan_fair(order: ClaimOrder, line: Sequence[Candidate], followers: Followers, room: int) -> Plan:
-    """One of each group in turn: whoever follows a turn stands at the end of the line."""
+def plan_fair(shares: Sequence[Share], line: Sequence[Placed], followers: Followers, now: int) -> Plan:
+    """Give out a queue without order: one of each group in turn, for whoever follows stands at the line's end."""
     plan = Plan()
-    waiting = {name: deque(members) for name, members in followers.items()}
+    behind = {name: deque(members) for name, members in followers.items()}
     round_robin = deque(line)
-    while round_robin and len(plan.claimed) < room:
-        one = round_robin.popleft()
-        claimed = plan.take(one.delivery, order)
-        name = one.delivery.group_id
-        if one.place != Place.TURN or name is None:
-            continue
-        (plan.handed_on if claimed else plan.left).add(name)
-        if members := waiting.get(name):
-            round_robin.append(Candidate(members.popleft().delivery, Place.TURN))
+    for share in shares:
+        while round_robin and share.room:
+            one, place = round_robin.popleft()
+            claimed = plan.take(one, share, now)
+            if place != Place.TURN or one.group_id is None:
+                continue
+            (plan.handed_on if claimed else plan.left).add(one.group_id)
+            if members := behind.get(one.group_id):
+                round_robin.append((members.popleft(), Place.TURN))
     return plan
+
+
+def _with_room(shares: Sequence[Share]) -> Iterator[Share]:
+    return (share for share in shares if share.room)

@@ -14,18 +14,17 @@ _ATTEMPT: Final = (
     "SELECT token, seqs FROM claim_attempts"
     " WHERE queue_id = $1 AND attempt_id = $2 AND until > $3 AND available_at > $3"
 )
-_GROUPS: Final = (
-    "SELECT DISTINCT group_id FROM deliveries"
-    " WHERE queue_id = $1 AND seq = ANY($2::bigint[]) AND group_id IS NOT NULL"
-)
 _UNCHANGED: Final = (
     f"SELECT {rows.COLUMNS_OF_D}"  # noqa: S608 - constants
-    " FROM claim_attempts a JOIN deliveries d"
-    " ON d.queue_id = $1 AND d.token = a.token AND d.available_at = a.available_at"
-    " WHERE a.queue_id = $1 AND a.attempt_id = $2 AND d.seq = ANY(a.seqs)"
-    " ORDER BY array_position(a.seqs, d.seq) FOR UPDATE"
+    " FROM claim_attempts a CROSS JOIN unnest(a.seqs) WITH ORDINALITY AS one (seq, number)"
+    " JOIN deliveries d ON d.queue_id = $1 AND d.seq = one.seq"
+    " AND d.token = a.token AND d.available_at = a.available_at"
+    " WHERE a.queue_id = $1 AND a.attempt_id = $2 ORDER BY one.number FOR UPDATE OF d"
 )
-_RENEW: Final = "UPDATE deliveries SET available_at = $3 WHERE queue_id = $1 AND seq = ANY($2::bigint[])"
+_RENEW: Final = (
+    "UPDATE deliveries d SET available_at = $3 FROM unnest($2::bigint[]) AS one (seq)"
+    " WHERE d.queue_id = $1 AND d.seq = one.seq"
+)
 _REMEMBER: Final = (
     "INSERT INTO claim_attempts (queue_id, attempt_id, token, available_at, seqs, until)"
     " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (queue_id, attempt_id) DO UPDATE SET token = excluded.token,"
@@ -33,13 +32,13 @@ _REMEMBER: Final = (
 )
 
 
-async def repeat(connection: Connection, order: ClaimOrder, may_wait: bool) -> list[Delivery]:  # noqa: FBT001 - see `filling`
+async def repeat(connection: Connection, order: ClaimOrder, *, may_wait: bool) -> list[Delivery]:
     """The deliveries an earlier claim of the same attempt got, its lease begun anew, if all are as it left them."""
     remembered = await connection.fetchrow(_ATTEMPT, order.queue_id, order.attempt_id, order.now)
     if remembered is None:
         return []
     seqs = remembered["seqs"]
-    groups = {(order.queue_id, name) for (name,) in await connection.fetch(_GROUPS, order.queue_id, seqs)}
+    groups = {(order.queue_id, name) for name in await rows.groups_of(connection, order.queue_id, seqs)}
     if may_wait:
         await rows.lock_groups(connection, groups)
     elif groups != await rows.try_groups(connection, groups):

@@ -21,6 +21,7 @@ from asyncpg import Connection
 from redrive.model.delivery import Delivery, Place
 
 Group = tuple[int, str]  # queue, name
+Placed = tuple[Delivery, int]  # and its place
 Groups = set[Group]
 
 COLUMNS: Final = (
@@ -38,7 +39,8 @@ _INSERT: Final = (
 )
 _NEXT_SEQS: Final = "SELECT nextval('delivery_seq') FROM generate_series(1, $1)"
 _TURNS_TAKEN: Final = (
-    "SELECT group_id FROM deliveries WHERE queue_id = $1 AND group_id = ANY($2::text[]) AND place = 2"
+    "SELECT g.id FROM unnest($2::text[]) AS g (id) CROSS JOIN LATERAL"
+    " (SELECT 1 FROM deliveries WHERE queue_id = $1 AND group_id = g.id AND place = 2 LIMIT 1) AS turn"
 )
 _HAND_TURNS_ON: Final = (
     "UPDATE deliveries d SET place = 2, available_at = greatest(d.available_at, $3)"
@@ -50,7 +52,18 @@ _HAND_TURNS_ON: Final = (
 NEXT_AT: Final = (
     "SELECT available_at FROM deliveries WHERE queue_id = $1 AND place > 0 ORDER BY available_at, seq LIMIT 1"
 )
-REMOVE: Final = "DELETE FROM deliveries WHERE queue_id = $1 AND seq = ANY($2::bigint[])"
+REMOVE: Final = (
+    "DELETE FROM deliveries d USING unnest($2::bigint[]) AS one (seq)"
+    " WHERE d.queue_id = $1 AND d.seq = one.seq"
+)
+_GROUPS: Final = (
+    "SELECT DISTINCT d.group_id FROM unnest($2::bigint[]) AS one (seq)"
+    " JOIN deliveries d ON d.queue_id = $1 AND d.seq = one.seq WHERE d.group_id IS NOT NULL"
+)
+_LOCKED: Final = (
+    f"SELECT {COLUMNS_OF_D}, d.place FROM unnest($2::bigint[]) AS one (seq)"  # noqa: S608 - constants
+    " JOIN deliveries d ON d.queue_id = $1 AND d.seq = one.seq FOR UPDATE OF d SKIP LOCKED"
+)
 
 # Group by group, the oldest of each first: at most $3 of one, and $4 of all.
 FOLLOWERS: Final = (
@@ -76,6 +89,11 @@ def _lock_of(group: Group) -> int:
     """Equal on all nodes, of whatever version."""
     queue_id, name = group
     return zlib.crc32(b"%d/%b" % (queue_id, name.encode())) % _LOCKS
+
+
+async def groups_of(connection: Connection, queue_id: int, seqs: Sequence[int]) -> list[str]:
+    """The groups of these deliveries; a delivery's group never changes, so this needs no lock."""
+    return [name for (name,) in await connection.fetch(_GROUPS, queue_id, seqs)]
 
 
 async def lock_groups(connection: Connection, groups: Iterable[Group]) -> None:
@@ -124,6 +142,19 @@ def _turn_or_behind(group: Group, taken: Groups) -> Place:
         return Place.BEHIND
     taken.add(group)
     return Place.TURN
+
+
+async def due(connection: Connection, queue_id: int, seqs: Sequence[int], now: int) -> list[Placed]:
+    """Those of these deliveries that still stand in the line and are due, locked and in order.
+
+    One that another node has locked is left out: it is being claimed, or removed.
+    """
+    records = await connection.fetch(_LOCKED, queue_id, seqs)
+    found = [(delivery_of(record), record["place"]) for record in records if record["place"] != Place.BEHIND]
+    return sorted(
+        (one for one in found if one[0].available_at <= now),
+        key=lambda one: (one[0].available_at, one[0].seq),
+    )
 
 
 async def insert(connection: Connection, rows: Sequence[tuple[Any, ...]], places: Sequence[int]) -> None:

@@ -43,11 +43,10 @@ _EXTEND: Final = f"""
     FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS own (seq, token, holds, until)
     WHERE {_OWN} RETURNING d.seq
 """  # noqa: S608 - constants
-_GROUPS: Final = (
-    "SELECT DISTINCT group_id FROM deliveries"
-    " WHERE queue_id = $1 AND seq = ANY($2::bigint[]) AND group_id IS NOT NULL"
+_TOKENS: Final = (
+    "SELECT d.seq, d.token FROM unnest($2::bigint[]) AS one (seq)"
+    " JOIN deliveries d ON d.queue_id = $1 AND d.seq = one.seq"
 )
-_TOKENS: Final = "SELECT seq, token FROM deliveries WHERE queue_id = $1 AND seq = ANY($2::bigint[])"
 _EVER: Final = -1  # every claim runs out later than this: the comparison always holds
 
 _DONE: Final = Settled(done=True)
@@ -159,7 +158,7 @@ async def _on(
 
 async def _lock(connection: Connection, queue_id: int, seqs: Sequence[int], queues: Sequence[int]) -> None:
     """Lock, in each of these queues, the groups of these deliveries; a delivery's group never changes."""
-    names = [name for (name,) in await connection.fetch(_GROUPS, queue_id, seqs)]
+    names = await rows.groups_of(connection, queue_id, seqs)
     await rows.lock_groups(connection, ((queue, name) for queue in queues for name in names))
 
 

@@ -16,9 +16,7 @@ _OLDEST_EXPIRED: Final = (
     " (SELECT seq, group_id, enqueued_at FROM deliveries WHERE queue_id = $1 ORDER BY seq LIMIT $3) AS oldest"
     " WHERE enqueued_at <= $2"
 )
-_DELETE: Final = (
-    "DELETE FROM deliveries WHERE queue_id = $1 AND seq = ANY($2::bigint[]) RETURNING place, group_id"
-)
+_DELETE: Final = f"{rows.REMOVE} RETURNING d.place, d.group_id"
 # Skipping what another node is just about to answer with, or to forget.
 _FORGET: Final = (
     "DELETE FROM {table} WHERE queue_id = $1 AND {key} = ANY(ARRAY(SELECT {key} FROM {table}"
