@@ -20,9 +20,11 @@ from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
 
+_ACCEPTED: Final = 250
 _LASTING: Final = 500  # replies from here on say: not ever (RFC 5321, 4.2.1)
 _TOO_LARGE: Final = 552
 _QUIT_SECONDS: Final = 1
+_WRITING: Final = SMTP.clone(cte_type="7bit")  # not every relay takes eight bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ class EmailEndpoint:
         except aiosmtplib.SMTPResponseException as error:
             return _of_greeting(error)
         _, said = await client.sendmail(self._relay.sender, [address], mail)
-        return Verdict(Outcome.DELIVERED, Reason.ACCEPTED, aiosmtplib.SMTPStatus.completed, said)
+        return Verdict(Outcome.DELIVERED, Reason.ACCEPTED, _ACCEPTED, said)
 
     def _client(self, timeout_seconds: float) -> aiosmtplib.SMTP:
         relay = self._relay
@@ -122,7 +124,7 @@ class EmailEndpoint:
         Raises:
             ValueError: An address or a header is none.
         """
-        mail = EmailMessage(policy=SMTP)
+        mail = EmailMessage(policy=_WRITING)
         mail["From"] = Address(parcel.headers.get("From", ""), addr_spec=self._relay.sender)
         mail["To"] = Address(addr_spec=parcel.endpoint)
         mail["Date"] = formatdate(now / 1000)

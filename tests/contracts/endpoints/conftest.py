@@ -1,0 +1,41 @@
+"""Every test that asks for `place` runs on every kind of endpoint, and every test on both event loops."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+
+import pytest
+import uvloop
+
+from redrive.endpoints.http import HttpEndpoint
+from tests.contracts.endpoints import kinds
+from tests.contracts.endpoints.kinds import Place
+from tests.contracts.endpoints.webhook import Webhook, webhook
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+
+
+@pytest.fixture(params=["http", "email"])
+async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
+    """Any kind of endpoint, and what it pushes to."""
+    make = {"http": kinds.webhook_place, "email": kinds.mail_place}[request.param]
+    async with make() as place:
+        yield place
+
+
+@pytest.fixture
+async def hook() -> AsyncIterator[Webhook]:
+    """A webhook that answers 200."""
+    async with webhook() as hook:
+        yield hook
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[HttpEndpoint]:
+    """An endpoint without restrictions."""
+    endpoint = kinds.http_endpoint()
+    yield endpoint
+    await endpoint.close()

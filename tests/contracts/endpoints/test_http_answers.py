@@ -1,0 +1,208 @@
+import asyncio
+import gzip
+import zlib
+
+import pytest
+
+from redrive.endpoints.http import HttpEndpoint, HttpPolicy
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
+from tests.contracts.endpoints.kinds import IMPATIENCE_MS, http_endpoint, http_parcel
+from tests.contracts.endpoints.webhook import OK, Received, Webhook, answer, listening
+
+
+async def _push(endpoint: HttpEndpoint, hook: Webhook, says: bytes) -> Attempt:
+    hook.say(says)
+    return await endpoint.push(http_parcel(hook.url()))
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "reason"),
+    [
+        ("200 OK", Outcome.DELIVERED, Reason.ACCEPTED),
+        ("201 Created", Outcome.DELIVERED, Reason.ACCEPTED),
+        ("202 Accepted", Outcome.DELIVERED, Reason.ACCEPTED),
+        ("299 Fine", Outcome.DELIVERED, Reason.ACCEPTED),
+        ("300 Multiple Choices", Outcome.REFUSED, Reason.REDIRECTED),
+        ("301 Moved Permanently", Outcome.REFUSED, Reason.REDIRECTED),
+        ("307 Temporary Redirect", Outcome.REFUSED, Reason.REDIRECTED),
+        ("400 Bad Request", Outcome.REFUSED, Reason.CLIENT_ERROR),
+        ("401 Unauthorized", Outcome.REFUSED, Reason.CLIENT_ERROR),
+        ("403 Forbidden", Outcome.REFUSED, Reason.CLIENT_ERROR),
+        ("404 Not Found", Outcome.REFUSED, Reason.CLIENT_ERROR),
+        ("408 Request Timeout", Outcome.REFUSED, Reason.CLIENT_ERROR),
+        ("410 Gone", Outcome.REFUSED, Reason.CLIENT_ERROR),
+        ("429 Too Many Requests", Outcome.FAILED, Reason.THROTTLED),
+        ("499 Unheard Of", Outcome.REFUSED, Reason.CLIENT_ERROR),
+        ("500 Internal Server Error", Outcome.FAILED, Reason.SERVER_ERROR),
+        ("501 Not Implemented", Outcome.FAILED, Reason.SERVER_ERROR),
+        ("503 Service Unavailable", Outcome.FAILED, Reason.SERVER_ERROR),
+        ("599 Unheard Of", Outcome.FAILED, Reason.SERVER_ERROR),
+    ],
+)
+async def test_what_a_status_means(
+    endpoint: HttpEndpoint, hook: Webhook, status: str, outcome: Outcome, reason: Reason
+) -> None:
+    attempt = await _push(endpoint, hook, answer(status, b"because"))
+    assert (attempt.outcome, attempt.reason, attempt.status) == (outcome, reason, int(status[:3]))
+    assert attempt.response == "because"
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        ("404 Not Found", Outcome.DELIVERED),
+        ("429 Too Many Requests", Outcome.FAILED),
+        ("500 Internal Server Error", Outcome.FAILED),
+        ("302 Found", Outcome.REFUSED),
+    ],
+)
+async def test_client_errors_may_count_as_delivered(hook: Webhook, status: str, outcome: Outcome) -> None:
+    endpoint = http_endpoint(HttpPolicy(client_errors_count_as_delivered=True))
+    attempt = await _push(endpoint, hook, answer(status))
+    assert attempt.outcome is outcome
+    await endpoint.close()
+
+
+async def test_a_redirect_is_not_followed(endpoint: HttpEndpoint, hook: Webhook) -> None:
+    attempt = await _push(endpoint, hook, answer("302 Found", b"", f"Location: {hook.url('/other')}"))
+    assert attempt.reason is Reason.REDIRECTED
+    assert [request.line for request in hook.received] == ["POST /hook HTTP/1.1"]
+
+
+async def test_without_a_body_the_reason_phrase_is_what_it_said(
+    endpoint: HttpEndpoint, hook: Webhook
+) -> None:
+    assert (await _push(endpoint, hook, answer("200 Splendid"))).response == "Splendid"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("gzip", gzip.compress(b"because")),
+        ("deflate", zlib.compress(b"because")),
+        ("identity", b"because"),
+        ("gzip", b"because"),
+    ],
+)
+async def test_what_it_said_is_read_through_its_encoding(
+    endpoint: HttpEndpoint, hook: Webhook, encoding: str, body: bytes
+) -> None:
+    attempt = await _push(endpoint, hook, answer("500 Oh", body, f"Content-Encoding: {encoding}"))
+    assert attempt.response == "because"
+
+
+async def test_a_compressed_giant_stays_small(endpoint: HttpEndpoint, hook: Webhook) -> None:
+    giant = gzip.compress(b"x" * 10_000_000)
+    attempt = await _push(endpoint, hook, answer("200 OK", giant, "Content-Encoding: gzip"))
+    assert attempt.delivered
+    assert attempt.response == "x" * 1024
+
+
+async def test_what_is_no_text_is_shown_as_far_as_it_is(endpoint: HttpEndpoint, hook: Webhook) -> None:
+    attempt = await _push(endpoint, hook, answer("200 OK", b"caf\xe9"))
+    assert attempt.response == "caf\ufffd"
+
+
+async def test_an_endless_answer_is_not_read_to_its_end(endpoint: HttpEndpoint, hook: Webhook) -> None:
+    async def endless(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:
+            writer.write(b"400\r\n%b\r\n" % (b"x" * 1024))
+            await writer.drain()
+
+    hook.script = endless
+    attempt = await endpoint.push(http_parcel(hook.url()))
+    assert attempt.delivered
+    assert attempt.response == "x" * 1024
+
+
+async def test_a_connection_with_something_unread_is_not_used_again(
+    endpoint: HttpEndpoint, hook: Webhook
+) -> None:
+    async def never_ending(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"x" * 5_000)
+        await writer.drain()
+
+    hook.script = never_ending
+    for _ in range(2):
+        assert (await endpoint.push(http_parcel(hook.url()))).delivered
+    assert [request.connection for request in hook.received] == [1, 2]
+
+
+async def test_a_body_that_does_not_come_is_no_answer(endpoint: HttpEndpoint, hook: Webhook) -> None:
+    async def slow(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+        await asyncio.Event().wait()
+
+    hook.script = slow
+    attempt = await endpoint.push(http_parcel(hook.url(), timeout_ms=IMPATIENCE_MS))
+    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.TIMED_OUT)
+
+
+async def test_a_trickle_earns_no_time(endpoint: HttpEndpoint, hook: Webhook) -> None:
+    async def trickle(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n")
+        while True:
+            writer.write(b"X-More: x\r\n")
+            await writer.drain()
+            await asyncio.sleep(0)
+
+    hook.script = trickle
+    attempt = await endpoint.push(http_parcel(hook.url(), timeout_ms=IMPATIENCE_MS))
+    assert attempt.outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        b"",
+        b"HTTP/1.1 200 OK\r\nContent-",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"HTTP/1.1 two hundred\r\n\r\n",
+        b"\x15\x03\x01\x00\x02\x02\x16",
+    ],
+    ids=["nothing", "half a head", "half a body", "another protocol", "no status", "a TLS alert"],
+)
+async def test_half_an_answer_is_none(endpoint: HttpEndpoint, hook: Webhook, says: bytes) -> None:
+    async def partial(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(says)
+        writer.close()
+
+    hook.script = partial
+    attempt = await endpoint.push(http_parcel(hook.url()))
+    assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.FAILED, Reason.CONNECTION, 0)
+    assert attempt.response
+    assert len(hook.received) == 1
+
+
+@pytest.mark.filterwarnings("ignore:Sending a large body")  # so large that the sockets do not swallow it
+async def test_an_answer_before_the_parcel_was_read_counts(endpoint: HttpEndpoint) -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer("403 Forbidden", b"too much"))
+        await asyncio.Event().wait()
+
+    async with listening(refuse) as port:
+        parcel = http_parcel(f"http://127.0.0.1:{port}/", "x" * 16_000_000)
+        assert (await endpoint.push(parcel)).status == 403
+
+
+async def test_an_interim_answer_is_not_the_answer(endpoint: HttpEndpoint, hook: Webhook) -> None:
+    attempt = await _push(endpoint, hook, b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + OK)
+    assert attempt.status == 200
+
+
+async def test_it_takes_as_long_as_it_takes(hook: Webhook) -> None:
+    moments = iter([1_000, 1_042])
+    endpoint = http_endpoint(now=lambda: next(moments))
+    assert (await endpoint.push(http_parcel(hook.url()))).duration_ms == 42
+    await endpoint.close()
+
+
+async def test_a_clock_that_was_set_back_makes_no_negative_duration(hook: Webhook) -> None:
+    moments = iter([1_000, 900])
+    endpoint = http_endpoint(now=lambda: next(moments))
+    assert (await endpoint.push(http_parcel(hook.url()))).duration_ms == 0
+    await endpoint.close()

@@ -1,0 +1,1 @@
+"""Endpoints by themselves: addresses, credentials, and what mail looks like."""
