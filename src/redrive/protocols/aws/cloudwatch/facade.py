@@ -1,0 +1,37 @@
+"""Amazon CloudWatch: the operations on metrics."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from redrive.engine.telemetry_ports import TelemetryStore
+from redrive.model.errors import RedriveError
+from redrive.protocols.aws.call import Verb
+from redrive.protocols.aws.cloudwatch.datapoints import Datapoints
+from redrive.protocols.aws.cloudwatch.errors import translated
+from redrive.protocols.aws.cloudwatch.listing import Listing
+from redrive.protocols.aws.cloudwatch.putting import Putting
+from redrive.protocols.aws.cloudwatch.queries import Queries
+from redrive.protocols.aws.cloudwatch.reading import Reading
+from redrive.protocols.aws.wire.errors import AwsError
+
+
+class CloudWatch:
+    """CloudWatch on a store of metrics."""
+
+    def __init__(self, store: TelemetryStore, settle: Callable[[], Awaitable[None]]) -> None:
+        """Speak for this store.
+
+        Args:
+            store: Where metrics are.
+            settle: Lets what this node has counted arrive in the store, so that whoever reads sees it.
+        """
+        reading = Reading(store, settle)
+        self.operations: Mapping[str, Verb] = {
+            "GetMetricData": Queries(reading).get_metric_data,
+            "GetMetricStatistics": Datapoints(reading).get_metric_statistics,
+            "ListMetrics": Listing(store, reading).list_metrics,
+            "PutMetricData": Putting(store).put_metric_data,
+        }
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        return translated(refusal)

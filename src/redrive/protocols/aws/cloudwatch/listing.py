@@ -1,0 +1,105 @@
+"""ListMetrics."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from bisect import bisect_right
+from dataclasses import replace
+
+import orjson
+
+from redrive.engine.telemetry_ports import TelemetryStore
+from redrive.model.metric import MINUTE_MS, Series, SeriesQuery
+from redrive.model.queue import DAY_MS
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.cloudwatch.errors import invalid
+from redrive.protocols.aws.cloudwatch.own_metrics import NAMESPACES, MetricName, names_of
+from redrive.protocols.aws.cloudwatch.reading import Reading
+from redrive.protocols.aws.wire.shapes import Structure
+
+PAGE_MAX = 500
+_SERIES_PER_READ = 5_000
+_ACTIVE_MS = 14 * DAY_MS  # "metrics that have not reported data in the past two weeks do not appear"
+_RECENTLY_MS = {"PT3H": 180 * MINUTE_MS}
+
+
+class Listing:
+    """Lists metrics."""
+
+    def __init__(self, store: TelemetryStore, reading: Reading) -> None:
+        """List those of this store."""
+        self._store = store
+        self._reading = reading
+
+    async def list_metrics(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_ListMetrics.html."""
+        after = _position(params.get("NextToken"))
+        await self._reading.settle()
+        found = await self._found(call, params)
+        begin = 0 if after is None else bisect_right(found, after)
+        shown = found[begin : begin + PAGE_MAX]
+        answer: Structure = {"Metrics": [_shown(metric) for metric in shown]}
+        if begin + PAGE_MAX < len(found):
+            answer["NextToken"] = _token(shown[-1])
+        if params.get("IncludeLinkedAccounts"):
+            answer["OwningAccounts"] = [call.account] * len(shown)
+        return answer
+
+    async def _found(self, call: Call, params: Structure) -> list[MetricName]:
+        """All metrics that are asked for, in order: several series may be one metric, so they are not paged."""
+        since = call.now - _RECENTLY_MS.get(params.get("RecentlyActive") or "", _ACTIVE_MS)
+        namespace: str | None = params.get("Namespace")
+        own = NAMESPACES.get(namespace or "")
+        query = SeriesQuery(
+            call.account,
+            call.region,
+            _SERIES_PER_READ,
+            own.series if own else namespace,
+            None if own or namespace is None else params.get("MetricName"),
+            since,
+        )
+        wanted = {(one["Name"], one.get("Value")) for one in params.get("Dimensions") or ()}
+        return sorted(
+            {
+                metric
+                for series in await self._series(query)
+                for metric in names_of(series)
+                if _is_wanted(metric, params.get("MetricName"), wanted)
+            }
+        )
+
+    async def _series(self, query: SeriesQuery) -> list[Series]:
+        found: list[Series] = []
+        while True:
+            page = await self._store.find_series(query)
+            found += page
+            if len(page) < query.limit:
+                return found
+            query = replace(query, after=page[-1])
+
+
+def _is_wanted(metric: MetricName, name: str | None, dimensions: set[tuple[str, str | None]]) -> bool:
+    if name is not None and metric.name != name:
+        return False
+    own = dict(metric.dimensions)
+    return all(wanted in own and (value is None or own[wanted] == value) for wanted, value in dimensions)
+
+
+def _shown(metric: MetricName) -> Structure:
+    return {
+        "Namespace": metric.namespace,
+        "MetricName": metric.name,
+        "Dimensions": [{"Name": name, "Value": value} for name, value in metric.dimensions],
+    }
+
+
+def _token(metric: MetricName) -> str:
+    return urlsafe_b64encode(orjson.dumps(metric)).decode()
+
+
+def _position(token: str | None) -> MetricName | None:
+    if not token:
+        return None
+    try:
+        namespace, name, dimensions = orjson.loads(urlsafe_b64decode(token))
+        return MetricName(namespace, name, tuple((one, other) for one, other in dimensions))
+    except (ValueError, TypeError):
+        raise invalid("Request parameter NextToken is invalid.") from None

@@ -1,0 +1,156 @@
+"""What Redrive measures of its queues and topics, under the names that AWS/SQS and AWS/SNS have for it.
+
+Sources: "Available CloudWatch metrics for Amazon SQS" and "Amazon SNS metrics" in the developer guides. Failed
+notifications are counted as SNS counts them: over HTTP every attempt, retries included; of other kinds of endpoint
+only what was given up. SNS has no metric for the rest of what is known here, such as deliveries given up over HTTP.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from redrive.model.filtering import Verdict
+from redrive.model.metric import Series
+
+PREFIX: Final = "AWS/"  # namespaces nobody else may write to
+
+Dimensions = tuple[tuple[str, str], ...]
+
+
+class MetricName(NamedTuple):
+    """What a metric is called by CloudWatch's clients; dimensions in order of their names."""
+
+    namespace: str
+    name: str
+    dimensions: Dimensions = ()
+
+
+class Source(NamedTuple):
+    """Where a metric's points are: a series of telemetry, but for the thing it is of."""
+
+    name: str
+    labels: Dimensions = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMetric:
+    """One metric of AWS's.
+
+    Attributes:
+        unit: Of all its points.
+        sources: The series that it is the sum of.
+    """
+
+    unit: str
+    sources: tuple[Source, ...]
+
+
+def _count(*sources: str | Source) -> OwnMetric:
+    return OwnMetric("Count", tuple(Source(one) if isinstance(one, str) else one for one in sources))
+
+
+def _filtered(verdict: Verdict) -> Source:
+    return Source("deliveries_filtered", (("reason", verdict.value),))
+
+
+_WEB: Final = (("endpoint", "web"),)
+_OTHER: Final = (("endpoint", "other"),)
+
+_SQS: Final[Mapping[str, OwnMetric]] = {
+    "ApproximateAgeOfOldestMessage": OwnMetric("Seconds", (Source("oldest_age_seconds"),)),
+    "ApproximateNumberOfMessagesDelayed": _count("messages_delayed"),
+    "ApproximateNumberOfMessagesNotVisible": _count("messages_claimed"),
+    "ApproximateNumberOfMessagesVisible": _count("messages_available"),
+    "NumberOfEmptyReceives": _count("empty_receives"),
+    "NumberOfMessagesDeleted": _count("messages_deleted"),
+    "NumberOfMessagesReceived": _count("messages_received"),
+    "NumberOfMessagesSent": _count("messages_sent"),
+    "SentMessageSize": OwnMetric("Bytes", (Source("bytes_sent"),)),
+}
+
+_SNS: Final[Mapping[str, OwnMetric]] = {
+    "NumberOfMessagesPublished": _count("messages_published"),
+    "NumberOfNotificationsDelivered": _count(
+        Source("deliveries_made", _WEB), Source("deliveries_made", _OTHER)
+    ),
+    "NumberOfNotificationsFailed": _count(
+        Source("attempts_failed", _WEB), Source("deliveries_failed", _OTHER)
+    ),
+    "NumberOfNotificationsFailedToRedriveToDlq": _count("dead_letters_lost"),
+    "NumberOfNotificationsFilteredOut": _count(
+        *(_filtered(verdict) for verdict in Verdict if verdict is not Verdict.MATCHED)
+    ),
+    "NumberOfNotificationsFilteredOut-InvalidAttributes": _count(_filtered(Verdict.INVALID_ATTRIBUTES)),
+    "NumberOfNotificationsFilteredOut-InvalidMessageBody": _count(_filtered(Verdict.INVALID_BODY)),
+    "NumberOfNotificationsFilteredOut-MessageAttributes": _count(_filtered(Verdict.ATTRIBUTES)),
+    "NumberOfNotificationsFilteredOut-MessageBody": _count(_filtered(Verdict.BODY)),
+    "NumberOfNotificationsFilteredOut-NoMessageAttributes": _count(_filtered(Verdict.NO_ATTRIBUTES)),
+    "NumberOfNotificationsRedrivenToDlq": _count("dead_letters_kept"),
+    "PublishSize": OwnMetric("Bytes", (Source("bytes_published"),)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """One of AWS's namespaces.
+
+    Attributes:
+        name: AWS's.
+        series: Telemetry's.
+        dimension: What AWS calls the thing that is measured.
+        thing: What telemetry calls it.
+        metrics: By AWS's names.
+    """
+
+    name: str
+    series: str
+    dimension: str
+    thing: str
+    metrics: Mapping[str, OwnMetric]
+
+
+NAMESPACES: Final = {
+    one.name: one
+    for one in (
+        Namespace("AWS/SQS", ":queue", "QueueName", "queue", _SQS),
+        Namespace("AWS/SNS", ":topic", "TopicName", "topic", _SNS),
+    )
+}
+_BY_SERIES: Final = {namespace.series: namespace for namespace in NAMESPACES.values()}
+
+
+def series_of(account: str, region: str, metric: MetricName) -> list[Series]:
+    """The series whose points a metric's are."""
+    namespace = NAMESPACES.get(metric.namespace)
+    if namespace is None:
+        return [Series(account, region, *metric)]
+    own = namespace.metrics.get(metric.name)
+    if own is None or [name for name, _ in metric.dimensions] != [namespace.dimension]:
+        return []
+    thing = (namespace.thing, metric.dimensions[0][1])
+    return [
+        Series(account, region, namespace.series, source.name, tuple(sorted((*source.labels, thing))))
+        for source in own.sources
+    ]
+
+
+def unit_of(metric: MetricName) -> str | None:
+    """The unit of all points of a metric of AWS's; None where each point has its own."""
+    namespace = NAMESPACES.get(metric.namespace)
+    own = None if namespace is None else namespace.metrics.get(metric.name)
+    return None if own is None else own.unit
+
+
+def names_of(series: Series) -> list[MetricName]:
+    """The metrics that a series gives points to."""
+    namespace = _BY_SERIES.get(series.namespace)
+    if namespace is None:
+        return [MetricName(*series[2:])]
+    things = [pair for pair in series.dimensions if pair[0] == namespace.thing]
+    source = Source(series.name, tuple(pair for pair in series.dimensions if pair[0] != namespace.thing))
+    return [
+        MetricName(namespace.name, name, ((namespace.dimension, thing),))
+        for name, metric in namespace.metrics.items()
+        if source in metric.sources
+        for _, thing in things
+    ]
