@@ -11,14 +11,25 @@ from typing import Any
 import uvloop
 
 from redrive.access.keyring import Keyring
+from redrive.endpoints.email import EmailEndpoint, Relay
+from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Clock, Runtime, Store
+from redrive.engine.ports import Clock, Endpoint, Runtime, Store
 from redrive.model.delivery import Delivery
 from redrive.protocols.aws.authentication import Authentication, Believing, Verifying
 from redrive.protocols.aws.gateway import Gateway
+from redrive.protocols.aws.sns.certificate import PATH_BEGINNING as CERTIFICATE_PATH
+from redrive.protocols.aws.sns.certificate import signing_pair
+from redrive.protocols.aws.sns.dialect import SnsDialect
+from redrive.protocols.aws.sns.facade import Sns
+from redrive.protocols.aws.sns.notification import Links
+from redrive.protocols.aws.sns.parcels import Parcels
+from redrive.protocols.aws.sns.published import ENVELOPE
+from redrive.protocols.aws.sns.signing import Signer
 from redrive.protocols.aws.sqs.facade import Sqs
 from redrive.protocols.aws.sqs.peek import PATH as PEEK_PATH
 from redrive.protocols.aws.sqs.peek import Peek
+from redrive.protocols.http import Request, Response
 from redrive.runtime.chance import real_runtime
 from redrive.runtime.clock import SystemClock
 from redrive.runtime.simulated import SimulatedClock
@@ -48,6 +59,30 @@ def open_store(url: str, runtime: Runtime) -> Store:
     return PostgresStore(url, runtime.clock, runtime.node)
 
 
+def make_endpoints(settings: Settings, runtime: Runtime) -> dict[str, Endpoint]:
+    """What deliveries are pushed to, by protocol; mail only where a relay is named."""
+    ca_file = Path(settings.endpoint_ca_file) if settings.endpoint_ca_file else None
+    policy = HttpPolicy(
+        forbids_private=settings.forbid_private_endpoints,
+        client_errors_count_as_delivered=settings.client_errors_count_as_delivered,
+        ca_file=ca_file,
+    )
+    http = HttpEndpoint(SystemClock().now, runtime.chance, policy)
+    endpoints: dict[str, Endpoint] = {"http": http, "https": http}
+    if settings.smtp_host:
+        relay = Relay(
+            settings.smtp_host,
+            settings.smtp_port,
+            settings.smtp_sender,
+            settings.smtp_user or None,
+            settings.smtp_password or None,
+            settings.smtp_starttls,
+            ca_file,
+        )
+        endpoints["email"] = endpoints["email-json"] = EmailEndpoint(runtime.clock.now, relay)
+    return endpoints
+
+
 class App:
     """A server put together from settings."""
 
@@ -56,26 +91,55 @@ class App:
         self._settings = settings
         clock: Clock = SimulatedClock() if settings.clock == "simulated" else SystemClock()
         runtime = real_runtime(clock)
-        self.engine = Engine(open_store(settings.store, runtime), runtime)
+        self._dialect = SnsDialect(open_queues=settings.auth == "off")
+        self._endpoints = make_endpoints(settings, runtime)
+        self.engine = Engine(
+            open_store(settings.store, runtime), runtime, {"sns": self._dialect}, self._endpoints
+        )
         self._presenters: dict[str, Callable[[Delivery], tuple[str, Mapping[str, Any]]]] = {}
+        self._certificates: dict[str, bytes] = {}
+        self._signer: Signer | None = None
         authentication = self._authentication()
         gateway = Gateway(
             runtime,
             authentication,
-            {"sqs": Sqs(self.engine, self._presenters, fifo_quotas=settings.fifo_quotas)},
+            {
+                "sns": Sns(self.engine),
+                "sqs": Sqs(self.engine, self._presenters, fifo_quotas=settings.fifo_quotas),
+            },
             settings.public_url.rstrip("/") or None,
         )
         control = Control(
-            self.engine, {"sqs": "running"}, self._advance(clock), allow_reset=settings.allow_reset
+            self.engine,
+            dict.fromkeys(("sns", "sqs"), "running"),
+            self._advance(clock),
+            allow_reset=settings.allow_reset,
         )
         paths = {
             PEEK_PATH: Peek(self.engine, authentication, self._presenters).answer,
             DEAD_LETTER_PATH: DeadLetterRoutes(self.engine, authentication).answer,
+            CERTIFICATE_PATH: self._certificate,
         }
         router = Router(control, paths, gateway.answer)
         self.front = HttpFront(
             router.answer, HttpLimits(), now=clock.now, new_request_id=lambda: runtime.message_id().hex()
         )
+
+    async def _prepare_sns(self, base_url: str) -> None:
+        """Let SNS render: it signs with the installation's key, and its links lead back here."""
+        pair = await signing_pair(self.engine.directory, SystemClock().now())
+        links = Links(self._settings.public_url.rstrip("/") or base_url, pair.path)
+        self._signer = Signer(pair)
+        parcels = Parcels(links, self._signer)
+        self._certificates[pair.path] = pair.certificate_at(pair.path) or b""
+        self._presenters[ENVELOPE] = parcels.present
+        self._dialect.prepare(parcels)
+
+    async def _certificate(self, request: Request) -> Response:
+        certificate = self._certificates.get(request.path)
+        if certificate is None:
+            return Response(404, b"", "text/plain")
+        return Response(200, certificate, "application/x-pem-file")
 
     def _authentication(self) -> Authentication:
         if self._settings.auth == "off":
@@ -116,7 +180,9 @@ class App:
         try:
             context = self._ssl_context()
             await self.front.start(self._settings.host, self._settings.port, context)
-            ready(f"{'https' if context else 'http'}://{_in_url(self._settings.host)}:{self.front.port}")
+            url = f"{'https' if context else 'http'}://{_in_url(self._settings.host)}:{self.front.port}"
+            await self._prepare_sns(url)
+            ready(url)
             simulated = isinstance(self.engine.clock, SimulatedClock)
             async with asyncio.TaskGroup() as group:
                 upkeep = group.create_task(
@@ -128,6 +194,10 @@ class App:
             self.engine.receiver.close()
             await self.front.drain(DRAIN_SECONDS)
             await self.engine.close()
+            for endpoint in self._endpoints.values():
+                await endpoint.close()
+            if self._signer is not None:
+                self._signer.close()
 
     def _ssl_context(self) -> ssl.SSLContext | None:
         settings = self._settings
@@ -141,6 +211,8 @@ class App:
 
 
 def _in_url(host: str) -> str:
+    if host in ("", "0.0.0.0", "::"):  # noqa: S104 - every address: name one that can be asked for
+        return "localhost"
     return f"[{host}]" if ":" in host else host
 
 

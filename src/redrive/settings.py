@@ -29,6 +29,16 @@ class Settings:
         region: The region of requests that name none.
         allow_reset: Whether `POST /_redrive/reset` may remove everything.
         fifo_quotas: Whether the documented throughput of FIFO queues is enforced.
+        forbid_private_endpoints: Deliveries are not pushed to private, loopback and link-local addresses.
+        client_errors_count_as_delivered: A 4xx answer that is not retried ends a delivery as done, where it would
+            go to the dead letters.
+        endpoint_ca_file: Certificates (PEM) that endpoints and the mail relay may show besides the system's.
+        smtp_host: The relay that takes mail; without one, mail cannot be delivered.
+        smtp_port: Its port.
+        smtp_sender: The address that mail comes from.
+        smtp_user: Whom to log in as at the relay.
+        smtp_password: The password.
+        smtp_starttls: Whether the connection to the relay has to be encrypted.
         log_level: `debug`, `info`, `warning` or `error`.
     """
 
@@ -44,6 +54,15 @@ class Settings:
     region: str = "us-east-1"
     allow_reset: bool = False
     fifo_quotas: bool = False
+    forbid_private_endpoints: bool = False
+    client_errors_count_as_delivered: bool = False
+    endpoint_ca_file: str = ""
+    smtp_host: str = ""
+    smtp_port: int = 25
+    smtp_sender: str = "redrive@localhost"
+    smtp_user: str = ""
+    smtp_password: str = ""
+    smtp_starttls: bool = False
     log_level: str = "info"
 
     def __post_init__(self) -> None:

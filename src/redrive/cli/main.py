@@ -5,10 +5,10 @@ import sys
 from collections.abc import Sequence
 
 from redrive import __version__
-from redrive.cli import config, dlq, keys, schedule, serve
+from redrive.cli import config, demo, dlq, keys, schedule, serve
 from redrive.settings import SettingsInvalid
 
-COMMANDS = (serve, dlq, schedule, keys, config)
+COMMANDS = (serve, demo, dlq, schedule, keys, config)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -20,6 +20,15 @@ HELP = {
     "region": "region of requests that name none",
     "allow_reset": "let POST /_redrive/reset remove everything",
     "fifo_quotas": "enforce the documented throughput of FIFO queues",
+    "forbid_private_endpoints": "push nothing to private, loopback and link-local addresses",
+    "client_errors_count_as_delivered": "a 4xx that is not retried ends a delivery as done",
+    "endpoint_ca_file": "certificates (PEM) that endpoints may show besides the system's",
+    "smtp_host": "mail relay; without one, mail cannot be delivered",
+    "smtp_port": "its port",
+    "smtp_sender": "address that mail comes from",
+    "smtp_user": "whom to log in as at the relay",
+    "smtp_password": "its password; better in the environment than on a command line",
+    "smtp_starttls": "encrypt the connection to the relay, or send nothing",
     "log_level": "debug, info, warning or error",
 }
 

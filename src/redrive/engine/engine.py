@@ -66,15 +66,23 @@ class Engine:
         self.publisher = Publisher(store, clock, self.arrivals, self.measure, listeners)
         self.receiver = Receiver(store, runtime, self.queues, self.arrivals, self.measure, listeners)
         self.settler = Settler(store, clock, self.arrivals, self.receiver.flights, self.measure, listeners)
-        self.redriver = Redriver(store, runtime, self.directory, self.queues, self.arrivals, self.measure)
+        self.redriver = Redriver(
+            store, runtime, self.directory, self.queues, self.topics, self.arrivals, self.measure
+        )
         self.dead_letters = DeadLetters(store, clock, self.queues, self.topics)
         self.sweeper = Sweeper(store, clock, self.queues, self.topics, self.measure)
-        delivering = (dialects or {}, self.faults, listeners)
+        delivering = ({} if dialects is None else dialects, self.faults, listeners)
         self.topic_publisher = TopicPublisher(
             store, runtime, self.queues, self.topics, self.arrivals, *delivering
         )
         self.dispatcher = Dispatcher(
-            store, runtime, self.queues, self.topics, self.arrivals, endpoints or {}, *delivering
+            store,
+            runtime,
+            self.queues,
+            self.topics,
+            self.arrivals,
+            {} if endpoints is None else endpoints,
+            *delivering,
         )
 
     async def open(self) -> None:

@@ -10,7 +10,7 @@ A store speaks in the engine's verbs, in batches, and never asks the time: every
 
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 from redrive.model.attempt import Attempt
@@ -140,6 +140,15 @@ class Gate:
     until: int
     message_id: bytes
     arrivals: Sequence[Arrival]
+
+    def opened(self, seq: int) -> list[Arrival]:
+        """The deliveries, told the publication's place; new ones, since a store may have to begin again."""
+        return [replace(one, headers=_with_sequence(one.headers, seq)) for one in self.arrivals]
+
+
+def _with_sequence(headers: bytes | None, seq: int) -> bytes:
+    members = (headers or b"{}")[1:]
+    return b'{"sequence":%d%b%b' % (seq, b"" if members == b"}" else b",", members)
 
 
 class AttemptNote(NamedTuple):

@@ -6,8 +6,9 @@ after it and may lag by one batch after a crash (SQS calls it approximate).
 """
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from redrive.engine.arrivals import Arrivals
@@ -15,9 +16,11 @@ from redrive.engine.directory import Directory, Kind
 from redrive.engine.measure import Measure
 from redrive.engine.ports import Moved, MoveOrder, Runtime, Store, Target
 from redrive.engine.queues import Queues
+from redrive.engine.topics import Topics
 from redrive.model.errors import NotFound, Refused, TaskActive
 from redrive.model.queue import Queue, ResourceName
 from redrive.model.task import MoveTask, TaskState
+from redrive.model.topic import Subscription
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +41,7 @@ class Redriver:
         runtime: Runtime,
         directory: Directory,
         queues: Queues,
+        topics: Topics,
         arrivals: Arrivals,
         measure: Measure,
     ) -> None:
@@ -46,6 +50,7 @@ class Redriver:
         self._runtime = runtime
         self._directory = directory
         self._queues = queues
+        self._topics = topics
         self._arrivals = arrivals
         self._measure = measure
         self._working: dict[str, asyncio.Task[None]] = {}
@@ -53,12 +58,13 @@ class Redriver:
     async def start(self, source: Queue, destination: Queue | None, rate_max: int | None) -> MoveTask:
         """Begin to move what waits in `source` now.
 
+        Who comes at the same moment is refused by looking again once the task stands: of two at least one sees the
+        other, and withdraws.
+
         Raises:
             TaskActive: A task for this source is running.
         """
-        tasks = await self.tasks_of(source.name)
-        if any(task.state.active for task in tasks):
-            raise TaskActive(source.name.key)
+        tasks = await self._refuse_if_active(source)
         now = self._runtime.clock.now()
         task = MoveTask(
             id=self._runtime.message_id().hex(),
@@ -68,14 +74,25 @@ class Redriver:
             to_move=(await self._store.count(source.id, now)).available,
             started_at=now,
             last_seq=await self._store.last_seq(),
-            node=self._runtime.node,
-            lease_until=now + LEASE_MS,
+            lease_until=now + LEASE_MS,  # nobody's yet; if this node dies now, another one's then
         )
         await self._directory.create(TASK, _key(task), task)
+        try:
+            await self._refuse_if_active(source, besides=task)
+        except TaskActive:
+            await self._directory.remove(TASK, _key(task))
+            raise
+        task = await self._directory.update(TASK, _key(task), self._leased)
         for old in tasks[TASKS_KEPT - 1 :]:
             await self._directory.remove(TASK, _key(old))
         self._work_at(task)
         return task
+
+    async def _refuse_if_active(self, source: Queue, besides: MoveTask | None = None) -> list[MoveTask]:
+        tasks = await self.tasks_of(source.name)
+        if any(task.state.active and (besides is None or task.id != besides.id) for task in tasks):
+            raise TaskActive(source.name.key)
+        return tasks
 
     async def move(self, source: Queue, seqs: Sequence[int], destination: Queue | None) -> Moved:
         """Move chosen dead letters at once, in one transaction; those that are in flight or not there stay.
@@ -94,7 +111,7 @@ class Redriver:
             seq_max=await self._store.last_seq(),
             message_ids=[self._runtime.message_id() for _ in seqs],
             destination=target,
-            origins={} if target else await self._origins(source.name),
+            origins={} if target else await self._standing(await self._origins(source.name)),
             seqs=seqs,
         )
         return self._moved(source, await self._store.move(order))
@@ -134,11 +151,29 @@ class Redriver:
 
     async def take_up(self) -> None:
         """Carry on the tasks that nobody works at: after a restart, or when their node died."""
-        now = self._runtime.clock.now()
         for task in await self._directory.find(TASK, ""):
-            ours = task.node == self._runtime.node
-            if task.state.active and task.id not in self._working and (ours or task.lease_until <= now):
+            if task.state.active and task.id not in self._working and self._free(task):
+                await self._take_up(task)
+
+    async def _take_up(self, task: MoveTask) -> None:
+        """Of all nodes that find a task left alone at the same time, one gets its lease."""
+
+        def taken(current: MoveTask) -> MoveTask:
+            return self._leased(current) if self._free(current) else current
+
+        with contextlib.suppress(NotFound):  # it was the oldest of its source, and removed
+            task = await self._directory.update(TASK, _key(task), taken)
+            if self._ours(task):
                 self._work_at(task)
+
+    def _free(self, task: MoveTask) -> bool:
+        return self._ours(task) or task.lease_until <= self._runtime.clock.now()
+
+    def _ours(self, task: MoveTask) -> bool:
+        return task.node == self._runtime.node
+
+    def _leased(self, task: MoveTask) -> MoveTask:
+        return replace(task, node=self._runtime.node, lease_until=self._runtime.clock.now() + LEASE_MS)
 
     async def stop(self) -> None:
         """Leave the running tasks to the next start."""
@@ -156,6 +191,8 @@ class Redriver:
     # ---- carrying a task on ------------------------------------------------------------------------------
 
     def _work_at(self, task: MoveTask) -> None:
+        if task.id in self._working:
+            return
         work = asyncio.get_running_loop().create_task(self._carry_on(task), name=f"redrive-{task.id}")
         self._working[task.id] = work
         work.add_done_callback(lambda done: self._left(task, done))
@@ -167,27 +204,46 @@ class Redriver:
 
     async def _carry_on(self, task: MoveTask) -> None:
         try:
-            origins = {} if task.destination else await self._origins(task.source)
+            origins = [] if task.destination else await self._origins(task.source)
             left = True
             while left and task.state is TaskState.RUNNING:
                 began = self._runtime.clock.now()
                 moved = await self._move_batch(task, origins, began)
                 left = moved.left
                 task = await self._record(task, moved.total)
+                if not self._ours(task):
+                    return  # another node took it up meanwhile, and carries it on
                 if left and task.rate_max:
                     await self._runtime.clock.sleep_until(began + moved.total * 1000 // task.rate_max)
             await self._finish(task, TaskState.CANCELLED if left else TaskState.COMPLETED)
         except (NotFound, Refused) as error:
             await self._finish(replace(task, failure=str(error)), TaskState.FAILED)
 
-    async def _origins(self, source: ResourceName) -> dict[int, Target]:
-        """The queues and the subscriptions' backlogs whose dead letters come here, by number.
+    async def _origins(self, source: ResourceName) -> list[Queue | Subscription]:
+        """Whose dead letters come here: queues, and subscriptions.
 
-        A backlog is the same kind of queue: what is redriven into it is pushed again, from its first attempt.
+        A subscription's backlog is the same kind of queue: what is redriven into it is pushed again, from its first
+        attempt.
         """
-        return {queue.id: Target(queue.id, queue.ordered) for queue in await self._queues.sources_of(source)}
+        return [*await self._queues.sources_of(source), *await self._topics.dead_lettering_to(source)]
 
-    async def _move_batch(self, task: MoveTask, origins: Mapping[int, Target], now: int) -> Moved:
+    async def _standing(self, origins: Sequence[Queue | Subscription]) -> dict[int, Target]:
+        """The origins that are still there, by number: one may be deleted in the hours that a task takes."""
+        targets = [await self._target(origin) for origin in origins]
+        return {target.queue_id: target for target in targets if target is not None}
+
+    async def _target(self, origin: Queue | Subscription) -> Target | None:
+        if isinstance(origin, Queue):
+            queue = await self._queues.get(origin.name)
+            stands = queue is not None and queue.id == origin.id
+            return Target(origin.id, origin.ordered) if stands else None
+        subscription = await self._topics.subscription(origin.topic, origin.id)
+        topic = await self._topics.get(origin.topic)
+        if subscription is None or topic is None or subscription.queue_id != origin.queue_id:
+            return None
+        return Target(origin.queue_id, topic.ordered)
+
+    async def _move_batch(self, task: MoveTask, origins: Sequence[Queue | Subscription], now: int) -> Moved:
         if now >= task.started_at + TASK_MS_MAX:
             raise Refused("the task ran for 36 hours")
         source = await self._queues.get(task.source)
@@ -203,7 +259,7 @@ class Redriver:
                 seq_max=task.last_seq,
                 message_ids=[self._runtime.message_id() for _ in range(limit)],
                 destination=await self._destination(task),
-                origins=origins,
+                origins=await self._standing(origins),
             )
         )
         return self._moved(source, moved)
@@ -217,20 +273,20 @@ class Redriver:
         return Target(queue.id, queue.ordered)
 
     async def _record(self, task: MoveTask, moved: int) -> MoveTask:
-        now = self._runtime.clock.now()
+        def counted(current: MoveTask) -> MoveTask:
+            current = self._leased(current) if self._ours(current) else current
+            return replace(current, moved=current.moved + moved)
 
-        def renewed(current: MoveTask) -> MoveTask:
-            return replace(
-                current, moved=current.moved + moved, lease_until=now + LEASE_MS, node=self._runtime.node
-            )
-
-        return await self._directory.update(TASK, _key(task), renewed)
+        return await self._directory.update(TASK, _key(task), counted)
 
     async def _finish(self, task: MoveTask, state: TaskState) -> None:
+        """End the task, unless another node that worked at it did: what ended stays as it ended."""
         logger.info("redrive.%s source=%s moved=%d", state, task.source.key, task.moved)
-        await self._directory.update(
-            TASK, _key(task), lambda current: replace(current, state=state, failure=task.failure)
-        )
+
+        def finished(current: MoveTask) -> MoveTask:
+            return replace(current, state=state, failure=task.failure) if current.state.active else current
+
+        await self._directory.update(TASK, _key(task), finished)
 
 
 def _key(task: MoveTask) -> str:

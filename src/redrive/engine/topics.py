@@ -163,6 +163,11 @@ class Topics:
         """The subscriptions of all topics of an account's region, by key, beginning after the key `after`."""
         return await self._directory.find(SUBSCRIPTION, f"{account}/{region}/", after, limit)
 
+    async def dead_lettering_to(self, queue: ResourceName) -> list[Subscription]:
+        """The subscriptions whose dead letters go to a queue; they are all in its account and region."""
+        found = await self.subscriptions_in(queue.account, queue.region)
+        return [one for one in found if one.dead_letter == queue]
+
     async def all_after(self, key: str, limit: int) -> Sequence[Subscription]:
         """Subscriptions of anybody, by key."""
         return await self._directory.find(SUBSCRIPTION, "", key, limit)

@@ -27,6 +27,7 @@ _VALID: Final = timedelta(
 )  # nothing renews it, and subscribers that look at it look at the key alone
 _BACKDATED: Final = timedelta(days=1)  # the clocks of a team's machines differ
 _NAME_HEX: Final = 32
+PATH_BEGINNING: Final = "/SimpleNotificationService-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class SigningPair:
     @property
     def path(self) -> str:
         """Where the certificate is served: `/SimpleNotificationService-<32 hex digits of its own digest>.pem`."""
-        return f"/SimpleNotificationService-{hashlib.sha256(self.pem).hexdigest()[:_NAME_HEX]}.pem"
+        return f"{PATH_BEGINNING}{hashlib.sha256(self.pem).hexdigest()[:_NAME_HEX]}.pem"
 
     def certificate_at(self, path: str) -> bytes | None:
         """The certificate in PEM if that is its path; None at any other."""

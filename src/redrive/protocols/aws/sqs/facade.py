@@ -33,7 +33,7 @@ class Sqs:
         queues, permissions, tasks = QueueOperations(engine), Permissions(engine), Tasks(engine)
         sending, receiving, settling = (
             Sending(engine, quotas),
-            Receiving(engine, quotas, presenters or {}),
+            Receiving(engine, quotas, {} if presenters is None else presenters),
             Settling(engine, quotas),
         )
         self.operations: Mapping[str, Verb] = {

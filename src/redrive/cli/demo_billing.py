@@ -1,0 +1,79 @@
+"""The demo's billing system: a real HTTP service that can be told to fail."""
+
+import json
+import threading
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+SECONDS_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One notification that came.
+
+    Attributes:
+        at: The server's simulated time (s since the epoch).
+        order: The message.
+        status: What was answered.
+    """
+
+    at: float
+    order: str
+    status: int
+
+
+class Billing:
+    """Listens on a free port of loopback; confirms its subscription as SNS asks."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        """Begin to listen; `now` tells the server's time."""
+        self.visits: list[Visit] = []
+        self.answers: Callable[[int], int] = lambda _: 200
+        self._now = now
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        threading.Thread(target=self._server.serve_forever, name="demo-billing", daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}/orders"
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def visits_of(self, order: str) -> list[Visit]:
+        """How often an order came, and what was answered."""
+        return [visit for visit in self.visits if visit.order == order]
+
+    def receive(self, notification: dict[str, Any]) -> int:
+        """Answer one request: confirm, or take an order as well as the service can at the moment."""
+        if notification["Type"] == "SubscriptionConfirmation":
+            with urllib.request.urlopen(notification["SubscribeURL"], timeout=SECONDS_MAX):  # noqa: S310 - loopback
+                return 200
+        order = notification["Message"]
+        status = self.answers(len(self.visits_of(order)) + 1)
+        self.visits.append(Visit(self._now(), order, status))
+        return status
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        billing = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(billing.receive(json.loads(body)))
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                """Stay silent: the story tells what matters."""
+
+        return Handler

@@ -1,0 +1,86 @@
+"""The demo's server: a real one, in memory, on a clock that is moved by hand."""
+
+import json
+import subprocess
+import sys
+import urllib.request
+from dataclasses import dataclass
+from typing import Any, Self
+
+import botocore.session
+
+SECONDS_MAX = 30
+READY = "Redrive ready on "
+
+
+@dataclass(slots=True)
+class DemoServer:
+    """A server process and its clients."""
+
+    process: subprocess.Popen[str]
+    url: str
+
+    @classmethod
+    def start(cls) -> Self:
+        """Start a server on a free port.
+
+        Raises:
+            RuntimeError: It did not say that it is ready.
+        """
+        serve = [
+            sys.executable,
+            "-m",
+            "redrive.cli.main",
+            "serve",
+            "--port",
+            "0",
+            "--store",
+            "sqlite://:memory:",
+        ]
+        process = subprocess.Popen(  # noqa: S603 - ourselves
+            [*serve, "--clock", "simulated", "--allow-reset", "--log-level", "error"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        line = process.stdout.readline() if process.stdout else ""
+        if not line.startswith(READY):
+            process.kill()
+            raise RuntimeError(f"the server did not start: {line!r}")
+        return cls(process, line.removeprefix(READY).strip())
+
+    def stop(self) -> None:
+        """Stop it."""
+        self.process.terminate()
+        self.process.wait(SECONDS_MAX)
+        if self.process.stdout:
+            self.process.stdout.close()
+
+    def client(self, service: str) -> Any:
+        """A client of one of its services."""
+        session = botocore.session.get_session()
+        return session.create_client(
+            service,
+            endpoint_url=self.url,
+            region_name="us-east-1",
+            aws_access_key_id="123456789012",
+            aws_secret_access_key="demo",  # noqa: S106 - nothing is verified on loopback
+        )
+
+    def now(self) -> float:
+        """The simulated time (s since the epoch)."""
+        return float(self.ask("/_redrive/clock")["now"])
+
+    def pass_time(self, seconds: float) -> int:
+        """Let time pass; how many deliveries were attempted in it."""
+        return int(self.ask("/_redrive/clock", {"advance_seconds": seconds})["attempts"])
+
+    def ask(self, path: str, document: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Ask one of Redrive's own routes."""
+        body = None if document is None else json.dumps(document).encode()
+        credential = "AWS4-HMAC-SHA256 Credential=123456789012/20260101/us-east-1/redrive/aws4_request"
+        request = urllib.request.Request(  # noqa: S310 - loopback
+            self.url + path, data=body, headers={"Authorization": credential}
+        )
+        with urllib.request.urlopen(request, timeout=SECONDS_MAX) as answer:  # noqa: S310 - loopback
+            found: dict[str, Any] = json.load(answer)
+        return found
