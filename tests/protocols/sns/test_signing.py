@@ -1,0 +1,135 @@
+import asyncio
+from base64 import b64decode
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+
+from redrive.engine.directory import Directory
+from redrive.protocols.aws.sns import signing
+from redrive.protocols.aws.sns.certificate import SigningPair, make_pair, signing_pair
+from redrive.protocols.aws.sns.signing import Signer
+from redrive.stores.sqlite.store import SqliteStore
+
+_NOW = 1_767_225_600_000
+
+
+@pytest.fixture(scope="module")
+def pair() -> SigningPair:
+    return make_pair(_NOW)
+
+
+def _verify(pair: SigningPair, signature: str, text: str, algorithm: hashes.HashAlgorithm) -> None:
+    key = x509.load_pem_x509_certificate(pair.pem).public_key()
+    assert isinstance(key, rsa.RSAPublicKey)
+    key.verify(b64decode(signature), text.encode(), PKCS1v15(), algorithm)
+
+
+@pytest.mark.parametrize(("version", "algorithm"), [("1", hashes.SHA1()), ("2", hashes.SHA256())])
+def test_a_signature_is_checked_by_the_certificate(
+    pair: SigningPair, version: str, algorithm: hashes.HashAlgorithm
+) -> None:
+    signature = Signer(pair).sign_now("Message\nGrüße\n", version)
+    _verify(pair, signature, "Message\nGrüße\n", algorithm)
+    with pytest.raises(InvalidSignature):
+        _verify(pair, signature, "Message\nGrüsse\n", algorithm)
+
+
+async def test_threads_sign_alike(pair: SigningPair) -> None:
+    signer = Signer(pair)
+    texts = [f"text {number}" for number in range(20)]
+    signatures = await asyncio.gather(*(signer.sign(text, "2") for text in texts))
+    assert signatures == [Signer(pair).sign_now(text, "2") for text in texts]
+    signer.close()
+
+
+async def test_the_two_versions_are_told_apart(pair: SigningPair) -> None:
+    signer = Signer(pair)
+    assert signer.sign_now("text", "1") != signer.sign_now("text", "2")
+    assert await signer.sign("text", "1") == signer.sign_now("text", "1")
+    signer.close()
+
+
+class _Counting(Signer):
+    signed = 0
+
+    def _sign(self, digest: bytes, version: str) -> str:
+        self.signed += 1
+        return super()._sign(digest, version)
+
+
+async def test_many_subscribers_share_one_signature(pair: SigningPair) -> None:
+    signer = _Counting(pair)
+    await asyncio.gather(*(signer.sign("text", "1") for _ in range(50)))
+    signer.sign_now("text", "1")
+    assert signer.signed == 1
+    signer.close()
+
+
+async def test_one_who_leaves_takes_the_signature_from_nobody(pair: SigningPair) -> None:
+    signer = _Counting(pair)
+    leaving, staying = (asyncio.create_task(signer.sign("text", "1")) for _ in range(2))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    assert await staying == Signer(pair).sign_now("text", "1")
+    assert signer.signed == 1
+    signer.close()
+
+
+def test_what_was_not_asked_for_longest_is_forgotten(
+    pair: SigningPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signing, "_REMEMBERED_MAX", 2)
+    signer = _Counting(pair)
+    for text in ("one", "two", "one", "three", "one"):
+        signer.sign_now(text, "1")
+    assert signer.signed == 3
+    signer.sign_now("two", "1")
+    assert signer.signed == 4
+
+
+# ---- the pair ----------------------------------------------------------------------------------------------------
+
+
+def test_the_certificate_is_served_under_its_own_digest(pair: SigningPair) -> None:
+    assert pair.path.startswith("/SimpleNotificationService-")
+    assert pair.path.endswith(".pem")
+    assert len(pair.path) == len("/SimpleNotificationService-.pem") + 32
+    assert pair.certificate_at(pair.path) == pair.pem
+    assert pair.certificate_at("/SimpleNotificationService-0.pem") is None
+
+
+def test_the_certificate_signs_itself_and_is_valid_for_years(pair: SigningPair) -> None:
+    certificate = x509.load_pem_x509_certificate(pair.pem)
+    certificate.verify_directly_issued_by(certificate)
+    assert certificate.not_valid_before_utc.timestamp() * 1000 < _NOW
+    assert certificate.not_valid_after_utc.timestamp() * 1000 > _NOW + 9 * 365 * 86_400_000
+    assert pair.key.key_size == 2048
+
+
+def test_a_pair_is_read_as_it_was_written(pair: SigningPair) -> None:
+    read = SigningPair.from_document(pair.to_document())
+    assert read.key.private_numbers() == pair.key.private_numbers()
+    assert read.pem == pair.pem
+
+
+async def test_a_pair_is_made_once_and_kept(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "redrive.db")
+    await store.open()
+    made = await signing_pair(Directory(store), _NOW)
+    found = await signing_pair(Directory(store), _NOW + 1)
+    await store.close()
+    assert found.pem == made.pem
+    assert found.key.private_numbers() == made.key.private_numbers()
+
+
+async def test_two_nodes_that_begin_together_agree() -> None:
+    store = SqliteStore(None)
+    await store.open()
+    one, other = await asyncio.gather(*(signing_pair(Directory(store), _NOW) for _ in range(2)))
+    await store.close()
+    assert one.pem == other.pem
