@@ -1,0 +1,25 @@
+from urllib.parse import unquote
+
+import pytest
+
+from tests.docs.pages import ROOT, Page, all_pages
+
+
+@pytest.mark.parametrize("page", [page for page in all_pages() if page.links], ids=str)
+def test_links_within_the_repository_lead_somewhere(page: Page) -> None:
+    assert not [link for link in page.links if not _leads_somewhere(page, link)]
+
+
+def _leads_somewhere(page: Page, link: str) -> bool:
+    path, _, anchor = unquote(link).partition("#")
+    target = (page.path.parent / path).resolve() if path else page.path
+    if not target.exists() or not target.is_relative_to(ROOT):
+        return False
+    return not anchor or anchor in Page(target).anchors
+
+
+def test_a_broken_link_is_noticed() -> None:
+    page = Page(ROOT / "README.md")
+    assert _leads_somewhere(page, "docs/README.md#writing-these-pages")
+    assert not _leads_somewhere(page, "docs/README.md#writing-those-pages")
+    assert not _leads_somewhere(page, "docs/no-such-page.md")

@@ -1,0 +1,134 @@
+"""What the server offers, taken from its own tables, has its entry in docs/reference/."""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import fields
+from functools import cache
+from typing import Any
+
+import pytest
+
+from redrive.app import App
+from redrive.cli.main import parser
+from redrive.engine.measure import METRIC_NAMES
+from redrive.protocols.aws.sqs import attributes
+from redrive.protocols.aws.sqs.receiving import ATTRIBUTES
+from redrive.settings import ENVIRONMENT_PREFIX, Settings
+from tests.docs.pages import DOCS, Page
+
+REFERENCE = DOCS / "reference"
+
+
+@cache
+def page(name: str) -> Page:
+    return Page(REFERENCE / f"{name}.md")
+
+
+@cache
+def router() -> Any:
+    """The whole server's, put together with everything that can be switched on, and not started."""
+    app = App(Settings(store="sqlite://:memory:", clock="simulated", allow_reset=True))
+    answer: Any = app.front._handler
+    return answer.__self__
+
+
+# ---- settings ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("field", fields(Settings), ids=lambda field: field.name)
+def test_a_setting_has_its_line(field: Any) -> None:
+    flag = f"`--{field.name.replace('_', '-')}`"
+    shown = str(field.default).lower() if isinstance(field.default, bool) else str(field.default)
+    default = f"`{shown}`" if shown else ""
+    line = f"| {flag} | `{ENVIRONMENT_PREFIX}{field.name.upper()}` | {default}".rstrip()
+    assert line in page("settings").text
+
+
+# ---- commands ----------------------------------------------------------------------------------------------------
+
+_SETTINGS_FLAGS = {f"--{field.name.replace('_', '-')}" for field in fields(Settings)}
+
+
+def commands(top: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """Those that do something: the others only lead to them."""
+    below = [action for action in top._actions if isinstance(action, argparse._SubParsersAction)]
+    if not below:
+        yield top
+    for action in below:
+        for command in action.choices.values():
+            yield from commands(command)
+
+
+@pytest.mark.parametrize("command", list(commands(parser())), ids=lambda command: command.prog)
+def test_a_command_has_its_section_with_its_options(command: argparse.ArgumentParser) -> None:
+    section = page("commands").sections[command.prog]
+    takes_all = {"--host", "--port"} <= command._option_string_actions.keys()
+    options = {option for option in command._option_string_actions if option.startswith("--")} - {"--help"}
+    missing = [option for option in options if f"`{option}" not in section]
+    if takes_all:  # the page of settings has them
+        missing = [option for option in missing if option not in _SETTINGS_FLAGS | {"--config"}]
+    assert not missing
+
+
+def test_every_plan_of_a_schedule_has_its_line() -> None:
+    (schedule,) = (command for command in commands(parser()) if command.prog == "redrive schedule")
+    section = page("commands").sections[schedule.prog]
+    choices = schedule._option_string_actions["--plan"].choices or ()
+    assert not [plan for plan in choices if f"| `{plan}` |" not in section]
+
+
+# ---- routes and metrics ------------------------------------------------------------------------------------------
+
+
+def routes() -> list[str]:
+    own = [f"{method} {path}" for method, path in router()._control._routes]
+    for path, answer in router()._paths.items():
+        several: Any = getattr(answer.__self__, "_routes", {("GET", path): None})
+        own += [f"{method} {route}" for method, route in several]
+    return own
+
+
+@pytest.mark.parametrize("route", routes())
+def test_a_control_route_has_its_section(route: str) -> None:
+    assert page("control-routes").sections[route].strip()
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+def test_a_metric_has_its_line(metric: str) -> None:
+    assert f"| `redrive_queue_{metric}_total` |" in page("metrics").text
+
+
+# ---- services ----------------------------------------------------------------------------------------------------
+
+
+def operations() -> list[tuple[str, str]]:
+    gateway = router()._otherwise.__self__
+    return [(service, name) for service, facade in gateway._facades.items() for name in facade.operations]
+
+
+@pytest.mark.parametrize(("service", "operation"), operations())
+def test_an_operation_has_its_section(service: str, operation: str) -> None:
+    assert page(service).sections[operation].strip()
+
+
+def test_no_operation_is_documented_that_is_not_there() -> None:
+    offered = dict(operations())
+    for service in offered:
+        names = {name for one, name in operations() if one == service}
+        shown = [heading for heading in page(service).sections if heading[0].isupper() and " " not in heading]
+        assert not [name for name in shown if name not in names and name not in _OTHER_HEADINGS]
+
+
+_OTHER_HEADINGS = {"Queues", "Messages", "Attributes", "Limits", "Errors"}
+
+
+def test_every_sqs_attribute_is_there() -> None:
+    settable = {*attributes._NUMBERS, *attributes._CHANGES}
+    section = page("sqs").sections["Attributes"]
+    assert not [name for name in settable if f"| `{name}` |" not in section]
+    assert not [name for name in attributes._COUNTED if f"`{name}`" not in section]
+
+
+def test_every_sqs_message_attribute_is_there() -> None:
+    section = page("sqs").sections["ReceiveMessage"]
+    assert not [name for name in ATTRIBUTES if f"`{name}`" not in section]
