@@ -53,18 +53,34 @@ async def fill(connection: Connection, orders: Sequence[ClaimOrder]) -> list[Fil
 
 
 async def _fill_alone(connection: Connection, order: ClaimOrder, *, may_wait: bool) -> Filled:
-    if order.attempt_id and (repeated := await repeating.repeat(connection, order, may_wait=may_wait)):
-        return Filled(Claimed(repeated), was_ordinary=False)
-    if order.rate_max is not None and (wait_until := await pacing.slow_down(connection, order)):
-        return Filled(Claimed(next_at=wait_until), was_ordinary=False)
-    filling = _Filling(connection, [order], may_wait=may_wait and not order.attempt_id)
-    await filling.fill()
-    claimed = filling.shares[0].claimed
-    if order.rate_max is not None:
-        await pacing.count(connection, order, len(claimed.deliveries))
+    if order.attempt_id:
+        repeated = await repeating.repeat(connection, order, may_wait=may_wait)
+        if repeated:
+            return Filled(Claimed(repeated), was_ordinary=False)
+        may_wait = False
+    if order.rate_max is None:
+        claimed = await _fill_one(connection, order, may_wait=may_wait)
+    else:
+        claimed = await _fill_paced(connection, order, order.rate_max, may_wait=may_wait)
     if order.attempt_id and claimed.deliveries:
         await repeating.remember(connection, order, claimed.deliveries)
     return Filled(claimed, was_ordinary=False)
+
+
+async def _fill_paced(connection: Connection, order: ClaimOrder, rate_max: int, *, may_wait: bool) -> Claimed:
+    pace = await pacing.slow_down(connection, order, rate_max)
+    wait_until = pace.wait_until(order.now)
+    if wait_until is not None:
+        return Claimed(next_at=wait_until)
+    claimed = await _fill_one(connection, order, may_wait=may_wait)
+    await pacing.count(connection, order, pace, len(claimed.deliveries))
+    return claimed
+
+
+async def _fill_one(connection: Connection, order: ClaimOrder, *, may_wait: bool) -> Claimed:
+    filling = _Filling(connection, [order], may_wait=may_wait)
+    await filling.fill()
+    return filling.shares[0].claimed
 
 
 class _Filling:

@@ -8,27 +8,25 @@ from typing import Final
 from asyncpg import Connection
 
 from redrive.engine.ports import ClaimOrder
+from redrive.model.pace import Pace
 
 _READ: Final = "SELECT next_us FROM paces WHERE queue_id = $1 FOR UPDATE"
 _BEGIN: Final = "INSERT INTO paces (queue_id, next_us) VALUES ($1, 0) ON CONFLICT (queue_id) DO NOTHING"
 _WRITE: Final = "UPDATE paces SET next_us = $2 WHERE queue_id = $1"
 
 
-async def slow_down(connection: Connection, order: ClaimOrder) -> int | None:
-    """Make the order fit the pace; the moment (ms) to come back at, when nothing may be claimed now."""
+async def slow_down(connection: Connection, order: ClaimOrder, rate_max: int) -> Pace:
+    """The queue's pace, kept for this transaction; the order is made to fit it."""
     next_us = await connection.fetchval(_READ, order.queue_id)
     if next_us is None:
         await connection.execute(_BEGIN, order.queue_id)
         next_us = await connection.fetchval(_READ, order.queue_id)
-    if next_us > order.now * 1000:
-        return -(-int(next_us) // 1000)
-    order.limit = 1
-    return None
+    pace = Pace(rate_max, next_us)
+    order.limit = min(order.limit, pace.allowed(order.now))
+    return pace
 
 
-async def count(connection: Connection, order: ClaimOrder, claimed: int) -> None:
+async def count(connection: Connection, order: ClaimOrder, pace: Pace, claimed: int) -> None:
     """Push the next claim's moment on by what was claimed."""
-    if claimed and order.rate_max:
-        await connection.execute(
-            _WRITE, order.queue_id, order.now * 1000 + claimed * 1_000_000 // order.rate_max
-        )
+    if claimed:
+        await connection.execute(_WRITE, order.queue_id, pace.after(claimed, order.now))

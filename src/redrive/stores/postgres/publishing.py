@@ -20,15 +20,12 @@ async def publish(connection: Connection, calls: Sequence[Sequence[Gate]]) -> li
             for gate, seq in zip(gates, seqs, strict=True)
         ]
         answers = await deduplication.remember(connection, memories, [gate.now for gate in gates])
-        passing = [(gate, one.seq) for gate, one in zip(gates, answers, strict=True) if not one.repeated]
-        for gate, seq in passing:
-            _number(gate, seq)
-        await arriving.add_locked(connection, [arrival for gate, _ in passing for arrival in gate.arrivals])
+        passing = [
+            arrival
+            for gate, answer in zip(gates, answers, strict=True)
+            if not answer.repeated
+            for arrival in gate.opened(answer.seq)
+        ]
+        await arriving.add_locked(connection, passing)
     left = iter(answers)
     return [[next(left) for _ in call] for call in calls]
-
-
-def _number(gate: Gate, seq: int) -> None:
-    """Write the publication's place into the headers of its deliveries, as `Gate` says."""
-    for arrival in gate.arrivals:
-        arrival.headers = b'{"sequence":%d,%b' % (seq, (arrival.headers or b"{}")[1:])

@@ -6,6 +6,7 @@ from typing import Any, Final
 from asyncpg import Connection
 
 from redrive.model.delivery import Place
+from redrive.model.queue import DAY_MS
 from redrive.stores.postgres import rows
 
 _OLDEST: Final = (
@@ -25,6 +26,9 @@ _FORGET: Final = (
 _FORGET_KEYS: Final = _FORGET.format(table="deduplication", key="key")
 _FORGET_ATTEMPTS: Final = _FORGET.format(table="claim_attempts", key="attempt_id")
 
+_FORGET_NOTES: Final = "DELETE FROM attempts WHERE queue_id = $1 AND at <= $2"
+NOTES_KEPT_MS: Final = 14 * DAY_MS  # as long as a dead letter may be kept
+
 
 async def purge(connection: Connection, queue_id: int, seq_max: int, limit: int) -> int:
     """Remove the `limit` oldest deliveries, claimed or not, that arrived no later than `seq_max`."""
@@ -43,6 +47,7 @@ async def sweep(connection: Connection, queue_id: int, enqueued_before: int, now
         gone = await _remove(connection, queue_id, expired)
         await connection.execute(_FORGET_KEYS, queue_id, now, limit)
         await connection.execute(_FORGET_ATTEMPTS, queue_id, now, limit)
+        await connection.execute(_FORGET_NOTES, queue_id, now - NOTES_KEPT_MS)
     return gone
 
 

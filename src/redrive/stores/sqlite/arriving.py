@@ -62,9 +62,7 @@ def publish(cursor: apsw.Cursor, next_seq: NextSeq, gates: Sequence[Gate]) -> li
             continue
         seq = next_seq()
         cursor.execute(_REMEMBER, (gate.topic_id, gate.key, gate.message_id, seq, gate.until))
-        for arrival in gate.arrivals:
-            arrival.headers = b'{"sequence":%d,%b' % (seq, (arrival.headers or b"{}")[1:])
-        enqueue(cursor, next_seq, gate.arrivals)
+        enqueue(cursor, next_seq, gate.opened(seq))
         answers.append(Enqueued(gate.message_id, seq, repeated=False))
     return answers
 

@@ -45,19 +45,25 @@ def claim(cursor: apsw.Cursor, next_seq: NextSeq, order: ClaimOrder) -> Claimed:
         repeated = _repeat(cursor, order)
         if repeated:
             return Claimed(repeated)
-    if order.rate_max is not None:
-        wait_until = pacing.slow_down(cursor, order)
-        if wait_until is not None:
-            return Claimed(next_at=wait_until)
-    claimed = _Claiming(cursor, next_seq, order).fill()
-    if order.rate_max is not None:
-        pacing.count(cursor, order, len(claimed.deliveries))
-    if claimed.deliveries:
-        if order.attempt_id:
-            _remember(cursor, order, claimed.deliveries)
+    if order.rate_max is None:
+        claimed = _Claiming(cursor, next_seq, order).fill()
     else:
+        claimed = _claim_paced(cursor, next_seq, order, order.rate_max)
+    if order.attempt_id and claimed.deliveries:
+        _remember(cursor, order, claimed.deliveries)
+    elif not claimed.deliveries and claimed.next_at is None:
         first = rows.one(cursor, _NEXT_AT, (order.queue_id,))
         claimed.next_at = first[0] if first else None
+    return claimed
+
+
+def _claim_paced(cursor: apsw.Cursor, next_seq: NextSeq, order: ClaimOrder, rate_max: int) -> Claimed:
+    pace = pacing.slow_down(cursor, order, rate_max)
+    wait_until = pace.wait_until(order.now)
+    if wait_until is not None:
+        return Claimed(next_at=wait_until)
+    claimed = _Claiming(cursor, next_seq, order).fill()
+    pacing.count(cursor, order, pace, len(claimed.deliveries))
     return claimed
 
 

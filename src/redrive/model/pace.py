@@ -1,0 +1,35 @@
+"""A pace: at most so many a second, evenly spread, whoever takes them."""
+
+from typing import NamedTuple
+
+_SECOND_US = 1_000_000
+
+
+class Pace(NamedTuple):
+    """When the next one may be taken.
+
+    There is no burst: `rate_max` a second are one every 1/`rate_max` s, and a pause is not made up for. Takers look
+    at whole milliseconds; the part of one by which they come late is carried on, or 300 a second would become 250.
+
+    Attributes:
+        rate_max: How many a second.
+        next_us: The moment of the next (µs since the epoch); 0 before the first.
+    """
+
+    rate_max: int
+    next_us: int
+
+    def wait_until(self, now: int) -> int | None:
+        """The moment (ms) to come back at, or None when one may be taken now."""
+        return -(-self.next_us // 1000) if self.next_us > now * 1000 else None
+
+    def allowed(self, now: int) -> int:
+        """How many may be taken now (ms)."""
+        return max(0, (now * 1000 - self._due_us(now)) * self.rate_max // _SECOND_US + 1)
+
+    def after(self, taken: int, now: int) -> int:
+        """What becomes of `next_us` when so many were taken."""
+        return self._due_us(now) + taken * _SECOND_US // self.rate_max
+
+    def _due_us(self, now: int) -> int:
+        return max(self.next_us, now * 1000 - 999)
