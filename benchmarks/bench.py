@@ -22,8 +22,8 @@ class Scale:
         calls: Calls made in the process itself, for one reading of its processor time.
     """
 
-    seconds: int = 4
-    rounds: int = 3
+    seconds: int = 3
+    rounds: int = 5
     connections: tuple[int, ...] = (32, 128)
     backlog_messages: int = 1_000_000
     groups: int = 100_000

@@ -27,16 +27,19 @@ class Run:
         p50_ms: Half of the requests were answered sooner.
         p99_ms: All but one in a hundred were.
         cpu_us: Processor time of the server for one message, all its threads together.
+        written_bytes: What the server gave the disk to write for one message.
     """
 
     per_second: float
     p50_ms: float
     p99_ms: float
     cpu_us: float
+    written_bytes: float
 
     def __str__(self) -> str:
         delays = f"p50 {self.p50_ms:.1f} p99 {self.p99_ms:.1f} ms"
-        return f"{self.per_second:,.0f}/s {delays} CPU {self.cpu_us:.0f} us"
+        costs = f"{self.cpu_us:.0f} us CPU {self.written_bytes / 1024:.1f} KiB"
+        return f"{self.per_second:,.0f}/s {delays} {costs}"
 
 
 def put_load(target: Target, load: str, place: str, connections: int, seconds: int, groups: int = 0) -> Run:
@@ -53,21 +56,23 @@ def put_load(target: Target, load: str, place: str, connections: int, seconds: i
     Raises:
         LoadFailedError: wrk is missing, or calls were refused or lost.
     """
-    before = target.process.cpu_seconds()
+    process = target.process
+    cpu_seconds, written_bytes = process.cpu_seconds(), process.written_bytes()
     said = _wrk(
         *("--threads=1", f"--connections={connections}", f"--duration={seconds}s"),
         *(f"--script={_LOADS / load}.lua", target.url, "--", place, str(BODY_BYTES), str(groups)),
         seconds=seconds,
     )
-    cpu_seconds = target.process.cpu_seconds() - before
     result = _result(said)
-    if not result["messages"] or result["refused"] or result["broken"]:
+    messages = result["messages"]
+    if not messages or result["refused"] or result["broken"]:
         raise LoadFailedError(f"{load} at {target.name}: no figure from a run with errors\n{said}")
     return Run(
-        per_second=result["messages"] / result["seconds"],
+        per_second=messages / result["seconds"],
         p50_ms=result["p50_us"] / 1000,
         p99_ms=result["p99_us"] / 1000,
-        cpu_us=cpu_seconds / result["messages"] * 1e6,
+        cpu_us=(process.cpu_seconds() - cpu_seconds) / messages * 1e6,
+        written_bytes=(process.written_bytes() - written_bytes) / messages,
     )
 
 

@@ -1,4 +1,4 @@
-"""What the kernel says of a process: its processor time and its memory."""
+"""What the kernel says of a process: its processor time, its memory and what it writes."""
 
 import os
 from dataclasses import dataclass
@@ -23,7 +23,14 @@ class Process:
 
     def resident_bytes(self) -> int:
         """Memory it holds now."""
-        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) * 1024
+        return self._number("status", "VmRSS") * 1024
+
+    def written_bytes(self) -> int:
+        """What it has given the disks to write since it began, in whole pages."""
+        return self._number("io", "write_bytes")
+
+    def _number(self, file: str, name: str) -> int:
+        for line in Path(f"/proc/{self.pid}/{file}").read_text().splitlines():
+            if line.startswith(f"{name}:"):
+                return int(line.split()[1])
         raise ProcessLookupError(f"process {self.pid} has ended")

@@ -15,6 +15,11 @@ from tests.services.server import Server, serving
 from benchmarks.bench import Bench
 from benchmarks.processes import Process
 
+_CREATE_QUEUE: Final = {
+    "Content-Type": "application/x-amz-json-1.0",
+    "X-Amz-Target": "AmazonSQS.CreateQueue",
+}
+
 _numbers: Final = itertools.count()
 
 
@@ -57,13 +62,7 @@ class Redrive(Target):
         return self._create({"QueueName": name, "Attributes": {"FifoQueue": "true"}})
 
     def _create(self, wish: Mapping[str, Any]) -> str:
-        status, body = self.server.ask(
-            "POST",
-            "/",
-            orjson.dumps(wish),
-            Content_Type="application/x-amz-json-1.0",
-            X_Amz_Target="AmazonSQS.CreateQueue",
-        )
+        status, body = self.server.ask("POST", "/", orjson.dumps(wish), _CREATE_QUEUE)
         assert status == HTTPStatus.OK, body
         url: str = orjson.loads(body)["QueueUrl"]
         return url
