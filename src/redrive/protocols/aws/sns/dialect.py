@@ -94,13 +94,7 @@ class SnsDialect:
         text = queue.attributes.get("Policy")
         if text is None:
             return self._open_queues and queue.name.account == topic.name.account
-        request = AccessRequest(
-            service_principal("sns", topic.name.region),
-            "sqs:SendMessage",
-            f"arn:aws:sqs:{queue.name.region}:{queue.name.account}:{queue.name.name}",
-            _keys(topic.name),
-        )
-        return decide(parse_policy(text), request, queue.name.account).allowed
+        return _lets_in(text, queue.name, topic.name)
 
     # ---- how often -------------------------------------------------------------------------------------------
 
@@ -149,6 +143,18 @@ class SnsDialect:
 def _http_plan(policy: SubscriptionDeliveryPolicy) -> Plan:
     retry = policy.retry or RetryPolicy()
     return Plan(retry.schedule(), rate_max=policy.receives_per_second_max)
+
+
+# A policy sees the topic and its owner alone, so its answer holds until its text changes.
+@lru_cache(maxsize=4096)
+def _lets_in(policy: str, queue: ResourceName, topic: ResourceName) -> bool:
+    request = AccessRequest(
+        service_principal("sns", topic.region),
+        "sqs:SendMessage",
+        f"arn:aws:sqs:{queue.region}:{queue.account}:{queue.name}",
+        _keys(topic),
+    )
+    return decide(parse_policy(policy), request, queue.account).allowed
 
 
 @lru_cache(maxsize=4096)

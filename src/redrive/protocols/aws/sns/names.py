@@ -1,6 +1,7 @@
 """How SNS names things: the ARNs of topics, subscriptions, platform applications and platform endpoints."""
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from redrive.model.queue import ResourceName
@@ -94,6 +95,8 @@ def any_arn(arn: str, parameter: str) -> Arn:
         raise invalid(f"{parameter} Reason: {wrong}") from None
 
 
+# Asked for at every delivery.
+@lru_cache(maxsize=4096)
 def queue_in(arn: str) -> ResourceName | None:
     """The queue that an ARN means, or None where it is not a queue's."""
     parsed = _parsed(arn, "sqs")
