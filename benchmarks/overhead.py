@@ -1,4 +1,4 @@
-"""What does one SendMessage cost in processor time without sockets or disk, and what do listeners add?
+"""What does one SendMessage cost in processor time without sockets or disk, and what does telemetry add?
 
 The front's handler is called in this process with requests as values, on a store in memory, by as many callers at
 once as a usual load has connections. Sockets and the parser are left out (11 to 14 us, decision 0002), and so is
@@ -8,10 +8,9 @@ the fsync.
 import asyncio
 import statistics
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
-from typing import Final, cast
+from typing import Final
 
 import orjson
 import uvloop
@@ -21,7 +20,6 @@ from benchmarks.figures import Figure
 from benchmarks.load import BODY_BYTES
 from redrive.engine.engine import Engine
 from redrive.engine.facts import Listener
-from redrive.model.queue import Queue
 from redrive.protocols.aws.authentication import Believing
 from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.sqs.facade import Sqs
@@ -29,41 +27,36 @@ from redrive.protocols.http import Request
 from redrive.runtime.chance import real_runtime
 from redrive.runtime.clock import SystemClock
 from redrive.stores.sqlite.store import SqliteStore
+from redrive.telemetry.telemetry import Telemetry
 
 _CALLERS: Final = 32
 _ROUNDS_MIN: Final = 3
 
 
-class Counting:
-    """The least that telemetry can be: it counts what was sent. Of a Listener it has what SendMessage calls."""
-
-    def __init__(self) -> None:
-        self.messages: Counter[int] = Counter()
-
-    def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:  # noqa: ARG002 - as Listener
-        """See `Listener.sent`."""
-        self.messages[queue.id] += messages
-
-
 def measure(bench: Bench) -> Iterator[Figure]:
-    """Microseconds for one call, then how many times that with a listener."""
-    alone, listened = [], []
+    """Microseconds for one call, then how many times that with telemetry listening."""
+    alone, told = [], []
     for _ in range(max(_ROUNDS_MIN, bench.scale.rounds)):
-        alone.append(uvloop.run(_cpu_us(bench.scale.calls, ())))
-        listened.append(uvloop.run(_cpu_us(bench.scale.calls, (cast("Listener", Counting()),))))
-    least, more = statistics.median(alone), statistics.median(listened)
-    yield Figure("SendMessage, no listeners", least, "us", _spread(alone))
-    yield Figure("SendMessage, a listener that counts", more / least, "x", _spread(listened))
+        alone.append(uvloop.run(_cpu_us(bench.scale.calls, telemetry=False)))
+        told.append(uvloop.run(_cpu_us(bench.scale.calls, telemetry=True)))
+    least = statistics.median(alone)
+    yield Figure("SendMessage, nobody listens", least, "us", _spread(alone))
+    yield Figure("SendMessage, with telemetry", statistics.median(told) / least, "x", _spread(told))
 
 
 def _spread(readings: Sequence[float]) -> str:
     return f"{min(readings):.1f} to {max(readings):.1f} us in {len(readings)} readings"
 
 
-async def _cpu_us(calls: int, listeners: Sequence[Listener]) -> float:
-    """Processor time of this process for one SendMessage."""
+async def _cpu_us(calls: int, *, telemetry: bool) -> float:
+    """Processor time of this process for one SendMessage, and for writing down what was counted."""
     runtime = real_runtime(SystemClock())
-    engine = Engine(SqliteStore(None), runtime, listeners=listeners)
+    store = SqliteStore(None)
+    listeners: list[Listener] = []
+    engine = Engine(store, runtime, listeners=listeners)
+    collector = Telemetry(store, runtime.clock, engine.queues)
+    if telemetry:
+        listeners.append(collector.metrics)
     gateway = Gateway(runtime, Believing("us-east-1"), {"sqs": Sqs(engine)}, None)
     await engine.open()
     try:
@@ -72,6 +65,7 @@ async def _cpu_us(calls: int, listeners: Sequence[Listener]) -> float:
         await _call_often(gateway, send, _CALLERS)  # the first call compiles the operation
         began = time.process_time()
         await asyncio.gather(*(_call_often(gateway, send, calls // _CALLERS) for _ in range(_CALLERS)))
+        await collector.flush()
         seconds = time.process_time() - began
     finally:
         await engine.close()
