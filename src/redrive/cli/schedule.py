@@ -1,9 +1,10 @@
 """`redrive schedule`: when a delivery policy tries again, and what it makes of an outage."""
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from redrive.cli.drawing import columns_of, draw
 from redrive.cli.durations import read_duration, show_duration
 from redrive.cli.forecast import forecast
 from redrive.cli.picture import picture
+from redrive.cli.subscribed import NotTold, ask
 from redrive.cli.timetable import Run, runs_of, table
 from redrive.model.retry import RetrySchedule
 from redrive.model.retry_plans import (
@@ -53,6 +55,11 @@ PLANS: Final = {
     "function": Plan("A function that fails, invoked asynchronously", FUNCTION_ERROR),
 }
 
+_PLAN_OF_PROTOCOL: Final = {
+    **dict.fromkeys(("firehose", "lambda", "sqs"), "managed"),
+    **dict.fromkeys(("application", "email", "email-json", "sms"), "customer"),
+}
+
 
 def register(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command."""
@@ -67,6 +74,11 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
         "--policy", type=Path, metavar="FILE", help="a subscription's or topic's DeliveryPolicy"
     )
     source.add_argument("--plan", choices=PLANS, help="a schedule that nobody configures")
+    source.add_argument(
+        "--subscription", metavar="ARN", help="what holds for a subscription of a running server"
+    )
+    url = os.environ.get("REDRIVE_URL", "http://127.0.0.1:4566")
+    command.add_argument("--endpoint-url", metavar="URL", default=url, help=f"that server (default: {url})")
     command.add_argument(
         "--attempt",
         type=_span,
@@ -94,12 +106,26 @@ def _span(text: str) -> int:
 def run(parsed: argparse.Namespace) -> int:
     """Print the timetable, the chart and the answer about an outage; 2 for a policy that is none."""
     try:
-        plan = PLANS[parsed.plan] if parsed.plan else _read(parsed.policy)
+        plan = _plan(parsed)
         print("\n\n".join(_paragraphs(plan, parsed)))
     except (OSError, UnicodeDecodeError, DeliveryPolicyInvalid) as error:
         print(f"redrive: {error}", file=sys.stderr)
         return 2
+    except NotTold as error:
+        print(f"redrive: {error}", file=sys.stderr)
+        return 1
     return 0
+
+
+def _plan(parsed: argparse.Namespace) -> Plan:
+    if parsed.plan:
+        return PLANS[parsed.plan]
+    if parsed.policy:
+        return _read(parsed.policy.name, parsed.policy.read_text())
+    subscribed = ask(parsed.endpoint_url, parsed.subscription)
+    if subscribed.delivery_policy is None:
+        return replace(PLANS[_PLAN_OF_PROTOCOL[subscribed.protocol]], title=subscribed.endpoint)
+    return _read(subscribed.endpoint, subscribed.delivery_policy)
 
 
 def _paragraphs(plan: Plan, parsed: argparse.Namespace) -> Iterator[str]:
@@ -133,15 +159,14 @@ def _summary(runs: Sequence[Run]) -> str:
 # ---- delivery policies -------------------------------------------------------------------------------------------
 
 
-def _read(file: Path) -> Plan:
+def _read(title: str, text: str) -> Plan:
     """The plan that a delivery policy asks for; a topic's has the member `http`, a subscription's has not."""
-    text = file.read_text()
     if _is_a_topics(text):
         policy = effective_policy(None, read_topic_policy(text))
     else:
         policy = effective_policy(read_subscription_policy(text, raw=True), None)
     retry = policy.retry or RetryPolicy()
-    return Plan(file.name, retry.schedule(), policy.receives_per_second_max)
+    return Plan(title, retry.schedule(), policy.receives_per_second_max)
 
 
 def _is_a_topics(text: str) -> bool:
