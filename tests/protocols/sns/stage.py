@@ -1,0 +1,187 @@
+"""SNS on an engine in memory, called without a wire; the clock moves when told, and endpoints remember."""
+
+import contextlib
+import random
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import orjson
+import pytest
+
+from redrive.access.principals import ANONYMOUS, account_root
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Parcel, Runtime
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Delivery, Outcome
+from redrive.model.queue import Queue, ResourceName
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.sns.certificate import SigningPair, make_pair
+from redrive.protocols.aws.sns.dialect import SnsDialect
+from redrive.protocols.aws.sns.facade import Sns
+from redrive.protocols.aws.sns.notification import Links
+from redrive.protocols.aws.sns.parcels import Parcels
+from redrive.protocols.aws.sns.signing import Signer
+from redrive.protocols.aws.wire.errors import AwsError
+from redrive.protocols.aws.wire.service import Service
+from redrive.protocols.http import Request
+from redrive.stores.sqlite.store import SqliteStore
+from redrive.testing import SimulatedClock
+
+ACCOUNT = "123456789012"
+OTHER = "210987654321"
+REGION = "us-east-1"
+BASE_URL = "http://sns.test"
+ENDPOINTS = ("application", "email", "email-json", "firehose", "http", "https", "lambda", "sms")
+SECOND_MS = 1000
+DAY_MS = 86_400_000
+_START = 1_767_225_600_000
+
+
+@cache
+def signing_pair() -> SigningPair:
+    """One key for all tests: making one takes up to 300 ms."""
+    return make_pair(_START)
+
+
+class Recorder:
+    """An endpoint that takes everything and remembers it."""
+
+    def __init__(self) -> None:
+        self.parcels: list[Parcel] = []
+
+    async def push(self, parcel: Parcel) -> Attempt:
+        self.parcels.append(parcel)
+        return Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 1)
+
+    async def close(self) -> None:
+        pass
+
+
+class Stage:
+    """SNS, with endpoints of each kind and queues beside it."""
+
+    def __init__(self, *, open_queues: bool = True) -> None:
+        self.clock = SimulatedClock(_START)
+        self.dialect = SnsDialect(open_queues=open_queues)
+        self.endpoints = {protocol: Recorder() for protocol in ENDPOINTS}
+        runtime = Runtime(self.clock, random.Random(7), "a")
+        self.engine = Engine(SqliteStore(None), runtime, {"sns": self.dialect}, self.endpoints)
+        signer = Signer(signing_pair())
+        self.parcels = Parcels(Links(BASE_URL, signing_pair().path), signer)
+        self.dialect.prepare(self.parcels)
+        self.sns = Sns(self.engine)
+
+    async def call(
+        self,
+        operation: str,
+        *,
+        account: str | None = ACCOUNT,
+        region: str = REGION,
+        trace: str = "",
+        **params: Any,
+    ) -> Any:
+        """Call an operation as the gateway does; an account of None is somebody who followed a link."""
+        compiled = Service.load("sns").operation(operation)
+        compiled.check(params)
+        headers = {"x-amzn-trace-id": trace} if trace else {}
+        principal = ANONYMOUS if account is None else account_root(account)
+        call = Call(
+            Request("POST", "/", "", headers, b""),
+            principal,
+            "" if account is None else region,
+            self.clock.now(),
+            "request",
+            BASE_URL,
+        )
+        return await self.sns.operations[operation](call, params)
+
+    async def advance(self, milliseconds: int) -> None:
+        await self.clock.advance(milliseconds, self.engine.quiet)
+
+    # ---- what tests begin with -----------------------------------------------------------------------------
+
+    async def topic(self, name: str = "orders", tags: dict[str, str] | None = None, **attributes: str) -> str:
+        """Make a topic; its ARN."""
+        if name.endswith(".fifo"):
+            attributes = {"FifoTopic": "true", **attributes}
+        labels = [{"Key": key, "Value": value} for key, value in (tags or {}).items()]
+        made = await self.call("CreateTopic", Name=name, Attributes=attributes, Tags=labels)
+        arn: str = made["TopicArn"]
+        return arn
+
+    async def queue(self, name: str, policy: str | None = None) -> str:
+        """Make a queue; its ARN."""
+        attributes = {} if policy is None else {"Policy": policy}
+        ordered = name.endswith(".fifo")
+        await self.engine.queues.create(
+            Queue(0, ResourceName(ACCOUNT, REGION, name), ordered=ordered, attributes=attributes)
+        )
+        return queue_arn(name)
+
+    async def subscribe(
+        self, topic: str, protocol: str, endpoint: str, account: str = ACCOUNT, **attributes: str
+    ) -> str:
+        """Subscribe; the subscription's ARN."""
+        made = await self.call(
+            "Subscribe",
+            account=account,
+            TopicArn=topic,
+            Protocol=protocol,
+            Endpoint=endpoint,
+            Attributes=attributes,
+            ReturnSubscriptionArn=True,
+        )
+        arn: str = made["SubscriptionArn"]
+        return arn
+
+    async def publish(self, topic: str, text: str = "hello", **params: Any) -> Any:
+        return await self.call("Publish", TopicArn=topic, Message=text, **params)
+
+    async def topic_attributes(self, arn: str) -> dict[str, str]:
+        attributes: dict[str, str] = (await self.call("GetTopicAttributes", TopicArn=arn))["Attributes"]
+        return attributes
+
+    async def attributes(self, arn: str) -> dict[str, str]:
+        answer = await self.call("GetSubscriptionAttributes", SubscriptionArn=arn)
+        attributes: dict[str, str] = answer["Attributes"]
+        return attributes
+
+    async def set(self, arn: str, name: str, value: str) -> None:
+        """Set an attribute of a subscription."""
+        await self.call(
+            "SetSubscriptionAttributes", SubscriptionArn=arn, AttributeName=name, AttributeValue=value
+        )
+
+    async def in_queue(self, name: str) -> list[Delivery]:
+        queue = await self.engine.queues.get(ResourceName(ACCOUNT, REGION, name))
+        assert queue is not None
+        return await self.engine.store.peek(queue.id, 100)
+
+    async def asked(self, protocol: str) -> dict[str, Any]:
+        """The last thing that was pushed to an endpoint of a protocol, a document in JSON."""
+        await self.advance(0)
+        document: dict[str, Any] = orjson.loads(self.endpoints[protocol].parcels[-1].body)
+        return document
+
+
+def queue_arn(name: str, account: str = ACCOUNT, region: str = REGION) -> str:
+    return f"arn:aws:sqs:{region}:{account}:{name}"
+
+
+def topic_arn(name: str, account: str = ACCOUNT, region: str = REGION) -> str:
+    return f"arn:aws:sns:{region}:{account}:{name}"
+
+
+@contextlib.contextmanager
+def refused(code: str, message: str, status: int = 400) -> Iterator[None]:
+    """The block must be refused with exactly this."""
+    with pytest.raises(AwsError) as caught:
+        yield
+    error = caught.value
+    assert (error.query_code, error.query_message, error.status) == (code, message, status)
+
+
+def invalid(message: str) -> "contextlib.AbstractContextManager[None]":
+    """The block must be refused as `InvalidParameter`, with its usual opening and this."""
+    return refused("InvalidParameter", f"Invalid parameter: {message}")

@@ -1,0 +1,133 @@
+import re
+
+import pytest
+
+from redrive.protocols.aws.sns.opt_outs import OPT_OUT, key_of
+from tests.protocols.sns.stage import ACCOUNT, REGION, Stage, invalid, refused
+
+NUMBER = "+33000000000"
+ROLE = f"arn:aws:iam::{ACCOUNT}:role/sms"
+
+
+class TestPublish:
+    async def test_a_text_message_is_a_delivery(self, stage: Stage) -> None:
+        await stage.call("Publish", PhoneNumber=NUMBER, Message="This is a SMS")
+        await stage.advance(0)
+        (parcel,) = stage.endpoints["sms"].parcels
+        assert (parcel.endpoint, parcel.body) == (NUMBER, b"This is a SMS")
+        assert (await stage.call("ListTopics"))["Topics"] == []
+
+    async def test_it_has_a_length(self, stage: Stage) -> None:
+        await stage.call("Publish", PhoneNumber=NUMBER, Message="x" * 1600)
+        with invalid("Message too long"):
+            await stage.call("Publish", PhoneNumber=NUMBER, Message="x" * 1601)
+
+
+class TestOptOuts:
+    async def _opted_out(self, stage: Stage) -> None:
+        await stage.engine.directory.create(OPT_OUT, key_of(ACCOUNT, REGION, NUMBER), NUMBER)
+
+    async def test_an_owner_can_be_written_to_again(self, stage: Stage) -> None:
+        await self._opted_out(stage)
+        assert await stage.call("ListPhoneNumbersOptedOut") == {"phoneNumbers": [NUMBER]}
+        assert await stage.call("CheckIfPhoneNumberIsOptedOut", phoneNumber=NUMBER) == {"isOptedOut": True}
+        with invalid("PhoneNumber Reason: phone number is opted out"):
+            await stage.call("Publish", PhoneNumber=NUMBER, Message="m")
+        assert await stage.call("OptInPhoneNumber", phoneNumber=NUMBER) == {}
+        assert await stage.call("CheckIfPhoneNumberIsOptedOut", phoneNumber=NUMBER) == {"isOptedOut": False}
+        assert await stage.call("ListPhoneNumbersOptedOut") == {"phoneNumbers": []}
+        await stage.call("Publish", PhoneNumber=NUMBER, Message="m")
+
+    @pytest.mark.parametrize("operation", ["CheckIfPhoneNumberIsOptedOut", "OptInPhoneNumber"])
+    async def test_a_number_must_be_one(self, stage: Stage, operation: str) -> None:
+        with invalid("PhoneNumber Reason: input incorrectly formatted"):
+            await stage.call(operation, phoneNumber=f"{NUMBER}x")
+
+
+class TestAttributes:
+    async def test_what_is_set_is_shown(self, stage: Stage) -> None:
+        assert await stage.call("GetSMSAttributes") == {"attributes": {"MonthlySpendLimit": "1"}}
+        given = {
+            "DeliveryStatusIAMRole": ROLE,
+            "DeliveryStatusSuccessSamplingRate": "50",
+            "DefaultSenderID": "test2",
+            "DefaultSMSType": "Promotional",
+        }
+        await stage.call("SetSMSAttributes", attributes=given)
+        await stage.call("SetSMSAttributes", attributes={"DefaultSMSType": "Transactional"})
+        shown = (await stage.call("GetSMSAttributes"))["attributes"]
+        assert shown == {**given, "DefaultSMSType": "Transactional", "MonthlySpendLimit": "1"}
+        one = await stage.call("GetSMSAttributes", attributes=["DefaultSenderID", "Unknown"])
+        assert one == {"attributes": {"DefaultSenderID": "test2"}}
+
+    @pytest.mark.parametrize(
+        ("name", "value", "text"),
+        [
+            ("Colour", "blue", "Colour is not a valid attribute"),
+            ("DefaultSMSType", "Cheap", "DefaultSMSType is invalid"),
+            ("DefaultSenderID", "testSenderID", "DefaultSenderID is invalid"),
+            ("DefaultSenderID", "12345", "DefaultSenderID is invalid"),
+            (
+                "DeliveryStatusSuccessSamplingRate",
+                "101",
+                "DeliveryStatusSuccessSamplingRate is not an integer between 0-100",
+            ),
+            ("DeliveryStatusIAMRole", "me", "DeliveryStatusIAMRole is invalid"),
+            ("MonthlySpendLimit", "much", "MonthlySpendLimit is invalid"),
+            (
+                "UsageReportS3Bucket",
+                "bucket",
+                "Invalid parameter: UsageReportS3Bucket Reason: The bucket you provided does not exist",
+            ),
+        ],
+    )
+    async def test_what_is_not_acceptable(self, stage: Stage, name: str, value: str, text: str) -> None:
+        with refused("InvalidParameter", text):
+            await stage.call("SetSMSAttributes", attributes={"DefaultSMSType": "Promotional", name: value})
+        assert await stage.call("GetSMSAttributes") == {"attributes": {"MonthlySpendLimit": "1"}}
+
+
+class TestSandbox:
+    async def test_a_number_is_verified_by_the_code_it_gets(self, stage: Stage) -> None:
+        assert await stage.call("GetSMSSandboxAccountStatus") == {"IsInSandbox": False}
+        await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber=NUMBER)
+        listed = await stage.call("ListSMSSandboxPhoneNumbers")
+        assert listed == {"PhoneNumbers": [{"PhoneNumber": NUMBER, "Status": "Pending"}]}
+        await stage.advance(0)
+        found = re.search(r"\d{6}", stage.endpoints["sms"].parcels[-1].body.decode())
+        assert found
+        wrong = f"{(int(found[0]) + 1) % 10**6:06d}"
+        with refused("VerificationException", "The one-time password is not the one that was sent"):
+            await stage.call("VerifySMSSandboxPhoneNumber", PhoneNumber=NUMBER, OneTimePassword=wrong)
+        await stage.call("VerifySMSSandboxPhoneNumber", PhoneNumber=NUMBER, OneTimePassword=found[0])
+        listed = await stage.call("ListSMSSandboxPhoneNumbers")
+        assert listed == {"PhoneNumbers": [{"PhoneNumber": NUMBER, "Status": "Verified"}]}
+        await stage.call("DeleteSMSSandboxPhoneNumber", PhoneNumber=NUMBER)
+        assert await stage.call("ListSMSSandboxPhoneNumbers") == {"PhoneNumbers": []}
+
+    async def test_a_number_must_be_there(self, stage: Stage) -> None:
+        for operation in ("DeleteSMSSandboxPhoneNumber", "VerifySMSSandboxPhoneNumber"):
+            with refused("ResourceNotFound", "The phone number is not there", 404):
+                await stage.call(operation, PhoneNumber=NUMBER, OneTimePassword="123456")
+
+    @pytest.mark.parametrize("number", ["invalid phone number", "1234567890"])
+    async def test_a_number_must_be_one(self, stage: Stage, number: str) -> None:
+        pattern = r"^(\+[0-9]{8,}|[0-9]{0,9})$"
+        text = (
+            f"1 validation error detected: Value '{number}' at 'phoneNumber' failed to satisfy constraint:"
+            f" Member must satisfy regular expression pattern: {pattern}"
+        )
+        with refused("ValidationError", text):
+            await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber=number)
+
+    async def test_ten_numbers_are_enough(self, stage: Stage) -> None:
+        for number in range(10):
+            await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber=f"+4930000000{number}")
+        with refused("UserError", "An account has at most 10 destination numbers"):
+            await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber=NUMBER)
+        first = await stage.call("ListSMSSandboxPhoneNumbers", MaxResults=6)
+        rest = await stage.call("ListSMSSandboxPhoneNumbers", NextToken=first["NextToken"])
+        assert (len(first["PhoneNumbers"]), len(rest["PhoneNumbers"])) == (6, 4)
+
+    async def test_nobody_has_origination_numbers(self, stage: Stage) -> None:
+        assert await stage.call("ListOriginationNumbers") == {"PhoneNumbers": []}

@@ -1,0 +1,182 @@
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.protocols.sns.stage import ACCOUNT, OTHER, Stage, invalid, refused, topic_arn
+
+
+class TestTags:
+    async def test_tags_come_and_go(self, stage: Stage) -> None:
+        arn = await stage.topic("t", tags={"k1": "v1", "k2": "v2"})
+
+        async def tags() -> dict[str, str]:
+            listed = (await stage.call("ListTagsForResource", ResourceArn=arn))["Tags"]
+            return {tag["Key"]: tag["Value"] for tag in listed}
+
+        await stage.call("UntagResource", ResourceArn=arn, TagKeys=["k1", "unknown"])
+        assert await tags() == {"k2": "v2"}
+        await stage.call(
+            "TagResource", ResourceArn=arn, Tags=[{"Key": "k2", "Value": "v2b"}, {"Key": "k3", "Value": ""}]
+        )
+        assert await tags() == {"k2": "v2b", "k3": ""}
+
+    async def test_a_key_stands_once(self, stage: Stage) -> None:
+        arn = await stage.topic("t")
+        twice = [{"Key": "k", "Value": "1"}, {"Key": "k", "Value": "2"}]
+        with invalid("Duplicated keys are not allowed."):
+            await stage.call("TagResource", ResourceArn=arn, Tags=twice)
+        with invalid("Duplicated keys are not allowed."):
+            await stage.call("CreateTopic", Name="u", Tags=twice)
+
+    async def test_fifty_tags_are_enough(self, stage: Stage) -> None:
+        arn = await stage.topic("t", tags={f"k{number}": "v" for number in range(50)})
+        text = "Could not complete request: tag quota of per resource exceeded"
+        with refused("TagLimitExceeded", text):
+            await stage.call("TagResource", ResourceArn=arn, Tags=[{"Key": "more", "Value": "v"}])
+
+    @pytest.mark.parametrize("operation", ["ListTagsForResource", "TagResource", "UntagResource"])
+    async def test_a_resource_must_be_there(self, stage: Stage, operation: str) -> None:
+        with refused("ResourceNotFound", "Resource does not exist", 404):
+            await stage.call(operation, ResourceArn=topic_arn("t"), Tags=[], TagKeys=[])
+
+    async def test_a_long_key_is_refused_by_the_model(self, stage: Stage) -> None:
+        text = (
+            f"1 validation error detected: Value '{'k' * 129}' at 'tags.1.member.key' failed to satisfy"
+            " constraint: Member must have length less than or equal to 128"
+        )
+        with refused("ValidationError", text):
+            await stage.call("CreateTopic", Name="t", Tags=[{"Key": "k" * 129, "Value": "v"}])
+
+
+def denied(action: str, arn: str, account: str = OTHER) -> str:
+    return (
+        f"User: arn:aws:iam::{account}:root is not authorized to perform: SNS:{action} on resource: {arn}"
+        f" because no resource-based policy allows the SNS:{action} action"
+    )
+
+
+class TestPermissions:
+    async def test_a_permission_is_a_statement(self, stage: Stage) -> None:
+        arn = await stage.topic("t")
+        for label, accounts, actions in (
+            ("one", [OTHER], ["Publish"]),
+            ("two", [OTHER, ACCOUNT], ["Publish", "Subscribe"]),
+        ):
+            await stage.call(
+                "AddPermission", TopicArn=arn, Label=label, AWSAccountId=accounts, ActionName=actions
+            )
+        statements = orjson.loads((await stage.topic_attributes(arn))["Policy"])["Statement"]
+        assert [one["Sid"] for one in statements] == ["__default_statement_ID", "one", "two"]
+        assert statements[1] == {
+            "Sid": "one",
+            "Effect": "Allow",
+            "Principal": {"AWS": f"arn:aws:iam::{OTHER}:root"},
+            "Action": "SNS:Publish",
+            "Resource": arn,
+        }
+        assert statements[2]["Action"] == ["SNS:Publish", "SNS:Subscribe"]
+
+    async def test_a_permission_holds_until_it_is_removed(self, stage: Stage) -> None:
+        arn = await stage.topic("t")
+        with refused("AuthorizationError", denied("Publish", arn), 403):
+            await stage.publish(arn, account=OTHER)
+        await stage.call(
+            "AddPermission", TopicArn=arn, Label="l", AWSAccountId=[OTHER], ActionName=["Publish"]
+        )
+        await stage.publish(arn, account=OTHER)
+        with refused("AuthorizationError", denied("GetTopicAttributes", arn), 403):
+            await stage.call("GetTopicAttributes", TopicArn=arn, account=OTHER)
+        await stage.call("RemovePermission", TopicArn=arn, Label="l")
+        with refused("AuthorizationError", denied("Publish", arn), 403):
+            await stage.publish(arn, account=OTHER)
+        default = orjson.loads((await stage.topic_attributes(arn))["Policy"])
+        assert default["Id"] == "__default_policy_ID"
+        assert len(default["Statement"]) == 1
+
+    async def test_a_label_names_one_statement(self, stage: Stage) -> None:
+        arn = await stage.topic("t")
+        permission: dict[str, Any] = {
+            "TopicArn": arn,
+            "Label": "l",
+            "AWSAccountId": [OTHER],
+            "ActionName": ["Publish"],
+        }
+        await stage.call("AddPermission", **permission)
+        with invalid("Statement already exists"):
+            await stage.call("AddPermission", **permission)
+
+    async def test_removing_no_permission_is_no_mistake(self, stage: Stage) -> None:
+        arn = await stage.topic("t")
+        await stage.call("RemovePermission", TopicArn=arn, Label="unknown")
+
+    @pytest.mark.parametrize(
+        ("account", "action", "reason"),
+        [
+            ("InvalidAccountId", "Publish", "A provided account ID is not valid"),
+            ("1234", "Publish", "A provided account ID is not valid"),
+            (OTHER, "SendMessage", "Policy statement action out of service scope!"),
+        ],
+    )
+    async def test_what_cannot_be_permitted(
+        self, stage: Stage, account: str, action: str, reason: str
+    ) -> None:
+        arn = await stage.topic("t")
+        with invalid(reason):
+            await stage.call(
+                "AddPermission", TopicArn=arn, Label="l", AWSAccountId=[account], ActionName=[action]
+            )
+
+    async def test_a_policy_decides_and_goes(self, stage: Stage) -> None:
+        arn = await stage.topic("t")
+        statement = {"Effect": "Allow", "Principal": {"AWS": OTHER}, "Action": "SNS:*", "Resource": arn}
+        policy = orjson.dumps({"Version": "2012-10-17", "Statement": [statement]}).decode()
+        await stage.call("SetTopicAttributes", TopicArn=arn, AttributeName="Policy", AttributeValue=policy)
+        assert (await stage.topic_attributes(arn))["Policy"] == policy
+        await stage.publish(arn, account=OTHER)
+        await stage.call("SetTopicAttributes", TopicArn=arn, AttributeName="Policy", AttributeValue="")
+        with refused("AuthorizationError", denied("Publish", arn), 403):
+            await stage.publish(arn, account=OTHER)
+
+    async def test_a_policy_can_deny_the_owner(self, stage: Stage) -> None:
+        arn = await stage.topic("t")
+        statement = {"Effect": "Deny", "Principal": "*", "Action": "sns:Publish", "Resource": arn}
+        await stage.call(
+            "SetTopicAttributes",
+            TopicArn=arn,
+            AttributeName="Policy",
+            AttributeValue=orjson.dumps({"Statement": statement}).decode(),
+        )
+        with refused("AuthorizationError", denied("Publish", arn, ACCOUNT), 403):
+            await stage.publish(arn)
+
+
+class TestDataProtection:
+    POLICY = (
+        '{"Name":"pii","Version":"2021-06-01","Statement":[{"DataDirection":"Inbound","Principal":["*"],'
+        '"DataIdentifier":["arn:aws:dataprotection::aws:data-identifier/Name"],"Operation":{"Deny":{}}}]}'
+    )
+
+    async def test_a_policy_is_given_back(self, stage: Stage) -> None:
+        made = await stage.call("CreateTopic", Name="t", DataProtectionPolicy=self.POLICY)
+        arn = made["TopicArn"]
+        kept = {"DataProtectionPolicy": self.POLICY}
+        assert await stage.call("GetDataProtectionPolicy", ResourceArn=arn) == kept
+        await stage.call("PutDataProtectionPolicy", ResourceArn=arn, DataProtectionPolicy="")
+        assert await stage.call("GetDataProtectionPolicy", ResourceArn=arn) == {"DataProtectionPolicy": ""}
+
+    @pytest.mark.parametrize(
+        ("policy", "reason"),
+        [
+            (
+                POLICY.replace("Inbound", "Inbxound"),
+                "Statement DataDirection must be either Inbound or Outbound",
+            ),
+            ("x", "must be a JSON object of at most 30720 bytes"),
+            ('{"Statement":[]}', "Statement must be a list that is not empty"),
+            ('{"Statement":[1]}', "Statement must be a list of objects"),
+        ],
+    )
+    async def test_a_policy_must_be_one(self, stage: Stage, policy: str, reason: str) -> None:
+        with invalid(f"DataProtectionPolicy Reason: {reason}"):
+            await stage.call("CreateTopic", Name="t", DataProtectionPolicy=policy)
