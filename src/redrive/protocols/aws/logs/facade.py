@@ -1,0 +1,54 @@
+"""Amazon CloudWatch Logs: the operations on groups, streams and events."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from redrive.engine.directory import Directory
+from redrive.engine.telemetry_ports import NodeStore
+from redrive.model.errors import RedriveError
+from redrive.protocols.aws.call import Verb
+from redrive.protocols.aws.logs.errors import translated
+from redrive.protocols.aws.logs.groups import Groups
+from redrive.protocols.aws.logs.places import Places
+from redrive.protocols.aws.logs.putting import Putting
+from redrive.protocols.aws.logs.reading import Reading
+from redrive.protocols.aws.logs.streams import Streams
+from redrive.protocols.aws.wire.errors import AwsError
+
+
+class Logs:
+    """CloudWatch Logs on a store of events."""
+
+    def __init__(self, store: NodeStore, directory: Directory, settle: Callable[[], Awaitable[None]]) -> None:
+        """Speak for this store.
+
+        Args:
+            store: Where events are.
+            directory: Where groups and streams are.
+            settle: Lets what this node has logged arrive in the store, so that whoever reads sees it.
+        """
+        places = Places(directory)
+        groups, streams = Groups(store, places), Streams(store, places)
+        putting, reading = Putting(store, places), Reading(store, places, settle)
+        self.operations: Mapping[str, Verb] = {
+            "CreateLogGroup": groups.create_log_group,
+            "CreateLogStream": streams.create_log_stream,
+            "DeleteLogGroup": groups.delete_log_group,
+            "DeleteLogStream": streams.delete_log_stream,
+            "DeleteRetentionPolicy": groups.delete_retention_policy,
+            "DescribeLogGroups": groups.describe_log_groups,
+            "DescribeLogStreams": streams.describe_log_streams,
+            "FilterLogEvents": reading.filter_log_events,
+            "GetLogEvents": reading.get_log_events,
+            "ListTagsForResource": groups.list_tags_for_resource,
+            "ListTagsLogGroup": groups.list_tags_log_group,
+            "PutLogEvents": putting.put_log_events,
+            "PutRetentionPolicy": groups.put_retention_policy,
+            "TagLogGroup": groups.tag_log_group,
+            "TagResource": groups.tag_resource,
+            "UntagLogGroup": groups.untag_log_group,
+            "UntagResource": groups.untag_resource,
+        }
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        return translated(refusal)

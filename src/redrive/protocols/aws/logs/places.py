@@ -1,0 +1,83 @@
+"""Groups and streams as documents: found, listed, made and removed."""
+
+import asyncio
+
+from redrive.engine.directory import Directory, Kind
+from redrive.model.errors import Conflict
+from redrive.model.log import LOG_GROUP, LOG_STREAM, LogGroup, LogStream, stream_key
+from redrive.model.queue import ResourceName
+from redrive.protocols.aws.logs.errors import error, no_such_group, no_such_stream
+
+GROUP: Kind[LogGroup] = Kind(LOG_GROUP, LogGroup.to_document, LogGroup.from_document)
+STREAM: Kind[LogStream] = Kind(LOG_STREAM, LogStream.to_document, LogStream.from_document)
+
+_REMOVED_AT_ONCE = 100
+
+
+class Places:
+    """The groups and streams of all accounts and regions."""
+
+    def __init__(self, directory: Directory) -> None:
+        """Keep them in this directory."""
+        self.directory = directory
+
+    async def group(self, name: ResourceName) -> LogGroup:
+        """The group of that name.
+
+        Raises:
+            AwsError: `ResourceNotFoundException`.
+        """
+        found = await self.directory.get(GROUP, name.key)
+        if found is None:
+            raise no_such_group()
+        return found
+
+    async def stream(self, group: LogGroup, name: str) -> LogStream:
+        """A group's stream of that name.
+
+        Raises:
+            AwsError: `ResourceNotFoundException`.
+        """
+        found = await self.directory.get(STREAM, stream_key(group.id, name))
+        if found is None:
+            raise no_such_stream()
+        return found
+
+    async def streams(
+        self, group: LogGroup, prefix: str = "", after: str = "", limit: int | None = None
+    ) -> list[LogStream]:
+        """A group's streams whose name begins so, in order of the names, beginning after the name `after`."""
+        behind = stream_key(group.id, after) if after else ""
+        return await self.directory.find(STREAM, stream_key(group.id, prefix), behind, limit)
+
+    async def add_group(self, group: LogGroup) -> None:
+        """Make a group.
+
+        Raises:
+            AwsError: `ResourceAlreadyExistsException`.
+        """
+        try:
+            await self.directory.create(GROUP, group.name.key, group)
+        except Conflict:
+            raise error("ResourceAlreadyExistsException", "The specified log group already exists") from None
+
+    async def add_stream(self, stream: LogStream) -> None:
+        """Make a stream.
+
+        Raises:
+            AwsError: `ResourceAlreadyExistsException`.
+        """
+        try:
+            await self.directory.create(STREAM, stream.key, stream)
+        except Conflict:
+            raise error("ResourceAlreadyExistsException", "The specified log stream already exists") from None
+
+    async def remove_group(self, group: LogGroup) -> None:
+        """Take a group away with its streams; its events, which nobody can reach any more, are swept."""
+        await self.directory.remove(GROUP, group.name.key)
+        while streams := await self.streams(group, limit=_REMOVED_AT_ONCE):
+            await asyncio.gather(*(self.remove_stream(stream) for stream in streams))
+
+    async def remove_stream(self, stream: LogStream) -> None:
+        """Take a stream away, but for its events."""
+        await self.directory.remove(STREAM, stream.key)

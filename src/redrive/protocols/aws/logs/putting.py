@@ -1,0 +1,74 @@
+"""PutLogEvents."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from redrive.engine.telemetry_ports import TelemetryStore
+from redrive.model.log import EVENT_BYTES, LogEvent, LogGroup
+from redrive.model.metric import MINUTE_MS
+from redrive.model.queue import DAY_MS
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.logs import names
+from redrive.protocols.aws.logs.errors import invalid
+from redrive.protocols.aws.logs.places import Places
+from redrive.protocols.aws.wire.shapes import Structure
+
+BATCH_BYTES_MAX: Final = 1_048_576
+_SPAN_MS: Final = DAY_MS
+_PAST_MS: Final = 14 * DAY_MS
+_FUTURE_MS: Final = 2 * 60 * MINUTE_MS
+
+
+class Putting:
+    """Takes events from callers."""
+
+    def __init__(self, store: TelemetryStore, places: Places) -> None:
+        """Keep them in this store."""
+        self._store = store
+        self._places = places
+
+    async def put_log_events(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html.
+
+        The sequence token is not asked for, as it is no longer asked for there; one is answered all the same.
+        """
+        given: Sequence[Structure] = params["logEvents"]
+        group = await self._places.group(names.group_name(call, params["logGroupName"]))
+        stream = await self._places.stream(group, params["logStreamName"])
+        _check(given)
+        rejected = _rejected(given, group, call.now)
+        first = max(rejected.get("tooOldLogEventEndIndex", 0), rejected.get("expiredLogEventEndIndex", 0))
+        last = rejected.get("tooNewLogEventStartIndex", len(given))
+        events = [
+            LogEvent(group.id, stream.id, one["timestamp"], call.now, one["message"])
+            for one in given[first:last]
+        ]
+        if events:
+            await self._store.add_events(events)
+        answer: Structure = {"nextSequenceToken": f"{call.now:056d}"}
+        return answer | {"rejectedLogEventsInfo": rejected} if rejected else answer
+
+
+def _check(given: Sequence[Structure]) -> None:
+    sizes = [len(one["message"].encode()) + EVENT_BYTES for one in given]
+    if sum(sizes) > BATCH_BYTES_MAX:
+        raise invalid(f"Upload too large: {sum(sizes)} bytes exceeds limit of {BATCH_BYTES_MAX}")
+    moments = [one["timestamp"] for one in given]
+    if moments != sorted(moments):
+        raise invalid("Log events in a single PutLogEvents request must be in chronological order.")
+    if moments[-1] - moments[0] > _SPAN_MS:
+        raise invalid(
+            "The batch of log events in a single PutLogEvents request cannot span more than 24 hours."
+        )
+
+
+def _rejected(given: Sequence[Structure], group: LogGroup, now: int) -> Structure:
+    """Where in the order of time the events begin and end that can be taken; the rest is reported, not refused."""
+    moments = [one["timestamp"] for one in given]
+    found = {
+        "tooOldLogEventEndIndex": sum(at < now - _PAST_MS for at in moments),
+        "expiredLogEventEndIndex": sum(at < group.expired_before(now) for at in moments),
+    }
+    rejected = {name: end for name, end in found.items() if end}
+    too_new = sum(at > now + _FUTURE_MS for at in moments)
+    return rejected | ({"tooNewLogEventStartIndex": len(moments) - too_new} if too_new else {})
