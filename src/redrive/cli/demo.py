@@ -72,9 +72,7 @@ class Telling:
 
     def _build(self) -> None:
         """Rental-Orders, its two subscribers and their dead-letter queues."""
-        self._console.print(
-            demo_story.__doc__.partition("\n\n    ")[2] if demo_story.__doc__ else "", highlight=False
-        )
+        self._console.print(_architecture(), highlight=False)
         self._story.build()
         self._check("billing confirmed its subscription over HTTP", true=self._story.confirmed())
 
@@ -89,7 +87,7 @@ class Telling:
         )
 
     def _billing_stumbles(self) -> None:
-        """Billing answers 503 four times: retried by its delivery policy, then delivered."""
+        """Billing answers 503 four times: retried, then delivered."""
         story = self._story
         story.billing.answers = lambda number: 503 if number <= 4 else 200  # noqa: PLR2004 - the story's number
         story.order("order 3: a van", seconds=demo_story.HOUR)
@@ -101,7 +99,7 @@ class Telling:
         story.fulfil()
 
     def _billing_is_down(self) -> None:
-        """Billing is down for good: the policy is spent, the order is a dead letter."""
+        """Billing is down for good: the retries are spent, a dead letter."""
         story = self._story
         story.billing.answers = lambda _: 503
         story.order("order 4: a truck", seconds=demo_story.HOUR)
@@ -112,7 +110,7 @@ class Telling:
         story.fulfil()
 
     def _billing_refuses(self) -> None:
-        """Billing answers 404, a client error: no retry, a dead letter at once."""
+        """Billing answers 404, a client error: a dead letter at once."""
         story = self._story
         story.billing.answers = lambda _: 404
         story.order("order 5: a bicycle", seconds=demo_story.HOUR)
@@ -122,7 +120,7 @@ class Telling:
         story.fulfil()
 
     def _fulfilment_is_gone(self) -> None:
-        """Somebody deletes the fulfilment queue: a client error, a dead letter."""
+        """Somebody deletes the fulfilment queue: a dead letter at once."""
         story = self._story
         story.lose_fulfilment()
         story.order("order 6: a minibus")
@@ -133,7 +131,7 @@ class Telling:
         story.create_fulfilment()
 
     def _fulfilment_chokes(self) -> None:
-        """Fulfilment cannot process an order: received three times, then a dead letter of the queue."""
+        """Fulfilment cannot process an order: a dead letter of its queue."""
         story = self._story
         story.order("order 7: a unicycle")
         self._check("received three times", true=story.choke() == 3)  # noqa: PLR2004 - its maxReceiveCount
@@ -141,11 +139,11 @@ class Telling:
 
     def _inspect(self) -> None:
         """What is in which dead-letter queue, and why."""
-        table = Table("queue", "order", "attempts", "why", "status", header_style="bold")
+        table = Table("queue", "order", "tries", "why", "status", header_style="bold")
         for queue, letter in self._letters():
             status = str(letter["history"][-1]["status"]) if letter["history"] else "-"
-            why = letter["reason"] or "given up by its consumer"
-            table.add_row(queue, letter["body"], str(letter["attempts"]), why, status)
+            why = letter["reason"] or "consumer gave up"
+            table.add_row(queue, letter["body"].partition(":")[0], str(letter["attempts"]), why, status)
         self._console.print(table)
         self._check("four dead letters", true=len(list(self._letters())) == 4)  # noqa: PLR2004 - orders 4 to 7
 
@@ -189,6 +187,11 @@ class Telling:
             return 1
         self._console.print(Panel("Nothing was lost.", style="green", expand=False))
         return 0
+
+
+def _architecture() -> str:
+    """The picture that the story's own page begins with."""
+    return "    " + (demo_story.__doc__ or "").partition("\n\n    ")[2]
 
 
 def _statuses(story: Story, *beginnings: str) -> list[list[int]]:

@@ -3,9 +3,10 @@
 The architecture is that of the AWS blog article on dead-letter queues for SNS, SQS and Lambda, with an HTTP service
 in the place of the billing function:
 
-    Rental-Orders ──┬─► Rental-Fulfilment (queue, confirmed and canceled orders) ─► Rental-Fulfilment-DLQ
-                    │        └─ unreachable ─► Rental-Fulfilment-Fanout-DLQ
-                    └─► Rental-Billing (HTTP) ─ unreachable ─► Rental-Billing-Fanout-DLQ
+    Rental-Orders ─┬─► Rental-Fulfilment (SQS) ─► Rental-Fulfilment-DLQ
+                   │     └─ unreachable ────────► Rental-Fulfilment-Fanout-DLQ
+                   └─► Rental-Billing (HTTP)
+                         └─ unreachable ────────► Rental-Billing-Fanout-DLQ
 """
 
 import json

@@ -1,0 +1,15 @@
+import subprocess
+import sys
+
+
+def test_the_story_comes_true_in_a_few_seconds() -> None:
+    told = subprocess.run(
+        [sys.executable, "-m", "redrive.cli.main", "demo"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "Nothing was lost." in told.stdout
+    assert "✘" not in told.stdout
