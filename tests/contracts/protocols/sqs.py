@@ -29,13 +29,19 @@ def new_name(*, fifo: bool = False) -> str:
 
 
 @contextlib.contextmanager
-def refused(code: str, message: str | None = None, status: int = 400) -> Iterator[None]:
-    """The block's call must be refused with this code (the query one), exactly this text, and this status."""
+def refused(code: str, message: str | None = None, status: int = 400) -> Iterator[dict[str, Any]]:
+    """The block's call must be refused with this code (the query one), exactly this text, and this status.
+
+    Yields:
+        The error, filled in when the block has ended.
+    """
+    found: dict[str, Any] = {}
     with pytest.raises(ClientError) as caught:
-        yield
+        yield found
     response: Any = caught.value.response
     error, answered = response["Error"], response["ResponseMetadata"]["HTTPStatusCode"]
     assert (error["Code"], answered) == (code, status), error
+    found.update(error)
     if message is not None:
         assert error["Message"] == message
 

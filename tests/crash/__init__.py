@@ -1,0 +1,1 @@
+"""kill -9 at a random moment, again and again: nothing acknowledged is lost, nothing settled comes back."""
