@@ -41,6 +41,7 @@ LOST: Final = (
     OSError,
     TimeoutError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # it was cut off in the midst of an answer, and asyncpg has lost its place
     asyncpg.PostgresConnectionError,
     asyncpg.exceptions.OperatorInterventionError,  # it shuts down or starts up
     asyncpg.ReadOnlySQLTransactionError,  # it became a standby: the next connection may find the new primary
