@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from redrive.endpoints import http
 from redrive.endpoints.authorization import Challenge, Digest, read_challenges
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.model.attempt import Reason
@@ -96,6 +97,18 @@ async def test_a_password_is_remembered_for_its_own_url(plain: tuple[HttpEndpoin
     await endpoint.push(http_parcel(_with_password(hook)))
     await endpoint.push(http_parcel(hook.url()))
     assert _authorizations(hook)[-1] is None
+
+
+async def test_only_so_many_are_remembered(
+    plain: tuple[HttpEndpoint, Webhook], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "_AUTHORIZERS_MAX", 1)
+    endpoint, hook = plain
+    hook.say(_BASIC, OK, _BASIC, OK, OK, OK)
+    for path in ("/one", "/two", "/two", "/one"):
+        url = _with_password(hook).replace("/hook", path)
+        assert (await endpoint.push(http_parcel(url))).delivered
+    assert [given is not None for given in _authorizations(hook)] == [False, True, False, True, True, False]
 
 
 async def test_an_answer_other_than_401_is_what_counts_in_the_end(

@@ -122,6 +122,25 @@ async def test_a_relay_that_does_not_greet() -> None:
     assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.TIMED_OUT)
 
 
+async def test_only_so_many_conversations_are_held_at_once() -> None:
+    begun = asyncio.Queue[None]()
+
+    async def silent(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+        begun.put_nowait(None)
+        await reader.read()
+
+    async with listening(silent) as port, asyncio.TaskGroup() as group:
+        endpoint = EmailEndpoint(lambda: NOW, Relay("127.0.0.1", port, SENDER, connections_max=2))
+        held = [group.create_task(endpoint.push(mail_parcel())) for _ in range(2)]
+        for _ in held:
+            await begun.get()
+        attempt = await endpoint.push(mail_parcel(timeout_ms=IMPATIENCE_MS))
+        assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.TIMED_OUT)
+        assert begun.empty()
+        for task in held:
+            task.cancel()
+
+
 async def test_something_that_is_no_mail_server() -> None:
     async def web(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")

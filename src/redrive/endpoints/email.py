@@ -39,6 +39,7 @@ class Relay:
         password: The password.
         starttls: The connection has to be encrypted; without it, nothing is, and a login goes out readable.
         ca_file: Certificates in PEM that are trusted besides the system's.
+        connections_max: Open at once; Postfix takes 50 of one client. A mail more waits, within its own time-out.
     """
 
     host: str
@@ -48,6 +49,7 @@ class Relay:
     password: str | None = field(default=None, repr=False)
     starttls: bool = False
     ca_file: Path | None = None
+    connections_max: int = 20
 
 
 class EmailEndpoint:
@@ -64,6 +66,10 @@ class EmailEndpoint:
     def __init__(self, now: Callable[[], int], relay: Relay) -> None:
         self._now = now
         self._relay = relay
+        self._domain = relay.sender.rpartition("@")[
+            2
+        ]  # aiosmtplib would ask the system, in a thread, for each mail
+        self._conversations = asyncio.Semaphore(relay.connections_max)
         self._trust = ssl.create_default_context()
         if relay.ca_file is not None:
             self._trust.load_verify_locations(relay.ca_file)
@@ -78,13 +84,10 @@ class EmailEndpoint:
         """Do nothing: no connection outlives its parcel."""
 
     async def _verdict(self, parcel: Parcel, now: int) -> Verdict:
-        try:
-            mail = self._written(parcel, now)
-        except ValueError as error:
-            return Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, response=str(error))
         client = self._client(parcel.timeout_ms / 1000)
         try:
-            async with asyncio.timeout(parcel.timeout_ms / 1000):
+            mail = self._written(parcel, now)
+            async with asyncio.timeout(parcel.timeout_ms / 1000), self._conversations:
                 verdict = await self._hand_in(client, parcel.endpoint, mail)
             if verdict.outcome is Outcome.DELIVERED:  # the relay has it, however the leave-taking goes
                 with suppress(aiosmtplib.SMTPException, OSError):
@@ -113,9 +116,7 @@ class EmailEndpoint:
             start_tls=relay.starttls,
             tls_context=self._trust,
             timeout=timeout_seconds,
-            local_hostname=relay.sender.rpartition("@")[
-                2
-            ],  # else the system is asked, in a thread, for every mail
+            local_hostname=self._domain,
         )
 
     def _written(self, parcel: Parcel, now: int) -> bytes:

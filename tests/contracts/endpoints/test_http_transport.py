@@ -78,6 +78,8 @@ async def test_a_url_is_sent_as_it_was_given(
         "http://example.org:99999/",
         "http://[::1/",
         "http://a..b/",
+        "http://2130706433/",
+        "http://127.1/",
         "",
     ],
 )
