@@ -3,10 +3,12 @@
 import asyncio
 import os
 import random
+import select
 import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.crash.checks import Checks
 from tests.crash.journal import Journal
@@ -163,9 +165,16 @@ async def _queue(caller: Caller, name: str, **attributes: str) -> str:
 
 
 def _kill(postgres: PostgresServer) -> None:
-    """kill -9 of the postmaster; its children notice and end, which the next start waits for."""
-    pid = (postgres.directory / "data" / "postmaster.pid").read_text().partition("\n")[0]
-    os.kill(int(pid), signal.SIGKILL)
+    """kill -9 of the postmaster, and wait until its children have noticed: the next start must find nobody."""
+    lock = postgres.directory / "data" / "postmaster.pid"
+    postmaster = int(lock.read_text().partition("\n")[0])
+    children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+    family = [os.pidfd_open(pid) for pid in (postmaster, *map(int, children))]
+    os.kill(postmaster, signal.SIGKILL)
+    for process in family:
+        select.select([process], [], [], 30)
+        os.close(process)
+    lock.unlink()  # whoever reaps orphans may be slow, and the dead postmaster's number is taken until then
 
 
 def crash_server(store: str) -> Server:
