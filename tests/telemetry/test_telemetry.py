@@ -60,7 +60,7 @@ class House:
     async def totals(self, name: str, queue: Queue = Q) -> dict[int, float]:
         """What a queue's metric added up to, by minutes since the start."""
         query = PointQuery((queue_series(queue.name, name),), self.start, 2**62, MINUTE_MS)
-        found = await self.store.buckets(query)
+        found = await self.store.find_points(query)
         return {(one.at - self.start) // MINUTE_MS: one.statistics.total for one in found}
 
     async def enqueue(self, queue: Queue, *bodies: str, delay_ms: int = 0) -> None:

@@ -22,11 +22,11 @@ class TelemetryStore(Protocol):
         """Add what was measured to what is known of each series, moment and unit."""
         ...
 
-    async def buckets(self, query: PointQuery) -> list[Bucket]:
+    async def find_points(self, query: PointQuery) -> list[Bucket]:
         """What is known, period by period, in order of time and unit; a period without points is left out."""
         ...
 
-    async def values(self, query: PointQuery) -> list[ValueCount]:
+    async def find_values(self, query: PointQuery) -> list[ValueCount]:
         """The values that were kept, counted by period, in order of time, unit and value."""
         ...
 

@@ -30,7 +30,7 @@ async def buckets(
     store: NodeStore, *series: Series, minutes: int = 60, period: int = 1
 ) -> list[tuple[int, Statistics]]:
     until = T0 + minutes * MINUTE_MS
-    found = await store.buckets(PointQuery(series or (SENT,), T0, until, period * MINUTE_MS))
+    found = await store.find_points(PointQuery(series or (SENT,), T0, until, period * MINUTE_MS))
     return [((one.at - T0) // MINUTE_MS, one.statistics) for one in found]
 
 
@@ -46,7 +46,9 @@ async def test_points_of_one_minute_are_added_up(store: NodeStore) -> None:
 async def test_periods_begin_where_the_question_does(store: NodeStore) -> None:
     await store.add_points([point(minute=minute, value=minute) for minute in (0, 2, 3, 4, 11)])
     assert [(at, kept.total) for at, kept in await buckets(store, period=3)] == [(0, 2), (3, 7), (9, 11)]
-    later = await store.buckets(PointQuery((SENT,), T0 + 2 * MINUTE_MS, T0 + 4 * MINUTE_MS, 5 * MINUTE_MS))
+    later = await store.find_points(
+        PointQuery((SENT,), T0 + 2 * MINUTE_MS, T0 + 4 * MINUTE_MS, 5 * MINUTE_MS)
+    )
     assert later == [Bucket(T0 + 2 * MINUTE_MS, "", Statistics(2, 5, 2, 3))]
 
 
@@ -65,20 +67,20 @@ async def test_series_are_kept_apart_and_can_be_asked_for_together(store: NodeSt
 
 async def test_units_are_not_added_up(store: NodeStore) -> None:
     await store.add_points([point(value=60, unit="Seconds"), point(value=1, unit="Minutes")])
-    found = await store.buckets(PointQuery((SENT,), T0, T0 + MINUTE_MS, MINUTE_MS))
+    found = await store.find_points(PointQuery((SENT,), T0, T0 + MINUTE_MS, MINUTE_MS))
     assert [(one.unit, one.statistics.total) for one in found] == [("Minutes", 1), ("Seconds", 60)]
 
 
 async def test_a_filling_point_gives_way_to_what_is_there(store: NodeStore) -> None:
     await store.add_points([point(value=7), point(value=0, fills=True), point(minute=1, value=4, fills=True)])
     await store.add_points([point(minute=1, value=9, fills=True)])
-    assert [(at, kept.total) for at, kept in await buckets(store)] == [(0, 7), (1, 4)]
+    assert await buckets(store) == [(0, Statistics.of(7)), (1, Statistics.of(4))]
 
 
 async def test_fine_points_and_large_numbers_are_kept_as_they_are(store: NodeStore) -> None:
     fine = [MetricPoint(SENT, T0 + 1000, "", Statistics.of(-(2.0**360))), point(value=0.1)]
     await store.add_points(fine)
-    found = await store.buckets(PointQuery((SENT,), T0, T0 + MINUTE_MS, 1000))
+    found = await store.find_points(PointQuery((SENT,), T0, T0 + MINUTE_MS, 1000))
     assert found == [
         Bucket(T0, "", Statistics.of(0.1)),
         Bucket(T0 + 1000, "", Statistics.of(-(2.0**360))),
@@ -88,7 +90,7 @@ async def test_fine_points_and_large_numbers_are_kept_as_they_are(store: NodeSto
 async def test_values_are_counted_by_period(store: NodeStore) -> None:
     await store.add_points([point(values={1.5: 2, 7.0: 1}), point(minute=1, values={1.5: 1}), point(OTHER)])
     await store.add_points([point(values={7.0: 3})])
-    found = await store.values(PointQuery((SENT, OTHER), T0, EVER, 2 * MINUTE_MS))
+    found = await store.find_values(PointQuery((SENT, OTHER), T0, EVER, 2 * MINUTE_MS))
     assert [(one.at, one.value, one.samples) for one in found] == [(T0, 1.5, 3), (T0, 7.0, 4)]
 
 
@@ -126,7 +128,7 @@ async def test_old_points_are_dropped_a_few_at_a_time(store: NodeStore) -> None:
         gone.append(await store.drop_points(before, 2))
     assert gone == [2 + 2 + 1, 2 + 2, 1, 0]  # 5 points, 4 values, and the series that got none since
     assert [at for at, _ in await buckets(store, SENT, OTHER)] == [4]
-    assert [one.at for one in await store.values(PointQuery((SENT,), T0, EVER, MINUTE_MS))] == [before]
+    assert [one.at for one in await store.find_values(PointQuery((SENT,), T0, EVER, MINUTE_MS))] == [before]
 
 
 # ---- logs ------------------------------------------------------------------------------------------------------

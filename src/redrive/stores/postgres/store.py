@@ -34,13 +34,14 @@ from redrive.stores.postgres.listening import Notices
 from redrive.stores.postgres.merging import Lanes
 from redrive.stores.postgres.migrate import migrate
 from redrive.stores.postgres.settling import Ends, Extensions, Settler
+from redrive.stores.postgres.telemetry import TelemetryVerbs
 
 _NEW_ID: Final = "SELECT nextval('resource_ids')"
 _LAST_SEQ: Final = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM delivery_seq"
 
 
-class PostgresStore:
-    """`redrive.engine.ports.Store` in a PostgreSQL database."""
+class PostgresStore(TelemetryVerbs):
+    """`redrive.engine.telemetry_ports.NodeStore` in a PostgreSQL database."""
 
     def __init__(self, url: str, clock: Clock, node: str, connections: int = 4) -> None:
         """Name the database; nothing is connected yet.

@@ -55,8 +55,8 @@ def add(points: Sequence[MetricPoint], cursor: apsw.Cursor) -> None:
     """See `TelemetryStore.add_points`."""
     active = {point.series: point.at for point in sorted(points, key=lambda point: point.at)}
     cursor.executemany(_SERIES, [(*one[:4], _text_of(one), one.id, at) for one, at in active.items()])
-    cursor.executemany(_FILL, [_row_of(point) for point in points if point.fills])
     cursor.executemany(_ADD, [_row_of(point) for point in points if not point.fills])
+    cursor.executemany(_FILL, [_row_of(point) for point in points if point.fills])
     values = [
         (point.series.id, point.at, point.unit, value, count)
         for point in points
@@ -65,14 +65,14 @@ def add(points: Sequence[MetricPoint], cursor: apsw.Cursor) -> None:
     cursor.executemany(_ADD_VALUE, values)
 
 
-def buckets(query: PointQuery, cursor: apsw.Cursor) -> list[Bucket]:
-    """See `TelemetryStore.buckets`."""
+def find(query: PointQuery, cursor: apsw.Cursor) -> list[Bucket]:
+    """See `TelemetryStore.find_points`."""
     found: list[Any] = cursor.execute(_BUCKETS, _arguments(query)).fetchall()
     return [Bucket(at, unit, Statistics(*kept)) for at, unit, *kept in found]
 
 
-def values(query: PointQuery, cursor: apsw.Cursor) -> list[ValueCount]:
-    """See `TelemetryStore.values`."""
+def find_values(query: PointQuery, cursor: apsw.Cursor) -> list[ValueCount]:
+    """See `TelemetryStore.find_values`."""
     found: list[Any] = cursor.execute(_VALUES, _arguments(query)).fetchall()
     return [ValueCount(*row) for row in found]
 

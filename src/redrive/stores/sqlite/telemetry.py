@@ -33,13 +33,13 @@ class TelemetryVerbs(ABC):
         """See `TelemetryStore.add_points`."""
         return self._commit.submit(functools.partial(metric_points.add, points))
 
-    async def buckets(self, query: PointQuery) -> list[Bucket]:
-        """See `TelemetryStore.buckets`."""
-        return await self._read(functools.partial(metric_points.buckets, query))
+    async def find_points(self, query: PointQuery) -> list[Bucket]:
+        """See `TelemetryStore.find_points`."""
+        return await self._read(functools.partial(metric_points.find, query))
 
-    async def values(self, query: PointQuery) -> list[ValueCount]:
-        """See `TelemetryStore.values`."""
-        return await self._read(functools.partial(metric_points.values, query))
+    async def find_values(self, query: PointQuery) -> list[ValueCount]:
+        """See `TelemetryStore.find_values`."""
+        return await self._read(functools.partial(metric_points.find_values, query))
 
     async def find_series(self, query: SeriesQuery) -> list[Series]:
         """See `TelemetryStore.find_series`."""

@@ -68,8 +68,8 @@ class Reading:
         query = PointQuery(
             series_of(call.account, call.region, metric), span.since, span.until, span.period_ms
         )
-        buckets = await self._store.buckets(query)
-        kept = _by_period(await self._store.values(query)) if values else {}
+        buckets = await self._store.find_points(query)
+        kept = _by_period(await self._store.find_values(query)) if values else {}
         own_unit = unit_of(metric)
         found = [_measured(bucket, own_unit, kept) for bucket in buckets]
         return [one for one in found if unit is None or one.unit == unit]

@@ -1,0 +1,142 @@
+"""Metric points: added up as they come, gathered by period when they are asked for.
+
+Rows are written in order of their keys, so that two nodes that add to the same minute do not wait for each other in
+a circle; and each row once, for a statement may not change a row twice.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import orjson
+from asyncpg import Connection
+
+from redrive.model.metric import Bucket, MetricPoint, PointQuery, Series, SeriesQuery, Statistics, ValueCount
+
+_SERIES: Final = (
+    "INSERT INTO metric_series AS known (account, region, namespace, name, dimensions, id, active_at)"
+    " SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[])"
+    " ON CONFLICT (account, region, namespace, name, dimensions) DO UPDATE SET active_at = excluded.active_at"
+    " WHERE excluded.active_at >= known.active_at + 600000"  # ten minutes, see SeriesQuery
+)
+_INSERT: Final = (
+    "INSERT INTO metric_points AS known (series_id, at, unit, samples, total, least, greatest)"
+    " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[],"
+    " $4::float8[], $5::float8[], $6::float8[], $7::float8[])"
+)
+_ADD: Final = (
+    f"{_INSERT} ON CONFLICT (series_id, at, unit) DO UPDATE SET"
+    " samples = known.samples + excluded.samples, total = known.total + excluded.total,"
+    " least = least(known.least, excluded.least), greatest = greatest(known.greatest, excluded.greatest)"
+)
+_FILL: Final = f"{_INSERT} ON CONFLICT (series_id, at, unit) DO NOTHING"
+_ADD_VALUES: Final = (
+    "INSERT INTO metric_values AS known (series_id, at, unit, value, count)"
+    " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::float8[], $5::float8[])"
+    " ON CONFLICT (series_id, at, unit, value) DO UPDATE SET count = known.count + excluded.count"
+)
+_PERIOD: Final = "$2::bigint + (at - $2) / $4::bigint * $4"
+_OF_SERIES: Final = "series_id = ANY($1::bigint[]) AND at >= $2 AND at < $3"
+_FIND: Final = (
+    f"SELECT {_PERIOD} AS period, unit, sum(samples), sum(total), min(least), max(greatest)"  # noqa: S608 - constants
+    f" FROM metric_points WHERE {_OF_SERIES} GROUP BY period, unit ORDER BY period, unit"
+)
+_FIND_VALUES: Final = (
+    f"SELECT {_PERIOD} AS period, unit, value, sum(count) FROM metric_values"  # noqa: S608 - constants
+    f" WHERE {_OF_SERIES} GROUP BY period, unit, value ORDER BY period, unit, value"
+)
+_FIND_SERIES: Final = (
+    "SELECT account, region, namespace, name, dimensions FROM metric_series"
+    " WHERE account = $1 AND region = $2 AND active_at >= $3"
+    " AND ($4::text IS NULL OR namespace = $4) AND ($5::text IS NULL OR name = $5)"
+    " AND (namespace, name, dimensions) > ($6, $7, $8) ORDER BY namespace, name, dimensions LIMIT $9"
+)
+# Skipping what another node is just sweeping.
+_DROP: Final = (
+    "WITH gone AS (DELETE FROM {table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table} WHERE {moment} < $1"
+    " LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING 1) SELECT count(*) FROM gone"
+)
+_DROPS: Final = (
+    _DROP.format(table="metric_points", moment="at"),
+    _DROP.format(table="metric_values", moment="at"),
+    _DROP.format(table="metric_series", moment="active_at"),
+)
+
+_Key = tuple[int, int, str]
+
+
+async def add(connection: Connection, points: Sequence[MetricPoint]) -> None:
+    """See `TelemetryStore.add_points`."""
+    active = {point.series: point.at for point in sorted(points, key=lambda point: point.at)}
+    async with connection.transaction():
+        series = sorted((*one[:4], _text_of(one), one.id, at) for one, at in active.items())
+        await connection.execute(_SERIES, *_columns(series, 7))
+        await connection.execute(_ADD, *_columns(_rows(point for point in points if not point.fills), 7))
+        await connection.execute(_FILL, *_columns(_rows(point for point in points if point.fills), 7))
+        await connection.execute(_ADD_VALUES, *_columns(_values(points), 5))
+
+
+async def find(connection: Connection, query: PointQuery) -> list[Bucket]:
+    """See `TelemetryStore.find_points`."""
+    found = await connection.fetch(_FIND, *_arguments(query))
+    return [Bucket(at, unit, Statistics(*kept)) for at, unit, *kept in found]
+
+
+async def find_values(connection: Connection, query: PointQuery) -> list[ValueCount]:
+    """See `TelemetryStore.find_values`."""
+    return [ValueCount(*record) for record in await connection.fetch(_FIND_VALUES, *_arguments(query))]
+
+
+async def find_series(connection: Connection, query: SeriesQuery) -> list[Series]:
+    """See `TelemetryStore.find_series`."""
+    after = query.after
+    behind = ("", "", "") if after is None else (after.namespace, after.name, _text_of(after))
+    wanted = (query.account, query.region, query.active_since, query.namespace, query.name)
+    return [
+        _series_of(record) for record in await connection.fetch(_FIND_SERIES, *wanted, *behind, query.limit)
+    ]
+
+
+async def drop(connection: Connection, before: int, limit: int) -> int:
+    """See `TelemetryStore.drop_points`."""
+    async with connection.transaction():
+        return sum([int(await connection.fetchval(statement, before, limit)) for statement in _DROPS])
+
+
+def _rows(points: Iterable[MetricPoint]) -> list[tuple[Any, ...]]:
+    """Each series, moment and unit once, with all that is to be added to it."""
+    summed: dict[_Key, Statistics] = {}
+    for point in points:
+        key = (point.series.id, point.at, point.unit)
+        known = summed.get(key)
+        summed[key] = point.statistics if known is None else known + point.statistics
+    return [
+        (*key, kept.samples, kept.total, kept.least, kept.greatest) for key, kept in sorted(summed.items())
+    ]
+
+
+def _values(points: Sequence[MetricPoint]) -> list[tuple[Any, ...]]:
+    counted: dict[tuple[int, int, str, float], float] = {}
+    for point in points:
+        for value, count in point.values.items():
+            key = (point.series.id, point.at, point.unit, value)
+            counted[key] = counted.get(key, 0) + count
+    return [(*key, count) for key, count in sorted(counted.items())]
+
+
+def _columns(rows: Sequence[tuple[Any, ...]], number: int) -> list[list[Any]]:
+    """The rows column by column, as `unnest` wants them."""
+    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(number)]
+
+
+def _text_of(series: Series) -> str:
+    return orjson.dumps(series.dimensions).decode()
+
+
+def _series_of(record: Any) -> Series:
+    account, region, namespace, name, dimensions = record
+    pairs = tuple((pair[0], pair[1]) for pair in orjson.loads(dimensions))
+    return Series(account, region, namespace, name, pairs)
+
+
+def _arguments(query: PointQuery) -> tuple[list[int], int, int, int]:
+    return [one.id for one in query.series], query.since, query.until, query.period_ms
