@@ -7,6 +7,7 @@ what was missed, and the node is told that anything may have happened.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from typing import Any, Final
@@ -132,7 +133,7 @@ class Notices:
             raise
 
     async def _say_goodbye(self, connection: asyncpg.Connection) -> None:
-        if not connection.is_closed():
+        with contextlib.suppress(*LOST, asyncpg.PostgresError):  # then others look for themselves
             await self._send(connection)
             await connection.close()
 

@@ -1,0 +1,94 @@
+"""`schemas/` holds what all migrations together must make: a step that was released is never edited, only followed.
+
+After adding one, `REDRIVE_WRITE_SCHEMAS=1 pytest tests/contracts/stores/test_migrations.py` writes the files anew.
+"""
+
+import asyncio
+import os
+import re
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from tests.contracts.stores.homes import Home, Rows
+
+SCHEMAS = Path(__file__).parent / "schemas"
+
+_SQLITE = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY tbl_name, type DESC, name"
+_POSTGRES = (
+    """
+    SELECT format('%s.%s %s%s%s%s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
+        ' COLLATE ' || nullif(o.collname, 'default'), CASE WHEN a.attnotnull THEN ' NOT NULL' END,
+        ' STATISTICS ' || nullif(a.attstattarget, -1))
+    FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    LEFT JOIN pg_collation o ON o.oid = a.attcollation
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' ORDER BY c.relname, a.attnum
+    """,
+    "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY indexname",
+    """
+    SELECT format('%s %s', conrelid::regclass, pg_get_constraintdef(oid)) FROM pg_constraint
+    WHERE connamespace = 'public'::regnamespace ORDER BY conrelid::regclass::text COLLATE "C", conname
+    """,
+    "SELECT format('%s CACHE %s', sequencename, cache_size) FROM pg_sequences ORDER BY sequencename",
+    """
+    SELECT format('%s %s', relname, option) FROM pg_class CROSS JOIN unnest(reloptions) AS option
+    WHERE relnamespace = 'public'::regnamespace ORDER BY relname, option
+    """,
+)
+
+
+async def described(home: Home) -> str:
+    """The schema, one line for each thing in it."""
+    statements = _POSTGRES if home.kind == "postgres" else (_SQLITE,)
+    lines = [_line(row) for statement in statements for row in await home.query(statement)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _line(row: tuple[str]) -> str:
+    without_comments = re.sub(r"--.*", "", row[0])
+    return " ".join(without_comments.split())
+
+
+def kept(home: Home, made: str) -> str:
+    """The schema as it is checked in."""
+    file = SCHEMAS / ("postgres.txt" if home.kind == "postgres" else "sqlite.txt")
+    if "REDRIVE_WRITE_SCHEMAS" in os.environ:
+        file.write_text(made)
+    return file.read_text()
+
+
+async def test_all_steps_together_make_the_schema(home: Home) -> None:
+    await home.open()
+    made = await described(home)
+    assert made == kept(home, made)
+
+
+async def test_a_second_start_changes_nothing(lasting_home: Home) -> None:
+    await lasting_home.close(await lasting_home.open())
+    before = await traces(lasting_home)
+    await lasting_home.open()
+    assert await traces(lasting_home) == before
+
+
+async def traces(home: Home) -> Rows:
+    """What any change to the schema would change."""
+    if home.kind == "postgres":
+        return await home.query(
+            "SELECT oid, relname, xmin::text FROM pg_class WHERE relkind IN ('r', 'i', 'S')"
+        )
+    return [*await home.query("PRAGMA schema_version"), *await home.query("PRAGMA user_version")]
+
+
+async def test_nodes_that_start_together_wait_for_each_other(shared_home: Home) -> None:
+    stores = await asyncio.gather(*(shared_home.open(str(number)) for number in range(5)))
+    assert len({await store.new_id() for store in stores}) == 5
+    steps = await shared_home.query("SELECT number FROM schema_steps ORDER BY number")
+    assert [number for (number,) in steps] == list(range(1, len(steps) + 1))
+
+
+@pytest.mark.parametrize("package", ["sqlite", "postgres"])
+def test_steps_are_numbered_without_gaps(package: str) -> None:
+    folder = resources.files(f"redrive.stores.{package}") / "migrations"
+    numbers = sorted(int(file.name[:4]) for file in folder.iterdir() if file.name.endswith(".sql"))
+    assert numbers == list(range(1, len(numbers) + 1))

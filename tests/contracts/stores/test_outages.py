@@ -1,0 +1,244 @@
+"""A database that goes away, falls silent or comes back, and what nodes tell each other meanwhile."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from redrive.engine.ports import Resource, Store
+from redrive.model.delivery import Ending
+from redrive.model.errors import StoreUnavailable
+from redrive.runtime.clock import SystemClock
+from redrive.stores.postgres import connections
+from redrive.stores.postgres.store import PostgresStore
+from tests.contracts.stores.bench import NOON, Bench, bodies
+from tests.contracts.stores.homes import Home
+from tests.contracts.stores.wire import Wire
+from tests.services.postgres import PostgresServer
+
+PATIENCE_SECONDS = 30  # a test's own: only a broken store is waited for so long
+
+
+class Ears:
+    """What a store told its engine."""
+
+    def __init__(self, store: Store) -> None:
+        self._arrived: asyncio.Queue[int] = asyncio.Queue()
+        self._changed: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+        store.listen(self._arrived.put_nowait, lambda kind, key: self._changed.put_nowait((kind, key)))
+
+    async def arrived(self) -> int:
+        return await asyncio.wait_for(self._arrived.get(), PATIENCE_SECONDS)
+
+    async def changed(self) -> tuple[str, str]:
+        return await asyncio.wait_for(self._changed.get(), PATIENCE_SECONDS)
+
+    @property
+    def heard_nothing(self) -> bool:
+        return self._arrived.empty() and self._changed.empty()
+
+
+async def works_again(queue: Bench) -> None:
+    """Send until the store takes it: a connection that died unnoticed may cost the first calls."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            try:
+                await queue.send("again")
+            except StoreUnavailable:
+                continue
+            return
+
+
+@pytest.fixture
+async def wire(postgres_database: str) -> AsyncIterator[Wire]:
+    async with Wire(postgres_database) as wire:
+        yield wire
+
+
+@pytest.fixture
+async def store(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[PostgresStore]:
+    """A store at the end of the wire, that loses patience soon."""
+    monkeypatch.setattr(connections, "PATIENCE_SECONDS", 0.5)
+    store = PostgresStore(wire.url, SystemClock(), "one")
+    await store.open()
+    yield store
+    wire.cut()
+    await store.close()
+
+
+@pytest.fixture
+async def queue(store: PostgresStore) -> Bench:
+    return Bench(store, await store.new_id())
+
+
+# ---- outages -----------------------------------------------------------------------------------------------
+
+
+async def test_nothing_acknowledged_is_lost_in_a_crash(
+    durable_postgres: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = PostgresStore(durable_postgres.url(), SystemClock(), "one")
+    await store.open()
+    queue = Bench(store, await store.new_id())
+    acknowledged: list[str] = []
+    under_way = asyncio.Event()
+
+    async def send(sender: int) -> None:
+        for number in range(1_000_000):
+            body = f"{sender} {number}"
+            try:
+                await queue.send(body)
+            except StoreUnavailable:
+                return
+            acknowledged.append(body)
+            if len(acknowledged) == 200:
+                under_way.set()
+
+    senders = asyncio.gather(*(send(number) for number in range(16)))
+    await under_way.wait()
+    await asyncio.to_thread(durable_postgres.crash)
+    await asyncio.wait_for(senders, PATIENCE_SECONDS)  # each was told
+    assert [record.getMessage().split()[0] for record in caplog.records if "lost" in record.getMessage()] == [
+        "store.lost"
+    ]
+    await asyncio.to_thread(durable_postgres.start)
+    await works_again(queue)
+    kept = bodies(await queue.peek(1_000_000))
+    assert set(acknowledged) <= set(kept)
+    assert len(set(kept) - {"again"}) == len([body for body in kept if body != "again"])  # and nothing twice
+    assert "store.back" in caplog.text
+    await store.close()
+
+
+@pytest.mark.parametrize("verb", ["send", "claim", "settle", "put", "count"])
+async def test_each_call_ends_though_the_database_says_nothing(wire: Wire, queue: Bench, verb: str) -> None:
+    await queue.send("a")
+    claim = await queue.claim_one()
+    wire.silence()
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
+        "send": lambda: queue.send("b"),
+        "claim": queue.claim,
+        "settle": lambda: queue.settle(claim),
+        "put": lambda: queue.store.put(Resource("queue", "a", 0, {})),
+        "count": queue.count,
+    }
+    with pytest.raises(StoreUnavailable):
+        await asyncio.wait_for(calls[verb](), PATIENCE_SECONDS)
+    wire.cut()
+    await works_again(queue)
+
+
+async def test_what_may_have_been_committed_is_not_sent_again(wire: Wire, queue: Bench) -> None:
+    await queue.send("answered")  # the next statement is known to the connection, and needs one message
+    wire.silence()
+    with pytest.raises(StoreUnavailable):
+        await queue.send("heard by the database")
+    wire.cut()
+    await works_again(queue)
+    assert bodies(await queue.peek()) == ["answered", "heard by the database", "again"]
+
+
+async def test_more_callers_than_connections_are_all_told(wire: Wire, queue: Bench) -> None:
+    wire.silence()
+    calls = [queue.peek() for _ in range(40)]
+    answers = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), PATIENCE_SECONDS)
+    assert all(isinstance(answer, StoreUnavailable) for answer in answers)
+
+
+async def test_a_database_that_is_not_there_is_named_at_the_start(postgres_database: str) -> None:
+    async with Wire(postgres_database) as wire:
+        store = PostgresStore(wire.url, SystemClock(), "one")
+    with pytest.raises(StoreUnavailable):
+        await store.open()
+
+
+async def test_messages_do_not_get_into_the_log(queue: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    impossible = queue.arrival("secret")
+    impossible.message_id = None  # type: ignore[assignment]  # what no store takes
+    with pytest.raises(StoreUnavailable, match="message_id") as refused:
+        await queue.store.enqueue([impossible])
+    assert "secret" not in caplog.text
+    assert "secret" not in str(refused.value)
+
+
+# ---- news ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def two(shared_home: Home) -> tuple[Bench, Bench, Ears, Ears]:
+    """A queue and its dead letters on one node, and what both nodes hear."""
+    one, other = shared_home.make("one"), shared_home.make("two")
+    ears, other_ears = Ears(one), Ears(other)
+    for store in (one, other):
+        await store.open()
+        shared_home.opened.append(store)
+    queue, dead_letters = [Bench(one, await one.new_id(), ordered=True) for _ in range(2)]
+    return queue, dead_letters, ears, other_ears
+
+
+async def test_other_nodes_hear_what_they_may_wait_for(two: tuple[Bench, Bench, Ears, Ears]) -> None:
+    queue, dead_letters, own, other = two
+    await queue.send("a", "b", group="g")
+    assert await other.arrived() == queue.id
+    claim = await queue.claim_one()
+    await queue.settle(claim, NOON, Ending.RETRY, available_at=NOON + 5)
+    assert await other.arrived() == queue.id
+    claim = await queue.claim_one(NOON + 5)
+    await queue.extend(claim, NOON + 6, NOON + 6)  # given back
+    assert await other.arrived() == queue.id
+    claim = await queue.claim_one(NOON + 6)
+    await queue.settle(claim, NOON + 6)  # the group's next may be claimed
+    assert await other.arrived() == queue.id
+    await queue.claim_one(NOON + 6, lease_ms=1)
+    await queue.order(NOON + 7, **queue.dying(1, dead_letters))
+    assert await other.arrived() == dead_letters.id
+    await dead_letters.move(NOON + 7, destination=queue.target)
+    assert await other.arrived() == queue.id
+    assert own.heard_nothing
+
+
+async def test_other_nodes_hear_of_changed_documents(two: tuple[Bench, Bench, Ears, Ears]) -> None:
+    queue, _, own, other = two
+    await queue.store.put(Resource("queue", "é", 0, {}))
+    assert await other.changed() == ("queue", "é")
+    await queue.store.put(Resource("queue", "é", 1, {}))
+    assert await other.changed() == ("queue", "é")
+    await queue.store.remove("queue", "é")
+    assert await other.changed() == ("queue", "é")
+    await queue.store.put(Resource("queue", "k" * 9000, 0, {}))  # more than a notice holds
+    assert await other.changed() == ("queue", "")
+    assert own.heard_nothing
+
+
+async def test_news_of_very_many_queues_is_heard(two: tuple[Bench, Bench, Ears, Ears]) -> None:
+    queue, _, _, other = two
+    queues = [Bench(queue.store, 10**18 + number) for number in range(1000)]
+    await queue.store.enqueue([one.arrival("a") for one in queues])
+    assert {await other.arrived() for _ in queues} == {one.id for one in queues}
+
+
+async def test_whoever_could_not_hear_is_told_that_anything_may_have_happened(wire: Wire) -> None:
+    store = PostgresStore(wire.url, SystemClock(), "one")
+    ears = Ears(store)
+    await store.open()
+    for _ in range(2):
+        wire.cut()
+        assert (await ears.arrived(), await ears.changed()) == (0, ("", ""))
+    await works_again(Bench(store, await store.new_id()))
+    await store.close()
+
+
+async def test_news_that_could_not_be_told_is_told_later(wire: Wire, postgres_database: str) -> None:
+    one = PostgresStore(wire.url, SystemClock(), "one")
+    other = PostgresStore(postgres_database, SystemClock(), "two")
+    ears = Ears(other)
+    await one.open()
+    await other.open()
+    queue = Bench(one, await one.new_id())
+    await queue.send("a")
+    assert await ears.arrived() == queue.id
+    wire.cut()
+    await works_again(queue)
+    assert await ears.arrived() == queue.id
+    await one.close()
+    await other.close()
