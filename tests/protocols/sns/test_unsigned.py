@@ -1,0 +1,49 @@
+"""Where signatures are required, the links in messages work without one, and nothing else does."""
+
+import pytest
+
+from redrive.access.keyring import Keyring
+from redrive.protocols.aws.authentication import Verifying
+from redrive.protocols.aws.gateway import Gateway
+from redrive.protocols.http import Request, Response
+from tests.protocols.sns.stage import Stage, topic_arn
+
+
+@pytest.fixture
+def gateway(stage: Stage) -> Gateway:
+    engine = stage.engine
+    verifying = Verifying(Keyring(engine.store, stage.clock), stage.clock)
+    return Gateway(engine.runtime, verifying, {"sns": stage.sns}, None)
+
+
+async def _follow(gateway: Gateway, query: str, headers: dict[str, str] | None = None) -> Response:
+    sent = {"host": "localhost:4566", **(headers or {})}
+    return await gateway.answer(Request("GET", "/", query, sent, b""))
+
+
+async def test_links_are_followed_unsigned(stage: Stage, gateway: Gateway) -> None:
+    topic = await stage.topic()
+    arn = await stage.subscribe(topic, "http", "http://example.com/hook")
+    token = (await stage.asked("http"))["Token"]
+    answer = await _follow(gateway, f"Action=ConfirmSubscription&TopicArn={topic}&Token={token}")
+    assert (answer.status, arn.encode() in answer.body) == (200, True)
+    answer = await _follow(gateway, f"Action=Unsubscribe&SubscriptionArn={arn}")
+    assert (answer.status, b"<UnsubscribeResponse" in answer.body) == (200, True)
+
+
+@pytest.mark.parametrize("action", ["Publish", "DeleteTopic", "ListTopics", "Subscribe", "Unknown"])
+async def test_nothing_else_is(gateway: Gateway, action: str) -> None:
+    query = f"Action={action}&Version=2010-03-31&TopicArn={topic_arn('t')}&Message=m"
+    answer = await _follow(gateway, query)
+    assert (answer.status, b"MissingAuthenticationToken" in answer.body) == (403, True)
+
+
+async def test_a_bad_signature_is_worse_than_none(gateway: Gateway) -> None:
+    signed = (
+        "AWS4-HMAC-SHA256 Credential=AKIA0000000000000000/20260101/us-east-1/sns/aws4_request,"
+        f" SignedHeaders=host;x-amz-date, Signature={'0' * 64}"
+    )
+    query = f"Action=Unsubscribe&SubscriptionArn={topic_arn('t')}:45f03920-f890-4a2f-bd77-32f9689b8013"
+    answer = await _follow(gateway, query, {"authorization": signed, "x-amz-date": "20260101T000000Z"})
+    assert (answer.status, b"InvalidClientTokenId" in answer.body) == (403, True)
+    assert (await _follow(gateway, query)).status == 200
