@@ -48,12 +48,12 @@ logger = logging.getLogger(__name__)
 DRAIN_SECONDS = 10  # what is under way when SIGTERM comes may take so long to be answered
 
 
-def open_store(url: str, runtime: Runtime) -> Store:
-    """The store that a URL names, not opened yet."""
+def open_store(url: str, runtime: Runtime, *, alone: bool = False) -> Store:
+    """The store that a URL names, not opened yet; `alone` for a server, which shares a file with no other."""
     if url == "sqlite://:memory:":
         return SqliteStore(None)
     if url.startswith("sqlite://"):
-        return SqliteStore(Path(url.removeprefix("sqlite:///").removeprefix("sqlite://")))
+        return SqliteStore(Path(url.removeprefix("sqlite:///").removeprefix("sqlite://")), alone=alone)
     from redrive.stores.postgres.store import PostgresStore  # noqa: PLC0415 - asyncpg is needed by this store alone
 
     return PostgresStore(url, runtime.clock, runtime.node)
@@ -94,7 +94,7 @@ class App:
         self._dialect = SnsDialect(open_queues=settings.auth == "off")
         self._endpoints = make_endpoints(settings, runtime)
         self.engine = Engine(
-            open_store(settings.store, runtime), runtime, {"sns": self._dialect}, self._endpoints
+            open_store(settings.store, runtime, alone=True), runtime, {"sns": self._dialect}, self._endpoints
         )
         self._presenters: dict[str, Callable[[Delivery], tuple[str, Mapping[str, Any]]]] = {}
         self._certificates: dict[str, bytes] = {}

@@ -65,7 +65,7 @@ class Server:
             )
         said = self._stdout.readline()
         if not said.startswith(_READY):
-            status = self._process.wait(_STOP_SECONDS)
+            status = self.ended()
             raise ServerFailedError(f"exit status {status}, said {said!r}:\n{self.log.read_text()}")
         self.url = said.removeprefix(_READY).strip()
 

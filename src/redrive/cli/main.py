@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from redrive import __version__
 from redrive.cli import config, demo, dlq, keys, schedule, serve
+from redrive.model.errors import StoreUnavailable
 from redrive.settings import SettingsInvalid
 
 COMMANDS = (serve, demo, dlq, schedule, keys, config)
@@ -32,6 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SettingsInvalid as error:
         print(f"redrive: {error}", file=sys.stderr)
         return 2
+    except StoreUnavailable as error:
+        print(f"redrive: {error}", file=sys.stderr)
+        return 1
     return status
 
 

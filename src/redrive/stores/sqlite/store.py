@@ -7,6 +7,7 @@ before every answer.
 
 import asyncio
 import functools
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,9 +31,10 @@ from redrive.engine.ports import (
     Settlement,
 )
 from redrive.model.delivery import Delivery
-from redrive.model.errors import Conflict
+from redrive.model.errors import Conflict, StoreUnavailable
 from redrive.stores.sqlite import arriving, claiming, looking, notes, rows, settling
 from redrive.stores.sqlite.commit import GroupCommit
+from redrive.stores.sqlite.holding import hold
 from redrive.stores.sqlite.migrate import migrate
 from redrive.stores.sqlite.telemetry import TelemetryVerbs
 
@@ -54,14 +56,33 @@ _WRITER_PRAGMAS = (
 class SqliteStore(TelemetryVerbs):
     """`redrive.engine.telemetry_ports.NodeStore` in a SQLite file, or in memory where `path` is None."""
 
-    def __init__(self, path: Path | None) -> None:
-        """Name the file; nothing is opened yet."""
+    def __init__(self, path: Path | None, *, alone: bool = False) -> None:
+        """Name the file; nothing is opened yet.
+
+        Args:
+            path: The file.
+            alone: For a server: no other may have the file. Commands that read or write documents need no such thing.
+        """
         self._path = path
+        self._alone = alone
+        self._held: int | None = None
         self._seq = 0
         self._seq_reserved = 0
 
     async def open(self) -> None:
-        """Open or create the file and bring its schema up to date."""
+        """Open or create the file and bring its schema up to date.
+
+        Raises:
+            StoreUnavailable: It cannot be opened, or another server has it.
+        """
+        if self._path and self._alone:
+            self._held = hold(self._path)
+        try:
+            self._open()
+        except apsw.Error as error:
+            raise StoreUnavailable(f"cannot open {self._path}: {error}") from error
+
+    def _open(self) -> None:
         self._connection = apsw.Connection(str(self._path) if self._path else ":memory:")
         self._connection.set_busy_timeout(5000)
         for pragma in _WRITER_PRAGMAS:
@@ -81,6 +102,8 @@ class SqliteStore(TelemetryVerbs):
             self._reading.shutdown()
             self._reader.close()
         self._connection.close()
+        if self._held is not None:
+            os.close(self._held)
 
     async def flush(self) -> None:
         """See `Store.flush`: the groups are answered in order, and so is what is read."""

@@ -1,0 +1,205 @@
+"""The process: how it starts, refuses to start, ends, and what it knows when it is started again."""
+
+import contextlib
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.contracts.protocols.sqs import ACCOUNT, Sqs, new_name, redrive_policy, refused, text
+from tests.services.server import REDRIVE, ServerFailedError, free_port, new_server, serving
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest, run_directory: Path) -> str:
+    """A store of the test's own."""
+    if request.param == "sqlite":
+        return f"sqlite:///{run_directory}/{new_name()}.db"
+    url: str = request.getfixturevalue("postgres_database")
+    return url
+
+
+@pytest.fixture
+def file(run_directory: Path) -> str:
+    """A SQLite store of the test's own."""
+    return f"sqlite:///{run_directory}/{new_name()}.db"
+
+
+@contextlib.contextmanager
+def started(store: str, *flags: str, log: Path) -> Iterator[Sqs]:
+    log.mkdir(exist_ok=True)
+    with serving(store, *flags, directory=log) as server:
+        yield Sqs(server)
+
+
+# ---- ending ------------------------------------------------------------------------------------------------------
+
+
+def test_a_server_told_to_end_answers_whoever_waits(store: str, tmp_path: Path) -> None:
+    with started(store, log=tmp_path) as sqs:
+        queue = sqs.queue()
+        polls = [queue.begin("receive_message", WaitTimeSeconds=20) for _ in range(3)]
+        assert sqs.server.stop() == 0
+        assert ["Messages" in poll.answer() for poll in polls] == [False, False, False]
+        assert "ERROR" not in sqs.server.log.read_text()
+
+
+def test_everything_is_there_when_it_is_started_again(store: str, tmp_path: Path) -> None:
+    with started(store, log=tmp_path) as sqs:
+        dead = sqs.fifo()
+        queue = sqs.fifo(RedrivePolicy=redrive_policy(dead, 7), VisibilityTimeout="600")
+        queue.call("tag_queue", Tags={"a": "b"})
+        queue.call("add_permission", Label="l", AWSAccountIds=["200000000000"], Actions=["SendMessage"])
+        settings = ("CreatedTimestamp", "Policy", "RedrivePolicy", "VisibilityTimeout", "QueueArn")
+        before = queue.attributes(*settings)
+        first = queue.send_fifo("1", MessageAttributes={"Foo": text("Bar")})
+        second = queue.send_fifo("2")
+        received = queue.receive(1)[0]
+        standard = sqs.queue()
+        standard.send("delayed", DelaySeconds=900)
+        assert sqs.server.stop() == 0
+        sqs.server.start()
+        assert queue.attributes(*settings) == before
+        assert queue.call("list_queue_tags")["Tags"] == {"a": "b"}
+        assert queue.receive() == []
+        assert queue.send_fifo("1")["MessageId"] == first["MessageId"]
+        queue.delete(received)
+        assert [one["MessageId"] for one in queue.receive()] == [second["MessageId"]]
+        assert queue.send_fifo("3")["SequenceNumber"] > second["SequenceNumber"]
+        assert standard.counts() == (0, 0, 1)
+
+
+# ---- several servers ---------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_one_servers(file: str, tmp_path: Path) -> None:
+    with started(file, log=tmp_path / "first") as sqs:
+        second = new_server(file, directory=tmp_path)
+        with pytest.raises(ServerFailedError, match=r"another server has .* open"):
+            second.start()
+        assert second.process.returncode == 1
+        queue = sqs.queue()
+        queue.send("served by the first")
+        sqs.server.kill()
+        second.start()
+        try:
+            assert Sqs(second).create(queue.name).bodies() == ["served by the first"]
+        finally:
+            second.kill()
+
+
+def test_a_database_is_many_servers(postgres_database: str, tmp_path: Path) -> None:
+    with (
+        started(postgres_database, log=tmp_path / "one") as one,
+        started(postgres_database, log=tmp_path / "other") as other,
+    ):
+        queue = one.queue()
+        there = other.create(queue.name)
+        poll = queue.begin("receive_message", WaitTimeSeconds=20)
+        there.send("over there")
+        (message,) = poll.answer()["Messages"]
+        assert message["Body"] == "over there"
+        there.delete(message)
+        queue.set(VisibilityTimeout="7")
+        queue.send("again")
+        assert there.bodies() == ["again"]
+        assert queue.receive() == []
+        fifo = one.fifo()
+        also = other.create(fifo.name, {"FifoQueue": "true"})
+        first = fifo.send_fifo("1")
+        assert also.send_fifo("1")["MessageId"] == first["MessageId"]
+        assert also.send_fifo("2")["SequenceNumber"] > first["SequenceNumber"]
+        assert fifo.bodies(1) == ["1"]
+        assert also.receive() == []
+
+
+# ---- starting ----------------------------------------------------------------------------------------------------
+
+
+def fails(*arguments: str) -> tuple[int, str]:
+    """The exit status and the error output of a `redrive` command that fails."""
+    done = subprocess.run([str(REDRIVE), *arguments], check=False, capture_output=True, text=True, timeout=20)
+    return done.returncode, done.stderr
+
+
+def test_who_believes_everybody_listens_to_this_machine_alone() -> None:
+    status, said = fails("serve", "--host", "0.0.0.0", "--store", "sqlite://:memory:")
+    assert status == 2
+    assert "needs --auth required" in said
+
+
+def test_a_port_that_is_taken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        status, said = fails("serve", "--port", port, "--store", "sqlite://:memory:")
+    assert status == 1
+    assert said.startswith(f"redrive: cannot serve on 127.0.0.1:{port}: ")
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("command", [("serve", "--port", "0"), ("keys", "list")])
+def test_a_file_that_cannot_be_opened(command: tuple[str, ...], tmp_path: Path) -> None:
+    status, said = fails(*command, "--store", f"sqlite:///{tmp_path}/none/redrive.db")
+    assert status == 1
+    assert said.startswith("redrive: cannot open ")
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("command", [("serve", "--port", "0"), ("keys", "list")])
+def test_a_file_that_is_no_database(command: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "redrive.db").write_bytes(b"no database" * 1000)
+    status, said = fails(*command, "--store", f"sqlite:///{tmp_path}/redrive.db")
+    assert status == 1
+    assert said.startswith("redrive: cannot open ")
+    assert "Traceback" not in said
+
+
+def test_a_database_that_is_not_there() -> None:
+    status, said = fails("serve", "--port", "0", "--store", f"postgresql://127.0.0.1:{free_port()}/none")
+    assert status == 1
+    assert said.splitlines()[-1].startswith("redrive: ")
+    assert "Traceback" not in said
+
+
+def test_settings_come_from_flags_the_environment_and_a_file(tmp_path: Path) -> None:
+    settings = tmp_path / "redrive.toml"
+    settings.write_text('store = "nonsense"\nregion = "eu-west-1"\nallow_reset = true\n')
+    server = new_server("sqlite://:memory:", "--config", str(settings), directory=tmp_path)
+    server.environment = {"REDRIVE_PUBLIC_URL": "https://queues.example/", "REDRIVE_STORE": "nonsense"}
+    server.start()
+    try:
+        url = server.ask("GET", "/?Action=CreateQueue&QueueName=q&Version=2012-11-05")[1].decode()
+        assert f"<QueueUrl>https://queues.example/{ACCOUNT}/q</QueueUrl>" in url
+        shown = server.ask(
+            "GET",
+            f"/{ACCOUNT}/q?Action=GetQueueAttributes&AttributeName.1=QueueArn&Version=2012-11-05",
+        )[1].decode()
+        assert f"arn:aws:sqs:eu-west-1:{ACCOUNT}:q" in shown
+        assert server.ask("POST", "/_redrive/reset")[0] == 200
+    finally:
+        server.kill()
+
+
+# ---- what has to be asked for ------------------------------------------------------------------------------------
+
+
+def test_a_server_in_earnest_has_no_reset_and_no_clock(tmp_path: Path) -> None:
+    with started("sqlite://:memory:", log=tmp_path) as sqs:
+        for method, path in (("POST", "reset"), ("GET", "clock"), ("POST", "clock")):
+            assert sqs.server.ask(method, f"/_redrive/{path}", b'{"advance_seconds": 1}')[0] == 404
+
+
+def test_the_quotas_of_fifo_queues_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
+    with started("sqlite://:memory:", "--fifo-quotas", "--clock", "simulated", log=tmp_path) as sqs:
+        queue, fast = sqs.fifo(), sqs.fifo(FifoThroughputLimit="perMessageGroupId")
+        for _ in range(300):
+            queue.receive()
+        with refused("RequestThrottled", "Rate exceeded", status=403):
+            queue.receive()
+        queue.send_fifo("another-method")
+        for _ in range(301):
+            fast.receive()
+        sqs.server.advance(1)
+        assert queue.bodies() == ["another-method"]
