@@ -1,0 +1,241 @@
+"""Delivery-status logging: what came of deliveries, in the JSON that SNS writes to CloudWatch Logs.
+
+A topic asks for it by three attributes a protocol (`SQSSuccessFeedbackRoleArn`, `SQSFailureFeedbackRoleArn`,
+`SQSSuccessFeedbackSampleRate`): with a role for failures every failed attempt is written down, with one for successes
+that many percent of the deliveries. The roles themselves are not asked for permission.
+
+The members and their order are those of the entries in the AWS blog's article on dead-letter queues and of recorded
+ones; a dead letter has an entry of its own, which counts its time from when it was handed over.
+"""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import md5
+from http.client import responses
+from typing import Any, Final
+from uuid import UUID, uuid5
+
+import orjson
+
+from redrive.engine.facts import Attempted, DeadLettered
+from redrive.engine.telemetry_ports import LogSink
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Delivery
+from redrive.model.filtering import Verdict
+from redrive.model.queue import Queue, ResourceName
+from redrive.model.topic import Subscription, Topic
+from redrive.protocols.aws.sns.names import arn_of
+from redrive.protocols.aws.sns.published import Published, is_confirmation
+from redrive.protocols.aws.sns.subscription_attributes import REDRIVE_POLICY
+
+#: What a protocol is called in the names of a topic's attributes; the other protocols are not logged.
+_FEEDBACK: Final[Mapping[str, str]] = {
+    "application": "Application",
+    "firehose": "Firehose",
+    "http": "HTTP",
+    "https": "HTTP",
+    "lambda": "Lambda",
+    "sqs": "SQS",
+}
+_SUCCESS_ROLES: Final = {protocol: f"{name}SuccessFeedbackRoleArn" for protocol, name in _FEEDBACK.items()}
+_FAILURE_ROLES: Final = {protocol: f"{name}FailureFeedbackRoleArn" for protocol, name in _FEEDBACK.items()}
+_SAMPLE_RATES: Final = {protocol: f"{name}SuccessFeedbackSampleRate" for protocol, name in _FEEDBACK.items()}
+
+# A delivery's id is made of what it is known by here: its retries share it, its dead letter has another.
+_DELIVERY: Final = UUID("6adf232e-fb12-5062-a564-27ff3741051f")
+_DEAD_LETTER: Final = UUID("a877c79f-a3ee-5105-9bbd-92596eae0232")
+
+#: The codes of services behind managed endpoints, where the attempt brought no text of theirs.
+_CODES: Final[Mapping[Reason, str]] = {
+    Reason.DENIED: "AccessDenied",
+    Reason.MISSING: "ResourceNotFoundException",
+    Reason.THROTTLED: "Throttling",
+    Reason.TIMED_OUT: "RequestTimeout",
+    Reason.TOO_LARGE: "InvalidParameterValue",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One entry, but for what it says of the message.
+
+    Attributes:
+        id: Of the delivery.
+        began_at: When it was due to begin (ms).
+        destination: Where to.
+        protocol: How.
+        attempt: What came of it.
+        attempts: How many there were.
+        took_ms: From its beginning to its end.
+        redrive_policy: The subscription's, where there is one and this is not the dead letter itself.
+    """
+
+    id: UUID
+    began_at: int
+    destination: str
+    protocol: str
+    attempt: Attempt
+    attempts: int
+    took_ms: int
+    redrive_policy: str | None = None
+
+
+class StatusLog:
+    """`redrive.engine.facts.Listener`: writes the deliveries of topics that ask for it to their log groups."""
+
+    def __init__(self, sink: LogSink, chance: random.Random, stream: str) -> None:
+        """Write to this sink.
+
+        Args:
+            sink: Takes the lines.
+            chance: Chooses the samples.
+            stream: The stream of this node in every group.
+        """
+        self._sink = sink
+        self._chance = chance
+        self._stream = stream
+
+    def attempted(self, fact: Attempted) -> None:
+        """See `Listener.attempted`."""
+        if not self._wants(fact.topic, fact.subscription, fact.attempt):
+            return
+        entry = _Entry(
+            id=uuid5(_DELIVERY, fact.delivery.message_id.hex()),
+            began_at=fact.delivery.sent_at,
+            destination=fact.subscription.endpoint,
+            protocol=fact.subscription.protocol,
+            attempt=fact.attempt,
+            attempts=fact.delivery.attempts,
+            took_ms=fact.at - fact.delivery.sent_at,
+            redrive_policy=_redrive_policy(fact.subscription),
+        )
+        self._write(fact.topic, fact.delivery, entry, fact.at)
+
+    def dead_lettered(self, fact: DeadLettered) -> None:
+        """See `Listener.dead_lettered`."""
+        name = fact.subscription.dead_letter
+        if name is None or not self._wants(fact.topic, fact.subscription, fact.attempt):
+            return
+        entry = _Entry(
+            id=uuid5(_DEAD_LETTER, fact.delivery.message_id.hex()),
+            began_at=fact.at - fact.attempt.duration_ms,
+            destination=_queue_arn(name),
+            protocol="sqs",
+            attempt=fact.attempt,
+            attempts=1,
+            took_ms=fact.attempt.duration_ms,
+        )
+        self._write(fact.topic, fact.delivery, entry, fact.at)
+
+    def published(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
+        """Not logged."""
+
+    def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
+        """Not logged."""
+
+    def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
+        """Not logged."""
+
+    def received(self, queue: Queue, messages: int, now: int) -> None:
+        """Not logged."""
+
+    def deleted(self, queue: Queue, messages: int, now: int) -> None:
+        """Not logged."""
+
+    # ---- inside ------------------------------------------------------------------------------------------
+
+    def _wants(self, topic: Topic, subscription: Subscription, attempt: Attempt) -> bool:
+        """Whether an attempt is written down; with `SampleRate` unset no success is, as all three must be set."""
+        protocol, attributes = subscription.protocol, topic.attributes
+        if protocol not in _FEEDBACK:
+            return False
+        if not attempt.delivered:
+            return bool(attributes.get(_FAILURE_ROLES[protocol]))
+        if not attributes.get(_SUCCESS_ROLES[protocol]):
+            return False
+        return self._chance.random() * 100 < float(attributes.get(_SAMPLE_RATES[protocol]) or 0)
+
+    def _write(self, topic: Topic, delivery: Delivery, entry: _Entry, at: int) -> None:
+        headers = delivery.headers or b"{}"
+        if is_confirmation(headers):
+            return
+        group = f"sns/{topic.name.region}/{topic.name.account}/{topic.name.name}"
+        if not entry.attempt.delivered:
+            group += "/Failure"
+        message = orjson.dumps(_shown(topic, delivery.body, Published.unpack(headers), entry)).decode()
+        self._sink.write(topic.name._replace(name=group), self._stream, at, message)
+
+
+def _shown(topic: Topic, text: str, published: Published, entry: _Entry) -> dict[str, Any]:
+    delivery: dict[str, Any] = {"deliveryId": str(entry.id)}
+    if entry.redrive_policy is not None:
+        delivery["redrivePolicy"] = entry.redrive_policy
+    delivery["destination"] = entry.destination
+    delivery["providerResponse"] = _provider_response(entry)
+    delivery["dwellTimeMs"] = entry.took_ms
+    if entry.protocol != "lambda":  # recorded: a function's entry does not count attempts
+        delivery["attempts"] = entry.attempts
+    delivery["statusCode"] = entry.attempt.status
+    return {
+        "notification": {
+            "messageMD5Sum": md5(text.encode(), usedforsecurity=False).hexdigest(),
+            "messageId": published.id,
+            "topicArn": arn_of(topic.name),
+            "timestamp": _timestamp(entry.began_at),
+        },
+        "delivery": delivery,
+        "status": "SUCCESS" if entry.attempt.delivered else "FAILURE",
+    }
+
+
+def _timestamp(at: int) -> str:
+    seconds, milliseconds = divmod(at, 1000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{milliseconds:03d}"
+
+
+def _redrive_policy(subscription: Subscription) -> str | None:
+    """The policy as it was given."""
+    return subscription.attributes.get(REDRIVE_POLICY) if subscription.dead_letter is not None else None
+
+
+def _queue_arn(queue: ResourceName) -> str:
+    return f"arn:aws:sqs:{queue.region}:{queue.account}:{queue.name}"
+
+
+# ---- what the endpoint said --------------------------------------------------------------------------------------
+
+
+def _provider_response(entry: _Entry) -> str:
+    """What the endpoint said: its text, or for AWS's own services the names they gave, in JSON."""
+    if entry.protocol in ("sqs", "lambda", "firehose"):
+        return _of_service(entry)
+    return entry.attempt.response or responses.get(entry.attempt.status, "")
+
+
+def _of_service(entry: _Entry) -> str:
+    request_name = f"{entry.protocol}RequestId"
+    if not entry.attempt.delivered:
+        return _failure(entry, request_name)
+    given = dict(entry.attempt.identifiers)
+    request_id = given.get("request_id") or str(uuid5(entry.id, str(entry.attempts)))
+    names = {request_name: request_id}
+    if entry.protocol == "sqs":
+        names["sqsMessageId"] = given.get("message_id", "")
+    return orjson.dumps(names).decode()
+
+
+def _failure(entry: _Entry, request_name: str) -> str:
+    """A service's refusal, with the one blank that the real text has."""
+    code, message = _error(entry.attempt)
+    first, second = orjson.dumps(code).decode(), orjson.dumps(message).decode()
+    return f'{{"ErrorCode":{first}, "ErrorMessage":{second},"{request_name}":"Unrecoverable"}}'
+
+
+def _error(attempt: Attempt) -> tuple[str, str]:
+    try:
+        said = orjson.loads(attempt.response)
+        return str(said["ErrorCode"]), str(said["ErrorMessage"])
+    except (ValueError, TypeError, KeyError):  # not a service's own words
+        return _CODES.get(attempt.reason, "ServiceUnavailable"), attempt.response
