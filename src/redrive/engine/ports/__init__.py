@@ -1,0 +1,63 @@
+"""What the engine needs of the world: a store, a clock and chance.
+
+A store speaks in the engine's verbs, in batches, and never asks the time: every verb that depends on it takes
+`now` (milliseconds since the epoch, UTC). Three promises hold for each verb that changes something:
+
+* it is one transaction: all of it or nothing;
+* when its awaitable is done, the change is on disk;
+* a delivery that was claimed is only touched by the claim's own token.
+"""
+
+from redrive.engine.ports.delivering import (
+    Dialect,
+    Endpoint,
+    Parcel,
+    Plan,
+)
+from redrive.engine.ports.orders import (
+    Arrival,
+    AttemptNote,
+    Claimed,
+    ClaimOrder,
+    Counts,
+    Enqueued,
+    Gate,
+    Moved,
+    MoveOrder,
+    Resource,
+    Settled,
+    Settlement,
+    Target,
+)
+from redrive.engine.ports.runtime import (
+    Clock,
+    Runtime,
+    Timer,
+)
+from redrive.engine.ports.store import (
+    Store,
+)
+
+__all__ = [
+    "Arrival",
+    "AttemptNote",
+    "ClaimOrder",
+    "Claimed",
+    "Clock",
+    "Counts",
+    "Dialect",
+    "Endpoint",
+    "Enqueued",
+    "Gate",
+    "MoveOrder",
+    "Moved",
+    "Parcel",
+    "Plan",
+    "Resource",
+    "Runtime",
+    "Settled",
+    "Settlement",
+    "Store",
+    "Target",
+    "Timer",
+]

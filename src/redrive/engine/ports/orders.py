@@ -1,0 +1,248 @@
+"""What the engine hands to a store, and what it gets back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from redrive.model.delivery import Delivery, Ending, Limits
+
+
+class Resource(NamedTuple):
+    """One small configuration document.
+
+    Attributes:
+        kind: `queue`, `task`, `access_key` …
+        key: Unique within the kind; listed in byte order.
+        version: Grows by one with every change; 0 for one that is not stored yet.
+        document: JSON-ready.
+    """
+
+    kind: str
+    key: str
+    version: int
+    document: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Arrival:
+    """A delivery about to enter a queue.
+
+    Attributes:
+        ordered: Whether the queue keeps the order of groups.
+        deduplication_key: What a repetition is recognised by in this queue; None: not deduplicated.
+        deduplicate_until: How long (ms since the epoch) the key is remembered.
+        origin: For a dead letter that could not even be tried: the queue it would have stood in.
+        attempts: How many attempts it has behind it.
+        note: What came of the last of them.
+        The others are those of Delivery.
+    """
+
+    queue_id: int
+    message_id: bytes
+    body: str
+    headers: bytes | None
+    available_at: int
+    enqueued_at: int
+    group_id: str | None = None
+    ordered: bool = False
+    deduplication_id: str | None = None
+    deduplication_key: str | None = None
+    deduplicate_until: int = 0
+    origin: int | None = None
+    attempts: int = 0
+    note: "AttemptNote | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One publication to an ordered topic: its deliveries enter their queues unless it is a repetition.
+
+    Attributes:
+        topic_id: What the key is unique within.
+        key: What a repetition is recognised by.
+        now: ms.
+        until: How long (ms since the epoch) the key is remembered.
+        message_id: Of the publication.
+        arrivals: Its deliveries. Their headers, which are JSON objects, get the publication's own place as a first
+            member, `"sequence"`.
+    """
+
+    topic_id: int
+    key: str
+    now: int
+    until: int
+    message_id: bytes
+    arrivals: Sequence[Arrival]
+
+    def opened(self, seq: int) -> list[Arrival]:
+        """The deliveries, told the publication's place; new ones, since a store may have to begin again."""
+        return [replace(one, headers=_with_sequence(one.headers, seq)) for one in self.arrivals]
+
+
+def _with_sequence(headers: bytes | None, seq: int) -> bytes:
+    members = (headers or b"{}")[1:]
+    return b'{"sequence":%d%b%b' % (seq, b"" if members == b"}" else b",", members)
+
+
+class AttemptNote(NamedTuple):
+    """What is remembered of an attempt that failed.
+
+    Attributes:
+        number: Which attempt it was, from 1.
+        at: When it ended (ms).
+        duration_ms: How long it took.
+        reason: Why it failed; see `redrive.model.attempt.Reason`.
+        status: The endpoint's status code, or 0.
+        response: What the endpoint said, shortened.
+    """
+
+    number: int
+    at: int
+    duration_ms: int
+    reason: str
+    status: int
+    response: str
+
+
+class Enqueued(NamedTuple):
+    """What became of an arrival; for a repetition, the id and place of the original."""
+
+    message_id: bytes
+    seq: int
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A queue that deliveries are moved to."""
+
+    queue_id: int
+    ordered: bool
+
+
+_UNLIMITED = Limits()
+
+
+@dataclass(slots=True)
+class ClaimOrder:
+    """A wish for deliveries of one queue.
+
+    Attributes:
+        limit: At most so many.
+        lease_ms: How long the claim holds.
+        token: Fresh; all deliveries of one claim carry it.
+        limits: Retention, and how many claims a delivery may have.
+        dead_letters_to: Where a delivery goes that has had all its claims.
+        attempt_id: An ordered queue's receiver may repeat a claim whose answer got lost: the same id within
+            five minutes gets the same deliveries under the same token, if none of them changed.
+        resumes: A claim that ran out unsettled is tried again as the same attempt, uncounted: for deliveries that
+            Redrive pushes, whose node died. Without it every claim counts, as SQS counts receives.
+        rate_max: Claims a second over all nodes; None: no limit.
+    """
+
+    queue_id: int
+    ordered: bool
+    limit: int
+    now: int
+    lease_ms: int
+    token: int
+    limits: Limits = _UNLIMITED
+    dead_letters_to: Target | None = None
+    attempt_id: str | None = None
+    resumes: bool = False
+    rate_max: int | None = None
+
+
+@dataclass(slots=True)
+class Claimed:
+    """What a claim brought.
+
+    Attributes:
+        deliveries: Claimed now, in the queue's order.
+        dead_lettered: How many went to the dead-letter queue on the way.
+        expired: How many were out of their retention period.
+        next_at: When nothing was claimed: the moment (ms) the next waiting delivery falls due, if there is one.
+    """
+
+    deliveries: list[Delivery] = field(default_factory=list)
+    dead_lettered: int = 0
+    expired: int = 0
+    next_at: int | None = None
+
+
+class Settlement(NamedTuple):
+    """The end of one claim.
+
+    Attributes:
+        seq: Which delivery.
+        token: The claim's token.
+        ending: What `decide` said; RETRY needs `available_at`, DEAD_LETTERED needs `target`. DELIVERED with a
+            `target` hands the message to that queue as a new delivery.
+        note: What to remember of the attempt; what is remembered goes when the delivery ends otherwise than in a
+            dead-letter queue.
+    """
+
+    seq: int
+    token: int
+    ending: Ending = Ending.DELIVERED
+    available_at: int = 0
+    target: Target | None = None
+    note: AttemptNote | None = None
+
+
+class Settled(NamedTuple):
+    """How a settlement or an extension was met."""
+
+    done: bool
+    reason: str = (
+        ""  # "gone": no such delivery; "superseded": claimed anew since; "lapsed": the claim ran out
+    )
+
+
+class Counts(NamedTuple):
+    """How many deliveries of a queue may be claimed now, are in flight, and wait for a later moment."""
+
+    available: int
+    claimed: int
+    delayed: int
+
+
+class Moved(NamedTuple):
+    """What a move brought.
+
+    Attributes:
+        per_queue: How many arrived in which queue.
+        left: Whether deliveries remain that could be moved now.
+    """
+
+    per_queue: Mapping[int, int]
+    left: bool
+
+    @property
+    def total(self) -> int:
+        """How many moved in all."""
+        return sum(self.per_queue.values())
+
+
+@dataclass(slots=True)
+class MoveOrder:
+    """Take deliveries out of a queue and send them as new ones to another, or each to its origin.
+
+    Attributes:
+        queue_id: From here.
+        limit: At most so many, oldest first; claimed and delayed ones stay.
+        seq_max: None that arrived later than this.
+        destination: Where to; None: to `origins[delivery.origin]`; a delivery whose origin is not there stays.
+        message_ids: Fresh ids, `limit` of them: what moves is a new message.
+        seqs: Only these, also from behind others of their group; None: whatever is in the line.
+    """
+
+    queue_id: int
+    ordered: bool
+    limit: int
+    now: int
+    seq_max: int
+    message_ids: Sequence[bytes]
+    destination: Target | None = None
+    origins: Mapping[int, Target] = field(default_factory=dict)
+    seqs: Sequence[int] | None = None

@@ -1,0 +1,134 @@
+"""The store: everything that must survive, as the engine's own verbs."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from redrive.engine.ports.orders import (
+    Arrival,
+    AttemptNote,
+    Claimed,
+    ClaimOrder,
+    Counts,
+    Enqueued,
+    Gate,
+    Moved,
+    MoveOrder,
+    Resource,
+    Settled,
+    Settlement,
+)
+from redrive.model.delivery import Delivery
+
+
+class Store(Protocol):
+    """Everything that must survive. The contract suite (`tests/contracts/stores`) is its full promise."""
+
+    async def open(self) -> None:
+        """Connect, and bring the schema up to date."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was begun and let go."""
+        ...
+
+    async def flush(self) -> None:
+        """Return when every call made before this one has been answered."""
+        ...
+
+    def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
+        """Hear of other nodes: `arrived(queue_id)` of deliveries, `changed(kind, key)` of resources.
+
+        Where it may have missed news, it says so: `arrived(0)` is any queue, `changed("", "")` any resource.
+        Called before `open`. A store that serves one node never calls back.
+        """
+        ...
+
+    # documents
+
+    async def put(self, resource: Resource) -> int:
+        """Write a document whose stored version is `resource.version` (0: not there yet); its new version.
+
+        Raises:
+            Conflict: Another version is stored.
+        """
+        ...
+
+    async def get(self, kind: str, key: str) -> Resource | None:
+        """The document, or None."""
+        ...
+
+    async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
+        """Documents whose key begins with `prefix` and is greater than `after`, in byte order of the key."""
+        ...
+
+    async def remove(self, kind: str, key: str) -> bool:
+        """Forget a document; whether it was there."""
+        ...
+
+    async def new_id(self) -> int:
+        """A number never given before, for a queue."""
+        ...
+
+    # deliveries
+
+    def enqueue(self, arrivals: Sequence[Arrival]) -> Awaitable[list[Enqueued]]:
+        """Add deliveries, to one queue or several: all of them or none."""
+        ...
+
+    def publish(self, gates: Sequence[Gate]) -> Awaitable[list[Enqueued]]:
+        """Publish to ordered topics, all or nothing; for a repetition, the original's id and place."""
+        ...
+
+    def claim(self, order: ClaimOrder) -> Awaitable[Claimed]:
+        """Claim what is due, oldest first; what is exhausted or expired on the way is moved or removed."""
+        ...
+
+    def settle(
+        self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
+    ) -> Awaitable[list[Settled]]:
+        """End claims. In an ordered queue a claim that ran out can no longer be settled ("lapsed").
+
+        In an unordered one it can until the delivery is claimed anew: the work was done, and nobody else began.
+        """
+        ...
+
+    def extend(
+        self, queue_id: int, claims: Sequence[tuple[int, int, int]], now: int, *, ordered: bool
+    ) -> Awaitable[list[Settled]]:
+        """Let claims `(seq, token, until)` hold until then (ms); `until <= now` gives the delivery back."""
+        ...
+
+    def move(self, order: MoveOrder) -> Awaitable[Moved]:
+        """See MoveOrder."""
+        ...
+
+    async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
+        """Look, without touching: deliveries in order of arrival, waiting and claimed."""
+        ...
+
+    async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
+        """What is remembered of a message's attempts in that queue, in their order: the first 10, the last 90."""
+        ...
+
+    async def count(self, queue_id: int, now: int) -> Counts:
+        """How many there are."""
+        ...
+
+    async def oldest(self, queue_id: int) -> Delivery | None:
+        """The delivery that arrived first."""
+        ...
+
+    async def last_seq(self) -> int:
+        """The largest seq given so far."""
+        ...
+
+    async def purge(self, queue_id: int, seq_max: int, limit: int) -> int:
+        """Remove up to `limit` deliveries that arrived no later than `seq_max`; how many went."""
+        ...
+
+    async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> int:
+        """Remove deliveries whose retention ended among the `limit` oldest, and what deduplication may forget.
+
+        A claim checks the retention period as well; sweeping is for queues that nobody receives from.
+        """
+        ...
