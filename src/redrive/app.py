@@ -14,10 +14,15 @@ from redrive.access.keyring import Keyring
 from redrive.endpoints.email import EmailEndpoint, Relay
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Clock, Endpoint, Runtime, Store
+from redrive.engine.facts import Listener
+from redrive.engine.ports import Clock, Endpoint, Runtime
+from redrive.engine.telemetry_ports import NodeStore
 from redrive.model.delivery import Delivery
+from redrive.model.message import id_text
 from redrive.protocols.aws.authentication import Authentication, Believing, Verifying
+from redrive.protocols.aws.cloudwatch.facade import CloudWatch
 from redrive.protocols.aws.gateway import Gateway
+from redrive.protocols.aws.logs.facade import Logs
 from redrive.protocols.aws.sns.certificate import PATH_BEGINNING as CERTIFICATE_PATH
 from redrive.protocols.aws.sns.certificate import signing_pair
 from redrive.protocols.aws.sns.dialect import SnsDialect
@@ -26,6 +31,7 @@ from redrive.protocols.aws.sns.notification import Links
 from redrive.protocols.aws.sns.parcels import Parcels
 from redrive.protocols.aws.sns.published import ENVELOPE
 from redrive.protocols.aws.sns.signing import Signer
+from redrive.protocols.aws.sns.status_log import StatusLog
 from redrive.protocols.aws.sqs.facade import Sqs
 from redrive.protocols.aws.sqs.peek import PATH as PEEK_PATH
 from redrive.protocols.aws.sqs.peek import Peek
@@ -42,13 +48,14 @@ from redrive.server.limits import HttpLimits
 from redrive.server.tls import local_authority, server_context
 from redrive.settings import Settings
 from redrive.stores.sqlite.store import SqliteStore
+from redrive.telemetry.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 10  # what is under way when SIGTERM comes may take so long to be answered
 
 
-def open_store(url: str, runtime: Runtime, *, alone: bool = False) -> Store:
+def open_store(url: str, runtime: Runtime, *, alone: bool = False) -> NodeStore:
     """The store that a URL names, not opened yet; `alone` for a server, which shares a file with no other."""
     if url == "sqlite://:memory:":
         return SqliteStore(None)
@@ -93,9 +100,12 @@ class App:
         runtime = real_runtime(clock)
         self._dialect = SnsDialect(open_queues=settings.auth == "off")
         self._endpoints = make_endpoints(settings, runtime)
-        self.engine = Engine(
-            open_store(settings.store, runtime, alone=True), runtime, {"sns": self._dialect}, self._endpoints
-        )
+        store = open_store(settings.store, runtime, alone=True)
+        listeners: list[Listener] = []
+        self.engine = Engine(store, runtime, {"sns": self._dialect}, self._endpoints, listeners)
+        self.telemetry = Telemetry(store, clock, self.engine.queues)
+        listeners.append(self.telemetry.metrics)
+        listeners.append(StatusLog(self.telemetry.logs, runtime.chance, id_text(runtime.message_id())))
         self._presenters: dict[str, Callable[[Delivery], tuple[str, Mapping[str, Any]]]] = {}
         self._certificates: dict[str, bytes] = {}
         self._signer: Signer | None = None
@@ -104,6 +114,8 @@ class App:
             runtime,
             authentication,
             {
+                "cloudwatch": CloudWatch(store, self.telemetry.flush),
+                "logs": Logs(store, self.engine.directory, self.telemetry.flush),
                 "sns": Sns(self.engine),
                 "sqs": Sqs(self.engine, self._presenters, fifo_quotas=settings.fifo_quotas),
             },
@@ -111,7 +123,7 @@ class App:
         )
         control = Control(
             self.engine,
-            dict.fromkeys(("sns", "sqs"), "running"),
+            dict.fromkeys(("cloudwatch", "logs", "sns", "sqs"), "running"),
             self._advance(clock),
             allow_reset=settings.allow_reset,
         )
@@ -152,11 +164,15 @@ class App:
 
         async def advance(milliseconds: int) -> int:
             before = self.engine.dispatcher.attempts
-            await clock.advance(milliseconds, self.engine.quiet)
+            await clock.advance(milliseconds, self._quiet)
             await self._tidy()
             return self.engine.dispatcher.attempts - before
 
         return advance
+
+    async def _quiet(self) -> None:
+        await self.engine.quiet()
+        await self.telemetry.quiet()
 
     async def _tidy(self) -> None:
         """One round of upkeep.
@@ -188,11 +204,14 @@ class App:
                 upkeep = group.create_task(
                     self._tidy() if simulated else self.engine.run(), name="redrive-upkeep"
                 )
+                recording = group.create_task(self.telemetry.run(), name="redrive-telemetry")
                 await stop.wait()
                 upkeep.cancel()
+                recording.cancel()
         finally:
             self.engine.receiver.close()
             await self.front.drain(DRAIN_SECONDS)
+            await self.telemetry.close()
             await self.engine.close()
             for endpoint in self._endpoints.values():
                 await endpoint.close()
