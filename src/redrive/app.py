@@ -15,8 +15,7 @@ from redrive.endpoints.email import EmailEndpoint, Relay
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.engine import Engine
 from redrive.engine.facts import Listener
-from redrive.engine.ports import Clock, Endpoint, Runtime
-from redrive.engine.telemetry_ports import NodeStore
+from redrive.engine.ports import Clock, Endpoint, NodeStore, Runtime
 from redrive.model.delivery import Delivery
 from redrive.model.message import id_text
 from redrive.protocols.aws.authentication import Authentication, Believing, Verifying

@@ -4,8 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from redrive.engine.ports import Resource
-from redrive.engine.telemetry_ports import NodeStore
+from redrive.engine.ports import NodeStore, Resource
 from redrive.model.errors import Conflict
 from redrive.model.log import LOG_GROUP, LOG_STREAM, LogEvent, LogGroup, LogStream, stream_key
 from redrive.model.queue import ResourceName
@@ -27,7 +26,7 @@ class _Line(NamedTuple):
 
 
 class LogBuffer:
-    """`redrive.engine.telemetry_ports.LogSink`: takes lines at once, and to the store when it is flushed."""
+    """`redrive.engine.ports.LogSink`: takes lines at once, and to the store when it is flushed."""
 
     def __init__(self, store: NodeStore, news: Callable[[], None]) -> None:
         """Write to this store; `news` is called when there is something to flush again."""

@@ -8,8 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable
 
-from redrive.engine.ports import Clock
-from redrive.engine.telemetry_ports import NodeStore
+from redrive.engine.ports import Clock, NodeStore
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import END_OF_TIME, LOG_GROUP, LOG_STREAM, LogGroup
 from redrive.model.metric import MINUTE_MS

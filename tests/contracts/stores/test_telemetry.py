@@ -1,6 +1,6 @@
 import pytest
 
-from redrive.engine.telemetry_ports import NodeStore
+from redrive.engine.ports import NodeStore
 from redrive.model.log import EVENT_BYTES, LogEvent, LogQuery, LogSpan
 from redrive.model.metric import MINUTE_MS, Bucket, MetricPoint, PointQuery, Series, SeriesQuery, Statistics
 from tests.contracts.stores.homes import Home

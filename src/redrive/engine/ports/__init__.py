@@ -37,6 +37,11 @@ from redrive.engine.ports.runtime import (
 from redrive.engine.ports.store import (
     Store,
 )
+from redrive.engine.ports.telemetry import (
+    LogSink,
+    NodeStore,
+    TelemetryStore,
+)
 
 __all__ = [
     "Arrival",
@@ -49,8 +54,10 @@ __all__ = [
     "Endpoint",
     "Enqueued",
     "Gate",
+    "LogSink",
     "MoveOrder",
     "Moved",
+    "NodeStore",
     "Parcel",
     "Plan",
     "Resource",
@@ -59,5 +66,6 @@ __all__ = [
     "Settlement",
     "Store",
     "Target",
+    "TelemetryStore",
     "Timer",
 ]

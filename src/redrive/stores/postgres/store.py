@@ -41,7 +41,7 @@ _LAST_SEQ: Final = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM d
 
 
 class PostgresStore(TelemetryVerbs):
-    """`redrive.engine.telemetry_ports.NodeStore` in a PostgreSQL database."""
+    """`redrive.engine.ports.NodeStore` in a PostgreSQL database."""
 
     def __init__(self, url: str, clock: Clock, node: str, connections: int = 4) -> None:
         """Name the database; nothing is connected yet.

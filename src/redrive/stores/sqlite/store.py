@@ -54,7 +54,7 @@ _WRITER_PRAGMAS = (
 
 
 class SqliteStore(TelemetryVerbs):
-    """`redrive.engine.telemetry_ports.NodeStore` in a SQLite file, or in memory where `path` is None."""
+    """`redrive.engine.ports.NodeStore` in a SQLite file, or in memory where `path` is None."""
 
     def __init__(self, path: Path | None, *, alone: bool = False) -> None:
         """Name the file; nothing is opened yet.

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from redrive.engine.telemetry_ports import TelemetryStore
+from redrive.engine.ports import TelemetryStore
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Verb
 from redrive.protocols.aws.cloudwatch.datapoints import Datapoints

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import orjson
 
-from redrive.engine.telemetry_ports import TelemetryStore
+from redrive.engine.ports import TelemetryStore
 from redrive.model.metric import MINUTE_MS, Series, SeriesQuery
 from redrive.model.queue import DAY_MS
 from redrive.protocols.aws.call import Call

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from math import isfinite
 
-from redrive.engine.telemetry_ports import TelemetryStore
+from redrive.engine.ports import TelemetryStore
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics, rounded
 from redrive.model.queue import DAY_MS
 from redrive.protocols.aws.call import Call

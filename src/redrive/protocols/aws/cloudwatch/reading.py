@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import groupby
 
-from redrive.engine.telemetry_ports import TelemetryStore
+from redrive.engine.ports import TelemetryStore
 from redrive.model.metric import MINUTE_MS, Bucket, PointQuery, ValueCount
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.cloudwatch.own_metrics import MetricName, series_of, unit_of

@@ -1,14 +1,14 @@
 """Amazon CloudWatch Logs: the operations on groups, streams and events."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 from redrive.engine.directory import Directory
-from redrive.engine.telemetry_ports import NodeStore
+from redrive.engine.ports import NodeStore
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Verb
 from redrive.protocols.aws.logs.errors import translated
 from redrive.protocols.aws.logs.groups import Groups
-from redrive.protocols.aws.logs.places import Places
+from redrive.protocols.aws.logs.places import Places, Settle
 from redrive.protocols.aws.logs.putting import Putting
 from redrive.protocols.aws.logs.reading import Reading
 from redrive.protocols.aws.logs.streams import Streams
@@ -18,7 +18,7 @@ from redrive.protocols.aws.wire.errors import AwsError
 class Logs:
     """CloudWatch Logs on a store of events."""
 
-    def __init__(self, store: NodeStore, directory: Directory, settle: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, store: NodeStore, directory: Directory, settle: Settle) -> None:
         """Speak for this store.
 
         Args:
@@ -27,7 +27,7 @@ class Logs:
             settle: Lets what this node has logged arrive in the store, so that whoever reads sees it.
         """
         places = Places(directory)
-        groups, streams = Groups(store, places), Streams(store, places)
+        groups, streams = Groups(store, places, settle), Streams(store, places, settle)
         putting, reading = Putting(store, places), Reading(store, places, settle)
         self.operations: Mapping[str, Verb] = {
             "CreateLogGroup": groups.create_log_group,

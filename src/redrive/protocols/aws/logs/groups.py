@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from redrive.engine.telemetry_ports import NodeStore
+from redrive.engine.ports import NodeStore
 from redrive.model.errors import NotFound
 from redrive.model.log import LogGroup
 from redrive.model.queue import ResourceName
@@ -11,7 +11,7 @@ from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.logs import names
 from redrive.protocols.aws.logs.errors import error, invalid, no_such_group
 from redrive.protocols.aws.logs.paging import Page
-from redrive.protocols.aws.logs.places import GROUP, Places
+from redrive.protocols.aws.logs.places import GROUP, Places, Settle
 from redrive.protocols.aws.wire.shapes import Structure
 from redrive.protocols.aws.wire.violations import Kind, Violation, logs_error
 
@@ -26,10 +26,11 @@ RETENTION_DAYS = (
 class Groups:
     """What is done to groups."""
 
-    def __init__(self, store: NodeStore, places: Places) -> None:
-        """Do it to these places of that store."""
+    def __init__(self, store: NodeStore, places: Places, settle: Settle) -> None:
+        """Do it to these places of that store; see `Logs` for `settle`."""
         self._store = store
         self._places = places
+        self._settle = settle
 
     async def create_log_group(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_CreateLogGroup.html."""
@@ -49,6 +50,7 @@ class Groups:
         prefix, pattern = params.get("logGroupNamePrefix"), params.get("logGroupNamePattern")
         if prefix and pattern:
             raise invalid("LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters.")
+        await self._settle()
         beginning = names.group_name(call, prefix or "")
         groups = await self._places.directory.find(GROUP, beginning.key)
         wanted = [group for group in groups if (pattern or "").lower() in group.name.name.lower()]

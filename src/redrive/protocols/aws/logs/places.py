@@ -1,6 +1,7 @@
 """Groups and streams as documents: found, listed, made and removed."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from redrive.engine.directory import Directory, Kind
 from redrive.model.errors import Conflict
@@ -12,6 +13,8 @@ GROUP: Kind[LogGroup] = Kind(LOG_GROUP, LogGroup.to_document, LogGroup.from_docu
 STREAM: Kind[LogStream] = Kind(LOG_STREAM, LogStream.to_document, LogStream.from_document)
 
 _REMOVED_AT_ONCE = 100
+
+Settle = Callable[[], Awaitable[None]]  # lets what this node has logged arrive in the store
 
 
 class Places:

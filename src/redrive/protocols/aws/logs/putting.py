@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from redrive.engine.telemetry_ports import TelemetryStore
+from redrive.engine.ports import TelemetryStore
 from redrive.model.log import EVENT_BYTES, LogEvent, LogGroup
 from redrive.model.metric import MINUTE_MS
 from redrive.model.queue import DAY_MS

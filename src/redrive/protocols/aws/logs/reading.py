@@ -5,17 +5,17 @@ that memory is bounded by a page and an answer whatever the events' sizes.
 """
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from redrive.engine.telemetry_ports import TelemetryStore
+from redrive.engine.ports import TelemetryStore
 from redrive.model.log import END_OF_TIME, EVENT_BYTES, LogEvent, LogGroup, LogQuery
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.logs import names
 from redrive.protocols.aws.logs.errors import invalid, invalid_token
 from redrive.protocols.aws.logs.filter_pattern import read_pattern
-from redrive.protocols.aws.logs.places import Places
+from redrive.protocols.aws.logs.places import Places, Settle
 from redrive.protocols.aws.wire.shapes import Structure
 
 EVENTS_MAX: Final = 10_000
@@ -30,8 +30,8 @@ _Place = tuple[int, int]
 class Reading:
     """Reads events."""
 
-    def __init__(self, store: TelemetryStore, places: Places, settle: Callable[[], Awaitable[None]]) -> None:
-        """Read from this store; `settle` lets what this node has logged arrive there first."""
+    def __init__(self, store: TelemetryStore, places: Places, settle: Settle) -> None:
+        """Read from this store; see `Logs` for `settle`."""
         self._store = store
         self._places = places
         self._settle = settle

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from redrive.engine.telemetry_ports import NodeStore
+from redrive.engine.ports import NodeStore
 from redrive.model.log import END_OF_TIME, LogGroup, LogSpan, LogStream
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.logs import names
 from redrive.protocols.aws.logs.errors import invalid
 from redrive.protocols.aws.logs.paging import Page
-from redrive.protocols.aws.logs.places import Places
+from redrive.protocols.aws.logs.places import Places, Settle
 from redrive.protocols.aws.wire.shapes import Structure
 
 DESCRIBED_MAX = 50
@@ -18,10 +18,11 @@ _EVENTS_PER_DROP = 1_000  # about 5 ms of the store's time
 class Streams:
     """What is done to streams."""
 
-    def __init__(self, store: NodeStore, places: Places) -> None:
-        """Do it to these places of that store."""
+    def __init__(self, store: NodeStore, places: Places, settle: Settle) -> None:
+        """Do it to these places of that store; see `Logs` for `settle`."""
         self._store = store
         self._places = places
+        self._settle = settle
 
     async def create_log_stream(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_CreateLogStream.html."""
@@ -45,6 +46,7 @@ class Streams:
         prefix: str = params.get("logStreamNamePrefix") or ""
         if by_time and prefix:
             raise invalid("Cannot order by LastEventTime with a logStreamNamePrefix.")
+        await self._settle()
         group = await self._places.group(names.named_group(call, params))
         streams = await self._places.streams(group, prefix)
         page = Page.of(params, DESCRIBED_MAX)

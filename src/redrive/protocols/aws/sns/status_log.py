@@ -20,7 +20,7 @@ from uuid import UUID, uuid5
 import orjson
 
 from redrive.engine.facts import Attempted, DeadLettered
-from redrive.engine.telemetry_ports import LogSink
+from redrive.engine.ports import LogSink
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery
 from redrive.model.filtering import Verdict

@@ -1,13 +1,9 @@
-"""What telemetry needs of a store, and what a writer of logs needs of telemetry; beside `ports`, of the same kind.
-
-The promises of `Store` hold here too: a verb is one transaction, on disk when its awaitable is done, and takes the
-time from its caller.
-"""
+"""What telemetry needs of a store, and what a writer of logs needs of telemetry."""
 
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Protocol
 
-from redrive.engine.ports import Store
+from redrive.engine.ports.store import Store
 from redrive.model.log import LogEvent, LogQuery, LogSpan
 from redrive.model.metric import Bucket, MetricPoint, PointQuery, Series, SeriesQuery, ValueCount
 from redrive.model.queue import ResourceName
