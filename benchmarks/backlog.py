@@ -23,7 +23,7 @@ DEEP_MIN: Final = 0.8
 ORDERED_MIN: Final = 0.7
 RESTART_SECONDS_MAX: Final = 3.0
 
-_LOADS: Final = ("send", "cycle")
+_LOADS: Final = ("send", "cycle", "cycle_batch")
 _MESSAGES_PER_CALL: Final = 10
 _FILLING_CONNECTIONS: Final = 16
 _MESSAGES_PER_GROUP: Final = 2  # a claimed and deleted one has a successor, whose turn it becomes
