@@ -17,7 +17,11 @@ _LINE = (
     f"{rows.SELECT} WHERE queue_id = ? AND place > 0 AND available_at <= ? AND token IS NOT ?"
     " ORDER BY available_at, seq LIMIT ?"
 )
-_BEHIND = f"{rows.SELECT} WHERE queue_id = ? AND group_id = ? AND place = 0 ORDER BY seq LIMIT ?"
+# Named, because SQLite would rather have the queue's deliveries in order than the group's at all.
+_BEHIND = (
+    f"{rows.SELECT} INDEXED BY deliveries_groups"
+    " WHERE queue_id = ? AND group_id = ? AND place = 0 ORDER BY seq LIMIT ?"
+)
 _ONE = f"{rows.SELECT} WHERE queue_id = ? AND seq = ?"
 _CLAIM = (
     "UPDATE deliveries SET available_at = ?, attempts = ?, token = ?, first_claimed_at = ?, place = ?"

@@ -24,9 +24,11 @@ _SWEEP = (
     "DELETE FROM deliveries WHERE queue_id = ? AND seq <= ? AND enqueued_at <= ? RETURNING place, group_id"
 )
 _FORGET = (
-    "DELETE FROM {table} WHERE (queue_id, until) IN"
-    " (SELECT queue_id, until FROM {table} WHERE queue_id = ?1 AND until <= ?2 ORDER BY until LIMIT ?3)"
+    "DELETE FROM {table} WHERE queue_id = ?1 AND {key} IN"
+    " (SELECT {key} FROM {table} WHERE queue_id = ?1 AND until <= ?2 ORDER BY until LIMIT ?3)"
 )
+_FORGET_KEYS = _FORGET.format(table="deduplication", key="key")
+_FORGET_ATTEMPTS = _FORGET.format(table="claim_attempts", key="attempt_id")
 _FORGET_NOTES = "DELETE FROM attempts WHERE queue_id = ? AND at <= ?"
 NOTES_KEPT_MS = 14 * DAY_MS  # as long as a dead letter may be kept
 _SEQ_MAX = 2**63 - 1
@@ -132,8 +134,8 @@ def sweep(cursor: apsw.Cursor, queue_id: int, enqueued_before: int, now: int, li
     """
     window = _seq_at(cursor, queue_id, limit)
     gone = cursor.execute(_SWEEP, (queue_id, window, enqueued_before)).fetchall()
-    for table in ("deduplication", "claim_attempts"):
-        cursor.execute(_FORGET.format(table=table), (queue_id, now, limit))
+    for statement in (_FORGET_KEYS, _FORGET_ATTEMPTS):
+        cursor.execute(statement, (queue_id, now, limit))
     cursor.execute(_FORGET_NOTES, (queue_id, now - NOTES_KEPT_MS))
     return _pass_turns(cursor, queue_id, gone)
 

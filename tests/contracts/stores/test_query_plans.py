@@ -1,0 +1,139 @@
+"""The cost of a verb grows with what it takes, and never with the backlog, the groups or what is in flight."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from redrive.engine.ports import Arrival
+from redrive.stores.sqlite.store import SqliteStore
+from tests.contracts.stores.bench import LEASE_MS, NOON, Bench, fresh_id, fresh_token
+from tests.contracts.stores.conftest import make_home
+from tests.contracts.stores.costs import of_postgres, of_sqlite
+from tests.contracts.stores.homes import Home
+
+BACKLOG = 100_000
+PLAIN_ID, FIFO_ID, FAIR_ID, OTHER_ID = 1001, 1002, 1003, 1004
+
+# What a verb may touch when it takes ten deliveries: half as much again as the dearest, settling in a fair queue, which
+# includes its claim. One that reads its queue's 100,000 rows touches 300,000 steps or 2,500 pages.
+STEPS_MAX = 4_600
+PAGES_MAX = 750
+
+# Every fifth is in flight, every other fifth delayed. Of 50,000 groups each has one in line and one behind it.
+FILL = """
+    WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {last})
+    INSERT INTO deliveries (queue_id, seq, available_at, attempts, token, enqueued_at, sent_at, message_id, group_id,
+        place, body)
+    SELECT {queue_id}, i - 1000000,
+        CASE WHEN i < {in_flight} THEN {lapse} WHEN i < {delayed} THEN {lapse} + 1 ELSE {noon} - {last} + i END,
+        CASE WHEN i < {in_flight} THEN 1 ELSE 0 END, CASE WHEN i < {in_flight} THEN 7 END,
+        {noon} - {last} + i, {noon}, CAST('m' AS {bytes}), {group}, {place}, 'a message like any other'
+    FROM n
+"""
+
+
+async def fill_queues(home: Home) -> None:
+    by_group = {"group": "'g' || (i % 50000)", "place": "CASE WHEN i < 50000 THEN 2 ELSE 0 END"}
+    await fill(home, PLAIN_ID, in_flight=20_000, delayed=40_000, group="NULL", place="1")
+    await fill(home, FIFO_ID, in_flight=20_000, delayed=40_000, **by_group)
+    await fill(home, FAIR_ID, in_flight=0, delayed=0, **by_group)
+
+
+async def fill(home: Home, queue_id: int, **others: object) -> None:
+    statement = FILL.format(
+        queue_id=queue_id,
+        last=BACKLOG - 1,
+        noon=NOON,
+        lapse=NOON + LEASE_MS,
+        bytes="bytea" if home.kind == "postgres" else "BLOB",
+        **others,
+    )
+    await home.query(statement)
+
+
+async def claim(queue: Bench) -> None:
+    assert len(await queue.claim()) == 10
+
+
+async def settle(queue: Bench) -> None:
+    for delivery in await queue.claim():
+        await queue.settle(delivery)
+
+
+async def extend(queue: Bench) -> None:
+    for delivery in await queue.claim():
+        await queue.extend(delivery, NOON + 5)
+
+
+async def send(queue: Bench) -> None:
+    arrivals: list[Arrival] = [
+        queue.arrival("a", group="g7", deduplication_key=f"{fresh_token()}", deduplicate_until=NOON + 1)
+        for _ in range(10)
+    ]
+    await queue.store.enqueue(arrivals)
+
+
+async def move(queue: Bench) -> None:
+    moved, _ = await queue.move(limit=10, seq_max=10**9, destination=Bench(queue.store, OTHER_ID).target)
+    assert moved.total == 10
+
+
+async def purge(queue: Bench) -> None:
+    assert await queue.store.purge(queue.id, 0, 10) == 10
+
+
+async def sweep(queue: Bench) -> None:
+    assert await queue.store.sweep(queue.id, NOON, NOON, 10) == 10
+
+
+async def peek(queue: Bench) -> None:
+    assert len(await queue.peek(10, -950_000)) == 10
+    await queue.store.notes(queue.id, fresh_id())
+
+
+Verb = Callable[[Bench], Awaitable[None]]
+LINE, GROUPS, PLACE = ("deliveries by deliveries_" + index for index in ("line", "groups", "pkey"))
+
+
+VERBS: Final[tuple[tuple[int, Verb, set[str]], ...]] = (
+    (PLAIN_ID, claim, {LINE}),
+    (FIFO_ID, claim, {LINE, GROUPS}),
+    (FAIR_ID, claim, {LINE, GROUPS}),
+    (PLAIN_ID, settle, {LINE, PLACE}),
+    (FIFO_ID, settle, {LINE, GROUPS, PLACE}),
+    (FAIR_ID, settle, {LINE, GROUPS, PLACE}),
+    (PLAIN_ID, extend, {LINE, PLACE}),
+    (FIFO_ID, extend, {LINE, GROUPS, PLACE}),
+    (FIFO_ID, send, {GROUPS}),
+    (FAIR_ID, send, {GROUPS}),
+    (PLAIN_ID, move, {LINE, PLACE}),
+    (FIFO_ID, move, {LINE, GROUPS, PLACE}),
+    (PLAIN_ID, purge, {PLACE}),
+    (FIFO_ID, purge, {PLACE, GROUPS}),
+    (FIFO_ID, sweep, {PLACE, GROUPS, "deduplication by deduplication_until"}),
+    (PLAIN_ID, peek, {PLACE}),
+)
+
+
+@pytest.mark.parametrize("kind", ["sqlite-memory", "postgres"])
+async def test_a_verb_touches_what_it_takes(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = make_home(kind, request, tmp_path)
+    costs = of_postgres(monkeypatch)
+    store = await home.open()
+    if isinstance(store, SqliteStore):
+        costs = of_sqlite(store)
+    await fill_queues(home)
+    for queue_id, verb, ways in VERBS:
+        queue = Bench(store, queue_id, ordered=queue_id == FIFO_ID)
+        await verb(queue)  # the first time, connections ask the database for its types
+        costs.clear()
+        await verb(queue)
+        case = f"{verb.__name__} in {queue_id}: {costs}"
+        assert costs.touched <= (STEPS_MAX if isinstance(store, SqliteStore) else PAGES_MAX), case
+        assert not costs.readings, case
+        assert ways <= set(costs.ways), case
+    await home.leave()
