@@ -30,6 +30,10 @@ from redrive.stores.sqlite.store import SqliteStore
 from redrive.telemetry.telemetry import Telemetry
 
 _CALLERS: Final = 32
+_CREDENTIAL: Final = (
+    "AWS4-HMAC-SHA256 Credential=000000000000/20260101/us-east-1/sqs/aws4_request,"
+    f" SignedHeaders=host;x-amz-date, Signature={'0' * 64}"
+)
 _ROUNDS_MIN: Final = 3
 
 
@@ -88,5 +92,6 @@ def _request(operation: str, **parameters: str) -> Request:
         "host": "127.0.0.1:4566",
         "content-type": "application/x-amz-json-1.0",
         "x-amz-target": f"AmazonSQS.{operation}",
+        "authorization": _CREDENTIAL,
     }
     return Request("POST", "/", "", headers, orjson.dumps(parameters))
