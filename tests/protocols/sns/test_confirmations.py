@@ -114,6 +114,13 @@ class TestConfirm:
         assert await stage.subscribe(topic, "http", HOOK) == arn
         assert (await stage.attributes(arn))["PendingConfirmation"] == "true"
 
+    async def test_what_was_confirmed_is_not(self, stage: Stage) -> None:
+        topic, arn, token = await _asked(stage)
+        await _confirm(stage, topic, token)
+        await stage.advance(3 * DAY_MS)
+        await stage.subscribe(topic, "email", "a@example.com")
+        assert (await stage.attributes(arn))["PendingConfirmation"] == "false"
+
     async def test_a_queue_of_another_account_is_asked_in_the_queue(self, stage: Stage) -> None:
         topic = await stage.topic()
         await stage.queue("q")

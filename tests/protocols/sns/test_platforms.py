@@ -3,6 +3,7 @@ from typing import Any
 import orjson
 import pytest
 
+from redrive.protocols.aws.sns.platform import OF_TOKEN
 from tests.protocols.sns.stage import ACCOUNT, OTHER, REGION, Stage, invalid, refused, topic_arn
 
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/feedback"
@@ -214,6 +215,7 @@ class TestDevices:
         arn = await _device(stage, application)
         await stage.call("DeleteEndpoint", EndpointArn=arn)
         await stage.call("DeleteEndpoint", EndpointArn=arn)
+        assert await stage.engine.directory.find(OF_TOKEN, "") == []
         with refused("NotFound", "Endpoint does not exist", 404):
             await stage.call(operation, EndpointArn=arn, Attributes={})
 

@@ -44,6 +44,14 @@ class TestPublish:
         )
         assert set(answer) == {"MessageId"}
 
+    async def test_a_topic_chooses_how_it_is_signed(self, stage: Stage) -> None:
+        await stage.queue("q")
+        topic = await stage.topic(SignatureVersion="2")
+        await stage.subscribe(topic, "sqs", queue_arn("q"))
+        await stage.publish(topic)
+        (delivery,) = await stage.in_queue("q")
+        assert Published.unpack(delivery.headers or b"").version == "2"
+
     async def test_a_topic_may_be_a_target(self, stage: Stage) -> None:
         topic = await stage.topic()
         assert "MessageId" in await stage.call("Publish", TargetArn=topic, Message="m")

@@ -236,6 +236,9 @@ class TestAcrossAccounts:
         arn = await stage.subscribe(topic, "sqs", queue_arn("q", account=OTHER), account=OTHER)
         attributes = await stage.attributes(arn)
         assert (attributes["Owner"], attributes["PendingConfirmation"]) == (OTHER, "false")
+        of_topic = await stage.call("ListSubscriptionsByTopic", TopicArn=topic)
+        assert [one["Owner"] for one in of_topic["Subscriptions"]] == [OTHER]
+        assert (await stage.call("ListSubscriptions"))["Subscriptions"] == []
 
     async def test_subscribing_takes_a_permission(self, stage: Stage) -> None:
         topic = await stage.topic()

@@ -118,10 +118,10 @@ class SubscriptionOperations:
     # ---- look and change ---------------------------------------------------------------------------------------
 
     async def list_subscriptions(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_ListSubscriptions.html; of the account's own topics."""
+        """https://docs.aws.amazon.com/sns/latest/api/API_ListSubscriptions.html; to the account's own topics."""
         after = paging.after(params)
         found = await self._engine.topics.subscriptions_in(call.account, call.region, after, paging.PAGE + 1)
-        return _listed(call, found)
+        return _listed(call, found, owner=call.account)
 
     async def list_subscriptions_by_topic(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListSubscriptionsByTopic.html."""
@@ -193,7 +193,7 @@ def _id_of(topic: Topic, protocol: str, endpoint: str) -> str:
     return id_text(hashlib.sha256(told_apart.encode()).digest()[:16])
 
 
-def _listed(call: Call, found: Sequence[Subscription]) -> Structure:
+def _listed(call: Call, found: Sequence[Subscription], owner: str | None = None) -> Structure:
     page, token = paging.paged(found, lambda subscription: subscription.key)
     listed = [
         {
@@ -204,6 +204,6 @@ def _listed(call: Call, found: Sequence[Subscription]) -> Structure:
             "TopicArn": names.arn_of(one.topic),
         }
         for one in page
-        if standing.is_there(one, call.now)
+        if standing.is_there(one, call.now) and owner in (None, one.owner)
     ]
     return {"Subscriptions": listed, **token}

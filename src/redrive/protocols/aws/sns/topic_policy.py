@@ -123,12 +123,10 @@ def with_permission(topic: Topic, label: str, accounts: Sequence[str], actions: 
 
 
 def without_permission(topic: Topic, label: str) -> str | None:
-    """The topic's policy without the statement of that label, if it has it; None for the default policy."""
+    """The topic's policy without the statement of that label, if it has it; None where nothing is left."""
     policy = orjson.loads(text_of(topic))
     left = [one for one in _statements(policy) if one.get("Sid") != label]
-    if not left or left == _default(topic.name)["Statement"]:
-        return None
-    return orjson.dumps(policy | {"Statement": left}).decode()
+    return None if not left else orjson.dumps(policy | {"Statement": left}).decode()
 
 
 def _account(name: str) -> str:
