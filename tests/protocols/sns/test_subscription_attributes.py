@@ -75,6 +75,7 @@ REFUSED_ATTRIBUTES = [
         "{invalidjson}",
         f"FilterPolicy: {UNQUOTED_NAME}",
     ),
+    ("DeliveryPolicy", "{invalidjson}", f"DeliveryPolicy: {UNQUOTED_NAME}"),
     (
         "FilterPolicy",
         "invalid filter policy",

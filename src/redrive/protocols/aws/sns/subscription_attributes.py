@@ -108,6 +108,7 @@ def _check_filter(text: str, *, body: bool) -> None:
 def _change_delivery_policy(subscription: Subscription, _: Topic, value: str) -> Subscription:
     if not value:
         return _keep(subscription, DELIVERY_POLICY, None)
+    json_text.read(DELIVERY_POLICY, value)
     try:
         policy = read_subscription_policy(value, raw=subscription.raw)
     except DeliveryPolicyInvalid as refusal:

@@ -109,6 +109,7 @@ def _change_policy(topic: Topic, value: str) -> Topic:
 def _change_delivery_policy(topic: Topic, value: str) -> Topic:
     if not value:
         return _keep(topic, DELIVERY_POLICY, None)
+    json_text.read(DELIVERY_POLICY, value)
     try:
         policy = read_topic_policy(value)
     except DeliveryPolicyInvalid as refusal:
