@@ -1,0 +1,357 @@
+"""The books: every delivery there is, entered as the store does its work, and each entry held against the rules.
+
+The store carries out one call at a time, so the books know the true order of events, and who held what when. They
+know nothing of turns, indexes or SQL: only which deliveries stand where, under which token, until when.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from redrive.engine.ports import (
+    Arrival,
+    Claimed,
+    ClaimOrder,
+    Enqueued,
+    Moved,
+    MoveOrder,
+    Resource,
+    Settled,
+    Settlement,
+)
+from redrive.engine.redrive import TASK
+from redrive.model.delivery import Delivery
+from redrive.model.queue import Queue
+from redrive.model.task import MoveTask
+from tests.simulation.rules import Rule, require
+from tests.simulation.trace import Trace, short
+
+Snapshot = Mapping[int, Sequence[Delivery]]  # what stands in a queue, for the queues that were looked at
+
+
+@dataclass(slots=True)
+class Entry:
+    """A delivery that stands in a queue.
+
+    Attributes:
+        retimed: A holder changed the time of its claim: it and the rest of its group may lapse apart.
+        The others are those of Delivery.
+    """
+
+    queue_id: int
+    seq: int
+    message_id: bytes
+    body: str
+    group_id: str | None
+    enqueued_at: int
+    available_at: int
+    attempts: int = 0
+    token: int | None = None
+    origin: int | None = None
+    retimed: bool = False
+
+    def __str__(self) -> str:
+        return f"#{self.seq} {self.body!r} of queue {self.queue_id}, attempt {self.attempts}, {short(self.token)}"
+
+
+@dataclass
+class Books:
+    """What the store should hold.
+
+    Attributes:
+        patience_ms: How much the clocks of two nodes may differ, and how late a call may arrive.
+        standing: By place.
+        left: How each delivery that stands nowhere any more went, by place.
+        bodies: By place, of all that ever stood anywhere.
+        claims: The places that each token was given for.
+        purges: The queues that somebody wanted emptied.
+        excused: Bodies of messages that expired or were purged.
+        moved: How many left each queue by a redrive.
+    """
+
+    trace: Trace
+    patience_ms: int
+    queues: dict[int, Queue] = field(default_factory=dict)
+    standing: dict[int, Entry] = field(default_factory=dict)
+    left: dict[int, str] = field(default_factory=dict)
+    bodies: dict[int, str] = field(default_factory=dict)
+    claims: dict[int, set[int]] = field(default_factory=dict)
+    purges: set[int] = field(default_factory=set)
+    excused: set[str] = field(default_factory=set)
+    moved: dict[int, int] = field(default_factory=dict)
+    _memories: dict[tuple[int, str], tuple[Enqueued, int]] = field(default_factory=dict)
+    _tasks: dict[str, MoveTask] = field(default_factory=dict)
+    _last_seq: int = 0
+
+    def disturbed(self, verb: str, args: tuple[Any, ...], answer: Any) -> list[int]:
+        """The queues that have to be looked into to know what a call did."""
+        match verb:
+            case "claim" if answer.dead_lettered or answer.expired:
+                target = args[0].dead_letters_to
+                return [args[0].queue_id, *([] if target is None else [target.queue_id])]
+            case "move" if answer.total:
+                return [args[0].queue_id, *answer.per_queue]
+            case "purge" | "sweep" if answer:
+                return [args[0]]
+        return []
+
+    def enter(self, verb: str, args: tuple[Any, ...], answer: Any, after: Snapshot) -> None:
+        """A call was carried out; `after` holds what is now in the queues it disturbed."""
+        match verb, args:
+            case "enqueue", (arrivals,):
+                self._enqueue(arrivals, answer)
+            case "claim", (order,):
+                self._claim(order, answer, after)
+            case "settle", (queue_id, settlements, now):
+                self._settle(queue_id, settlements, now, answer)
+            case "extend", (queue_id, claims, now):
+                self._extend(queue_id, claims, now, answer)
+            case "move", (order,) if answer.total:
+                self._move(order, answer, after)
+            case "purge", (queue_id, seq_max, _) if answer:
+                self._purge(queue_id, seq_max, answer, after)
+            case "sweep", (queue_id, _, now, _) if answer:
+                self._sweep(queue_id, now, answer, after)
+            case "put", (resource,):
+                self._put(resource)
+
+    # ---- arriving ----------------------------------------------------------------------------------------
+
+    def _enqueue(self, arrivals: Sequence[Arrival], answers: Sequence[Enqueued]) -> None:
+        for arrival, answer in zip(arrivals, answers, strict=True):
+            memory, until = self._memories.get((arrival.queue_id, arrival.deduplication_key or ""), (None, 0))
+            if answer.repeated:
+                require(memory == answer._replace(repeated=False), Rule.DEDUPLICATED, answer, "for", memory)
+                self.trace.mark("deduplicated")
+                continue
+            remembered = memory is not None and until - arrival.enqueued_at > self.patience_ms
+            require(not remembered, Rule.DEDUPLICATED, arrival.body, "entered again")
+            if arrival.deduplication_key is not None:
+                at = arrival.queue_id, arrival.deduplication_key
+                self._memories[at] = answer, arrival.deduplicate_until
+            self._add(
+                Entry(
+                    *(arrival.queue_id, answer.seq, arrival.message_id, arrival.body, arrival.group_id),
+                    *(arrival.enqueued_at, arrival.available_at),
+                )
+            )
+
+    def _add(self, entry: Entry) -> None:
+        require(entry.seq > self._last_seq, Rule.ORDER, entry, "got a place that is not the last")
+        copies = [str(other) for other in self.standing.values() if other.message_id == entry.message_id]
+        require(not copies, Rule.BURIED, entry, "stands elsewhere:", copies)
+        self._last_seq = entry.seq
+        self.standing[entry.seq] = entry
+        self.bodies[entry.seq] = entry.body
+
+    # ---- claiming ----------------------------------------------------------------------------------------
+
+    def _claim(self, order: ClaimOrder, answer: Claimed, after: Snapshot) -> None:
+        if after:
+            self._sort_out(order, answer, after)
+        for delivery in answer.deliveries:
+            entry = self.standing.get(delivery.seq)
+            if entry is None:
+                how = self.left.get(delivery.seq, "was never there")
+                require(False, Rule.BACK, delivery.seq, delivery.body, how)
+            elif delivery.token == order.token:
+                self._hand_out(order, entry, delivery)
+            else:
+                self._hand_out_again(order, entry, delivery)
+
+    def _hand_out(self, order: ClaimOrder, entry: Entry, delivery: Delivery) -> None:
+        queue = self.queues[entry.queue_id]
+        require(
+            entry.available_at <= order.now, Rule.EARLY, entry, "at", order.now, "due", entry.available_at
+        )
+        require(delivery.attempts == entry.attempts + 1, Rule.COUNTED, entry, "came as", delivery.attempts)
+        if queue.dead_letter is not None:
+            attempts_max = queue.dead_letter.attempts_max
+            require(delivery.attempts <= attempts_max, Rule.EXHAUSTED, entry, "of", attempts_max)
+        require(not self._expired(entry, order.now), Rule.EXPIRED, entry, "was handed out")
+        if queue.ordered:
+            self._keeps_order(order, entry)
+        self.claims.setdefault(order.token, set()).add(entry.seq)
+        entry.attempts += 1
+        entry.token = order.token
+        entry.available_at = order.now + order.lease_ms
+        require(
+            delivery.available_at == entry.available_at, Rule.HOLDS, entry, "until", delivery.available_at
+        )
+
+    def _keeps_order(self, order: ClaimOrder, entry: Entry) -> None:
+        """All older ones of the group left or come along, and no younger one is in flight on its own account."""
+        for other in self._group(entry):
+            if other.seq < entry.seq:
+                require(other.token == order.token, Rule.ORDER, entry, "overtakes", other)
+            elif other.token is not None and other.available_at > order.now and other.token != order.token:
+                require(entry.retimed or other.retimed, Rule.TOGETHER, entry, "while", other, "is in flight")
+                self.trace.mark("a group in two hands, as its holder wished")
+
+    def _group(self, entry: Entry) -> list[Entry]:
+        return [
+            other
+            for other in self.standing.values()
+            if other.group_id == entry.group_id and other.queue_id == entry.queue_id and other is not entry
+        ]
+
+    def _hand_out_again(self, order: ClaimOrder, entry: Entry, delivery: Delivery) -> None:
+        """A receiver that did not hear the answer asked for the same claim once more."""
+        require(order.attempt_id, Rule.STALE, entry, "came under another claim's token")
+        require(entry.token == delivery.token, Rule.STALE, entry, "came as", short(delivery.token))
+        require(entry.available_at > order.now, Rule.STALE, entry, "came again after its claim ran out")
+        require(delivery.attempts == entry.attempts, Rule.COUNTED, entry, "came again as", delivery.attempts)
+        entry.available_at = order.now + order.lease_ms
+        self.trace.mark("a claim repeated")
+
+    def _sort_out(self, order: ClaimOrder, answer: Claimed, after: Snapshot) -> None:
+        """What a claim found expired or exhausted on its way."""
+        gone = self._missing(order.queue_id, after)
+        dead = [entry for entry in gone if not self._expired(entry, order.now)]
+        require(len(gone) - len(dead) == answer.expired, Rule.EXPIRED, answer.expired, "of", *gone)
+        require(len(dead) == answer.dead_lettered, Rule.LOST, answer.dead_lettered, "dead letters:", *dead)
+        for entry in gone:
+            require(entry.available_at <= order.now, Rule.EARLY, entry, "was taken away from its holder")
+            self._leave(entry, "dead-lettered" if entry in dead else "expired")
+        if dead and order.dead_letters_to is not None:
+            self._bury(order, dead, order.dead_letters_to.queue_id, after)
+
+    def _bury(self, order: ClaimOrder, dead: Sequence[Entry], target: int, after: Snapshot) -> None:
+        limits, arrived = self.queues[order.queue_id].limits(dead_letters=True), self._unknown(target, after)
+        for entry in sorted(dead, key=lambda entry: entry.seq):
+            require(entry.attempts >= limits.attempts_max, Rule.EXHAUSTED, entry, "was given up too early")
+            copies = [one for one in arrived if one.message_id == entry.message_id]
+            require(
+                len(copies) == 1 and copies[0].body == entry.body, Rule.BURIED, entry, "is there as", copies
+            )
+            require(copies[0].origin == order.queue_id, Rule.BURIED, entry, "comes from", copies[0].origin)
+        self._enter_all(arrived)
+
+    # ---- settling ----------------------------------------------------------------------------------------
+
+    def _settle(
+        self, queue_id: int, settlements: Sequence[Settlement], now: int, answers: Sequence[Settled]
+    ) -> None:
+        for one, answer in zip(settlements, answers, strict=True):
+            entry = self._believed(queue_id, one.seq, one.token, now, answer)
+            if entry is not None:
+                self._leave(entry, "deleted")
+
+    def _extend(
+        self, queue_id: int, claims: Sequence[tuple[int, int, int]], now: int, answers: Sequence[Settled]
+    ) -> None:
+        for (seq, token, until), answer in zip(claims, answers, strict=True):
+            entry = self._believed(queue_id, seq, token, now, answer)
+            if entry is not None:
+                entry.available_at = until
+                entry.retimed = True
+                self.trace.mark("given back" if until <= now else "extended")
+
+    def _believed(self, queue_id: int, seq: int, token: int, now: int, answer: Settled) -> Entry | None:
+        """The delivery whose holder was believed, or None where it was right to be refused."""
+        entry, ordered = self.standing.get(seq), self.queues[queue_id].ordered
+        holds = entry is not None and entry.token == token and not (ordered and entry.available_at <= now)
+        if not answer.done:
+            require(not holds, Rule.HOLDS, entry, "was refused:", answer.reason)
+            self.trace.mark(f"refused: {answer.reason}")
+            return None
+        require(holds, Rule.STALE, short(token), "for", entry or f"#{seq}, {self.left.get(seq)}")
+        if entry is not None and entry.available_at <= now:
+            self.trace.mark("late, but nobody had begun anew")
+        return entry
+
+    # ---- leaving -----------------------------------------------------------------------------------------
+
+    def _move(self, order: MoveOrder, answer: Moved, after: Snapshot) -> None:
+        gone = self._missing(order.queue_id, after)
+        arrived = [entry for queue_id in answer.per_queue for entry in self._unknown(queue_id, after)]
+        require(
+            sorted(e.body for e in gone) == sorted(e.body for e in arrived),
+            Rule.MOVED,
+            gone,
+            "became",
+            arrived,
+        )
+        require(len(gone) == answer.total <= order.limit, Rule.MOVED, answer, "but", len(gone))
+        ids = {entry.message_id for entry in arrived}
+        require(ids <= set(order.message_ids), Rule.MOVED, "with ids that nobody gave")
+        for entry in gone:
+            movable = entry.available_at <= order.now and entry.seq <= order.seq_max
+            require(movable, Rule.MOVED, entry, "though it was in flight, or came later")
+            self._leave(entry, "moved")
+        self._enter_all(arrived)
+        self.moved[order.queue_id] = self.moved.get(order.queue_id, 0) + answer.total
+        self.trace.mark("redriven to several origins at once", len(answer.per_queue) > 1)
+
+    def _purge(self, queue_id: int, seq_max: int, number: int, after: Snapshot) -> None:
+        gone = self._missing(queue_id, after)
+        require(len(gone) == number, Rule.PURGED, number, "but", *gone)
+        require(queue_id in self.purges, Rule.PURGED, "nobody asked for queue", queue_id)
+        for entry in gone:
+            require(entry.seq <= seq_max, Rule.PURGED, entry, "came later than", seq_max)
+            self._leave(entry, "purged")
+
+    def _sweep(self, queue_id: int, now: int, number: int, after: Snapshot) -> None:
+        gone = self._missing(queue_id, after)
+        require(len(gone) == number, Rule.EXPIRED, number, "but", *gone)
+        for entry in gone:
+            require(self._expired(entry, now), Rule.EXPIRED, entry, "was swept away")
+            self._leave(entry, "expired")
+
+    def _put(self, resource: Resource) -> None:
+        if resource.kind != TASK.name:
+            return
+        task, before = TASK.read(resource.document), self._tasks.get(resource.key)
+        if before is not None and not before.state.active:
+            same = (before.state, before.failure) == (task.state, task.failure)
+            require(same, Rule.FINAL, before, "→", task)
+        if before is not None and before.node not in ("", task.node):
+            self.trace.mark("a move task taken up by another node")
+        self._tasks[resource.key] = task
+
+    # ---- the whole ---------------------------------------------------------------------------------------
+
+    def agree(self, queue_id: int, there: Sequence[Delivery]) -> None:
+        """Hold the books of one queue against what the store shows."""
+        after = {queue_id: there}
+        missing, unknown = self._missing(queue_id, after), self._unknown(queue_id, after)
+        require(not missing, Rule.LOST, *missing, "went, nobody knows how")
+        require(not unknown, Rule.AGREES, *unknown, "came, nobody knows how")
+        for delivery in there:
+            entry = self.standing[delivery.seq]
+            if entry.group_id is not None and not self.queues[queue_id].ordered:
+                # A fair queue lets the next of a group stand at the end of the line when its turn comes.
+                entry.available_at = max(entry.available_at, delivery.available_at)
+            books, store = (
+                (one.available_at, one.attempts, one.token, one.body, one.message_id)
+                for one in (entry, delivery)
+            )
+            require(books == store, Rule.AGREES, entry, books, "but", store)
+
+    def _missing(self, queue_id: int, after: Snapshot) -> list[Entry]:
+        seqs = {delivery.seq for delivery in after[queue_id]}
+        return [one for one in self.standing.values() if one.queue_id == queue_id and one.seq not in seqs]
+
+    def _unknown(self, queue_id: int, after: Snapshot) -> list[Entry]:
+        return [
+            Entry(
+                *(one.queue_id, one.seq, one.message_id, one.body, one.group_id, one.enqueued_at),
+                *(one.available_at, one.attempts, one.token, one.origin),
+            )
+            for one in after[queue_id]
+            if one.seq not in self.standing
+        ]
+
+    def _enter_all(self, entries: Sequence[Entry]) -> None:
+        for entry in sorted(entries, key=lambda entry: entry.seq):
+            self._add(entry)
+
+    def _expired(self, entry: Entry, now: int) -> bool:
+        return entry.enqueued_at + self.queues[entry.queue_id].retention_ms <= now
+
+    def _leave(self, entry: Entry, how: str) -> None:
+        del self.standing[entry.seq]
+        self.left[entry.seq] = how
+        self.trace.mark(how)
+        if how in ("expired", "purged"):
+            self.excused.add(entry.body)

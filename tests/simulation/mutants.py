@@ -1,0 +1,139 @@
+"""Copies of the store with one thing wrong. Each is broken in a way that somebody once shipped, and must be noticed.
+
+A simulator that finds nothing proves nothing until it is shown to find these.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from redrive.engine.ports import Arrival, Claimed, ClaimOrder, Enqueued, Moved, MoveOrder, Settled, Settlement
+from redrive.model.delivery import Limits
+from redrive.stores.sqlite.store import SqliteStore
+from tests.simulation.rules import Rule
+
+
+class InMemory:
+    """The store as it is; it commits on the loop's thread, so virtual time sees all of it."""
+
+    def __init__(self) -> None:
+        self.real = SqliteStore(None)
+
+    def __getattr__(self, verb: str) -> Callable[..., Awaitable[Any]]:
+        found: Callable[..., Awaitable[Any]] = getattr(self.real, verb)
+        return found
+
+
+class Credulous(InMemory):
+    """Believes every token: settles by the delivery's place alone, as several queues do."""
+
+    async def settle(
+        self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
+    ) -> list[Settled]:
+        current = [one._replace(token=self._token(queue_id, one.seq, one.token)) for one in settlements]
+        return await self.real.settle(queue_id, current, now, ordered=ordered)
+
+    async def extend(
+        self, queue_id: int, claims: Sequence[tuple[int, int, int]], now: int, *, ordered: bool
+    ) -> list[Settled]:
+        current = [(seq, self._token(queue_id, seq, token), until) for seq, token, until in claims]
+        return await self.real.extend(queue_id, current, now, ordered=ordered)
+
+    def _token(self, queue_id: int, seq: int, given: int) -> int:
+        statement = "SELECT token FROM deliveries WHERE queue_id = ? AND seq = ? AND token IS NOT NULL"
+        row: Any = self.real._connection.execute(statement, (queue_id, seq)).fetchone()
+        return row[0] if row else given
+
+
+class Impatient(InMemory):
+    """Does not keep a group's turn: the next of a group is handed out while the one before is in flight."""
+
+    async def claim(self, order: ClaimOrder) -> Claimed:
+        return await self.real.claim(replace(order, ordered=False))
+
+
+class Hasty(InMemory):
+    """Hands out what is due within a second: a lease, a delay or a retry that ends too early."""
+
+    async def claim(self, order: ClaimOrder) -> Claimed:
+        return await self.real.claim(replace(order, now=order.now + 1_000, lease_ms=order.lease_ms - 1_000))
+
+
+class Tireless(InMemory):
+    """Never gives up: a message is tried for ever, and no dead letter is made."""
+
+    async def claim(self, order: ClaimOrder) -> Claimed:
+        return await self.real.claim(replace(order, limits=Limits(order.limits.retention_ms)))
+
+
+class Careless(InMemory):
+    """Takes a dead letter out of its queue, and forgets to put it into the other."""
+
+    async def claim(self, order: ClaimOrder) -> Claimed:
+        return await self.real.claim(replace(order, dead_letters_to=None))
+
+
+class Forgetful(InMemory):
+    """Remembers no deduplication id."""
+
+    async def enqueue(self, arrivals: Sequence[Arrival]) -> list[Enqueued]:
+        return await self.real.enqueue([replace(one, deduplication_key=None) for one in arrivals])
+
+
+class Optimistic(InMemory):
+    """Answers before anything is on disk, and every fifth time nothing ever is."""
+
+    _sent = 0
+
+    async def enqueue(self, arrivals: Sequence[Arrival]) -> list[Enqueued]:
+        self._sent += 1
+        if self._sent % 5:
+            return await self.real.enqueue(arrivals)
+        return [Enqueued(one.message_id, self.real._next_seq(), repeated=False) for one in arrivals]
+
+
+class Doubling(InMemory):
+    """Redrives in two steps, the second of which does not happen: the dead letter is sent, and stays."""
+
+    async def move(self, order: MoveOrder) -> Moved:
+        before = {one.seq: one for one in await self.real.peek(order.queue_id, 1_000)}
+        moved = await self.real.move(order)
+        after = {one.seq for one in await self.real.peek(order.queue_id, 1_000)}
+        gone = [one for seq, one in before.items() if seq not in after and one.group_id is None]
+        await self.real.enqueue(
+            [
+                Arrival(
+                    one.queue_id, one.message_id, one.body, one.headers, one.available_at, one.enqueued_at
+                )
+                for one in gone
+            ]
+        )
+        return moved
+
+
+class Resurrecting(InMemory):
+    """Says that a delivery is deleted and keeps it, every tenth time: what was deleted comes back."""
+
+    _settled = 0
+
+    async def settle(
+        self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
+    ) -> list[Settled]:
+        self._settled += 1
+        if self._settled % 10:
+            return await self.real.settle(queue_id, settlements, now, ordered=ordered)
+        return [Settled(done=True) for _ in settlements]
+
+
+# Each with the rule that says it best; others may be broken on the way there.
+MUTANTS: Final[dict[type[InMemory], Rule]] = {
+    Credulous: Rule.STALE,
+    Impatient: Rule.ORDER,
+    Hasty: Rule.EARLY,
+    Tireless: Rule.EXHAUSTED,
+    Careless: Rule.LOST,
+    Forgetful: Rule.DEDUPLICATED,
+    Optimistic: Rule.LOST,
+    Doubling: Rule.AGREES,
+    Resurrecting: Rule.BACK,
+}

@@ -1,0 +1,96 @@
+"""What nodes hear of each other's changes: late, in order, and not all; but then they hear that they missed some."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any
+
+from tests.simulation.options import Faults
+from tests.simulation.trace import Trace
+
+Arrived = Callable[[int], None]
+Changed = Callable[[str, str], None]
+
+DEAF_SECONDS_MAX = 5  # until a listening connection that broke stands again
+
+
+class News:
+    """Carries the store's news to its nodes."""
+
+    def __init__(self, faults: Callable[[], Faults], trace: Trace) -> None:
+        self._faults = faults
+        self._trace = trace
+        self._listeners: dict[str, _Listener] = {}
+
+    def subscribe(self, node: str, arrived: Arrived, changed: Changed, chance: random.Random) -> None:
+        """Tell a node from now on."""
+        self._listeners[node] = _Listener(arrived, changed, chance)
+
+    def unsubscribe(self, node: str) -> None:
+        """The node has gone."""
+        self._listeners.pop(node, None)
+
+    def tell(self, node: str, verb: str, args: tuple[Any, ...], answer: Any) -> None:
+        """Tell the others what this node changed."""
+        arrivals, change = _arrivals(verb, args, answer), _change(verb, args)
+        if not arrivals and change is None:
+            return
+        for name, listener in self._listeners.items():
+            if name != node:
+                listener.hear(arrivals, change, self._faults(), self._trace)
+
+
+class _Listener:
+    """One node's ear."""
+
+    def __init__(self, arrived: Arrived, changed: Changed, chance: random.Random) -> None:
+        self._arrived = arrived
+        self._changed = changed
+        self._chance = chance
+        self._deaf_until = 0.0
+        self._told_at = 0.0
+
+    def hear(self, arrivals: list[int], change: tuple[str, str] | None, faults: Faults, trace: Trace) -> None:
+        now = asyncio.get_running_loop().time()
+        if now < self._deaf_until:
+            return
+        if self._chance.random() < faults.news_lost:
+            trace.mark("news lost")
+            self._deaf_until = now + self._chance.uniform(0, DEAF_SECONDS_MAX)
+            self._tell_at(self._deaf_until, [0], ("", ""))
+        else:
+            self._tell_at(now + self._chance.uniform(0, faults.news_ms_max) / 1000, arrivals, change)
+
+    def _tell_at(self, at: float, arrivals: list[int], change: tuple[str, str] | None) -> None:
+        self._told_at = max(self._told_at, at)  # one connection: no news overtakes another
+        asyncio.get_running_loop().call_at(self._told_at, self._tell, arrivals, change)
+
+    def _tell(self, arrivals: list[int], change: tuple[str, str] | None) -> None:
+        for queue_id in arrivals:
+            self._arrived(queue_id)
+        if change is not None:
+            self._changed(*change)
+
+
+def _arrivals(verb: str, args: tuple[Any, ...], answer: Any) -> list[int]:
+    """The queues in which something may be claimed, now or later, that could not be before."""
+    match verb:
+        case "enqueue":
+            return sorted({arrival.queue_id for arrival in args[0]})
+        case "claim" if answer.dead_lettered:
+            return [args[0].dead_letters_to.queue_id]
+        case "settle" | "extend":
+            return [args[0]]
+        case "move":
+            return sorted(answer.per_queue)
+    return []
+
+
+def _change(verb: str, args: tuple[Any, ...]) -> tuple[str, str] | None:
+    """The document that is not what it was."""
+    match verb:
+        case "put":
+            return args[0].kind, args[0].key
+        case "remove":
+            return args[0], args[1]
+    return None

@@ -1,0 +1,42 @@
+"""What must hold in every run, whatever goes wrong."""
+
+import enum
+
+
+class Rule(enum.StrEnum):
+    """A rule, as it is said when it is broken."""
+
+    LOST = "nothing accepted is lost"
+    BACK = "what was deleted does not come back"
+    STALE = "no settlement by a stale token is believed"
+    HOLDS = "while a claim holds its token is believed"
+    EARLY = "nothing is handed out before its time"
+    COUNTED = "each claim counts as one attempt"
+    EXHAUSTED = "attempts never exceed the maximum"
+    ORDER = "a group comes in its order"
+    TOGETHER = "of a group no two claims hold at a time, unless a holder changed the time of one"
+    BURIED = "each dead letter is in its queue exactly once"
+    EXPIRED = "only what is out of its retention period expires"
+    PURGED = "a purge takes what was there, and only where it was asked for"
+    MOVED = "what is redriven leaves one queue and enters one other"
+    DEDUPLICATED = "a deduplicated message is one message"
+    HONEST = "what a client is told, the store did"
+    FINAL = "a move task that ended stays as it ended"
+    WOKEN = "what arrives wakes somebody who waits"
+    RESTS = "when the faults stop everything comes to rest"
+    AGREES = "what is in the store is what the books say"
+    STANDS = "no part of a node dies alone"
+
+
+class Violation(AssertionError):  # noqa: N818 - what happened, as it is said
+    """A rule was broken."""
+
+    def __init__(self, rule: Rule, details: object = "") -> None:
+        super().__init__(f"{rule}: {details}")
+        self.rule = rule
+
+
+def require(holds: object, rule: Rule, *details: object) -> None:
+    """Complain unless it holds."""
+    if not holds:
+        raise Violation(rule, " ".join(map(str, details)))

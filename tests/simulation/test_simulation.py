@@ -1,0 +1,101 @@
+"""Hundreds of seeds; one that fails says how to see it: `python -m tests.simulation --seed N`."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.simulation.cluster import Broken, simulate
+from tests.simulation.mutants import MUTANTS, InMemory
+from tests.simulation.options import draw
+from tests.simulation.rules import Rule
+from tests.tidy import ROOT
+
+SEEDS = 300
+CHUNK = 50  # so that pytest's processes share them
+
+# Each is met in these seeds by itself; one that no longer is has lost its way to what it is there to show.
+MARKS = {
+    *("dead-lettered", "deduplicated", "deleted", "expired", "moved", "purged", "extended", "given back"),
+    *("refused: gone", "refused: lapsed", "refused: superseded", "late, but nobody had begun anew"),
+    *(
+        "a claim repeated",
+        "a group in two hands, as its holder wished",
+        "redriven to several origins at once",
+    ),
+    *("a move task cancelled", "a move task completed", "a move task taken up by another node"),
+    *("a node died", "a clock was set", "hung up", "news lost"),
+    *("call: hung", "call: request_lost", "call: answer_lost", "call: death_before", "call: death_after"),
+}
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+def test_every_rule_holds(first: int) -> None:
+    for seed in range(first, first + CHUNK):
+        simulate(seed, InMemory)
+
+
+def test_everything_that_is_simulated_happens() -> None:
+    met: set[str] = set()
+    for seed in range(SEEDS):
+        met |= {mark for mark, times in simulate(seed, InMemory).marks.items() if times}
+        if met >= MARKS:
+            return
+    assert met >= MARKS, MARKS - met
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_a_store_with_one_thing_wrong_is_found_out(mutant: type[InMemory]) -> None:
+    broken: list[Rule] = []
+    for seed in range(50):
+        try:
+            simulate(seed, mutant)
+        except Broken as failure:
+            broken.append(failure.rule)
+            if failure.rule is MUTANTS[mutant]:
+                return
+    pytest.fail(f"{mutant.__doc__} … and only this was noticed: {broken}")
+
+
+def test_a_seed_is_the_same_story_in_every_process() -> None:
+    seed = 3
+    here = simulate(seed, InMemory, lines=True)
+    script = (
+        "from tests.simulation.cluster import simulate; from tests.simulation.mutants import InMemory;"
+        f"print(*simulate({seed}, InMemory, lines=True).lines, sep='\\n')"
+    )
+    elsewhere = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": "1234"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert elsewhere.stdout.splitlines() == here.lines
+    assert simulate(seed, InMemory).digest == here.digest
+
+
+def test_seeds_differ() -> None:
+    assert len({draw(seed) for seed in range(100)}) == 100
+    assert simulate(1, InMemory).digest != simulate(2, InMemory).digest
+
+
+def test_a_broken_run_tells_its_seed_and_what_happened() -> None:
+    with pytest.raises(Broken, match=r"seed 0: .*--seed 0") as failure:
+        simulate(0, next(store for store, rule in MUTANTS.items() if rule is Rule.EARLY), lines=True)
+    assert len(failure.value.lines) > 10
+
+
+def test_the_command_line_runs_one_and_many() -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "tests.simulation", *arguments]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    one = run("--seed=1")
+    assert (one.returncode, "every rule held" in one.stdout) == (0, True)
+    many = run("--seeds=4", "--jobs=2")
+    assert (many.returncode, "4 seeds, 0 broken" in many.stdout) == (0, True)
+    broken = run("--seeds=4", "--jobs=1", "--mutant=Hasty")
+    assert (broken.returncode, "BROKEN  seed " in broken.stdout) == (1, True)
