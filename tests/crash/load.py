@@ -15,6 +15,10 @@ DELAY_SECONDS = 300
 GROUPS_PER_SENDER = 3
 
 
+class GoneHome(Exception):  # noqa: N818 - a worker's end
+    """No further calls are made: what was about to be asked was not."""
+
+
 class TaskActive(Exception):  # noqa: N818 - an answer
     """The move task before is not done."""
 
@@ -31,6 +35,7 @@ class Load:
         source: A queue whose messages die after two receives.
         dead: Where they go.
         stop_after: After so many acknowledged calls `enough` is set.
+        calls_left: After so many more calls everybody goes home; None for no end.
     """
 
     port: int
@@ -42,6 +47,7 @@ class Load:
     dead_arn: str
     stop_after: int
     acknowledged: int = 0
+    calls_left: int | None = None
     enough: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
@@ -62,13 +68,17 @@ class Load:
         caller = Caller(self.port)
         try:
             await worker(caller)
-        except Lost:
+        except (Lost, GoneHome):
             self.enough.set()
         finally:
             await caller.close()
 
     async def _call(self, caller: Caller, operation: str, **params: Any) -> Answer:
         """A call whose answer counts; one that the store did not take is as good as lost."""
+        if self.calls_left is not None:
+            self.calls_left -= 1
+            if self.calls_left < 0:
+                raise GoneHome
         try:
             answer = await caller.call(operation, **params)
         except Refused as refusal:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import resource
 import select
 import signal
 import time
@@ -20,6 +21,7 @@ from tests.services.server import Server, new_server
 ACKNOWLEDGED_MAX = (
     1500  # calls before the crash: it falls anywhere between a server's first call and about a second
 )
+CALLS_AFTER = 200
 PAUSE_TURNS_MAX = 200  # of the event loop, so that the crash does not always follow an answer
 FLAGS = ("--clock", "simulated", "--log-level", "warning")
 
@@ -47,7 +49,7 @@ class Rounds:
     """A server and its store, crashed again and again."""
 
     def __init__(self, server: Server, postgres: PostgresServer | None = None) -> None:
-        """Crash this server, which runs; and its database too, in one round of three, where it has one."""
+        """Crash this server, which runs, and what it stands on: its database where it has one, or else its disk."""
         self._server = server
         self._postgres = postgres
         self._moment = server.now()
@@ -100,12 +102,16 @@ class Rounds:
 
     def _crash_of(self, chance: random.Random) -> Callable[[], None]:
         if self._postgres is None:
-            return self.server
+            return chance.choice([self.server, self.server, self.disk])
         return chance.choice([self.server, self.database, self.both])
 
     def server(self) -> None:
         """kill -9 of the server."""
         self._server.kill()
+
+    def disk(self) -> None:
+        """No file of the store may grow any further; the server lives on and finds room again."""
+        limit_files(self._server, room_bytes=100_000)
 
     def database(self) -> None:
         """kill -9 of the database; the server lives on and finds it again."""
@@ -127,14 +133,17 @@ class Rounds:
         for _ in range(chance.randrange(PAUSE_TURNS_MAX)):
             await asyncio.sleep(0)
         await asyncio.to_thread(crash)
+        load.calls_left = CALLS_AFTER  # where the server lives on, not every call fails
         enough.cancel()
         await working
 
     # ---- after -------------------------------------------------------------------------------------------------
 
     def _come_back(self) -> None:
-        """Start the server again where it is gone, at the simulated moment it was at."""
-        if self._server.process.poll() is not None:
+        """Start the server again where it is gone, at the moment it was at; where it lives, give it room."""
+        if self._server.process.poll() is None:
+            limit_files(self._server, room_bytes=None)
+        else:
             self._server.start()
             self._server.advance(self._moment - self._server.now())
 
@@ -175,6 +184,16 @@ def _kill(postgres: PostgresServer) -> None:
         select.select([process], [], [], 30)
         os.close(process)
     lock.unlink()  # whoever reaps orphans may be slow, and the dead postmaster's number is taken until then
+
+
+def limit_files(server: Server, room_bytes: int | None) -> None:
+    """Let no file of a server's SQLite store grow by more than this, as a full disk would; None: as they like."""
+    most = resource.RLIM_INFINITY
+    if room_bytes is not None:
+        path = Path(server.flags[server.flags.index("--store") + 1].removeprefix("sqlite:///"))
+        sizes = [file.stat().st_size for file in path.parent.glob(f"{path.name}*")]
+        most = max(sizes) + room_bytes
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 
 
 def crash_server(store: str) -> Server:

@@ -47,7 +47,9 @@ class Caller:
             raise Lost(operation) from error
         answer: Answer = orjson.loads(answered or b"{}")  # some operations answer nothing
         if status != 200:
-            raise Refused(status, answer.get("__type", "").partition("#")[2], answer.get("message", str(answer)))
+            raise Refused(
+                status, answer.get("__type", "").partition("#")[2], answer.get("message", str(answer))
+            )
         return answer
 
     async def close(self) -> None:
