@@ -5,8 +5,7 @@ disk (SQLite, WAL, an fsync before each answer, many calls to a transaction), an
 names, no checks, no attributes, no signatures, no order, no deduplication, no dead letters. What Redrive reaches of
 its speed is what all of that costs.
 
-As in Redrive, statements run on the loop's own thread and only COMMIT beside it: servers of this kind that hand their
-statements to a second thread answer a fifth to a third less.
+As in Redrive, statements run on the loop's own thread and only COMMIT beside it.
 """
 
 import asyncio

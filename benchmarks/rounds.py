@@ -42,7 +42,7 @@ def in_turn(scale: Scale, lanes: Sequence[Lane], load: str, connections: int) ->
 def compared(what: str, runs: Runs, bound: Bound | None = None) -> Figure:
     """How many times the second lane's speed the first one has, by the run in the middle of each.
 
-    The detail also has the ratio by processor time: neighbours disturb that less than they disturb the speed.
+    The detail also has the ratio by processor time: it does not count the time a neighbour has the core or the disk.
     """
     first, second = medians = [_median(lane_runs) for lane_runs in runs.values()]
     named = "; ".join(f"{name} {run}" for name, run in zip(runs, medians, strict=True))
