@@ -28,7 +28,7 @@ from redrive.protocols.aws.sns.dialect import SnsDialect
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
 from redrive.protocols.aws.sns.parcels import Parcels
-from redrive.protocols.aws.sns.published import ENVELOPE
+from redrive.protocols.aws.sns.published import CONFIRMATION_ENVELOPE, ENVELOPE
 from redrive.protocols.aws.sns.signing import Signer
 from redrive.protocols.aws.sns.status_log import StatusLog
 from redrive.protocols.aws.sqs.facade import Sqs
@@ -102,7 +102,8 @@ class App:
         store = open_store(settings.store, runtime, alone=True)
         listeners: list[Listener] = []
         self.engine = Engine(store, runtime, {"sns": self._dialect}, self._endpoints, listeners)
-        self.telemetry = Telemetry(store, clock, self.engine.queues)
+        leaps = isinstance(clock, SimulatedClock)
+        self.telemetry = Telemetry(store, clock, self.engine.queues, leaps=leaps)
         listeners.append(self.telemetry.metrics)
         listeners.append(StatusLog(self.telemetry.logs, runtime.chance, id_text(runtime.message_id())))
         self._presenters: dict[str, Callable[[Delivery], tuple[str, Mapping[str, Any]]]] = {}
@@ -124,7 +125,7 @@ class App:
             self.engine,
             dict.fromkeys(("cloudwatch", "logs", "sns", "sqs"), "running"),
             self._advance(clock),
-            allow_reset=settings.allow_reset,
+            self._reset if settings.allow_reset else None,
         )
         paths = {
             PEEK_PATH: Peek(self.engine, authentication, self._presenters).answer,
@@ -143,7 +144,7 @@ class App:
         self._signer = Signer(pair)
         parcels = Parcels(links, self._signer)
         self._certificates[pair.path] = pair.certificate_at(pair.path) or b""
-        self._presenters[ENVELOPE] = parcels.present
+        self._presenters[ENVELOPE] = self._presenters[CONFIRMATION_ENVELOPE] = parcels.present
         self._dialect.prepare(parcels)
 
     async def _certificate(self, request: Request) -> Response:
@@ -157,6 +158,13 @@ class App:
             return Believing(self._settings.region)
         return Verifying(Keyring(self.engine.store, SystemClock()), SystemClock())
 
+    async def _reset(self) -> None:
+        """Remove all that callers made; access keys and the signing key stay."""
+        await self.engine.reset()
+        for kind in Sns.kinds:
+            await self.engine.directory.clear(kind)
+        await self.telemetry.reset()
+
     def _advance(self, clock: Clock) -> Advance | None:
         if not isinstance(clock, SimulatedClock):
             return None
@@ -165,6 +173,7 @@ class App:
             before = self.engine.dispatcher.attempts
             await clock.advance(milliseconds, self._quiet)
             await self._tidy()
+            await self.telemetry.tidy()
             return self.engine.dispatcher.attempts - before
 
         return advance

@@ -14,7 +14,7 @@ from redrive.model.metric import MINUTE_MS, MetricPoint, PointQuery, SeriesQuery
 from redrive.model.queue import DAY_MS, Queue, ResourceName
 from redrive.runtime.simulated import SimulatedClock
 from redrive.stores.sqlite.store import SqliteStore
-from redrive.telemetry.gauges import ACTIVE_MS
+from redrive.telemetry.gauges import ACTIVE_MS, CAUGHT_UP_MS
 from redrive.telemetry.logs import RETENTION_DAYS
 from redrive.telemetry.tally import queue_series
 from redrive.telemetry.telemetry import FLUSH_MS, POINTS_KEPT_MS, Telemetry
@@ -42,11 +42,11 @@ class Shelf:
 class House:
     """Telemetry that runs, and time that passes when a test says so."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: SqliteStore, *, leaps: bool) -> None:
         self.store = store
         self.clock = SimulatedClock()
         self.shelf = Shelf(Q, D)
-        self.telemetry = Telemetry(store, self.clock, self.shelf)
+        self.telemetry = Telemetry(store, self.clock, self.shelf, leaps=leaps)
         self.start = self.clock.now()
         self._tokens = itertools.count(2)
 
@@ -86,9 +86,14 @@ class House:
 
 @pytest.fixture
 async def house() -> AsyncIterator[House]:
+    async for house in running_house(leaps=False):
+        yield house
+
+
+async def running_house(*, leaps: bool) -> AsyncIterator[House]:
     store = SqliteStore(None)
     await store.open()
-    house = House(store)
+    house = House(store, leaps=leaps)
     running = asyncio.create_task(house.telemetry.run())
     await house.advance(0)
     yield house
@@ -156,8 +161,8 @@ async def test_quiet_weeks_take_no_turns(house: House, monkeypatch: pytest.Monke
     await house.advance(7 * DAY_MS)
     assert turns == []
     house.telemetry.metrics.received(Q, 0, house.clock.now())
-    await house.advance(MINUTE_MS)
-    assert len(turns) == 1
+    await house.advance(3 * MINUTE_MS)
+    assert len(turns) == 1 + 3
 
 
 # ---- sampling --------------------------------------------------------------------------------------------------
@@ -169,10 +174,10 @@ async def test_an_active_queue_is_sampled_as_each_minute_begins(house: House) ->
     await house.claim(Q)
     house.telemetry.metrics.sent(Q, 4, 4, house.clock.now())
     await house.advance(2 * MINUTE_MS)
-    assert await house.totals("messages_available") == {1: 2, 2: 2}
-    assert await house.totals("messages_claimed") == {1: 1, 2: 1}
-    assert await house.totals("messages_delayed") == {1: 1, 2: 1}
-    assert await house.totals("oldest_age_seconds") == {1: 60, 2: 120}
+    assert await house.totals("messages_available") == {0: 2, 1: 2, 2: 2}
+    assert await house.totals("messages_claimed") == {0: 1, 1: 1, 2: 1}
+    assert await house.totals("messages_delayed") == {0: 1, 1: 1, 2: 1}
+    assert await house.totals("oldest_age_seconds") == {0: 0, 1: 60, 2: 120}
 
 
 async def test_a_counter_that_counted_nothing_says_so(house: House) -> None:
@@ -190,7 +195,7 @@ async def test_a_message_claimed_three_times_does_not_age(house: House) -> None:
     for _ in range(3):
         assert await house.claim_and_give_back(Q) == "stuck"
     await house.advance(50_000)
-    assert await house.totals("oldest_age_seconds") == {1: 50}
+    assert await house.totals("oldest_age_seconds") == {0: 0, 1: 50}
 
 
 async def test_dead_letters_are_seen_without_touching_their_queue(house: House) -> None:
@@ -198,7 +203,7 @@ async def test_dead_letters_are_seen_without_touching_their_queue(house: House) 
     await house.enqueue(D, "dead")
     house.telemetry.metrics.received(source, 0, house.clock.now())
     await house.advance(MINUTE_MS)
-    assert await house.totals("messages_available", D) == {1: 1}
+    assert await house.totals("messages_available", D) == {0: 1, 1: 1}
 
 
 async def test_a_queue_that_holds_messages_stays_active_after_a_restart(house: House) -> None:
@@ -229,8 +234,61 @@ async def test_of_two_nodes_that_look_one_is_enough(house: House) -> None:
         telemetry.metrics.sent(Q, 1, 1, house.clock.now())
     await house.advance(MINUTE_MS)
     running.cancel()
-    assert await house.totals("messages_available") == {1: 1}
+    assert await house.totals("messages_available") == {0: 1, 1: 1}
     assert await house.totals("messages_sent") == {0: 2}
+
+
+# ---- leaps -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def leaping() -> AsyncIterator[House]:
+    async for house in running_house(leaps=True):
+        yield house
+
+
+async def test_a_leap_wakes_nobody_up(leaping: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    await leaping.enqueue(Q, "a")
+    leaping.telemetry.metrics.sent(Q, 1, 1, leaping.clock.now())
+    await leaping.advance(MINUTE_MS)  # news is sampled when the next minute begins
+    moments: list[int] = []
+    monkeypatch.setattr(leaping.clock, "call_at", lambda at, call: moments.append(at))
+    await leaping.advance(DAY_MS)
+    assert moments == []
+
+
+async def test_after_a_leap_the_minutes_are_caught_up_with(leaping: House) -> None:
+    await leaping.enqueue(Q, "a", "b")
+    await leaping.enqueue(Q, "later", delay_ms=90_000)
+    leaping.telemetry.metrics.sent(Q, 3, 3, leaping.clock.now())
+    await leaping.advance(5 * MINUTE_MS)
+    await leaping.telemetry.tidy()
+    assert await leaping.totals("messages_available") == {1: 2, 2: 3, 3: 3, 4: 3, 5: 3}
+    assert await leaping.totals("messages_delayed") == {1: 1, 2: 0, 3: 0, 4: 0, 5: 0}
+    assert await leaping.totals("oldest_age_seconds") == {1: 60, 2: 120, 3: 180, 4: 240, 5: 300}
+    assert await leaping.totals("messages_sent") == {0: 3, 1: 0, 2: 0, 3: 0, 4: 0}
+
+
+async def test_minutes_before_something_was_done_are_as_they_were(leaping: House) -> None:
+    await leaping.enqueue(Q, "a", "b")
+    leaping.telemetry.metrics.sent(Q, 2, 2, leaping.clock.now())
+    await leaping.advance(3 * MINUTE_MS + 30_000)
+    await leaping.store.purge(Q.id, await leaping.store.last_seq(), 10)
+    leaping.telemetry.metrics.deleted(Q, 2, leaping.clock.now())
+    await leaping.advance(2 * MINUTE_MS)
+    await leaping.telemetry.flush()
+    assert await leaping.totals("messages_available") == {1: 2, 2: 2, 3: 2, 4: 0, 5: 0}
+
+
+async def test_of_a_long_leap_the_end_is_filled(leaping: House) -> None:
+    await leaping.enqueue(Q, "a")
+    leaping.telemetry.metrics.sent(Q, 1, 1, leaping.clock.now())
+    await leaping.advance(MINUTE_MS)
+    await leaping.advance(3 * DAY_MS)
+    await leaping.telemetry.tidy()
+    found = await leaping.totals("messages_available")
+    last = 3 * DAY_MS // MINUTE_MS + 1
+    assert list(found) == [1, *range(last - CAUGHT_UP_MS // MINUTE_MS + 1, last + 1)]
 
 
 # ---- logs ------------------------------------------------------------------------------------------------------

@@ -1,11 +1,15 @@
-"""Gauges: how full each queue is, looked at once a minute while anybody cares.
+"""Gauges: how full each queue is at each minute, while anybody cares.
 
 A queue is looked at as long as something was done to it in the last six hours, or messages are in it; a dead-letter
 queue counts as touched whenever one of its sources is. That is when AWS calls a queue active, and like there a
 queue that is active without being used reports that it counted nothing.
+
+Minutes can be caught up with, since a store counts for any moment: as long as nothing is done to a queue, what is
+in it tells how full it was. So a simulated clock may leap, and a look is taken when the leap ends.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from redrive.engine.ports import Counts, Store
@@ -16,10 +20,35 @@ from redrive.telemetry.metrics import Metrics
 from redrive.telemetry.tally import QUEUE_COUNTERS, queue_series
 
 ACTIVE_MS = 6 * 60 * MINUTE_MS
+CAUGHT_UP_MS = ACTIVE_MS  # of a longer leap only the end is filled: 360 minutes of a queue take 20 ms
 LOOKED_AT = 10  # of the oldest messages of a queue, for the age of the oldest that is not stuck
 STUCK_ATTEMPTS = 3  # a message claimed so often does not count for the age (SQS metrics)
 _NOTHING = Statistics.of(0)
 _QUEUES_PER_PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What was seen of a queue.
+
+    Attributes:
+        minute: When (ms).
+        counts: How full it was.
+        oldest_at: When its oldest message that is not stuck began to age (ms), if it has one.
+    """
+
+    minute: int
+    counts: Counts
+    oldest_at: int | None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it stays like this until something is done to the queue."""
+        return not self.counts.claimed and not self.counts.delayed
+
+    @property
+    def age_seconds(self) -> int:
+        return 0 if self.oldest_at is None else max(0, self.minute - self.oldest_at) // 1000
 
 
 class Places(Protocol):
@@ -42,6 +71,7 @@ class Gauges:
         self._store = store
         self._places = places
         self._activity = metrics.activity
+        self._looks: dict[ResourceName, _Look] = {}
 
     async def begin(self, now: int) -> None:
         """Call the queues active that have messages: what was done to them before the start is not known."""
@@ -52,33 +82,49 @@ class Gauges:
                     self._activity.setdefault(queue.name, now)
             after = page[-1].name.key
 
+    def forget(self) -> None:
+        """Call no queue active."""
+        self._activity.clear()
+        self._looks.clear()
+
     async def sample(self, minute: int) -> list[MetricPoint]:
-        """Look at every active queue as a minute (ms) begins.
+        """Look at every active queue for the minutes since the last time, the last of which begins at `minute` (ms).
 
         Returns:
-            How full each is, for that minute, and a zero for each counter that counted nothing in the minute before.
+            How full each was at each minute, and for each minute before a zero for each counter of the queue.
         """
         points: list[MetricPoint] = []
         for name, touched_at in list(self._activity.items()):
             queue = await self._places.get(name)
-            counts = None if queue is None else await self._store.count(queue.id, minute)
-            if queue is None or counts is None or _is_idle(counts, touched_at, minute):
+            looks = [] if queue is None else await self._looks_at(queue, touched_at, minute)
+            if not looks or _is_idle(looks[-1], touched_at):
                 self._activity.pop(name, None)
+                self._looks.pop(name, None)
                 continue
-            age_seconds = await self._oldest_age_seconds(queue, minute) if any(counts) else 0
-            points += _full(name, counts, age_seconds, minute)
-            points += _zeros(name, minute - MINUTE_MS)
+            self._looks[name] = looks[-1]
+            for look in looks:
+                points += _full(name, look)
+                points += _zeros(name, look.minute - MINUTE_MS)
         return points
 
-    async def _oldest_age_seconds(self, queue: Queue, now: int) -> int:
-        """The age of the oldest message that is not stuck.
+    async def _looks_at(self, queue: Queue, touched_at: int, minute: int) -> list[_Look]:
+        """What the queue looked like at each minute since the last look; the last one is looked at in any case."""
+        last = self._looks.get(queue.name)
+        begin = minute if last is None else max(last.minute, minute - CAUGHT_UP_MS) + MINUTE_MS
+        looks: list[_Look] = []
+        for moment in range(begin, minute + 1, MINUTE_MS):
+            if last is not None and moment < minute and _still_holds(last, touched_at, moment):
+                last = replace(last, minute=moment)
+            else:
+                last = await self._look(queue, moment)
+            looks.append(last)
+        return looks
 
-        Among the dead letters of an unordered queue the age goes on where it was in the source.
-        """
-        for delivery in await self._oldest(queue):
-            if delivery.attempts < STUCK_ATTEMPTS:
-                return max(0, now - delivery.enqueued_at) // 1000
-        return 0
+    async def _look(self, queue: Queue, moment: int) -> _Look:
+        counts = await self._store.count(queue.id, moment)
+        oldest = await self._oldest(queue) if any(counts) else []
+        ages = [one.enqueued_at for one in oldest if one.attempts < STUCK_ATTEMPTS]
+        return _Look(moment, counts, ages[0] if ages else None)
 
     async def _oldest(self, queue: Queue) -> list[Delivery]:
         first = await self._store.peek(queue.id, 1)
@@ -87,20 +133,25 @@ class Gauges:
         return await self._store.peek(queue.id, LOOKED_AT)
 
 
-def _is_idle(counts: Counts, touched_at: int, now: int) -> bool:
-    return not any(counts) and now - touched_at > ACTIVE_MS
+def _still_holds(last: _Look, touched_at: int, moment: int) -> bool:
+    """Whether the last look tells of that moment: what was done to the queue since came later, or was nothing."""
+    return moment < touched_at or (touched_at < last.minute and last.is_settled)
 
 
-def _full(queue: ResourceName, counts: Counts, age_seconds: int, minute: int) -> Iterator[MetricPoint]:
+def _is_idle(look: _Look, touched_at: int) -> bool:
+    return not any(look.counts) and look.minute - touched_at > ACTIVE_MS
+
+
+def _full(queue: ResourceName, look: _Look) -> Iterator[MetricPoint]:
     gauges = {
-        "messages_available": counts.available,
-        "messages_claimed": counts.claimed,
-        "messages_delayed": counts.delayed,
-        "oldest_age_seconds": age_seconds,
+        "messages_available": look.counts.available,
+        "messages_claimed": look.counts.claimed,
+        "messages_delayed": look.counts.delayed,
+        "oldest_age_seconds": look.age_seconds,
     }
     for name, value in gauges.items():
         # Every node that knows the queue looks at it; the first to say what it saw is enough.
-        yield MetricPoint(queue_series(queue, name), minute, "", Statistics.of(value), fills=True)
+        yield MetricPoint(queue_series(queue, name), look.minute, "", Statistics.of(value), fills=True)
 
 
 def _zeros(queue: ResourceName, minute: int) -> Iterator[MetricPoint]:

@@ -1,7 +1,9 @@
 """Telemetry as a whole: what collects, what is collected in, and when it is written down, sampled and swept.
 
-Nothing wakes up while nothing happens, so that a simulated clock can leap over quiet weeks: the flusher waits for
-news, the sampler for an active queue.
+The flusher waits for news. The sampler looks each minute at the queues that are active; where the clock leaps it does
+so only after something happened, and nobody flushes or sweeps by the clock: every moment at which somebody wakes up
+costs a leap some milliseconds. Whoever reads flushes, which catches up with the minutes that passed; a leap ends
+with `tidy`.
 """
 
 import asyncio
@@ -11,7 +13,7 @@ from collections.abc import Awaitable
 from redrive.engine.ports import Clock, NodeStore
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import END_OF_TIME, LOG_GROUP, LOG_STREAM, LogGroup
-from redrive.model.metric import MINUTE_MS
+from redrive.model.metric import MINUTE_MS, MetricPoint
 from redrive.model.queue import DAY_MS
 from redrive.telemetry.gauges import Gauges, Places
 from redrive.telemetry.logs import LogBuffer
@@ -36,10 +38,19 @@ class Telemetry:
         logs: A `LogSink`, for those who write logs.
     """
 
-    def __init__(self, store: NodeStore, clock: Clock, places: Places) -> None:
-        """Write to this store; `places` are its queues."""
+    def __init__(self, store: NodeStore, clock: Clock, places: Places, *, leaps: bool = False) -> None:
+        """Write to this store.
+
+        Args:
+            store: Where to.
+            clock: The time.
+            places: The store's queues.
+            leaps: Whether the clock leaps, as a simulated one does.
+        """
         self._store = store
         self._clock = clock
+        self._leaps = leaps
+        self._sampled_minute = 0
         self._news = asyncio.Event()
         self._active = asyncio.Event()
         self._lock = asyncio.Lock()
@@ -50,18 +61,25 @@ class Telemetry:
     async def run(self) -> None:
         """Write down, sample and sweep, until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._flush_on_news(), name="redrive-telemetry-flush")
             group.create_task(self._sample_every_minute(), name="redrive-telemetry-sample")
-            group.create_task(self._sweep_every_hour(), name="redrive-telemetry-sweep")
+            if not self._leaps:
+                group.create_task(self._flush_on_news(), name="redrive-telemetry-flush")
+                group.create_task(self._sweep_every_hour(), name="redrive-telemetry-sweep")
 
     async def flush(self) -> None:
-        """Write down what was counted and logged until now.
+        """Write down what was counted and logged until now, and catch up with the minutes that passed.
 
         Raises:
             StoreUnavailable: What was not written is kept for the next time.
         """
         async with self._lock:
             await self._flush()
+            await self._sample()
+
+    async def tidy(self) -> None:
+        """Flush and sweep once."""
+        await _survive(self.flush(), "flush")
+        await _survive(self.sweep(), "sweep")
 
     async def quiet(self) -> None:
         """Return when nothing that was set off is under way any more."""
@@ -76,7 +94,7 @@ class Telemetry:
         """Forget every metric, every log, and what was not yet written down."""
         async with self._lock:
             await self._flush()
-            self.metrics.activity.clear()
+            self._gauges.forget()
             while await self._store.drop_points(END_OF_TIME, ROWS_PER_SWEEP):
                 pass
             for kind in (LOG_STREAM, LOG_GROUP):
@@ -100,9 +118,7 @@ class Telemetry:
         self._news.clear()
         points = self.metrics.take()
         try:
-            while points:
-                await self._store.add_points(points[:POINTS_PER_CALL])
-                del points[:POINTS_PER_CALL]
+            await self._add(points)
             await self.logs.flush(self._clock.now())
         except StoreUnavailable:
             self._news.set()
@@ -110,25 +126,29 @@ class Telemetry:
         finally:
             self.metrics.put_back(points)
 
+    async def _add(self, points: list[MetricPoint]) -> None:
+        """Write points down, and take them out of the list as they are."""
+        while points:
+            await self._store.add_points(points[:POINTS_PER_CALL])
+            del points[:POINTS_PER_CALL]
+
     # ---- sampling ----------------------------------------------------------------------------------------
 
     async def _sample_every_minute(self) -> None:
         await _survive(self._gauges.begin(self._clock.now()), "begin")
         while True:
-            if not self.metrics.activity:
+            if self._leaps or not self.metrics.activity:
                 self._active.clear()
                 await self._active.wait()
-            minute = (self._clock.now() // MINUTE_MS + 1) * MINUTE_MS
-            await self._clock.sleep_until(minute)
-            await _survive(self._sample(minute), "sample")
+            await self._clock.sleep_until((self._clock.now() // MINUTE_MS + 1) * MINUTE_MS)
+            await _survive(self.flush(), "sample")
 
-    async def _sample(self, minute: int) -> None:
-        async with self._lock:
-            await self._flush()  # first: zeros fill what nothing was counted for
-            points = await self._gauges.sample(minute)
-            while points:
-                await self._store.add_points(points[:POINTS_PER_CALL])
-                del points[:POINTS_PER_CALL]
+    async def _sample(self) -> None:
+        """Fill the minutes that passed; whatever was counted in them is written down already."""
+        minute = self._clock.now() // MINUTE_MS * MINUTE_MS
+        if minute > self._sampled_minute:
+            self._sampled_minute = minute
+            await self._add(await self._gauges.sample(minute))
 
     # ---- sweeping ----------------------------------------------------------------------------------------
 
