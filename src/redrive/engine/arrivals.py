@@ -5,9 +5,9 @@ the earliest delayed or claimed delivery of the queue falls due (one timer a que
 or when its own time is up. Whoever is woken and finds something wakes the next, so a hundred arrivals wake a hundred
 receivers, and one arrival wakes one.
 
-Two races are closed here. An arrival between a receiver's empty claim and its wait: `wait` takes the count of
-arrivals that the receiver read *before* it claimed, and returns at once when that has moved. A receiver that goes
-away just after it was woken: it hands the news on.
+Two races are closed here. News between a receiver's empty claim and its wait: `wait` takes the count of news that the
+receiver read *before* it claimed, and returns at once when that has moved. A receiver that goes away just after it
+was woken: it hands the news on.
 """
 
 import asyncio
@@ -55,11 +55,12 @@ class Arrivals:
         self._clock = clock
         self._lines: dict[int, _Line] = {}
         self._counts: dict[int, int] = {}
+        self._counts_everywhere = 0
         self._watchers: dict[int, Callable[[], None]] = {}
 
     def count(self, queue_id: int) -> int:
-        """A number that moves with every arrival; read it before claiming."""
-        return self._counts.get(queue_id, 0)
+        """A number that moves with all news of the queue; read it before claiming."""
+        return self._counts_everywhere + self._counts.get(queue_id, 0)
 
     def anyone(self, queue_id: int) -> bool:
         """Whether somebody waits there."""
@@ -77,7 +78,7 @@ class Arrivals:
 
     def announce(self, queue_id: int, number: int = 1) -> None:
         """So many deliveries may be claimed now: wake as many receivers, longest waiting first."""
-        self._counts[queue_id] = self._counts.get(queue_id, 0) + 1
+        self._move_count(queue_id)
         watcher = self._watchers.get(queue_id)
         if watcher is not None:
             watcher()
@@ -93,11 +94,17 @@ class Arrivals:
 
     def announce_all(self) -> None:
         """Anything may have arrived anywhere: everybody looks again."""
+        self._counts_everywhere += 1
         for queue_id, line in list(self._lines.items()):
             self.announce(queue_id, len(line.waiting))
 
     def expect(self, queue_id: int, due_at: int) -> None:
-        """A delivery of the queue falls due then (ms): wake a receiver, if one still waits."""
+        """News: a delivery of the queue falls due then (ms)."""
+        self._move_count(queue_id)
+        self.remind(queue_id, due_at)
+
+    def remind(self, queue_id: int, due_at: int) -> None:
+        """Wake a receiver then (ms), if one still waits."""
         line = self._lines.get(queue_id)
         if line is None or (line.timer is not None and line.due_at <= due_at):
             return
@@ -105,6 +112,9 @@ class Arrivals:
             line.timer.cancel()
         line.due_at = due_at
         line.timer = self._clock.call_at(due_at, self._fall_due(queue_id, line))
+
+    def _move_count(self, queue_id: int) -> None:
+        self._counts[queue_id] = self._counts.get(queue_id, 0) + 1
 
     def _fall_due(self, queue_id: int, line: _Line) -> Callable[[], None]:
         def due() -> None:
@@ -131,7 +141,7 @@ class Arrivals:
         receiver: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         line.waiting[receiver] = None
         if due_at is not None and due_at < until:
-            self.expect(queue_id, due_at)
+            self.remind(queue_id, due_at)
 
         def wake() -> None:
             if not receiver.done():

@@ -93,6 +93,11 @@ class Directory:
                 continue
             return changed
 
+    async def clear(self, kind: Kind[Any]) -> None:
+        """Remove every value of a kind."""
+        for resource in await self._store.find(kind.name, ""):
+            await self.remove(kind, resource.key)
+
     async def remove(self, kind: Kind[Any], key: str) -> bool:
         """Forget a value for good; whether it was there."""
         self._drop(kind.name, key)

@@ -16,7 +16,7 @@ from redrive.engine.queues import Queues
 from redrive.engine.topics import Topics
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Ending, Outcome, Transition
-from redrive.model.filtering import Subject
+from redrive.model.filtering import Subject, Verdict
 from redrive.model.message import Publication, content_deduplication_id, id_text
 from redrive.model.queue import DEDUPLICATION_MS, Queue
 from redrive.model.topic import Subscription, Topic
@@ -143,10 +143,14 @@ class TopicPublisher:
                 wanted = found.subscriptions
             else:
                 wanted += [one for one in found.subscriptions if publication.body_for(one.protocol) == text]
-            for verdict, number in found.refused.items():
-                for listener in self._listeners:
-                    listener.filtered(topic, verdict, number, now)
+            if text == publication.body:  # once a subscription, whatever texts there are
+                self._tell_filtered(topic, found.refused, now)
         return wanted
+
+    def _tell_filtered(self, topic: Topic, refused: Mapping[Verdict, int], now: int) -> None:
+        for verdict, number in refused.items():
+            for listener in self._listeners:
+                listener.filtered(topic, verdict, number, now)
 
     def _route_at_once(
         self, dialect: Dialect, topic: Topic, subscription: Subscription, publication: Publication, now: int

@@ -19,6 +19,7 @@ LOOK_AGAIN_MS = 10
 
 # How many deliveries of one queue may be in flight (SQS quotas, standard and FIFO).
 IN_FLIGHT_MAX = 120_000
+COUNT_EVERY_MS = 1_000  # a full queue of a million is counted in 50 ms
 
 
 class Receiver:
@@ -77,10 +78,17 @@ class Receiver:
             InFlightLimit: An unordered queue has too many deliveries in flight, and the caller does not wait.
         """
         clock, arrivals = self._runtime.clock, self._arrivals
-        until = clock.now() + (queue.wait_ms if wait_ms is None else wait_ms)
+        wait_ms = queue.wait_ms if wait_ms is None else wait_ms
+        until = clock.now() + wait_ms
+        woken = False
         while True:
             count = arrivals.count(queue.id)
-            claimed = await self._claim(queue, limit, lease_ms, attempt_id)
+            try:
+                claimed = await self._claim(queue, limit, lease_ms, attempt_id, waits=wait_ms > 0)
+            except BaseException:
+                if woken:
+                    arrivals.announce(queue.id)  # what woke this receiver is there still, for the next one
+                raise
             if claimed.deliveries:
                 self._tell(queue, len(claimed.deliveries))
                 return await self._hand_over(queue, claimed.deliveries, gone)
@@ -90,6 +98,7 @@ class Receiver:
                 self._leave(queue, due_at)
                 return []
             await arrivals.wait(queue.id, count, until, due_at, gone)
+            woken = True
 
     async def _hand_over(self, queue: Queue, deliveries: list[Delivery], gone: Gone | None) -> list[Delivery]:
         """Wake the next receiver, who finds more or learns when to look again."""
@@ -114,11 +123,15 @@ class Receiver:
         self._measure.queue(queue.id).empty_receives += 1
         self._tell(queue, 0)
         if due_at is not None:
-            self._arrivals.expect(queue.id, due_at)
+            self._arrivals.remind(queue.id, due_at)
 
-    async def _claim(self, queue: Queue, limit: int, lease_ms: int | None, attempt_id: str | None) -> Claimed:
+    async def _claim(
+        self, queue: Queue, limit: int, lease_ms: int | None, attempt_id: str | None, *, waits: bool
+    ) -> Claimed:
         if await self._flights.full(queue.id):
-            return _nothing_more(queue)
+            if not (queue.ordered or waits):
+                raise InFlightLimit(f"{IN_FLIGHT_MAX} messages of {queue.name.key} are in flight")
+            return Claimed(next_at=self._runtime.clock.now() + COUNT_EVERY_MS)
         target = None if queue.dead_letter is None else await self._queues.dead_letters_to(queue)
         claimed = await self._store.claim(
             ClaimOrder(
@@ -144,17 +157,11 @@ class Receiver:
         return claimed
 
 
-def _nothing_more(queue: Queue) -> Claimed:
-    if queue.ordered:
-        return Claimed()
-    raise InFlightLimit(f"{IN_FLIGHT_MAX} messages of {queue.name.key} are in flight")
-
-
 class Flights:
     """An upper estimate of the deliveries in flight, so that the limit costs a claim no counting.
 
     The estimate only misses claims that ran out, which makes it too high. When it reaches the limit the store counts,
-    at most once a second for a queue.
+    at most every `COUNT_EVERY_MS` for a queue.
     """
 
     def __init__(self, store: Store, runtime: Runtime, limit: int = IN_FLIGHT_MAX) -> None:
@@ -174,7 +181,7 @@ class Flights:
         if self._estimates.get(queue_id, 0) < self._limit:
             return False
         now = self._clock.now()
-        if now - self._counted_at.get(queue_id, 0) >= 1000:  # noqa: PLR2004 - a second
+        if now - self._counted_at.get(queue_id, 0) >= COUNT_EVERY_MS:
             self._counted_at[queue_id] = now
             self._estimates[queue_id] = (await self._store.count(queue_id, now)).claimed
         return self._estimates[queue_id] >= self._limit

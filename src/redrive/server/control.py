@@ -20,6 +20,7 @@ ADVANCE_SECONDS_MAX = (
 
 # Moves a simulated clock on by so many milliseconds; how many deliveries were attempted on the way.
 Advance = Callable[[int], Awaitable[int]]
+Reset = Callable[[], Awaitable[None]]
 Route = Callable[[Request], Awaitable[Response]]
 
 
@@ -27,7 +28,7 @@ class Control:
     """Answers the control routes of one engine."""
 
     def __init__(
-        self, engine: Engine, services: Mapping[str, str], advance: Advance | None, *, allow_reset: bool
+        self, engine: Engine, services: Mapping[str, str], advance: Advance | None, reset: Reset | None
     ) -> None:
         """Answer for this engine.
 
@@ -35,7 +36,7 @@ class Control:
             engine: The one that serves.
             services: The services offered and their state, for LocalStack's health route.
             advance: Moves the clock, where it is a simulated one.
-            allow_reset: Whether everything may be removed over the wire.
+            reset: Removes everything, where that may be asked for over the wire.
         """
         self._engine = engine
         self._services = services
@@ -44,8 +45,8 @@ class Control:
             ("GET", f"{PREFIX}metrics"): self._metrics,
             ("GET", LOCALSTACK_HEALTH): self._localstack_health,
         }
-        if allow_reset:
-            self._routes["POST", f"{PREFIX}reset"] = self._reset
+        if reset is not None:
+            self._routes["POST", f"{PREFIX}reset"] = self._remove_all(reset)
             self._routes["POST", f"{PREFIX}faults"] = self._set_fault
         if advance is not None:
             self._routes["GET", f"{PREFIX}clock"] = self._clock
@@ -86,9 +87,12 @@ class Control:
                     lines.append(f"redrive_queue_{metric}_total{{{labels}}} {getattr(measure, metric)}")
         return Response(200, ("\n".join(lines) + "\n").encode(), "text/plain; version=0.0.4; charset=utf-8")
 
-    async def _reset(self, _: Request) -> Response:
-        await self._engine.reset()
-        return _json(200, {"status": "ok"})
+    def _remove_all(self, reset: Reset) -> Route:
+        async def remove_all(_: Request) -> Response:
+            await reset()
+            return _json(200, {"status": "ok"})
+
+        return remove_all
 
     async def _set_fault(self, request: Request) -> Response:
         """`{"endpoint", "status"}`: attempts there end like this; without a status they are made again."""

@@ -50,7 +50,7 @@ class Call:
         return decide(parse_policy(policy), asked, owner).allowed
 
 
-# What came here from another service shows itself as that service words it: the body, and its attributes in SQS's form.
+# What came here from another service shows itself as that service words it: the body, and attributes in SQS's form.
 # By the name of the envelope that the other service put into the delivery's headers.
 Presenters = Mapping[str, Callable[[Delivery], tuple[str, Mapping[str, Any]]]]
 

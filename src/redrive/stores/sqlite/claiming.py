@@ -146,6 +146,8 @@ class _Claiming:
         room = order.limit - len(self.claimed.deliveries)
         if room <= 0 or not self._take(head):
             return  # a head that left the queue gave its turn to the next, which the next pass will meet
+        if room == 1:
+            return
         behind: list[Any] = self.cursor.execute(_BEHIND, (order.queue_id, head[9], room - 1)).fetchall()
         for row in behind:
             if row[2] > order.now:

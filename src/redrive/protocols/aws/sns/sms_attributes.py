@@ -11,7 +11,7 @@ from redrive.protocols.aws.sns import values
 from redrive.protocols.aws.sns.errors import AttributeRefused, error, invalid
 from redrive.protocols.aws.wire.shapes import Structure
 
-_ATTRIBUTES: Final[Kind[Mapping[str, str]]] = Kind("sns_sms_attributes", dict, dict)
+SMS_ATTRIBUTES: Final[Kind[Mapping[str, str]]] = Kind("sns_sms_attributes", dict, dict)
 _DEFAULTS: Final = {"MonthlySpendLimit": "1"}
 _TYPES: Final = ("Promotional", "Transactional")
 _SENDER: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9]{1,11}")
@@ -27,7 +27,7 @@ class SmsAttributeOperations:
 
     async def get_sms_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_GetSMSAttributes.html."""
-        stored = await self._directory.get(_ATTRIBUTES, _key(call)) or {}
+        stored = await self._directory.get(SMS_ATTRIBUTES, _key(call)) or {}
         wanted: list[str] = params.get("attributes") or []
         everything = {**_DEFAULTS, **stored}
         shown = {name: value for name, value in everything.items() if not wanted or name in wanted}
@@ -40,10 +40,10 @@ class SmsAttributeOperations:
             _check(name, value)
         while True:
             try:
-                await self._directory.update(_ATTRIBUTES, _key(call), lambda stored: {**stored, **given})
+                await self._directory.update(SMS_ATTRIBUTES, _key(call), lambda stored: {**stored, **given})
             except NotFound:
                 try:
-                    await self._directory.create(_ATTRIBUTES, _key(call), dict(given))
+                    await self._directory.create(SMS_ATTRIBUTES, _key(call), dict(given))
                 except Conflict:
                     continue
             return {}
