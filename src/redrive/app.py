@@ -162,7 +162,8 @@ class App:
     async def _reset(self) -> None:
         """Remove all that callers made; access keys and the signing key stay."""
         await self.engine.reset()
-        for kind in Sns.kinds:
+        await self.telemetry.flush()  # first: it may make log groups
+        for kind in (*Sns.kinds, *Logs.kinds):
             await self.engine.directory.clear(kind)
         await self.telemetry.reset()
 

@@ -10,7 +10,7 @@ from redrive.engine.ports import Arrival, ClaimOrder, Resource
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import LOG_GROUP, LogEvent, LogGroup, LogQuery
-from redrive.model.metric import MINUTE_MS, MetricPoint, PointQuery, SeriesQuery
+from redrive.model.metric import MINUTE_MS, PointQuery, SeriesQuery
 from redrive.model.queue import DAY_MS, Queue, ResourceName
 from redrive.runtime.simulated import SimulatedClock
 from redrive.stores.sqlite.store import SqliteStore
@@ -356,10 +356,13 @@ async def test_what_a_deleted_group_left_is_dropped(house: House) -> None:
 
 
 async def test_a_reset_leaves_nothing(house: House) -> None:
-    house.telemetry.metrics.sent(Q, 1, 1, house.clock.now())
     house.telemetry.logs.write(GROUP, "s", house.clock.now(), "a")
+    await house.telemetry.flush()
+    await house.store.remove(LOG_GROUP, GROUP.key)
+    house.telemetry.metrics.sent(Q, 1, 1, house.clock.now())
     await house.telemetry.reset()
     assert await house.store.find_series(SeriesQuery(HERE.account, HERE.region, limit=10)) == []
-    assert await house.store.find(LOG_GROUP, "") == []
+    assert await house.totals("messages_sent") == {}
     assert await house.store.log_bytes() == {}
-    assert house.telemetry.metrics.take() == list[MetricPoint]()
+    assert house.telemetry.metrics.take() == []
+    assert house.telemetry.metrics.activity == {}

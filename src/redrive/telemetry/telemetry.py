@@ -12,7 +12,7 @@ from collections.abc import Awaitable
 
 from redrive.engine.ports import Clock, NodeStore
 from redrive.model.errors import StoreUnavailable
-from redrive.model.log import END_OF_TIME, LOG_GROUP, LOG_STREAM, LogGroup
+from redrive.model.log import END_OF_TIME, LOG_GROUP, LogGroup
 from redrive.model.metric import MINUTE_MS, MetricPoint
 from redrive.model.queue import DAY_MS
 from redrive.telemetry.gauges import Gauges, Places
@@ -91,15 +91,12 @@ class Telemetry:
         await _survive(self.flush(), "flush")
 
     async def reset(self) -> None:
-        """Forget every metric, every log, and what was not yet written down."""
+        """Forget every metric, what was not yet written down, and the events of groups that are gone."""
         async with self._lock:
             await self._flush()
             self._gauges.forget()
             while await self._store.drop_points(END_OF_TIME, ROWS_PER_SWEEP):
                 pass
-            for kind in (LOG_STREAM, LOG_GROUP):
-                for resource in await self._store.find(kind, ""):
-                    await self._store.remove(kind, resource.key)
             await self._sweep_logs()
 
     def _stir(self) -> None:

@@ -1,14 +1,15 @@
 """Amazon CloudWatch Logs: the operations on groups, streams and events."""
 
 from collections.abc import Mapping
+from typing import Any
 
-from redrive.engine.directory import Directory
+from redrive.engine.directory import Directory, Kind
 from redrive.engine.ports import NodeStore
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Verb
 from redrive.protocols.aws.logs.errors import translated
 from redrive.protocols.aws.logs.groups import Groups
-from redrive.protocols.aws.logs.places import Places, Settle
+from redrive.protocols.aws.logs.places import GROUP, STREAM, Places, Settle
 from redrive.protocols.aws.logs.putting import Putting
 from redrive.protocols.aws.logs.reading import Reading
 from redrive.protocols.aws.logs.streams import Streams
@@ -48,6 +49,9 @@ class Logs:
             "UntagLogGroup": groups.untag_log_group,
             "UntagResource": groups.untag_resource,
         }
+
+    kinds: tuple[Kind[Any], ...] = (STREAM, GROUP)
+    """All that callers make through this service, besides events."""
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""
