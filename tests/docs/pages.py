@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 ROOT: Final = Path(__file__).parents[2]
 DOCS: Final = ROOT / "docs"
@@ -37,13 +37,14 @@ class Page:
     """One file of Markdown."""
 
     path: Path
+    text: str
+
+    @classmethod
+    def at(cls, path: Path) -> Self:
+        return cls(path, path.read_text())
 
     def __str__(self) -> str:
         return str(self.path.relative_to(ROOT))
-
-    @cached_property
-    def text(self) -> str:
-        return self.path.read_text()
 
     @cached_property
     def fences(self) -> list[Fence]:
@@ -90,4 +91,4 @@ def _anchor(heading: str) -> str:
 
 def all_pages() -> list[Page]:
     """Every page: those in the root, and those under docs/."""
-    return [Page(path) for path in (*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md")))]
+    return [Page.at(path) for path in (*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md")))]

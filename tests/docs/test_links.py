@@ -15,11 +15,11 @@ def _leads_somewhere(page: Page, link: str) -> bool:
     target = (page.path.parent / path).resolve() if path else page.path
     if not target.exists() or not target.is_relative_to(ROOT):
         return False
-    return not anchor or anchor in Page(target).anchors
+    return not anchor or anchor in Page.at(target).anchors
 
 
 def test_a_broken_link_is_noticed() -> None:
-    page = Page(ROOT / "README.md")
+    page = Page.at(ROOT / "README.md")
     assert _leads_somewhere(page, "docs/README.md#writing-these-pages")
     assert not _leads_somewhere(page, "docs/README.md#writing-those-pages")
     assert not _leads_somewhere(page, "docs/no-such-page.md")

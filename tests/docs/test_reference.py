@@ -21,7 +21,7 @@ REFERENCE = DOCS / "reference"
 
 @cache
 def page(name: str) -> Page:
-    return Page(REFERENCE / f"{name}.md")
+    return Page.at(REFERENCE / f"{name}.md")
 
 
 @cache
@@ -90,7 +90,9 @@ def routes() -> list[str]:
 
 @pytest.mark.parametrize("route", routes())
 def test_a_control_route_has_its_section(route: str) -> None:
-    assert page("control-routes").sections[route].strip()
+    """A path that ends in something made up is documented by its beginning."""
+    sections = page("control-routes").sections
+    assert any(heading.startswith(route) and text.strip() for heading, text in sections.items())
 
 
 @pytest.mark.parametrize("metric", METRIC_NAMES)
@@ -107,8 +109,9 @@ def operations() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("service", "operation"), operations())
-def test_an_operation_has_its_section(service: str, operation: str) -> None:
-    assert page(service).sections[operation].strip()
+def test_an_operation_has_its_section_or_line(service: str, operation: str) -> None:
+    shown = page(service)
+    assert shown.sections.get(operation, "").strip() or f"| `{operation}` |" in shown.text
 
 
 def test_no_operation_is_documented_that_is_not_there() -> None:
@@ -119,7 +122,9 @@ def test_no_operation_is_documented_that_is_not_there() -> None:
         assert not [name for name in shown if name not in names and name not in _OTHER_HEADINGS]
 
 
-_OTHER_HEADINGS = {"Queues", "Messages", "Attributes", "Limits", "Errors"}
+_OTHER_HEADINGS = {
+    *("Queues", "Messages", "Topics", "Subscriptions", "Publishing", "Attributes", "Limits", "Errors"),
+}
 
 
 def test_every_sqs_attribute_is_there() -> None:
