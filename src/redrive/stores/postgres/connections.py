@@ -81,6 +81,13 @@ class Connections:
         self._number = number
         self._closed = False
         self._lost = False
+        self._under_way = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def idle(self) -> None:
+        """Return when nothing is under way."""
+        await self._idle.wait()
 
     async def close(self) -> None:
         """Refuse whoever comes now, and let those finish who have begun."""
@@ -102,6 +109,16 @@ class Connections:
         Raises:
             StoreUnavailable: The database did not answer, or not as hoped (NotTaken).
         """
+        self._under_way += 1
+        self._idle.clear()
+        try:
+            return await self._tried(work)
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._idle.set()
+
+    async def _tried(self, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
         for tries_left in reversed(range(_DEADLOCK_TRIES)):
             try:
                 async with self._one() as connection:

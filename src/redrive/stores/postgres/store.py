@@ -76,6 +76,7 @@ class PostgresStore(TelemetryVerbs):
         """See `Store.flush`."""
         for lanes in (self._plain, self._special, self._publications, self._claimer, self._settler):
             await lanes.idle()
+        await self._connections.idle()
 
     def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
         """See `Store.listen`."""
