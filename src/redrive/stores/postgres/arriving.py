@@ -73,10 +73,17 @@ async def add_locked(connection: Connection, arrivals: Arrivals) -> list[Enqueue
     """The same within a transaction that holds the locks of `groups_of` the arrivals."""
     seqs = await rows.next_seqs(connection, len(arrivals))
     memories = [
-        deduplication.Memory(one.queue_id, one.deduplication_key, one.message_id, seq, one.deduplicate_until)
+        deduplication.Memory(
+            one.queue_id,
+            one.deduplication_key,
+            one.message_id,
+            seq,
+            one.enqueued_at,
+            one.deduplicate_until,
+        )
         for one, seq in zip(arrivals, seqs, strict=True)
     ]
-    answers = await deduplication.remember(connection, memories, [one.enqueued_at for one in arrivals])
+    answers = await deduplication.remember(connection, memories)
     fresh = [(one, answer.seq) for one, answer in zip(arrivals, answers, strict=True) if not answer.repeated]
     places = await rows.free_places(
         connection, [(one.queue_id, one.group_id, _alone(one)) for one, _ in fresh]

@@ -13,24 +13,24 @@ from redrive.engine.ports import Claimed, ClaimOrder
 from redrive.stores.postgres import filling, rows
 from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.merging import Lanes
+from redrive.stores.postgres.reaching import of
 
 # What `offer` answers RETRY to, said in SQL: $4 is the latest `enqueued_at` that is out of its retention period, $5
 # the count of attempts at which a delivery is dead. All or nothing: one other among them, and all are left alone.
 _CLAIM_ORDINARY: Final = f"""
     WITH front AS MATERIALIZED (
-        SELECT seq, available_at, place = 1 AND enqueued_at > $4 AND attempts < $5 AS ordinary
+        SELECT ctid AS at, available_at, seq, place = 1 AND enqueued_at > $4 AND attempts < $5 AS ordinary
         FROM deliveries WHERE queue_id = $1 AND place > 0 AND available_at <= $2
         ORDER BY available_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED
-    ), numbered AS (
-        SELECT seq, row_number() OVER (ORDER BY available_at, seq) AS number
+    ), numbered AS MATERIALIZED (
+        SELECT at, row_number() OVER (ORDER BY available_at, seq) AS number
         FROM front WHERE (SELECT bool_and(ordinary) FROM front)
     )
     UPDATE deliveries d SET token = ($6::bigint[])[number], available_at = ($7::bigint[])[number],
         first_claimed_at = coalesce(d.first_claimed_at, ($8::bigint[])[number]),
         attempts = d.attempts + CASE WHEN $9 AND d.token IS NOT NULL THEN 0 ELSE 1 END
-    FROM numbered
-    WHERE d.queue_id = $1 AND d.seq = numbered.seq
-    RETURNING {rows.COLUMNS_OF_D}, number
+    FROM numbered WHERE d.ctid = numbered.at
+    RETURNING {of("d")}, number
 """  # noqa: S608 - constants
 _NEVER: Final = -1  # before every `enqueued_at`
 _ENDLESS: Final = 2**31 - 1

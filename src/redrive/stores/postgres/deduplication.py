@@ -1,6 +1,6 @@
 """What was sent lately: a key of deduplication is remembered with the message that brought it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from asyncpg import Connection
@@ -16,6 +16,7 @@ class Memory(NamedTuple):
         key: None: not deduplicated.
         message_id: The message's.
         seq: Its place.
+        since: When it was sent (ms).
         until: How long (ms since the epoch) the key is remembered.
     """
 
@@ -23,70 +24,44 @@ class Memory(NamedTuple):
     key: str | None
     message_id: bytes
     seq: int
+    since: int
     until: int
 
 
-# Of two nodes that remember the same key at once, the second waits here until the first has committed. In order of
-# the keys, so that they do not wait for each other in a circle.
-_REMEMBER: Final = (
-    "INSERT INTO deduplication (queue_id, key, message_id, seq, until)"
-    " SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::bigint[], $5::bigint[])"
-    " ON CONFLICT (queue_id, key) DO NOTHING RETURNING queue_id, key"
-)
-_KNOWN: Final = (
-    "SELECT key, message_id, seq, until FROM deduplication"
-    " WHERE queue_id = $1 AND key = ANY($2::text[]) ORDER BY key FOR UPDATE"
-)
-_REPLACE: Final = (
-    "UPDATE deduplication SET message_id = $3, seq = $4, until = $5 WHERE queue_id = $1 AND key = $2"
-)
+# A key that is known and still holds is answered as it is, one whose time is over is taken over. Of two nodes that
+# remember the same key at once, the second waits here until the first has committed. In order of the keys, so that
+# they do not wait for each other in a circle.
+_REMEMBER: Final = """
+    INSERT INTO deduplication AS known (queue_id, key, message_id, seq, since, until)
+    SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[])
+    ON CONFLICT (queue_id, key) DO UPDATE SET
+        message_id = CASE WHEN known.until > excluded.since THEN known.message_id ELSE excluded.message_id END,
+        seq = CASE WHEN known.until > excluded.since THEN known.seq ELSE excluded.seq END,
+        since = CASE WHEN known.until > excluded.since THEN known.since ELSE excluded.since END,
+        until = CASE WHEN known.until > excluded.since THEN known.until ELSE excluded.until END
+    RETURNING queue_id, key, message_id, seq
+"""
+
+_Key = tuple[int, str]
+_Original = tuple[bytes, int]  # message, place
 
 
-async def remember(
-    connection: Connection, memories: Sequence[Memory], moments: Sequence[int]
-) -> list[Enqueued]:
-    """Remember each of these keys at its moment (ms); whether it was known, and if so the original's answer."""
-    originals: dict[tuple[int, str], Memory] = {}
-    first: dict[tuple[int, str], tuple[Memory, int]] = {}
-    for memory, now in zip(memories, moments, strict=True):
+async def remember(connection: Connection, memories: Sequence[Memory]) -> list[Enqueued]:
+    """Remember each of these keys; whether it was known, and if so the original's answer."""
+    first: dict[_Key, Memory] = {}
+    for memory in memories:
         if memory.key is not None:
-            first.setdefault((memory.queue_id, memory.key), (memory, now))
-    pending = first
-    while pending:
-        fresh = await _insert(connection, [memory for memory, _ in pending.values()])
-        originals |= {key: pending[key][0] for key in fresh}
-        known = [pending[key] for key in pending if key not in fresh]
-        found = await _look_up(connection, known)
-        originals |= found
-        pending = {key: one for key, one in pending.items() if key not in originals}  # forgotten in between
+            first.setdefault((memory.queue_id, memory.key), memory)
+    originals: dict[_Key, _Original] = {}
+    if first:
+        columns = zip(*(first[key] for key in sorted(first)), strict=True)
+        kept = await connection.fetch(_REMEMBER, *(list(column) for column in columns))
+        originals = {(queue_id, key): (message_id, seq) for queue_id, key, message_id, seq in kept}
     return [_answer(memory, originals) for memory in memories]
 
 
-async def _insert(connection: Connection, memories: Iterable[Memory]) -> set[tuple[int, str]]:
-    ordered = sorted(memories, key=lambda memory: (memory.queue_id, memory.key))
-    columns = [list(column) for column in zip(*ordered, strict=True)]
-    return {(queue_id, key) for queue_id, key in await connection.fetch(_REMEMBER, *columns)}
-
-
-async def _look_up(
-    connection: Connection, known: Sequence[tuple[Memory, int]]
-) -> dict[tuple[int, str], Memory]:
-    """The originals of keys that are there; one whose time is over makes room for the new."""
-    found: dict[tuple[int, str], Memory] = {}
-    for queue_id in sorted({memory.queue_id for memory, _ in known}):
-        asked = {memory.key: (memory, now) for memory, now in known if memory.queue_id == queue_id}
-        for key, message_id, seq, until in await connection.fetch(_KNOWN, queue_id, list(asked)):
-            memory, now = asked[key]
-            if until > now:
-                found[queue_id, key] = Memory(queue_id, key, message_id, seq, until)
-            else:
-                await connection.execute(_REPLACE, *memory)
-                found[queue_id, key] = memory
-    return found
-
-
-def _answer(memory: Memory, originals: dict[tuple[int, str], Memory]) -> Enqueued:
+def _answer(memory: Memory, originals: dict[_Key, _Original]) -> Enqueued:
     if memory.key is None:
         return Enqueued(memory.message_id, memory.seq, repeated=False)
-    original = originals[memory.queue_id, memory.key]
-    return Enqueued(original.message_id, original.seq, repeated=original.seq != memory.seq)
+    message_id, seq = originals[memory.queue_id, memory.key]
+    return Enqueued(message_id, seq, repeated=seq != memory.seq)

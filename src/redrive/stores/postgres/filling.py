@@ -13,6 +13,7 @@ from redrive.engine.ports import Claimed, ClaimOrder
 from redrive.model.delivery import Delivery, Place
 from redrive.stores.postgres import arriving, pacing, repeating, rows
 from redrive.stores.postgres.planning import Followers, Plan, Share, plan_fair, plan_ordered
+from redrive.stores.postgres.reaching import own
 
 # A claim of no duration is due again at once: what carries one of the orders' own tokens is not looked at twice.
 _LINE: Final = (
@@ -20,12 +21,14 @@ _LINE: Final = (
     " WHERE queue_id = $1 AND place > 0 AND available_at <= $2 AND (token = ANY($3::bigint[])) IS NOT TRUE"
     " ORDER BY available_at, seq LIMIT $4"
 )
+_OWN: Final = own(
+    "$3::bigint[], $4::bigint[], $5::bigint[], $6::integer[], $7::bigint[]",
+    "seq, token, available_at, attempts, first_claimed_at",
+)
 _CLAIM: Final = (
-    "UPDATE deliveries d SET token = one.token, available_at = one.available_at, attempts = one.attempts,"
-    " first_claimed_at = one.first_claimed_at, place = CASE WHEN $2 THEN place ELSE 1 END"
-    " FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::integer[], $7::bigint[])"
-    " AS one (seq, token, available_at, attempts, first_claimed_at)"
-    " WHERE d.queue_id = $1 AND d.seq = one.seq"
+    f"WITH {_OWN} UPDATE deliveries d SET token = own.token, available_at = own.available_at,"  # noqa: S608 - constants
+    " attempts = own.attempts, first_claimed_at = own.first_claimed_at,"
+    " place = CASE WHEN $2 THEN place ELSE 1 END FROM own WHERE d.ctid = own.at"
 )
 
 # One claim removes no more expired and exhausted deliveries than this on its way (about 50 ms): whoever asked is told

@@ -9,22 +9,26 @@ from redrive.engine.ports import Counts, Resource
 from redrive.model.delivery import Delivery
 from redrive.model.errors import Conflict
 from redrive.stores.postgres import rows
+from redrive.stores.postgres.reaching import COLUMNS
 
-_PEEK: Final = f"SELECT {rows.COLUMNS} FROM deliveries WHERE queue_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"  # noqa: S608 - constants
-# By indexes alone, but for delayed messages behind others of their group, and for what of the later ones is claimed.
-_COUNT: Final = """
-    SELECT
-        (SELECT count(*) FROM deliveries WHERE queue_id = $1 AND place > 0 AND available_at <= $2) AS due,
-        (SELECT count(*) FROM deliveries WHERE queue_id = $1 AND group_id IS NOT NULL AND place = 0) AS behind,
-        later.number AS later, later.claimed AS later_claimed,
-        (SELECT count(*) FROM deliveries
-            WHERE queue_id = $1 AND place = 0 AND token IS NOT NULL AND available_at > $2) AS behind_claimed
-    FROM (SELECT count(*) AS number, count(token) AS claimed
-        FROM deliveries WHERE queue_id = $1 AND place > 0 AND available_at > $2) AS later
-"""
+_PEEK: Final = f"SELECT {COLUMNS} FROM deliveries WHERE queue_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"  # noqa: S608 - constants
+# By the line's index and the groups' alone, but for delayed messages behind others of their group, and for what of
+# the later ones is claimed.
+_LINE: Final = "SELECT token FROM deliveries WHERE queue_id = $1 AND place > 0 AND available_at {} $2"
+_IN_LINE_ORDER: Final = "ORDER BY available_at, seq OFFSET 0"
+_BEHIND: Final = "SELECT 1 FROM deliveries WHERE queue_id = $1 AND group_id IS NOT NULL AND place = 0"
+_IN_GROUP_ORDER: Final = "ORDER BY group_id, place, seq OFFSET 0"
+_COUNT: Final = f"""
+    SELECT (SELECT count(*) FROM ({_LINE.format("<=")} {_IN_LINE_ORDER}) AS one) AS due,
+        (SELECT count(*) FROM ({_BEHIND} {_IN_GROUP_ORDER}) AS one) AS behind,
+        (SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE queue_id = $1 AND place = 0 AND token IS NOT NULL
+            AND available_at > $2 ORDER BY available_at OFFSET 0) AS one) AS behind_claimed,
+        later.number AS later, later.claimed AS later_claimed
+    FROM (SELECT count(*) AS number, count(one.token) AS claimed
+        FROM ({_LINE.format(">")} {_IN_LINE_ORDER}) AS one) AS later
+"""  # noqa: S608 - constants
 _DELAYED_BEHIND: Final = (
-    "SELECT count(*) FROM deliveries"
-    " WHERE queue_id = $1 AND group_id IS NOT NULL AND place = 0 AND token IS NULL AND available_at > $2"
+    f"SELECT count(*) FROM ({_BEHIND} AND token IS NULL AND available_at > $2 {_IN_GROUP_ORDER}) AS one"  # noqa: S608 - constants
 )
 _GET: Final = "SELECT kind, key, version, document FROM resources WHERE kind = $1 AND key = $2"
 _FIND: Final = (

@@ -20,8 +20,19 @@ _WRITE: Final = (
     " duration_ms = excluded.duration_ms, reason = excluded.reason, status = excluded.status,"
     " response = excluded.response"
 )
-_THIN: Final = "DELETE FROM attempts WHERE queue_id = $1 AND message_id = $2 AND number = $3"
-_FORGET: Final = "DELETE FROM attempts WHERE queue_id = $1 AND message_id = ANY($2::bytea[])"
+_THIN: Final = (
+    "DELETE FROM attempts WHERE ctid = ANY(ARRAY(SELECT ctid FROM attempts"
+    " WHERE queue_id = $1 AND message_id = $2 AND number >= $3 ORDER BY number LIMIT 1))"
+)
+# The notes of one message of queue $1, as `at`.
+OF_MESSAGE: Final = (
+    "SELECT ctid AS at FROM attempts WHERE queue_id = $1 AND message_id = {} ORDER BY number OFFSET 0"
+)
+_FORGET: Final = (
+    "DELETE FROM attempts WHERE ctid = ANY(ARRAY("  # noqa: S608 - constants
+    "SELECT note.at FROM unnest($2::bytea[]) AS message (id)"
+    f" CROSS JOIN LATERAL ({OF_MESSAGE.format('message.id')}) AS note))"
+)
 _READ: Final = (
     "SELECT number, at, duration_ms, reason, status, response FROM attempts"
     " WHERE queue_id = $1 AND message_id = $2 ORDER BY number"

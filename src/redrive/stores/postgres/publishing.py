@@ -16,10 +16,10 @@ async def publish(connection: Connection, calls: Sequence[Sequence[Gate]]) -> li
         await rows.lock_groups(connection, arriving.groups_of(arrivals))
         seqs = await rows.next_seqs(connection, len(gates))
         memories = [
-            deduplication.Memory(gate.topic_id, gate.key, gate.message_id, seq, gate.until)
+            deduplication.Memory(gate.topic_id, gate.key, gate.message_id, seq, gate.now, gate.until)
             for gate, seq in zip(gates, seqs, strict=True)
         ]
-        answers = await deduplication.remember(connection, memories, [gate.now for gate in gates])
+        answers = await deduplication.remember(connection, memories)
         passing = [
             arrival
             for gate, answer in zip(gates, answers, strict=True)

@@ -9,21 +9,20 @@ from redrive.engine.ports import ClaimOrder
 from redrive.model.delivery import Delivery
 from redrive.model.queue import DEDUPLICATION_MS
 from redrive.stores.postgres import rows
+from redrive.stores.postgres.reaching import COLUMNS, each, of, own
 
 _ATTEMPT: Final = (
-    "SELECT token, seqs FROM claim_attempts"
-    " WHERE queue_id = $1 AND attempt_id = $2 AND until > $3 AND available_at > $3"
+    "SELECT token, available_at, seqs FROM claim_attempts"
+    " WHERE queue_id = $1 AND attempt_id >= $2 AND attempt_id <= $2 AND until > $3 AND available_at > $3"
+    " ORDER BY attempt_id LIMIT 1"
 )
 _UNCHANGED: Final = (
-    f"SELECT {rows.COLUMNS_OF_D}"  # noqa: S608 - constants
-    " FROM claim_attempts a CROSS JOIN unnest(a.seqs) WITH ORDINALITY AS one (seq, number)"
-    " JOIN deliveries d ON d.queue_id = $1 AND d.seq = one.seq"
-    " AND d.token = a.token AND d.available_at = a.available_at"
-    " WHERE a.queue_id = $1 AND a.attempt_id = $2 ORDER BY one.number FOR UPDATE OF d"
+    f"SELECT {of('found')} FROM unnest($2::bigint[]) WITH ORDINALITY AS one (seq, number)"  # noqa: S608 - constants
+    f" {each(COLUMNS, 'AND token = $3 AND available_at = $4 FOR UPDATE')} ORDER BY one.number"
 )
 _RENEW: Final = (
-    "UPDATE deliveries d SET available_at = $3 FROM unnest($2::bigint[]) AS one (seq)"
-    " WHERE d.queue_id = $1 AND d.seq = one.seq"
+    f"WITH {own('$2::bigint[]', 'seq')}"  # noqa: S608 - constants
+    " UPDATE deliveries d SET available_at = $3 FROM own WHERE d.ctid = own.at"
 )
 _REMEMBER: Final = (
     "INSERT INTO claim_attempts (queue_id, attempt_id, token, available_at, seqs, until)"
@@ -37,13 +36,13 @@ async def repeat(connection: Connection, order: ClaimOrder, *, may_wait: bool) -
     remembered = await connection.fetchrow(_ATTEMPT, order.queue_id, order.attempt_id, order.now)
     if remembered is None:
         return []
-    seqs = remembered["seqs"]
+    token, available_at, seqs = remembered
     groups = {(order.queue_id, name) for name in await rows.groups_of(connection, order.queue_id, seqs)}
     if may_wait:
         await rows.lock_groups(connection, groups)
     elif groups != await rows.try_groups(connection, groups):
         return []
-    found = await connection.fetch(_UNCHANGED, order.queue_id, order.attempt_id)
+    found = await connection.fetch(_UNCHANGED, order.queue_id, seqs, token, available_at)
     if len(found) != len(seqs):
         return []
     deliveries = [rows.delivery_of(record) for record in found]

@@ -19,16 +19,12 @@ from typing import Any, Final
 from asyncpg import Connection
 
 from redrive.model.delivery import Delivery, Place
+from redrive.stores.postgres.reaching import COLUMNS, each, in_group, of, own
 
 Group = tuple[int, str]  # queue, name
 Placed = tuple[Delivery, int]  # and its place
 Groups = set[Group]
 
-COLUMNS: Final = (
-    "queue_id, seq, available_at, attempts, token, enqueued_at, sent_at, first_claimed_at, message_id, group_id,"
-    " deduplication_id, origin, headers, body"
-)
-COLUMNS_OF_D: Final = ", ".join(f"d.{column}" for column in COLUMNS.split(", "))
 values_of: Final = attrgetter(*COLUMNS.split(", "))  # of a Delivery, in the order of the columns
 
 _INSERT: Final = (
@@ -39,37 +35,33 @@ _INSERT: Final = (
 )
 _NEXT_SEQS: Final = "SELECT nextval('delivery_seq') FROM generate_series(1, $1)"
 _TURNS_TAKEN: Final = (
-    "SELECT g.id FROM unnest($2::text[]) AS g (id) CROSS JOIN LATERAL"
-    " (SELECT 1 FROM deliveries WHERE queue_id = $1 AND group_id = g.id AND place = 2 LIMIT 1) AS turn"
+    "SELECT g.id FROM unnest($2::text[]) AS g (id)"  # noqa: S608 - constants
+    f" CROSS JOIN LATERAL ({in_group('1', Place.TURN, '1')}) AS turn"
 )
 _HAND_TURNS_ON: Final = (
-    "UPDATE deliveries d SET place = 2, available_at = greatest(d.available_at, $3)"
-    " FROM unnest($2::text[]) AS g (id) CROSS JOIN LATERAL"
-    " (SELECT b.seq FROM deliveries b WHERE b.queue_id = $1 AND b.group_id = g.id AND b.place = 0"
-    " ORDER BY b.seq LIMIT 1) AS next"
-    " WHERE d.queue_id = $1 AND d.seq = next.seq"
+    "WITH next AS MATERIALIZED (SELECT oldest.at FROM unnest($2::text[]) AS g (id)"  # noqa: S608 - constants
+    f" CROSS JOIN LATERAL ({in_group('ctid AS at', Place.BEHIND, '1')}) AS oldest)"
+    " UPDATE deliveries d SET place = 2, available_at = greatest(d.available_at, $3)"
+    " FROM next WHERE d.ctid = next.at"
 )
+_GROUPS: Final = (
+    f"SELECT DISTINCT found.group_id FROM unnest($2::bigint[]) AS one (seq) {each('group_id')}"  # noqa: S608 - constants
+    " WHERE found.group_id IS NOT NULL"
+)
+_LOCKED: Final = (
+    f"SELECT {of('found')}, found.place FROM unnest($2::bigint[]) AS one (seq)"  # noqa: S608 - constants
+    f" {each(f'{COLUMNS}, place', 'FOR UPDATE SKIP LOCKED')}"
+)
+
 NEXT_AT: Final = (
     "SELECT available_at FROM deliveries WHERE queue_id = $1 AND place > 0 ORDER BY available_at, seq LIMIT 1"
 )
-REMOVE: Final = (
-    "DELETE FROM deliveries d USING unnest($2::bigint[]) AS one (seq)"
-    " WHERE d.queue_id = $1 AND d.seq = one.seq"
-)
-_GROUPS: Final = (
-    "SELECT DISTINCT d.group_id FROM unnest($2::bigint[]) AS one (seq)"
-    " JOIN deliveries d ON d.queue_id = $1 AND d.seq = one.seq WHERE d.group_id IS NOT NULL"
-)
-_LOCKED: Final = (
-    f"SELECT {COLUMNS_OF_D}, d.place FROM unnest($2::bigint[]) AS one (seq)"  # noqa: S608 - constants
-    " JOIN deliveries d ON d.queue_id = $1 AND d.seq = one.seq FOR UPDATE OF d SKIP LOCKED"
-)
+REMOVE: Final = f"WITH {own('$2::bigint[]', 'seq')} DELETE FROM deliveries d USING own WHERE d.ctid = own.at"  # noqa: S608 - constants
 
 # Group by group, the oldest of each first: at most $3 of one, and $4 of all.
 FOLLOWERS: Final = (
-    f"SELECT {COLUMNS} FROM unnest($2::text[]) AS g (id) CROSS JOIN LATERAL"  # noqa: S608 - constants
-    f" (SELECT {COLUMNS} FROM deliveries WHERE queue_id = $1 AND group_id = g.id AND place = 0"
-    " ORDER BY seq LIMIT $3) AS follower LIMIT $4"
+    f"SELECT {of('follower')} FROM unnest($2::text[]) AS g (id)"  # noqa: S608 - constants
+    f" CROSS JOIN LATERAL ({in_group(COLUMNS, Place.BEHIND, '$3')}) AS follower LIMIT $4"
 )
 
 # A database has room for about 6,400 locks (max_locks_per_transaction x max_connections) and a transaction may touch

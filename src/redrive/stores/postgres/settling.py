@@ -15,38 +15,38 @@ from redrive.stores.postgres import arriving, notes, rows
 from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.listening import Notices
 from redrive.stores.postgres.merging import Lanes
+from redrive.stores.postgres.reaching import each, of, own
 
-_OWN: Final = "d.queue_id = $1 AND d.seq = own.seq AND d.token = own.token AND d.available_at > own.holds"
+_CLAIM: Final = "AND d.token = one.token AND d.available_at > one.holds"
+_OWN: Final = own("$2::bigint[], $3::bigint[], $4::bigint[]", "seq, token, holds", _CLAIM)
+_OWN_UNTIL: Final = own(
+    "$2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]", "seq, token, holds, until", _CLAIM
+)
 
 # Only a delivery that was tried before has left notes of its attempts.
 _DELETE: Final = f"""
-    WITH gone AS (
-        DELETE FROM deliveries d USING unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS own (seq, token, holds)
-        WHERE {_OWN} RETURNING d.seq, d.place, d.group_id, d.message_id, d.attempts
+    WITH {_OWN}, gone AS (
+        DELETE FROM deliveries d USING own WHERE d.ctid = own.at
+        RETURNING d.seq, d.place, d.group_id, d.message_id, d.attempts
     ), forgotten AS (
-        DELETE FROM attempts a USING gone
-        WHERE gone.attempts > 1 AND a.queue_id = $1 AND a.message_id = gone.message_id
+        DELETE FROM attempts WHERE ctid = ANY(ARRAY(
+            SELECT note.at FROM gone CROSS JOIN LATERAL ({notes.OF_MESSAGE.format("gone.message_id")}) AS note
+            WHERE gone.attempts > 1))
     )
     SELECT seq, place, group_id FROM gone
 """  # noqa: S608 - constants
-_TAKE_OUT: Final = f"""
-    DELETE FROM deliveries d USING unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS own (seq, token, holds)
-    WHERE {_OWN} RETURNING {rows.COLUMNS_OF_D}, d.place
-"""  # noqa: S608 - constants
-_RETRY: Final = f"""
-    UPDATE deliveries d SET available_at = own.until, token = NULL
-    FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS own (seq, token, holds, until)
-    WHERE {_OWN} RETURNING d.seq, d.message_id
-"""  # noqa: S608 - constants
-_EXTEND: Final = f"""
-    UPDATE deliveries d SET available_at = own.until
-    FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS own (seq, token, holds, until)
-    WHERE {_OWN} RETURNING d.seq
-"""  # noqa: S608 - constants
-_TOKENS: Final = (
-    "SELECT d.seq, d.token FROM unnest($2::bigint[]) AS one (seq)"
-    " JOIN deliveries d ON d.queue_id = $1 AND d.seq = one.seq"
+_TAKE_OUT: Final = (
+    f"WITH {_OWN} DELETE FROM deliveries d USING own WHERE d.ctid = own.at RETURNING {of('d')}, d.place"  # noqa: S608 - constants
 )
+_RETRY: Final = (
+    f"WITH {_OWN_UNTIL} UPDATE deliveries d SET available_at = own.until, token = NULL"  # noqa: S608 - constants
+    " FROM own WHERE d.ctid = own.at RETURNING d.seq, d.message_id"
+)
+_EXTEND: Final = (
+    f"WITH {_OWN_UNTIL} UPDATE deliveries d SET available_at = own.until"  # noqa: S608 - constants
+    " FROM own WHERE d.ctid = own.at RETURNING d.seq"
+)
+_TOKENS: Final = f"SELECT one.seq, found.token FROM unnest($2::bigint[]) AS one (seq) {each('token')}"  # noqa: S608 - constants
 _EVER: Final = -1  # every claim runs out later than this: the comparison always holds
 
 _DONE: Final = Settled(done=True)

@@ -20,13 +20,12 @@ _OLDEST_EXPIRED: Final = (
 _DELETE: Final = f"{rows.REMOVE} RETURNING d.place, d.group_id"
 # Skipping what another node is just about to answer with, or to forget.
 _FORGET: Final = (
-    "DELETE FROM {table} WHERE queue_id = $1 AND {key} = ANY(ARRAY(SELECT {key} FROM {table}"
-    " WHERE queue_id = $1 AND until <= $2 ORDER BY until LIMIT $3 FOR UPDATE SKIP LOCKED))"
+    "DELETE FROM {table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table}"
+    " WHERE queue_id = $1 AND {moment} <= $2 ORDER BY {moment} LIMIT $3 FOR UPDATE SKIP LOCKED))"
 )
-_FORGET_KEYS: Final = _FORGET.format(table="deduplication", key="key")
-_FORGET_ATTEMPTS: Final = _FORGET.format(table="claim_attempts", key="attempt_id")
-
-_FORGET_NOTES: Final = "DELETE FROM attempts WHERE queue_id = $1 AND at <= $2"
+_FORGET_KEYS: Final = _FORGET.format(table="deduplication", moment="until")
+_FORGET_ATTEMPTS: Final = _FORGET.format(table="claim_attempts", moment="until")
+_FORGET_NOTES: Final = _FORGET.format(table="attempts", moment="at")
 NOTES_KEPT_MS: Final = 14 * DAY_MS  # as long as a dead letter may be kept
 
 
@@ -47,7 +46,7 @@ async def sweep(connection: Connection, queue_id: int, enqueued_before: int, now
         gone = await _remove(connection, queue_id, expired)
         await connection.execute(_FORGET_KEYS, queue_id, now, limit)
         await connection.execute(_FORGET_ATTEMPTS, queue_id, now, limit)
-        await connection.execute(_FORGET_NOTES, queue_id, now - NOTES_KEPT_MS)
+        await connection.execute(_FORGET_NOTES, queue_id, now - NOTES_KEPT_MS, limit)
     return gone
 
 

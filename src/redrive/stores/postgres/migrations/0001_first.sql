@@ -47,6 +47,7 @@ CREATE TABLE deduplication (
     key        text COLLATE "C" NOT NULL,
     message_id bytea NOT NULL,
     seq        bigint NOT NULL,
+    since      bigint NOT NULL,
     until      bigint NOT NULL,
     PRIMARY KEY (queue_id, key)
 );
@@ -83,15 +84,6 @@ CREATE TABLE attempts (
     PRIMARY KEY (queue_id, message_id, number)
 );
 CREATE INDEX attempts_at ON attempts (queue_id, at);
-
--- Without statistics the planner takes a queue for a 200th of the table, whatever its size now. With them it believes
--- that a queue made after the last ANALYZE is empty, and reads all of it.
-ALTER TABLE deliveries
-    ALTER COLUMN queue_id SET STATISTICS 0,
-    ALTER COLUMN available_at SET STATISTICS 0,
-    ALTER COLUMN group_id SET STATISTICS 0,
-    ALTER COLUMN place SET STATISTICS 0,
-    ALTER COLUMN token SET STATISTICS 0;
 
 -- Every claim and every deletion leaves a dead row where the next claim looks first: clean up after 10,000 of them
 -- and a hundredth of the table, not after a fifth of it, and without pauses.
