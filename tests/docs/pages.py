@@ -90,5 +90,6 @@ def _anchor(heading: str) -> str:
 
 
 def all_pages() -> list[Page]:
-    """Every page: those in the root, and those under docs/."""
-    return [Page.at(path) for path in (*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md")))]
+    """Every page: those in the root, and those under docs/ and examples/."""
+    paths = (*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "examples").rglob("*.md"))
+    return [Page.at(path) for path in sorted(paths)]

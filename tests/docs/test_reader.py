@@ -24,7 +24,7 @@ def page(text: str) -> Page:
     "text",
     [
         "```python\nprint(1 + 1)\n```\n\n```text output\n2\n```\n",
-        "```python\nx = 20\n```\nThen:\n```python\nprint(x, 'beside', object())\n```\n```text output\n20 beside …\n```\n",
+        "```python\nx = 20\n```\n```python\nprint(x, 'beside', object())\n```\n```text output\n20 beside …\n```\n",
         "```console run\n$ export A=b\n$ echo $A\nb\n$ printf 'one\\ntwo\\n'\none\n…\n```\n",
         "```json some.json\n{}\n```\n```console run\n$ cd $HOME && cat some.json\n{}\n```\n",
         "```python no-run\nraise SystemExit\n```\n```console\n$ false\n```\n",
