@@ -1,12 +1,13 @@
 """Queues come and go: their names, their numbers and their attributes."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from redrive.engine.directory import Directory, Kind
 from redrive.engine.ports import Clock, Store, Target
-from redrive.model.errors import AlreadyExists, Conflict
+from redrive.model.errors import AlreadyExists, Conflict, NotFound
 from redrive.model.queue import DAY_MS, Queue, ResourceName
 
 QUEUE: Kind[Queue] = Kind("queue", Queue.to_document, Queue.from_document)
@@ -119,16 +120,26 @@ class Queues:
         ]
 
     async def delete(self, queue: Queue) -> bool:
-        """Take a queue away at once; its messages are removed by the sweep."""
+        """Take a queue away at once; its messages are removed by the sweep, which also ends what was cut short."""
         grave = await self.bury(queue.id, queue.name)
         await self._directory.update(NUMBER, _number_key(queue.id), lambda _: grave)
         return await self._directory.remove(QUEUE, queue.name.key)
 
     async def bury(self, queue_id: int, name: ResourceName) -> Number:
-        """Let the sweep empty what has that number, a queue or a subscription's backlog."""
+        """Let the sweep empty what has that number, a queue or a subscription's backlog; twice is once."""
         grave = Number(queue_id, name, deleted_at=self._clock.now())
-        await self._directory.create(GRAVE, _grave_key(grave), grave)
+        with contextlib.suppress(Conflict):
+            await self._directory.create(GRAVE, _grave_key(grave), grave)
         return grave
+
+    async def finish_deletion(self, grave: Number) -> None:
+        """Take the queue away if whoever deleted it did not come so far.
+
+        Else it could be neither used for long, since it is emptied, nor deleted.
+        """
+        stored = await self._store.get(QUEUE.name, grave.name.key)
+        if stored is not None and QUEUE.read(stored.document).id == grave.id:
+            await self._directory.remove(QUEUE, grave.name.key)
 
     async def deleted_at(self, name: ResourceName) -> int | None:
         """When a queue of that name was deleted last (ms), if that is remembered."""
@@ -152,8 +163,11 @@ class Queues:
         return await self._directory.find(GRAVE, "")
 
     async def emptied(self, grave: Number) -> None:
-        """Remember that nothing of a deleted queue is left."""
-        await self._directory.update(GRAVE, _grave_key(grave), lambda stored: replace(stored, emptied=True))
+        """Remember that nothing of a deleted queue is left, unless it is forgotten by now."""
+        with contextlib.suppress(NotFound):
+            await self._directory.update(
+                GRAVE, _grave_key(grave), lambda stored: replace(stored, emptied=True)
+            )
 
     async def forget(self, grave: Number) -> None:
         """Forget a deleted queue for good."""

@@ -58,13 +58,18 @@ class Sweeper:
                 return total
 
     async def _tend(self, grave: Number) -> int:
-        if not grave.emptied:
-            gone = await self.empty(grave)
-            await self._queues.emptied(grave)
-            return gone
-        if (grave.deleted_at or 0) + TOMBSTONE_MS <= self._clock.now():
+        forgotten_at = (grave.deleted_at or 0) + TOMBSTONE_MS
+        if grave.emptied and self._clock.now() < forgotten_at:
+            return 0
+        await self._queues.finish_deletion(grave)
+        gone = await self.empty(
+            grave
+        )  # in the end once more: a node that had not heard yet may have sent there
+        if grave.emptied:
             await self._queues.forget(grave)
-        return 0
+        else:
+            await self._queues.emptied(grave)
+        return gone
 
     async def empty(self, grave: Number) -> int:
         """Remove all that a deleted queue left, deduplication included; how many deliveries went."""

@@ -1,0 +1,115 @@
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from redrive.engine.engine import ROUND_MS, Engine
+from redrive.engine.sweep import QUEUES_PER_TURN, ROWS_PER_SWEEP
+from redrive.model.queue import Queue
+from redrive.testing import VirtualClock
+from tests.engine.held_store import HeldStore
+from tests.engine.samples import bodies, make_queue, numbered, send
+
+MINUTE_MS = 60_000
+
+
+@pytest.fixture
+async def queue(engine: Engine) -> Queue:
+    return await make_queue(engine, "q", retention_ms=MINUTE_MS)
+
+
+async def test_what_is_past_its_retention_period_goes_and_nothing_else(
+    engine: Engine, clock: VirtualClock, queue: Queue
+) -> None:
+    began = clock.now()
+    await send(engine, queue, "a", "b")
+    await clock.sleep_until(began + 1)
+    await send(engine, queue, "c")
+    await clock.sleep_until(began + MINUTE_MS - 1)
+    assert await engine.sweeper.round() == 0
+    await clock.sleep_until(began + MINUTE_MS)
+    assert await engine.sweeper.round() == 2
+    assert await bodies(engine, queue) == ["c"]
+    assert engine.measure.queue(queue.id).messages_expired == 2
+
+
+async def test_a_deep_queue_is_swept_in_small_steps(
+    engine: Engine, store: HeldStore, clock: VirtualClock, queue: Queue
+) -> None:
+    number = 2 * ROWS_PER_SWEEP + 1
+    await send(engine, queue, *numbered(number))
+    await clock.sleep_until(clock.now() + MINUTE_MS)
+    assert await engine.sweeper.round() == number
+    assert store.calls.count("sweep") == 3
+
+
+async def test_many_queues_are_read_in_turns(engine: Engine, store: HeldStore, clock: VirtualClock) -> None:
+    queues = [await make_queue(engine, f"q{number:03}", retention_ms=MINUTE_MS) for number in range(120)]
+    for queue in queues:
+        await send(engine, queue, "a")
+    await clock.sleep_until(clock.now() + MINUTE_MS)
+    store.calls.clear()
+    assert await engine.sweeper.round() == 120
+    assert store.calls.count("sweep") == 120
+    assert store.calls.count("find") <= 120 // QUEUES_PER_TURN + 5
+
+
+async def test_every_node_sweeps_and_twice_does_no_harm(
+    engine: Engine, nodes: Callable[[str], Engine], clock: VirtualClock, queue: Queue
+) -> None:
+    await send(engine, queue, *numbered(50))
+    await clock.sleep_until(clock.now() + MINUTE_MS)
+    gone = await asyncio.gather(*(node.sweeper.round() for node in (engine, nodes("two"), nodes("three"))))
+    assert sum(gone) == 50
+
+
+async def test_a_purge_takes_what_is_there_claimed_or_not_and_nothing_later(
+    engine: Engine, clock: VirtualClock, queue: Queue
+) -> None:
+    await send(engine, queue, "a", "b")
+    await engine.receiver.receive(queue, 1, wait_ms=0)
+    assert await engine.purge(queue) == 2
+    noted = await engine.queues.get(queue.name)
+    assert noted is not None
+    assert noted.purged_at == clock.now()
+    await send(engine, queue, "c")
+    assert await bodies(engine, queue) == ["c"]
+
+
+async def test_what_is_sent_during_a_purge_stays(engine: Engine, store: HeldStore, queue: Queue) -> None:
+    await send(engine, queue, "a")
+    held = store.hold("purge")
+    purging = asyncio.create_task(engine.purge(queue))
+    await held.reached
+    await send(engine, queue, "b")
+    held.let_go()
+    assert await purging == 1
+    assert await bodies(engine, queue) == ["b"]
+
+
+async def test_upkeep_comes_round_and_outlives_a_store_that_is_away(
+    engine: Engine, store: HeldStore, clock: VirtualClock, queue: Queue
+) -> None:
+    upkeep = asyncio.create_task(engine.run())
+    await send(engine, queue, "a")
+    store.away = True
+    await clock.sleep_until(clock.now() + 5 * MINUTE_MS)
+    store.away = False
+    assert await bodies(engine, queue) == ["a"]
+    await clock.sleep_until(clock.now() + ROUND_MS + 1)
+    assert await bodies(engine, queue) == []
+    assert not upkeep.done()
+    upkeep.cancel()
+
+
+async def test_a_reset_leaves_nothing(engine: Engine, store: HeldStore) -> None:
+    dead = await make_queue(engine, "dead")
+    queue = await make_queue(engine, "q1", dead_letters=dead)
+    await send(engine, queue, *numbered(5))
+    await send(engine, dead, *numbered(5))
+    await engine.queues.delete(queue)
+    await engine.redriver.start(dead, None, 1)
+    await engine.reset()
+    for kind in ("queue", "queue_number", "deleted_queue", "move_task"):
+        assert await store.real.find(kind, "") == []
+    assert await bodies(engine, dead) == await bodies(engine, queue) == []
