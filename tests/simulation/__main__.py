@@ -35,9 +35,8 @@ def main() -> int:
     return _many(range(asked.first, asked.first + asked.seeds), asked.jobs, asked.mutant)
 
 
-_STORES: dict[str, type[mutants.InMemory]] = {
-    store.__name__: store for store in (mutants.InMemory, *mutants.MUTANTS)
-}
+_ALL: list[type[mutants.InMemory]] = [mutants.InMemory, *mutants.MUTANTS]
+_STORES = {store.__name__: store for store in _ALL}
 
 
 def _one(seed: int, store: str) -> int:

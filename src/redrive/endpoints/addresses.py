@@ -56,7 +56,7 @@ def read_url(text: str) -> Destination:
     if "_" in parts.hostname:
         raise ValueError("The host of an endpoint cannot have an underscore")
     userinfo, _, place = parts.netloc.rpartition("@")
-    bare = parts._replace(netloc=place, fragment="").geturl()
+    bare = parts._replace(netloc=place).geturl()
     user, _, password = userinfo.partition(":")
     url = URL(bare, encoded=_SENDABLE.fullmatch(bare) is not None)
     return Destination(url, unquote(user) if userinfo else None, unquote(password))

@@ -13,7 +13,7 @@ from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
 from redrive.server.tls import LocalCertificate, local_authority, server_context
-from tests.contracts.endpoints.kinds import IMPATIENCE_MS, http_endpoint, http_parcel
+from tests.contracts.endpoints.kinds import IMPATIENCE_MS, closed_port, http_endpoint, http_parcel
 from tests.contracts.endpoints.webhook import OK, Received, Webhook, answer, hang, listening, webhook
 
 _NOW = time.time_ns() // 1_000_000  # OpenSSL compares with the real time
@@ -98,7 +98,7 @@ async def test_a_header_of_two_lines_is_not_sent(endpoint: HttpEndpoint, hook: W
 async def test_cookies_are_not_kept(endpoint: HttpEndpoint, hook: Webhook) -> None:
     hook.say(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n")
     for _ in range(2):
-        await endpoint.push(http_parcel(hook.url()))
+        await endpoint.push(http_parcel(f"http://localhost:{hook.port}/"))
     assert "cookie" not in hook.received[1].headers
 
 
@@ -175,18 +175,21 @@ async def test_waiting_for_a_connection_takes_of_the_time_given(hook: Webhook) -
 async def test_a_name_server_that_does_not_answer_holds_up_its_own_name_alone(
     endpoint: HttpEndpoint, hook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answered = threading.Event()
+    loop = asyncio.get_running_loop()
+    asked, answered = asyncio.Event(), threading.Event()
     ask = socket.getaddrinfo
 
     def slow(host: str, *rest: Any) -> list[Any]:
         if host.startswith("dead"):
+            loop.call_soon_threadsafe(asked.set)
             answered.wait()
         return ask(host, *rest)
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
     async with asyncio.TaskGroup() as group:
-        dead = [f"http://dead-{number}.invalid/" for number in range(8)]
+        dead = [f"http://dead-{number}.invalid/" for number in range(30)]
         lost = [group.create_task(endpoint.push(http_parcel(url, timeout_ms=IMPATIENCE_MS))) for url in dead]
+        await asked.wait()
         alive = http_parcel(f"http://localhost:{hook.port}/")
         assert (await endpoint.push(alive)).delivered
     answered.set()
@@ -285,6 +288,13 @@ async def test_one_forbidden_address_among_others_is_passed_over(
     monkeypatch.setattr(http, "is_private", lambda address: address == "127.0.0.2")
     _resolve(monkeypatch, "127.0.0.2", "127.0.0.1")
     assert (await _pushed(_STRICT, f"http://two.test:{hook.port}/")).delivered
+
+
+async def test_an_allowed_address_that_fails_may_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "is_private", lambda address: address == "127.0.0.2")
+    _resolve(monkeypatch, "127.0.0.2", "127.0.0.1")
+    attempt = await _pushed(_STRICT, f"http://two.test:{closed_port()}/")
+    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.CONNECTION)
 
 
 async def test_several_forbidden_addresses_are_forbidden(
