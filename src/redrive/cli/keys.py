@@ -8,7 +8,6 @@ from typing import Any
 
 from redrive.access.keyring import Keyring
 from redrive.access.keys import new_access_key
-from redrive.app import open_store
 from redrive.cli.options import add_settings, settings_of
 from redrive.engine.ports import Runtime
 from redrive.runtime.chance import real_runtime
@@ -67,6 +66,8 @@ def _remove(parsed: argparse.Namespace) -> int:
 
 
 def _with_keyring(parsed: argparse.Namespace, use: Callable[[Keyring, Runtime], Awaitable[int]]) -> int:
+    from redrive.app import open_store  # noqa: PLC0415 - 170 ms of imports that other commands do not need
+
     settings, _ = settings_of(parsed)
 
     async def run() -> int:
