@@ -3,6 +3,7 @@
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_right
 from dataclasses import replace
+from itertools import chain
 
 import orjson
 
@@ -92,14 +93,18 @@ def _shown(metric: MetricName) -> Structure:
 
 
 def _token(metric: MetricName) -> str:
-    return urlsafe_b64encode(orjson.dumps(metric)).decode()
+    parts = [metric.namespace, metric.name, *chain.from_iterable(metric.dimensions)]
+    return urlsafe_b64encode(orjson.dumps(parts)).decode()
 
 
 def _position(token: str | None) -> MetricName | None:
     if not token:
         return None
     try:
-        namespace, name, dimensions = orjson.loads(urlsafe_b64decode(token))
-        return MetricName(namespace, name, tuple((one, other) for one, other in dimensions))
-    except (ValueError, TypeError):
-        raise invalid("Request parameter NextToken is invalid.") from None
+        parts = orjson.loads(urlsafe_b64decode(token))
+    except ValueError:
+        parts = None
+    if not isinstance(parts, list) or len(parts) < 2 or not all(isinstance(part, str) for part in parts):  # noqa: PLR2004 - namespace and name
+        raise invalid("Request parameter NextToken is invalid.")
+    namespace, name, *dimensions = parts
+    return MetricName(namespace, name, tuple(zip(dimensions[::2], dimensions[1::2], strict=False)))

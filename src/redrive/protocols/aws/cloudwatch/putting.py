@@ -17,14 +17,6 @@ VALUES_MAX = 150
 VALUE_MAX = 2.0**360
 _PAST_MS = 14 * DAY_MS
 _FUTURE_MS = 2 * 60 * MINUTE_MS
-UNITS = (
-    *("Seconds", "Microseconds", "Milliseconds"),
-    *("Bytes", "Kilobytes", "Megabytes", "Gigabytes", "Terabytes"),
-    *("Bits", "Kilobits", "Megabits", "Gigabits", "Terabits", "Percent", "Count"),
-    *("Bytes/Second", "Kilobytes/Second", "Megabytes/Second", "Gigabytes/Second", "Terabytes/Second"),
-    *("Bits/Second", "Kilobits/Second", "Megabits/Second", "Gigabits/Second", "Terabits/Second"),
-    *("Count/Second", "None"),
-)
 
 
 class Putting:
@@ -70,9 +62,6 @@ def _complaints(path: str, datum: Structure, now: int) -> Iterator[str]:
     """
     _check_kinds(path, datum)
     yield from _about_time(path, datum, now)
-    unit = datum.get("Unit")
-    if unit is not None and unit not in UNITS:
-        yield f"The parameter {path}.Unit must be a value in the set [ {', '.join(UNITS)} ]."
     if datum.get("StorageResolution", 60) not in (1, 60):
         yield f"The parameter {path}.StorageResolution must be a value in the set [ 1, 60 ]."
     for name, value in _numbers(datum):
