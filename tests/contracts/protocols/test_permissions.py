@@ -193,10 +193,23 @@ def test_whom_nothing_can_be_permitted(sqs: Sqs, account: str) -> None:
 
 @pytest.mark.parametrize("missing", ["Label", "AWSAccountIds", "Actions"])
 def test_what_a_permission_needs(sqs: Sqs, missing: str) -> None:
+    queue = sqs.queue()
     permission = {"Label": "l", "AWSAccountIds": [FRIEND], "Actions": ["SendMessage"]}
     del permission[missing]
     with refused("MissingParameter"):
-        sqs.queue().call("add_permission", **permission)
+        queue.call("add_permission", **permission)
+
+
+@pytest.mark.parametrize("empty", ["AWSAccountIds", "Actions"])
+def test_a_permission_of_nobody_or_nothing(sqs: Sqs, empty: str) -> None:
+    queue = sqs.queue()
+    with refused("MissingParameter"):
+        queue.call(
+            "add_permission",
+            **{"Label": "l", "AWSAccountIds": [FRIEND], "Actions": ["SendMessage"], empty: []},
+        )
+    queue.send("the queue is as it was")
+    assert "Policy" not in queue.attributes()
 
 
 # ---- quotas ------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sqs import names, policies
 from redrive.protocols.aws.sqs.access import queue_at
-from redrive.protocols.aws.sqs.errors import error, invalid
+from redrive.protocols.aws.sqs.errors import error, invalid, missing
 from redrive.protocols.aws.sqs.policies import Document
 from redrive.protocols.aws.wire.shapes import Structure
 
@@ -96,6 +96,9 @@ def _without(policy: Document, label: str) -> Document:
 
 def _statement(queue: Queue, params: Structure) -> Document:
     accounts, actions = params["AWSAccountIds"], params["Actions"]
+    for name, given in (("AWSAccountId", accounts), ("ActionName", actions)):
+        if not given:
+            raise missing(name)
     if len(actions) > ACTIONS_MAX:
         raise error("OverLimit", f"{len(actions)} Actions were found, maximum allowed is {ACTIONS_MAX}.")
     for action in actions:
