@@ -123,7 +123,17 @@ def test_no_operation_is_documented_that_is_not_there() -> None:
 
 
 _OTHER_HEADINGS = {
-    *("Queues", "Messages", "Topics", "Subscriptions", "Publishing", "Attributes", "Limits", "Errors"),
+    *(
+        "Queues",
+        "Messages",
+        "Topics",
+        "Subscriptions",
+        "Publishing",
+        "Operations",
+        "Attributes",
+        "Limits",
+        "Errors",
+    ),
 }
 
 
