@@ -202,6 +202,7 @@ class Books:
         require(entry.available_at > order.now, Rule.STALE, entry, "came again after its claim ran out")
         require(delivery.attempts == entry.attempts, Rule.COUNTED, entry, "came again as", delivery.attempts)
         entry.available_at = order.now + order.lease_ms
+        entry.retimed = True
         self.trace.mark("a claim repeated")
 
     def _sort_out(self, order: ClaimOrder, answer: Claimed, after: Snapshot) -> None:
