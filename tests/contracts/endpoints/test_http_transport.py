@@ -186,13 +186,14 @@ async def test_a_name_server_that_does_not_answer_holds_up_its_own_name_alone(
         return ask(host, *rest)
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
-    async with asyncio.TaskGroup() as group:
-        dead = [f"http://dead-{number}.invalid/" for number in range(30)]
-        lost = [group.create_task(endpoint.push(http_parcel(url, timeout_ms=IMPATIENCE_MS))) for url in dead]
+    dead = [f"http://dead-{number}.invalid/" for number in range(30)]
+    lost = [asyncio.create_task(endpoint.push(http_parcel(url, timeout_ms=IMPATIENCE_MS))) for url in dead]
+    try:
         await asked.wait()
-        alive = http_parcel(f"http://localhost:{hook.port}/")
-        assert (await endpoint.push(alive)).delivered
-    answered.set()
+        assert (await endpoint.push(http_parcel(f"http://localhost:{hook.port}/"))).delivered
+        await asyncio.wait(lost)
+    finally:
+        answered.set()
     assert {task.result().reason for task in lost} == {Reason.TIMED_OUT}
 
 
