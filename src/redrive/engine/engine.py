@@ -107,9 +107,13 @@ class Engine:
                 logger.warning("upkeep.interrupted error=%s", error)
             await self.clock.sleep_until(began + ROUND_MS)
 
-    async def purge(self, queue: Queue) -> int:
-        """Remove all that is in a queue now, claimed or not; how many."""
-        await self.queues.note_purge(queue)
+    async def purge(self, queue: Queue, rest_ms: int = 0) -> int:
+        """Remove all that is in a queue now, claimed or not; how many.
+
+        Raises:
+            Refused: It was emptied less than `rest_ms` ago.
+        """
+        await self.queues.note_purge(queue, rest_ms)
         return await self.sweeper.purge(queue.id)
 
     async def reset(self) -> None:

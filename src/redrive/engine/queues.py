@@ -7,7 +7,7 @@ from typing import Any
 
 from redrive.engine.directory import Directory, Kind
 from redrive.engine.ports import Clock, Store, Target
-from redrive.model.errors import AlreadyExists, Conflict, NotFound
+from redrive.model.errors import AlreadyExists, Conflict, NotFound, Refused
 from redrive.model.queue import DAY_MS, Queue, ResourceName
 
 QUEUE: Kind[Queue] = Kind("queue", Queue.to_document, Queue.from_document)
@@ -107,10 +107,20 @@ class Queues:
             QUEUE, name.key, lambda queue: replace(queue, tags=dict(change(queue.tags)))
         )
 
-    async def note_purge(self, queue: Queue) -> None:
-        """Remember that the queue was emptied now."""
+    async def note_purge(self, queue: Queue, rest_ms: int = 0) -> None:
+        """Remember that the queue was emptied now.
+
+        Raises:
+            Refused: It was emptied less than `rest_ms` ago.
+        """
         now = self._clock.now()
-        await self._directory.update(QUEUE, queue.name.key, lambda current: replace(current, purged_at=now))
+
+        def purged(current: Queue) -> Queue:
+            if current.purged_at and now < current.purged_at + rest_ms:
+                raise Refused(f"{queue.name.key} was purged at {current.purged_at}")
+            return replace(current, purged_at=now)
+
+        await self._directory.update(QUEUE, queue.name.key, purged)
 
     async def sources_of(self, target: ResourceName) -> list[Queue]:
         """The queues whose dead letters go to `target`, by name; they are all in its account and region."""

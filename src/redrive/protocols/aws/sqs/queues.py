@@ -5,7 +5,7 @@ from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 
 from redrive.engine.engine import Engine
-from redrive.model.errors import AlreadyExists
+from redrive.model.errors import AlreadyExists, Refused
 from redrive.model.queue import Queue, ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sqs import attributes, names
@@ -124,13 +124,14 @@ class QueueOperations:
     async def purge_queue(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_PurgeQueue.html."""
         queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "PurgeQueue")
-        if queue.purged_at and call.now < queue.purged_at + PURGE_AGAIN_AFTER_MS:
+        try:
+            # The client may go away; a purge once begun goes on to its end.
+            await asyncio.shield(asyncio.ensure_future(self._engine.purge(queue, PURGE_AGAIN_AFTER_MS)))
+        except Refused:
             raise error(
                 "PurgeQueueInProgress",
                 f"Only one PurgeQueue operation on {queue.name.name} is allowed every 60 seconds.",
-            )
-        # The client may go away; a purge once begun goes on to its end.
-        await asyncio.shield(asyncio.ensure_future(self._engine.purge(queue)))
+            ) from None
         return {}
 
     # ---- tags ------------------------------------------------------------------------------------------------
