@@ -101,10 +101,11 @@ class Gauges:
                 self._activity.pop(name, None)
                 self._looks.pop(name, None)
                 continue
+            was_active = name in self._looks or touched_at < minute
             self._looks[name] = looks[-1]
             for look in looks:
                 points += _full(name, look)
-                points += _zeros(name, look.minute - MINUTE_MS)
+                points += _zeros(name, look.minute - MINUTE_MS) if was_active else ()
         return points
 
     async def _looks_at(self, queue: Queue, touched_at: int, minute: int) -> list[_Look]:
