@@ -209,6 +209,13 @@ def test_a_fifo_queue_gets_a_place_and_no_signature(parcels: Parcels) -> None:
     assert not received.keys() & {"SignatureVersion", "Signature", "SigningCertURL"}
 
 
+def test_a_queue_of_another_account_is_asked_first(parcels: Parcels, pair: SigningPair) -> None:
+    body, attributes = parcels.present(_delivery(_ASKED.pack(), ""))
+    received = orjson.loads(body)
+    subscriber.check(received, pair.pem)
+    assert (received["Type"], received["Token"], attributes) == ("SubscriptionConfirmation", "t0ken", {})
+
+
 # ---- functions and streams ---------------------------------------------------------------------------------------
 
 

@@ -80,10 +80,10 @@ class Parcels:
                 name: _sqs_attribute(declared, value)
                 for name, (declared, value) in published.attributes.items()
             }
-        signature = None
-        if published.sequence is None:
-            text = notification.signed_text(published, delivery.body)
-            signature = self._signer.sign_now(text, published.version)
+        if published.sequence is not None:
+            return notification.notification(published, delivery.body, self._links, None), {}
+        signed = notification.signed_text(published, delivery.body)
+        signature = self._signer.sign_now(signed, published.version)
         return notification.notification(published, delivery.body, self._links, signature), {}
 
     async def _notification(self, published: Published, text: str) -> str:
