@@ -74,15 +74,25 @@ class Checks:
             raise Violated(f"batches {torn} came in part")
 
     async def _dead_letters_once(self) -> None:
-        """Wherever a message was on its way, between queue, dead letters and back: it is in one place."""
+        """Wherever a message was on its way, between queue, dead letters and back: it is in one place.
+
+        A task may still be moving them, and one look at each queue could miss what passes between the two: so
+        until two looks are the same.
+        """
         load = self.load
-        both = [await self._present(url) for url in (load.source.url, load.dead_url)]
-        present = _once(message["Body"] for messages in both for message in messages)
+        before, places = None, await self._places()
+        while places != before:
+            before, places = places, await self._places()
+        present = _once(body for bodies in places for body in bodies)
         for entry in load.source.entries.values():
             if entry.message_id and entry.body not in present:
                 raise Violated(f"{entry} is neither in its queue nor a dead letter")
         if unknown := present - load.source.entries.keys():
             raise Violated(f"{unknown} were never sent")
+
+    async def _places(self) -> list[list[str]]:
+        urls = (self.load.source.url, self.load.dead_url)
+        return [sorted(message["Body"] for message in await self._present(url)) for url in urls]
 
     # ---- what was handed out -----------------------------------------------------------------------------------
 
