@@ -72,7 +72,7 @@ class Settings:
         _one_of("log_level", self.log_level, ("debug", "info", "warning", "error"))
         if bool(self.tls_cert) != bool(self.tls_key):
             raise SettingsInvalid("tls_cert and tls_key go together")
-        if not 0 <= self.port <= 65_535:  # noqa: PLR2004 - TCP
+        if not 0 <= self.port <= 65_535:  # noqa: PLR2004 - the largest port there is
             raise SettingsInvalid(f"port {self.port} is not a port")
         if self.auth == "off" and not is_loopback(self.host):
             raise SettingsInvalid(

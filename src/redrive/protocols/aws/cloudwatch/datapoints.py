@@ -1,4 +1,4 @@
-"""GetMetricStatistics."""
+"""GetMetricStatistics and its points: what was measured, period by period."""
 
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.cloudwatch.errors import combination, invalid, invalid_value

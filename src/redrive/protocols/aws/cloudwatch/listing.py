@@ -1,4 +1,4 @@
-"""ListMetrics."""
+"""ListMetrics: which series there are, page by page."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_right

@@ -1,4 +1,4 @@
-"""PutMetricData."""
+"""PutMetricData: what callers measured themselves."""
 
 from collections.abc import Iterator
 from math import isfinite
@@ -31,6 +31,8 @@ class Putting:
         namespace: str = params["Namespace"]
         if namespace.startswith(PREFIX):
             raise invalid_value("Namespace", PREFIX)
+        if not namespace.isprintable():
+            raise invalid_value("Namespace", namespace)
         given = list(_given(params))
         if not given:
             raise missing("The parameter MetricData is required.")
@@ -62,6 +64,9 @@ def _complaints(path: str, datum: Structure, now: int) -> Iterator[str]:
     """
     _check_kinds(path, datum)
     yield from _about_time(path, datum, now)
+    for name, text in _names(datum):
+        if not text.isprintable():
+            yield f"The value {text} for parameter {path}.{name} is invalid."
     if datum.get("StorageResolution", 60) not in (1, 60):
         yield f"The parameter {path}.StorageResolution must be a value in the set [ 1, 60 ]."
     for name, value in _numbers(datum):
@@ -95,6 +100,14 @@ def _about_time(path: str, datum: Structure, now: int) -> Iterator[str]:
         yield f"The parameter {path}.Timestamp must specify a time within the past two weeks."
     if timestamp > now + _FUTURE_MS:
         yield f"The parameter {path}.Timestamp must specify a time no more than two hours in the future."
+
+
+def _names(datum: Structure) -> Iterator[tuple[str, str]]:
+    """Every name of a datum, and where it stands."""
+    yield "MetricName", datum["MetricName"]
+    for index, dimension in enumerate(datum.get("Dimensions") or (), 1):
+        for part in ("Name", "Value"):
+            yield f"Dimensions.member.{index}.{part}", dimension[part]
 
 
 def _numbers(datum: Structure) -> Iterator[tuple[str, float]]:

@@ -1,4 +1,4 @@
-"""PutLogEvents."""
+"""PutLogEvents: lines of callers, in order of their times, within the limits of one call."""
 
 from collections.abc import Sequence
 from typing import Final
