@@ -195,6 +195,15 @@ def test_numbers_that_are_none_are_refused(watch: Watch) -> None:
             watch.put("m", Value=number)
 
 
+def test_names_with_control_characters_are_refused(watch: Watch) -> None:
+    with refused("InvalidParameterValue"):
+        watch.put("a\0b", Value=1)
+    with refused("InvalidParameterValue"):
+        watch.put("m", Value=1, Dimensions=pairs({"a": "b\n"}))
+    with refused("InvalidParameterValue"):
+        watch.put("m", Value=1, namespace="a\0")
+
+
 def test_all_that_is_wrong_is_said_at_once(watch: Watch) -> None:
     old = watch.now() - timedelta(days=15)
     data = [{"MetricName": "m", "Value": 1, "Timestamp": old} for _ in range(2)]

@@ -46,7 +46,7 @@ def named_group(call: Call, params: Structure) -> ResourceName:
 
 
 def name_in_arn(call: Call, arn: str) -> ResourceName:
-    """The caller's group that an ARN means, with or without `:*` at its end.
+    """The caller's group that an ARN means; the model refuses the form that ends in `:*`.
 
     Raises:
         AwsError: It is no ARN of a group, or of one that is not the caller's.
@@ -58,4 +58,4 @@ def name_in_arn(call: Call, arn: str) -> ResourceName:
     own = (parsed.service, parsed.region, parsed.account) == ("logs", call.region, call.account)
     if not own or not parsed.resource.startswith(_GROUP):
         raise invalid(f"Invalid ARN: {arn}")
-    return group_name(call, parsed.resource.removeprefix(_GROUP).removesuffix(":*"))
+    return group_name(call, parsed.resource.removeprefix(_GROUP))
