@@ -5,6 +5,7 @@ a test can read what an operator would.
 """
 
 import contextlib
+import ctypes
 import os
 import signal
 import socket
@@ -43,7 +44,6 @@ class Server:
     flags: tuple[str, ...]
     log: Path
     environment: Mapping[str, str] = field(default_factory=dict)
-    limits: tuple[str, ...] = ()
     url: str = ""
     _process: subprocess.Popen[str] | None = None
 
@@ -56,12 +56,13 @@ class Server:
         own = {name: value for name, value in os.environ.items() if not name.startswith("REDRIVE_")}
         with self.log.open("a") as log:
             self._process = subprocess.Popen(
-                [*self.limits, str(REDRIVE), "serve", *self.flags],
+                [str(REDRIVE), "serve", *self.flags],
                 env=own | dict(self.environment),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - one system call, and no lock is taken
             )
         said = self._stdout.readline()
         if not said.startswith(_READY):
@@ -135,6 +136,15 @@ class Server:
         assert status == 200, body
 
 
+_LIBC: Final = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG: Final = 1
+
+
+def _end_with_parent() -> None:
+    """Let a test run that is killed leave no server behind (Linux)."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def free_port() -> int:
     """A port nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -142,13 +152,7 @@ def free_port() -> int:
         return port
 
 
-def new_server(
-    store: str,
-    *flags: str,
-    directory: Path | None = None,
-    port: int | None = None,
-    limits: tuple[str, ...] = (),
-) -> Server:
+def new_server(store: str, *flags: str, directory: Path | None = None, port: int | None = None) -> Server:
     """A server on a free port, not started yet.
 
     Args:
@@ -156,19 +160,16 @@ def new_server(
         flags: More flags.
         directory: Where its log goes; a new temporary directory if None.
         port: Its port; a free one if None. It stays the same after every start.
-        limits: A command that starts another one under limits (`prlimit --fsize=…`).
     """
     directory = directory or Path(tempfile.mkdtemp(prefix="redrive-server-"))
     port = free_port() if port is None else port
-    return Server(("--store", store, "--port", str(port), *flags), directory / "server.log", limits=limits)
+    return Server(("--store", store, "--port", str(port), *flags), directory / "server.log")
 
 
 @contextlib.contextmanager
-def serving(
-    store: str, *flags: str, directory: Path | None = None, limits: tuple[str, ...] = ()
-) -> Iterator[Server]:
+def serving(store: str, *flags: str, directory: Path | None = None) -> Iterator[Server]:
     """A server that runs as long as the block, and is killed at its end if it still does."""
-    server = new_server(store, *flags, directory=directory, limits=limits)
+    server = new_server(store, *flags, directory=directory)
     try:
         server.start()
         yield server
