@@ -1,0 +1,1 @@
+"""What Redrive offers to the tests of others, tried as they would use it."""
