@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import uvloop
 
@@ -235,9 +236,15 @@ class App:
             return server_context(Path(settings.tls_cert), Path(settings.tls_key))
         if settings.tls == "off":
             return None
-        certificate = local_authority(Path("redrive-tls"), [settings.host], self.engine.clock.now())
+        certificate = local_authority(Path("redrive-tls"), _names(settings), SystemClock().now())
         logger.warning("%s", certificate.advice)
         return server_context(certificate.server_file, certificate.server_file)
+
+
+def _names(settings: Settings) -> list[str]:
+    """What clients may call this server."""
+    public = urlsplit(settings.public_url).hostname
+    return [settings.host, *([public] if public else [])]
 
 
 def _in_url(host: str) -> str:

@@ -17,7 +17,7 @@ from redrive.engine.topics import Topics
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Ending, Outcome, Transition
 from redrive.model.filtering import Subject, Verdict
-from redrive.model.message import Publication, content_deduplication_id, id_text
+from redrive.model.message import Publication, bytes_of, content_deduplication_id, id_text
 from redrive.model.queue import DEDUPLICATION_MS, Queue
 from redrive.model.topic import Subscription, Topic
 
@@ -253,9 +253,9 @@ class TopicPublisher:
                 self._arrivals.announce(route.arrival.queue_id)
             else:
                 self._arrivals.expect(route.arrival.queue_id, route.arrival.available_at)
-        if route.queue is not None and self._listeners:
+        if route.queue is not None and route.arrival is not None:
             for listener in self._listeners:
-                listener.sent(route.queue, 1, len(publication.body), now)
+                listener.sent(route.queue, 1, bytes_of(route.arrival.body), now)
         if (route.queue is None and route.refusal is None) or not self._listeners:
             return  # not tried yet: it waits in the backlog of an endpoint
         delivery = _as_delivery(publication, route, now)

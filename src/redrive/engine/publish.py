@@ -6,7 +6,7 @@ from redrive.engine.arrivals import Arrivals
 from redrive.engine.facts import Listener
 from redrive.engine.measure import Measure
 from redrive.engine.ports import Arrival, Clock, Enqueued, Store
-from redrive.model.message import Message, content_deduplication_id
+from redrive.model.message import Message, bytes_of, content_deduplication_id
 from redrive.model.queue import DEDUPLICATION_MS, Queue
 
 
@@ -33,7 +33,7 @@ class Publisher:
         return enqueued
 
     def _count(self, queue: Queue, messages: Sequence[Message], now: int) -> None:
-        body_bytes = sum([len(message.body) for message in messages])
+        body_bytes = sum([bytes_of(message.body) for message in messages])
         measure = self._measure.queue(queue.id)
         measure.messages_sent += len(messages)
         measure.bytes_sent += body_bytes

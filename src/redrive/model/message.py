@@ -57,6 +57,11 @@ class Publication:
         return self.bodies.get(protocol, self.body)
 
 
+def bytes_of(text: str) -> int:
+    """The length of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
 def id_text(message_id: bytes) -> str:
     """A message id as UUIDs are written; `uuid.UUID` says the same eight times as slowly."""
     digits = message_id.hex()

@@ -9,7 +9,7 @@ import orjson
 from redrive.engine.dead_letters import DeadLetter, DeadLetterQueue
 from redrive.engine.engine import Engine
 from redrive.engine.redrive import BATCH_MAX
-from redrive.model.errors import RedriveError
+from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.model.message import id_text
 from redrive.model.queue import Queue, ResourceName
 from redrive.protocols.aws.authentication import Authentication
@@ -50,6 +50,8 @@ class DeadLetterRoutes:
             return _json(error.status, {"message": error.message})
         except _Unusable as error:
             return _json(400, {"message": str(error)})
+        except StoreUnavailable as error:
+            return _json(503, {"message": str(error)})
         except RedriveError as error:
             return _json(409, {"message": f"{type(error).__name__}: {error}"})
 

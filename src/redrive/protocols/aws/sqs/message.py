@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from redrive.model.message import bytes_of
 from redrive.protocols.aws.sqs.errors import error, invalid
 
 ATTRIBUTES_MAX = 10
@@ -37,11 +38,6 @@ def check_body(body: str) -> None:
             "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to"
             " #xFFFD | #x10000 to #x10FFFF",
         )
-
-
-def bytes_of(text: str) -> int:
-    """The length of a text in UTF-8."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def check_id(parameter: str, value: str) -> None:

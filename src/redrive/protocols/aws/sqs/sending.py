@@ -6,7 +6,7 @@ from typing import Any
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Enqueued
-from redrive.model.message import Message, id_text
+from redrive.model.message import Message, bytes_of, id_text
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sqs import batches, message, names
@@ -70,7 +70,7 @@ class Sending:
             raise missing("MessageBody")
         message.check_body(body)
         attributes = wish.get("MessageAttributes")
-        size = message.bytes_of(body)
+        size = bytes_of(body)
         if attributes:
             size += message.check_attributes(attributes)
         if size > queue.body_bytes_max:
@@ -109,7 +109,7 @@ def _check_batch_bytes(entries: Sequence[Wish]) -> None:
     if 4 * characters <= BATCH_BYTES_MAX and not any(map(_HAS_ATTRIBUTES, entries)):
         return  # no character takes more than four bytes
     total = sum(
-        message.bytes_of(entry["MessageBody"])
+        bytes_of(entry["MessageBody"])
         + sum(_attribute_bytes(*pair) for pair in (entry.get("MessageAttributes") or {}).items())
         for entry in entries
     )
@@ -122,7 +122,7 @@ def _check_batch_bytes(entries: Sequence[Wish]) -> None:
 
 def _attribute_bytes(name: str, attribute: Wish) -> int:
     texts = (name, attribute.get("DataType") or "", attribute.get("StringValue") or "")
-    return sum(map(message.bytes_of, texts)) + len(attribute.get("BinaryValue") or b"")
+    return sum(map(bytes_of, texts)) + len(attribute.get("BinaryValue") or b"")
 
 
 # ---- group and deduplication ids ---------------------------------------------------------------------------
