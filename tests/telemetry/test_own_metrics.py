@@ -1,0 +1,65 @@
+"""Between telemetry's names and AWS's: nothing that SQS or SNS has a metric for gets lost on the way."""
+
+from redrive.engine.ports import Counts
+from redrive.model.delivery import Ending
+from redrive.model.filtering import Verdict
+from redrive.model.metric import MetricPoint, Series
+from redrive.protocols.aws.cloudwatch.own_metrics import (
+    NAMESPACES,
+    MetricName,
+    names_of,
+    series_of,
+    unit_of,
+)
+from redrive.telemetry.gauges import _full, _Look
+from redrive.telemetry.metrics import Metrics
+from tests.telemetry.facts import ACCEPTED, FAILED, HERE, TOPIC, attempted, dead_lettered, queue
+
+T0 = 60_000_000
+Q = queue("q")
+
+
+def everything() -> set[Series]:
+    """The series of every counter and gauge that telemetry has."""
+    metrics = Metrics(lambda: None)
+    metrics.sent(Q, 1, 1, T0)
+    for messages in (0, 1):
+        metrics.received(Q, messages, T0)
+    metrics.deleted(Q, 1, T0)
+    metrics.published(TOPIC, 1, 1, T0)
+    for verdict in Verdict:
+        if verdict is not Verdict.MATCHED:
+            metrics.filtered(TOPIC, verdict, 1, T0)
+    for protocol in ("http", "lambda"):
+        metrics.attempted(attempted(T0, protocol=protocol))
+        metrics.attempted(attempted(T0, FAILED, Ending.DROPPED, protocol))
+    for attempt in (ACCEPTED, FAILED):
+        metrics.dead_lettered(dead_lettered(T0, attempt))
+    points: list[MetricPoint] = [*metrics.take(), *_full(Q.name, _Look(T0, Counts(0, 0, 0), None))]
+    return {point.series for point in points}
+
+
+def test_what_is_counted_has_a_name_but_for_what_sns_does_not_tell() -> None:
+    unnamed = {(one.name, dict(one.dimensions).get("endpoint")) for one in everything() if not names_of(one)}
+    assert unnamed == {("attempts_failed", "other"), ("deliveries_failed", "web")}
+
+
+def test_every_name_is_counted() -> None:
+    known = everything()
+    for namespace in NAMESPACES.values():
+        thing = Q.name.name if namespace.name == "AWS/SQS" else TOPIC.name.name
+        for name in namespace.metrics:
+            metric = MetricName(namespace.name, name, ((namespace.dimension, thing),))
+            series = series_of(HERE.account, HERE.region, metric)
+            assert series
+            assert known.issuperset(series), name
+            assert all(metric in names_of(one) for one in series)
+            assert unit_of(metric) in ("Count", "Bytes", "Seconds")
+
+
+def test_a_sender_s_metric_is_what_it_is() -> None:
+    metric = MetricName("mine", "m", (("a", "b"),))
+    (series,) = series_of("1", "eu", metric)
+    assert series == Series("1", "eu", "mine", "m", (("a", "b"),))
+    assert names_of(series) == [metric]
+    assert unit_of(metric) is None
