@@ -1,10 +1,12 @@
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.sweep import QUEUES_PER_TURN, ROWS_PER_SWEEP
+from redrive.model.errors import Refused
 from redrive.model.queue import Queue
 from redrive.testing import VirtualClock
 from tests.engine.held_store import HeldStore
@@ -74,6 +76,18 @@ async def test_a_purge_takes_what_is_there_claimed_or_not_and_nothing_later(
     assert noted.purged_at == clock.now()
     await send(engine, queue, "c")
     assert await bodies(engine, queue) == ["c"]
+
+
+async def test_who_asks_for_no_rest_between_purges_is_never_refused(
+    engine: Engine, clock: VirtualClock, queue: Queue
+) -> None:
+    """Not even where the last purge was noted by a node whose clock is ahead."""
+    ahead = clock.now() + 5_000
+    await engine.queues.update(queue.name, lambda one: replace(one, purged_at=ahead))
+    await send(engine, queue, "a")
+    with pytest.raises(Refused):
+        await engine.purge(queue, rest_ms=MINUTE_MS)
+    assert await engine.purge(queue) == 1
 
 
 async def test_what_is_sent_during_a_purge_stays(engine: Engine, store: HeldStore, queue: Queue) -> None:

@@ -116,7 +116,7 @@ class Queues:
         now = self._clock.now()
 
         def purged(current: Queue) -> Queue:
-            if current.purged_at and now < current.purged_at + rest_ms:
+            if rest_ms and now < current.purged_at + rest_ms:
                 raise Refused(f"{queue.name.key} was purged at {current.purged_at}")
             return replace(current, purged_at=now)
 
