@@ -165,8 +165,8 @@ class Cluster:
             require(ended is not None, Rule.RESTS, "the story has no end")
             if ended is not None:
                 await ended
-        except* Violation as group:
-            raise _first(group) from None
+        except* Exception as group:
+            raise _violation(group) from group
         finally:
             story.cancel()
             serving.cancel()
@@ -385,9 +385,9 @@ class Cluster:
         self._fail(Violation(Rule.STANDS, f"{context['message']}: {context.get('exception')!r}"))
 
 
-def _first(group: BaseExceptionGroup[Violation]) -> Violation:
+def _violation(group: BaseExceptionGroup[Exception]) -> Violation:
+    """The first thing that went wrong; what is no broken rule is something that a client should not have met."""
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    assert isinstance(error, Violation)
-    return error
+    return error if isinstance(error, Violation) else Violation(Rule.ANSWERS, repr(error))

@@ -26,6 +26,7 @@ class Rule(enum.StrEnum):
     RESTS = "when the faults stop everything comes to rest"
     AGREES = "what is in the store is what the books say"
     STANDS = "no part of a node dies alone"
+    ANSWERS = "a client gets its answer, a refusal that is documented, or hears that the store is away"
 
 
 class Violation(AssertionError):  # noqa: N818 - what happened, as it is said
