@@ -26,7 +26,8 @@ POINTS_PER_CALL = 200  # one transaction's worth: about 2 ms of the store's time
 SWEEP_MS = 60 * MINUTE_MS
 ROWS_PER_SWEEP = 1_000
 # CloudWatch keeps minutes for 15 days, then five-minute sums for 63 days and hours for 455; here all ends with the
-# minutes, and seconds, which there live three hours, last as long.
+# minutes, and seconds, which there live three hours, last as long. A queue in constant use takes 11 MB of SQLite by
+# then (9 points a minute of 57 bytes), and 0.1 ms of processor time a minute.
 POINTS_KEPT_MS = 15 * DAY_MS
 
 
