@@ -97,7 +97,7 @@ class Checks:
     # ---- what was handed out -----------------------------------------------------------------------------------
 
     async def _attempts_repeated(self, journal: Journal) -> None:
-        """A receive whose answer got lost is repeated by its attempt id."""
+        """A receive whose answer got lost is repeated by its attempt id; then somebody holds all that is in flight."""
         for attempt in sorted(journal.attempts):
             answer = await self.caller.call(
                 "ReceiveMessage",
@@ -108,6 +108,11 @@ class Checks:
             )
             journal.received(answer.get("Messages", []))
         journal.attempts.clear()
+        for message in await self._present(journal.url):
+            entry = journal.entries[message["Body"]]
+            in_flight = message["Attributes"]["IsVisible"] == "false"
+            if in_flight and entry.held is False and entry.deleted is False:
+                raise Violated(f"{entry} is in flight, and nobody got it")
 
     async def _handles_work(self, journal: Journal) -> None:
         held = [one for one in journal.entries.values() if one.held and one.deleted is False]
