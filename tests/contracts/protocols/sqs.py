@@ -20,6 +20,19 @@ DAY = 86_400
 
 Message = dict[str, Any]
 
+_PREFIX = "AWS.SimpleQueueService."
+SHAPES = {  # the errors whose shape is not called after their query code
+    f"{_PREFIX}NonExistentQueue": "QueueDoesNotExist",
+    "QueueAlreadyExists": "QueueNameExists",
+    "InvalidParameterValue": "InvalidParameterValueException",
+    "MissingParameter": "MissingRequiredParameterException",
+    "AccessDenied": "AccessDeniedException",
+    "InvalidClientTokenId": "UnrecognizedClientException",
+    "MissingAuthenticationToken": "MissingAuthenticationTokenException",
+    "SignatureDoesNotMatch": "InvalidSignatureException",
+    "ServiceUnavailable": "ServiceUnavailableException",
+}
+
 _numbers = itertools.count(1)
 
 
@@ -41,6 +54,8 @@ def refused(code: str, message: str | None = None, status: int = 400) -> Iterato
     response: Any = caught.value.response
     error, answered = response["Error"], response["ResponseMetadata"]["HTTPStatusCode"]
     assert (error["Code"], answered) == (code, status), error
+    if "QueryErrorCode" in error:  # over JSON: the shape, which the query code stands beside
+        assert error["QueryErrorCode"] == SHAPES.get(code, code.removeprefix(_PREFIX))
     found.update(error)
     if message is not None:
         assert error["Message"] == message

@@ -5,6 +5,7 @@ import orjson
 import pytest
 
 from tests.contracts.protocols.sqs import DAY, Queue, Sqs, entries, redrive_policy, refused
+from tests.services.server import Server
 
 Task = dict[str, Any]
 
@@ -221,6 +222,17 @@ def test_a_task_fails_where_its_destination_goes(sqs: Sqs) -> None:
     task = ended(dead)
     assert task["Status"] == "FAILED"
     assert task["FailureReason"] == "AWS.SimpleQueueService.NonExistentQueue"
+
+
+def test_an_account_has_100_running_tasks(server_on_sqlite: Server) -> None:
+    sqs = Sqs(server_on_sqlite, account="400000000000")
+    for _ in range(100):
+        _, dead = with_dead(sqs, "a", "b")
+        start(dead, MaxNumberOfMessagesPerSecond=1)
+    _, dead = with_dead(sqs, "a")
+    with refused("OverLimit", status=403):
+        start(dead)
+    server_on_sqlite.reset()
 
 
 # ---- refusals ----------------------------------------------------------------------------------------------------

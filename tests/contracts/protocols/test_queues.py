@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from tests.contracts.protocols.sqs import ACCOUNT, Queue, Sqs, new_name, refused
+from tests.services.clients import sdk
 
 NO_SUCH_QUEUE = "AWS.SimpleQueueService.NonExistentQueue"
 STANDARD_NAME = "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
@@ -21,6 +22,14 @@ def test_a_url_is_the_host_the_client_used_the_account_and_the_name(sqs: Sqs) ->
     name = new_name()
     assert sqs.create(name).url == f"{sqs.server.url}/{ACCOUNT}/{name}"
     assert sqs.client.get_queue_url(QueueName=name)["QueueUrl"] == f"{sqs.server.url}/{ACCOUNT}/{name}"
+
+
+def test_a_client_that_calls_the_server_by_another_name_gets_that_name(sqs: Sqs) -> None:
+    by_name = sqs.server.url.replace("127.0.0.1", "localhost")
+    queue = sqs.queue()
+    assert sdk(by_name, sqs.protocol).get_queue_url(QueueName=queue.name)["QueueUrl"] == (
+        f"{by_name}/{ACCOUNT}/{queue.name}"
+    )
 
 
 @pytest.mark.parametrize("base", ["http://elsewhere:9", "https://sqs.us-east-1.amazonaws.com", ""])
