@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 
 from redrive.engine.ports import Claimed
@@ -33,6 +35,14 @@ async def test_a_claim_given_back_is_free_at_once_and_counts(queue: Bench) -> No
     again = await queue.claim_one(NOON + 5)
     assert (again.body, again.attempts) == ("a", 2)
     assert await queue.extend(claim, LAPSE, NOON + 5) == refused("superseded")
+
+
+async def test_a_claim_extended_by_two_at_once_is_extended_for_both(queue: Bench) -> None:
+    await queue.send("a", group="g")
+    claim = await queue.claim_one()
+    calls = [queue.extend(claim, NOON + 7), queue.extend(claim, NOON + 7)]
+    assert await asyncio.gather(*calls) == [DONE, DONE]
+    assert (await queue.peek())[0].available_at == NOON + 7
 
 
 async def test_extending_is_not_remembered(queue: Bench) -> None:

@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 
 from redrive.engine.ports import Claimed
@@ -132,6 +134,14 @@ async def test_many_groups_take_turns_by_age(fifo: Bench) -> None:
         await fifo.send(f"{number}", now=NOON + number, group=f"g{number}")
     assert bodies(await fifo.claim(NOON + 50)) == [str(number) for number in range(10)]
     assert bodies(await fifo.claim(NOON + 50)) == [str(number) for number in range(10, 20)]
+
+
+async def test_claims_made_together_share_no_group(fifo: Bench) -> None:
+    for group in ("a", "b", "c"):
+        await fifo.send(f"{group}1", f"{group}2", f"{group}3", group=group)
+    answers = await asyncio.gather(*(fifo.claim(limit=2) for _ in range(5)))
+    assert sorted(bodies(answer) for answer in answers) == [[], [], ["a1", "a2"], ["b1", "b2"], ["c1", "c2"]]
+    assert len({answer[0].token for answer in answers if answer}) == 3
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7])

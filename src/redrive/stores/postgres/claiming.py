@@ -16,7 +16,8 @@ from redrive.stores.postgres.merging import Lanes
 from redrive.stores.postgres.reaching import of
 
 # What `offer` answers RETRY to, said in SQL: $4 is the latest `enqueued_at` that is out of its retention period, $5
-# the count of attempts at which a delivery is dead. All or nothing: one other among them, and all are left alone.
+# the count of attempts at which a delivery is dead. All or nothing: one other among them, and all are left alone. One
+# that was changed just before it was locked is passed over (see `reaching`) and met by the next claim.
 _CLAIM_ORDINARY: Final = f"""
     WITH front AS MATERIALIZED (
         SELECT ctid AS at, available_at, seq, place = 1 AND enqueued_at > $4 AND attempts < $5 AS ordinary

@@ -6,7 +6,9 @@ believes a queue to be empty it takes any index, and reads all of the queue each
 * Rows are looked up one by one, in LATERAL subqueries that cannot be merged into the statement around them, each by
   the whole key of one index.
 * What must come by a certain index asks for that index's order, and `connections` has turned sorting off.
-* Rows to be changed are reached by ctid, from a CTE that found and locked them.
+* Rows to be changed are reached by ctid, from a CTE that found them. A row that another changed while the statement
+  waited for it is passed over: its new version has another ctid. So such rows are locked by a statement before, or
+  whoever passes one over looks again.
 """
 
 from typing import Final
@@ -32,17 +34,16 @@ def each(columns: str, lock: str = "OFFSET 0") -> str:
 
 
 def own(arrays: str, names: str, also: str = "") -> str:
-    """CTE `own`: the deliveries of queue $1 with these places, locked, with `at` where each is.
+    """CTE `own`: the deliveries of queue $1 with these places, and `at` where each is.
 
     Args:
         arrays: Parameters for `unnest`, the first of them the places.
         names: What the arrays hold: `seq, …`; columns of `own`, and of `one` in `also`.
-        also: Further conditions, which hold for the row as it is once it is locked.
+        also: Further conditions.
     """
     return (
         f"own AS MATERIALIZED (SELECT found.at, one.* FROM unnest({arrays}) AS one ({names})"  # noqa: S608 - constants
-        f" CROSS JOIN LATERAL (SELECT d.ctid AS at FROM deliveries d"
-        f" WHERE d.queue_id = $1 AND d.seq = one.seq {also} FOR UPDATE) AS found)"
+        f" {each('ctid AS at', f'{also} OFFSET 0')})"
     )
 
 

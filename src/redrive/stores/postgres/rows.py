@@ -48,6 +48,7 @@ _GROUPS: Final = (
     f"SELECT DISTINCT found.group_id FROM unnest($2::bigint[]) AS one (seq) {each('group_id')}"  # noqa: S608 - constants
     " WHERE found.group_id IS NOT NULL"
 )
+_HOLD: Final = f"SELECT FROM unnest($2::bigint[]) AS one (seq) {each('1', 'FOR UPDATE')}"
 _LOCKED: Final = (
     f"SELECT {of('found')}, found.place FROM unnest($2::bigint[]) AS one (seq)"  # noqa: S608 - constants
     f" {each(f'{COLUMNS}, place', 'FOR UPDATE SKIP LOCKED')}"
@@ -134,6 +135,11 @@ def _turn_or_behind(group: Group, taken: Groups) -> Place:
         return Place.BEHIND
     taken.add(group)
     return Place.TURN
+
+
+async def hold(connection: Connection, queue_id: int, seqs: Sequence[int]) -> None:
+    """Wait until nobody else works on these deliveries, and keep others waiting until this transaction ends."""
+    await connection.execute(_HOLD, queue_id, seqs)
 
 
 async def due(connection: Connection, queue_id: int, seqs: Sequence[int], now: int) -> list[Placed]:

@@ -1,10 +1,10 @@
-"""Claims end: by their own token, or not at all.
+"""Claims end, or hold until another moment.
 
 Calls for one queue go together, as sets: what is done with is removed by one statement, and so is what waits for
 another attempt. Where that is all, the statement commits for itself.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from asyncpg import Connection
@@ -13,43 +13,46 @@ from redrive.engine.ports import Settled, Settlement, Target
 from redrive.model.delivery import Delivery, Ending, Place, as_dead_letter, as_handed_over
 from redrive.stores.postgres import arriving, notes, rows
 from redrive.stores.postgres.connections import Connections
+from redrive.stores.postgres.fencing import (
+    DONE,
+    EVER,
+    GONE,
+    MET,
+    OWN,
+    OWN_UNTIL,
+    SUPERSEDED,
+    WHICH,
+    Fence,
+    Held,
+)
 from redrive.stores.postgres.listening import Notices
 from redrive.stores.postgres.merging import Lanes
-from redrive.stores.postgres.reaching import each, of, own
-
-_CLAIM: Final = "AND d.token = one.token AND d.available_at > one.holds"
-_OWN: Final = own("$2::bigint[], $3::bigint[], $4::bigint[]", "seq, token, holds", _CLAIM)
-_OWN_UNTIL: Final = own(
-    "$2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]", "seq, token, holds, until", _CLAIM
-)
+from redrive.stores.postgres.reaching import of
 
 # Only a delivery that was tried before has left notes of its attempts.
 _DELETE: Final = f"""
-    WITH {_OWN}, gone AS (
-        DELETE FROM deliveries d USING own WHERE d.ctid = own.at
-        RETURNING d.seq, d.place, d.group_id, d.message_id, d.attempts
+    WITH {OWN}, gone AS (
+        DELETE FROM deliveries d USING own WHERE {MET}
+        RETURNING {WHICH}, d.place, d.group_id, d.message_id, d.attempts
     ), forgotten AS (
         DELETE FROM attempts WHERE ctid = ANY(ARRAY(
             SELECT note.at FROM gone CROSS JOIN LATERAL ({notes.OF_MESSAGE.format("gone.message_id")}) AS note
             WHERE gone.attempts > 1))
     )
-    SELECT seq, place, group_id FROM gone
+    SELECT own_seq, own_token, place, group_id FROM gone
 """  # noqa: S608 - constants
 _TAKE_OUT: Final = (
-    f"WITH {_OWN} DELETE FROM deliveries d USING own WHERE d.ctid = own.at RETURNING {of('d')}, d.place"  # noqa: S608 - constants
+    f"WITH {OWN} DELETE FROM deliveries d USING own WHERE {MET}"  # noqa: S608 - constants
+    f" RETURNING {of('d')}, {WHICH}, d.place"
 )
 _RETRY: Final = (
-    f"WITH {_OWN_UNTIL} UPDATE deliveries d SET available_at = own.until, token = NULL"  # noqa: S608 - constants
-    " FROM own WHERE d.ctid = own.at RETURNING d.seq, d.message_id"
+    f"WITH {OWN_UNTIL} UPDATE deliveries d SET available_at = own.until, token = NULL"  # noqa: S608 - constants
+    f" FROM own WHERE {MET} RETURNING {WHICH}, d.message_id"
 )
 _EXTEND: Final = (
-    f"WITH {_OWN_UNTIL} UPDATE deliveries d SET available_at = own.until"  # noqa: S608 - constants
-    " FROM own WHERE d.ctid = own.at RETURNING d.seq"
+    f"WITH {OWN_UNTIL} UPDATE deliveries d SET available_at = own.until"  # noqa: S608 - constants
+    f" FROM own WHERE {MET} RETURNING {WHICH}"
 )
-_TOKENS: Final = f"SELECT one.seq, found.token FROM unnest($2::bigint[]) AS one (seq) {each('token')}"  # noqa: S608 - constants
-_EVER: Final = -1  # every claim runs out later than this: the comparison always holds
-
-_DONE: Final = Settled(done=True)
 
 Claim = tuple[int, int, int]  # seq, token, until
 
@@ -75,9 +78,9 @@ class Extensions(NamedTuple):
 class _End(NamedTuple):
     """One settlement among those of many calls."""
 
-    settlement: Settlement
+    one: Settlement
+    held: Held
     now: int
-    holds: int
 
 
 class Settler:
@@ -107,93 +110,67 @@ class Settler:
             await lanes.idle()
 
     async def _settle(self, connection: Connection, calls: Sequence[Ends]) -> list[list[Settled]]:
-        queue_id, ordered = calls[0].queue_id, calls[0].ordered
-        ends = [
-            _End(one, call.now, call.now if ordered else _EVER) for call in calls for one in call.settlements
-        ]
+        ends = [_end(one, call) for call in calls for one in call.settlements]
+        settling = _Settling(connection, calls[0].queue_id, ordered=calls[0].ordered)
         async with connection.transaction():
-            settling = _Settling(connection, queue_id, ordered=ordered)
             await settling.lock(ends)
-            await settling.remove([end for end in ends if _is_removal(end.settlement)])
-            await settling.retry([end for end in ends if end.settlement.ending is Ending.RETRY])
-            await settling.send_on([end for end in ends if end.settlement.target is not None])
+            await settling.remove([end for end in ends if _is_removal(end.one)])
+            await settling.retry([end for end in ends if end.one.ending is Ending.RETRY])
+            await settling.send_on([end for end in ends if end.one.target is not None])
             await settling.finish()
-        for heard in settling.news:
-            self._notices.arrived(heard)
-        return await _answers(connection, queue_id, settling.done, [_claims(call) for call in calls])
+        for queue_id in settling.news:
+            self._notices.arrived(queue_id)
+        return _answers(settling.fence, calls)
 
     async def _extend(self, connection: Connection, calls: Sequence[Extensions]) -> list[list[Settled]]:
         queue_id, ordered = calls[0].queue_id, calls[0].ordered
-        asked = [
-            (seq, token, call.now if ordered else _EVER, until)
+        held = [
+            Held(seq, token, call.now if ordered else EVER, until)
             for call in calls
             for seq, token, until in call.claims
         ]
+        fence = Fence(connection, queue_id)
         async with connection.transaction():
             if ordered:
-                await _lock(connection, queue_id, [seq for seq, *_ in asked], [queue_id])
-            done = {seq for (seq,) in await _on(connection, _EXTEND, queue_id, asked)}
+                await _lock(connection, queue_id, held, {queue_id})
+            await fence.meet(_EXTEND, held, until=True)
         if any(until <= call.now for call in calls for *_, until in call.claims):
             self._notices.arrived(queue_id)
-        claims = [[(seq, token) for seq, token, _ in call.claims] for call in calls]
-        return await _answers(connection, queue_id, done, claims)
+        return [[fence.answer(seq, token, again=DONE) for seq, token, _ in call.claims] for call in calls]
 
 
 def _is_removal(one: Settlement) -> bool:
     return one.target is None and one.ending is not Ending.RETRY
 
 
-def _claims(call: Ends) -> list[tuple[int, int]]:
-    return [(one.seq, one.token) for one in call.settlements]
+def _end(one: Settlement, call: Ends) -> _End:
+    return _End(one, Held(one.seq, one.token, call.now if call.ordered else EVER, one.available_at), call.now)
 
 
-async def _on(
-    connection: Connection, statement: str, queue_id: int, own: Iterable[tuple[int, ...]]
-) -> list[Any]:
-    """Run a statement on claims; sorted, so that two of them do not wait for each other in a circle."""
-    columns = list(zip(*sorted(own), strict=True))
-    records: list[Any] = await connection.fetch(statement, queue_id, *columns) if columns else []
-    return records
+def _answers(fence: Fence, calls: Sequence[Ends]) -> list[list[Settled]]:
+    def again(one: Settlement) -> Settled:
+        return SUPERSEDED if one.ending is Ending.RETRY else GONE
+
+    return [[fence.answer(one.seq, one.token, again(one)) for one in call.settlements] for call in calls]
 
 
-async def _lock(connection: Connection, queue_id: int, seqs: Sequence[int], queues: Sequence[int]) -> None:
-    """Lock, in each of these queues, the groups of these deliveries; a delivery's group never changes."""
-    names = await rows.groups_of(connection, queue_id, seqs)
+async def _lock(connection: Connection, queue_id: int, held: Sequence[Held], queues: set[int]) -> None:
+    """Lock, in each of these queues, the groups of these deliveries."""
+    names = await rows.groups_of(connection, queue_id, [one.seq for one in held])
     await rows.lock_groups(connection, ((queue, name) for queue in queues for name in names))
 
 
 async def _delete(connection: Connection, calls: Sequence[Ends]) -> list[list[Settled]]:
-    queue_id = calls[0].queue_id
-    claims = [_claims(call) for call in calls]
-    own = [(seq, token, _EVER) for some in claims for seq, token in some]
-    gone = await _on(connection, _DELETE, queue_id, own)
-    return await _answers(connection, queue_id, {record[0] for record in gone}, claims)
-
-
-async def _answers(
-    connection: Connection, queue_id: int, done: set[int], claims: Sequence[Sequence[tuple[int, int]]]
-) -> list[list[Settled]]:
-    """Tell each caller which of its claims were met, and why the others were not."""
-    refused = [seq for some in claims for seq, _ in some if seq not in done]
-    tokens = dict(await connection.fetch(_TOKENS, queue_id, refused)) if refused else {}
-    left = set(done)
-
-    def answer(seq: int, token: int) -> Settled:
-        if seq in left:
-            left.remove(seq)  # asked for twice, it is met once
-            return _DONE
-        if seq in done or seq not in tokens:
-            return Settled(done=False, reason="gone")
-        return Settled(done=False, reason="lapsed" if tokens[seq] == token else "superseded")
-
-    return [[answer(seq, token) for seq, token in some] for some in claims]
+    fence = Fence(connection, calls[0].queue_id)
+    await fence.meet(_DELETE, [_end(one, call).held for call in calls for one in call.settlements])
+    return _answers(fence, calls)
 
 
 class _Settling:
     """Claims of one queue being ended, in one transaction.
 
     Attributes:
-        done: The deliveries whose claims were met.
+        fence: Which of the claims were met.
         news: Queues that have something to claim, now or at a moment that other nodes do not know.
     """
 
@@ -204,52 +181,50 @@ class _Settling:
         self._left: set[str] = set()
         self._written: list[notes.Written] = []
         self._through: list[bytes] = []
-        self.done: set[int] = set()
+        self.fence = Fence(connection, queue_id)
         self.news: set[int] = set()
 
     async def lock(self, ends: Sequence[_End]) -> None:
-        queues = {end.settlement.target.queue_id for end in ends if end.settlement.target}
+        queues = {end.one.target.queue_id for end in ends if end.one.target}
         if self._ordered:
             queues.add(self._queue_id)
         if queues:
-            seqs = [end.settlement.seq for end in ends]
-            await _lock(self._connection, self._queue_id, seqs, list(queues))
+            await _lock(self._connection, self._queue_id, [end.held for end in ends], queues)
 
     async def remove(self, ends: Sequence[_End]) -> None:
-        for seq, place, group_id in await self._on(_DELETE, ends):
-            self._left_by(seq, place, group_id)
+        for record in await self.fence.meet(_DELETE, [end.held for end in ends]):
+            self._leave_turn(record)
 
     async def retry(self, ends: Sequence[_End]) -> None:
-        own = [(one.seq, one.token, holds, one.available_at) for one, _, holds in ends]
-        messages = dict(await _on(self._connection, _RETRY, self._queue_id, own))
+        retried = await self.fence.meet(_RETRY, [end.held for end in ends], until=True)
+        messages = {(record["own_seq"], record["own_token"]): record["message_id"] for record in retried}
         if messages:
-            self.done |= messages.keys()
             self.news.add(self._queue_id)
         self._written += [
-            (self._queue_id, messages[one.seq], one.note)
+            (self._queue_id, messages[one.seq, one.token], one.note)
             for one, *_ in ends
-            if one.note and one.seq in messages
+            if one.note and (one.seq, one.token) in messages
         ]
 
     async def send_on(self, ends: Sequence[_End]) -> None:
         """Let deliveries enter another queue: as dead letters, or because that is where they were pushed to."""
-        targets = {end.settlement.seq: (end, end.settlement.target) for end in ends if end.settlement.target}
-        taken = await self._on(_TAKE_OUT, [end for end, _ in targets.values()])
+        targets = {(end.one.seq, end.one.token): (end, end.one.target) for end in ends if end.one.target}
+        taken = await self.fence.meet(_TAKE_OUT, [end.held for end, _ in targets.values()])
         seqs = await rows.next_seqs(self._connection, len(taken))
         admitted = []
         for record, seq in zip(taken, seqs, strict=True):
-            self._left_by(record["seq"], record["place"], record["group_id"])
-            end, target = targets[record["seq"]]
+            self._leave_turn(record)
+            end, target = targets[record["own_seq"], record["own_token"]]
             admitted.append(self._sent_on(rows.delivery_of(record), seq, end, target))
             self.news.add(target.queue_id)
         await arriving.admit(self._connection, admitted)
 
     def _sent_on(self, delivery: Delivery, seq: int, end: _End, target: Target) -> Delivery:
-        if end.settlement.ending is not Ending.DEAD_LETTERED:
+        if end.one.ending is not Ending.DEAD_LETTERED:
             self._through.append(delivery.message_id)
             return as_handed_over(delivery, target.queue_id, seq, end.now)
-        if end.settlement.note is not None:
-            self._written.append((self._queue_id, delivery.message_id, end.settlement.note))
+        if end.one.note is not None:
+            self._written.append((self._queue_id, delivery.message_id, end.one.note))
         return as_dead_letter(delivery, target.queue_id, seq, end.now, ordered=target.ordered)
 
     async def finish(self) -> None:
@@ -259,11 +234,6 @@ class _Settling:
         if await rows.pass_turns(self._connection, self._queue_id, self._left):
             self.news.add(self._queue_id)
 
-    async def _on(self, statement: str, ends: Sequence[_End]) -> list[Any]:
-        own = [(one.seq, one.token, holds) for one, _, holds in ends]
-        return await _on(self._connection, statement, self._queue_id, own)
-
-    def _left_by(self, seq: int, place: int, group_id: str | None) -> None:
-        self.done.add(seq)
-        if place == Place.TURN and group_id is not None:
-            self._left.add(group_id)
+    def _leave_turn(self, record: Any) -> None:
+        if record["place"] == Place.TURN and record["group_id"] is not None:
+            self._left.add(record["group_id"])

@@ -51,9 +51,13 @@ async def sweep(connection: Connection, queue_id: int, enqueued_before: int, now
 
 
 async def _remove(connection: Connection, queue_id: int, going: Sequence[Any]) -> int:
+    if not going:
+        return 0
     groups = {(queue_id, name) for _, name in going if name is not None}
     await rows.lock_groups(connection, groups)
-    gone = await connection.fetch(_DELETE, queue_id, [seq for seq, _ in going]) if going else []
+    seqs = [seq for seq, _ in going]
+    await rows.hold(connection, queue_id, seqs)
+    gone = await connection.fetch(_DELETE, queue_id, seqs)
     left = [name for place, name in gone if place == Place.TURN and name is not None]
     await rows.pass_turns(connection, queue_id, left)
     return len(gone)

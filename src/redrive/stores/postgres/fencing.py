@@ -1,0 +1,108 @@
+"""Claims are met by their own token, or refused with the reason."""
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from asyncpg import Connection
+
+from redrive.engine.ports import Settled
+from redrive.stores.postgres.reaching import each, own
+
+# What a statement begins with that changes claimed deliveries: `own`, with the places in $2, the tokens in $3, what
+# each claim must outlast in $4 and, where it is to hold on, until when in $5.
+_GOOD: Final = "AND token = one.token AND available_at > one.holds"
+OWN: Final = own("$2::bigint[], $3::bigint[], $4::bigint[]", "seq, token, holds", _GOOD)
+OWN_UNTIL: Final = own(
+    "$2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]", "seq, token, holds, until", _GOOD
+)
+# Its condition, looked at again where the delivery was changed while the statement waited for it; and its first answers.
+MET: Final = "d.ctid = own.at AND d.token = own.token AND d.available_at > own.holds"
+WHICH: Final = "own.seq AS own_seq, own.token AS own_token"
+
+_STATES: Final = (
+    "SELECT one.seq, found.token, found.available_at FROM unnest($2::bigint[]) AS one (seq)"  # noqa: S608 - constants
+    f" {each('token, available_at')}"
+)
+
+DONE: Final = Settled(done=True)
+GONE: Final = Settled(done=False, reason="gone")
+SUPERSEDED: Final = Settled(done=False, reason="superseded")
+LAPSED: Final = Settled(done=False, reason="lapsed")
+
+EVER: Final = -1  # every claim outlasts this
+
+
+class Held(NamedTuple):
+    """A claim that somebody says he has.
+
+    Attributes:
+        seq: Which delivery.
+        token: The claim's.
+        holds: It must hold longer than this (ms).
+        until: What it is to hold to (ms), if anything.
+    """
+
+    seq: int
+    token: int
+    holds: int
+    until: int = 0
+
+
+class Fence:
+    """Claims of one queue, of whoever came together, and what became of them."""
+
+    def __init__(self, connection: Connection, queue_id: int) -> None:
+        """Nobody came yet."""
+        self._connection = connection
+        self._queue_id = queue_id
+        self._met: set[tuple[int, int]] = set()
+        self._answered: set[tuple[int, int]] = set()
+        self._refusals: dict[tuple[int, int], Settled] = {}
+
+    async def meet(self, statement: str, claims: Iterable[Held], *, until: bool = False) -> list[Any]:
+        """Do what a statement does with the deliveries whose claims are good; its answers.
+
+        Where somebody changed a delivery while the statement waited for it (a claim held a little longer), the statement
+        passes it over. Such claims, still good, are met in another round.
+        """
+        # In order, so that two who do this do not wait for each other in a circle.
+        left = {(one.seq, one.token): one for one in sorted(claims)}
+        answers: list[Any] = []
+        while left:
+            columns = list(zip(*left.values(), strict=True))
+            met = await self._connection.fetch(
+                statement, self._queue_id, *(columns if until else columns[:3])
+            )
+            answers += met
+            done = {(record["own_seq"], record["own_token"]) for record in met}
+            self._met |= done
+            left = await self._still_good({key: one for key, one in left.items() if key not in done})
+        return answers
+
+    async def _still_good(self, refused: dict[tuple[int, int], Held]) -> dict[tuple[int, int], Held]:
+        if not refused:
+            return {}
+        found = await self._connection.fetch(_STATES, self._queue_id, [one.seq for one in refused.values()])
+        states = {seq: (token, available_at) for seq, token, available_at in found}
+        good = {}
+        for key, one in refused.items():
+            token, available_at = states.get(one.seq, (None, None))
+            if available_at is None:
+                self._refusals[key] = GONE
+            elif token != one.token:
+                self._refusals[key] = SUPERSEDED
+            elif available_at <= one.holds:
+                self._refusals[key] = LAPSED
+            else:
+                good[key] = one
+        return good
+
+    def answer(self, seq: int, token: int, again: Settled) -> Settled:
+        """How this claim was met; `again` for one that was good, but asked for a second time."""
+        key = (seq, token)
+        if key not in self._met:
+            return self._refusals[key]
+        if key in self._answered:
+            return again
+        self._answered.add(key)
+        return DONE
