@@ -15,7 +15,7 @@ import uvloop
 from redrive.access.keyring import Keyring
 from redrive.endpoints.email import EmailEndpoint, Relay
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
-from redrive.engine.engine import Engine
+from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.facts import Listener
 from redrive.engine.ports import Clock, Endpoint, NodeStore, Runtime
 from redrive.model.delivery import Delivery
@@ -193,6 +193,19 @@ class App:
         await self.engine.redriver.take_up()
         await self.engine.sweeper.round()
 
+    async def _keep_up(self) -> None:
+        """Upkeep for as long as the server runs; what fails in it is told, and ends nobody's service."""
+        clock = self.engine.clock
+        upkeep = self._tidy if isinstance(clock, SimulatedClock) else self.engine.run
+        while True:
+            try:
+                await upkeep()
+            except Exception:
+                logger.exception("upkeep.failed: taken up again in the next round")
+            else:
+                return  # once, on a simulated clock
+            await clock.sleep_until(clock.now() + ROUND_MS)
+
     async def run(self, ready: Callable[[str], None]) -> None:
         """Serve until SIGTERM or SIGINT, then answer what is under way and close.
 
@@ -211,11 +224,8 @@ class App:
             await self._prepare_sns(url)
             gc.freeze()  # what stands now stays: looking at it again and again took a tenth of a receive's time
             ready(url)
-            simulated = isinstance(self.engine.clock, SimulatedClock)
             async with asyncio.TaskGroup() as group:
-                upkeep = group.create_task(
-                    self._tidy() if simulated else self.engine.run(), name="redrive-upkeep"
-                )
+                upkeep = group.create_task(self._keep_up(), name="redrive-upkeep")
                 recording = group.create_task(self.telemetry.run(), name="redrive-telemetry")
                 await stop.wait()
                 upkeep.cancel()

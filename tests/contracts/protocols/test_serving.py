@@ -1,6 +1,9 @@
 """The process: how it starts, refuses to start, ends, and what it knows when it is started again."""
 
+import asyncio
 import contextlib
+import os
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -8,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from redrive.app import App
+from redrive.model.errors import NotFound
+from redrive.settings import Settings
 from tests.contracts.protocols.sqs import ACCOUNT, Sqs, new_name, redrive_policy, refused, text
 from tests.services.server import REDRIVE, ServerFailedError, free_port, new_server, serving
 
@@ -180,6 +186,28 @@ def test_settings_come_from_flags_the_environment_and_a_file(tmp_path: Path) -> 
         assert server.ask("POST", "/_redrive/reset")[0] == 200
     finally:
         server.kill()
+
+
+async def test_failing_upkeep_ends_nobodys_service(caplog: pytest.LogCaptureFixture) -> None:
+    app = App(Settings(store="sqlite://:memory:", port=0))
+    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    failed = asyncio.Event()
+
+    async def fail() -> int:
+        failed.set()
+        raise NotFound("another node was faster")
+
+    app.engine.sweeper.round = fail  # type: ignore[method-assign]  # nothing makes it fail at will
+    serving_all_along = asyncio.create_task(app.run(ready.set_result))
+    await ready
+    await failed.wait()
+    reader, writer = await asyncio.open_connection("127.0.0.1", app.front.port)
+    writer.write(b"GET /_redrive/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    assert (await reader.read()).startswith(b"HTTP/1.1 200 ")
+    writer.close()
+    os.kill(os.getpid(), signal.SIGTERM)
+    await serving_all_along
+    assert "upkeep.failed" in caplog.text
 
 
 # ---- what has to be asked for ------------------------------------------------------------------------------------
