@@ -1,0 +1,65 @@
+"""A message on its way to a webhook that fails, through kill -9 in each phase of the sample policy."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from redrive.cli.demo_billing import Billing
+from tests.contracts.protocols.sns import Sns
+from tests.services.server import Server, new_server
+
+ORDER = "order 4711"
+SAMPLE = {  # of the SNS retry document: 3 at once, 2 at 1 s, 10 from 1 s to 60 s, 35 at 60 s
+    "healthyRetryPolicy": {
+        "minDelayTarget": 1,
+        "maxDelayTarget": 60,
+        "numRetries": 50,
+        "numNoDelayRetries": 3,
+        "numMinDelayRetries": 2,
+        "numMaxDelayRetries": 35,
+        "backoffFunction": "exponential",
+    }
+}
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
+    sqlite = request.param == "sqlite"
+    store = f"sqlite:///{tmp_path}/redrive.db" if sqlite else request.getfixturevalue("postgres_database")
+    one = new_server(store, "--clock", "simulated", "--allow-reset", directory=tmp_path)
+    one.start()
+    try:
+        yield one
+    finally:
+        one.kill()
+
+
+def test_no_phase_starts_over_and_no_attempt_is_lost(server: Server) -> None:
+    billing = Billing(server.now)
+    sns = Sns(server)
+    topic, dead = sns.topic(), sns.sqs.queue()
+    topic.subscribe(
+        "http",
+        billing.url,
+        DeliveryPolicy=json.dumps(SAMPLE),
+        RedrivePolicy=json.dumps({"deadLetterTargetArn": dead.arn}),
+    )
+    server.advance(1)
+    billing.answers = lambda _: 503
+    topic.publish(ORDER)
+    counts = []
+    for seconds in (0, 1.5, 30, 600, 7200):  # at once, pre-backoff, backoff, post-backoff, to the end
+        server.advance(seconds)
+        counts.append(len(billing.visits_of(ORDER)))
+        server.kill()
+        server.start()  # simulated time begins again, so what waits is due later: never twice
+    billing.close()
+    assert counts[0] == 4
+    assert counts == sorted(counts)
+    assert len(set(counts[:-1])) > 2, "the kills have to come in different phases"
+    assert counts[-1] == 51
+    server.advance(7200)  # simulated time was set back by the last start
+    (letter,) = dead.receive()
+    assert ORDER in letter.body
