@@ -62,4 +62,4 @@ def test_no_phase_starts_over_and_no_attempt_is_lost(server: Server) -> None:
     assert counts[-1] == 51
     server.advance(7200)  # simulated time was set back by the last start
     (letter,) = dead.receive()
-    assert ORDER in letter.body
+    assert ORDER in letter["Body"]
