@@ -97,11 +97,15 @@ class Engine:
         await self.store.flush()
 
     async def run(self) -> None:
-        """Carry on move tasks and sweep, until cancelled; a store that is away is tried again in the next round."""
+        """Carry on move tasks, look into backlogs and sweep, until cancelled.
+
+        A store that is away is tried again in the next round.
+        """
         while True:
             began = self.clock.now()
             try:
                 await self.redriver.take_up()
+                await self.dispatcher.look_round()
                 await self.sweeper.round()
             except StoreUnavailable as error:
                 logger.warning("upkeep.interrupted error=%s", error)

@@ -62,6 +62,7 @@ class Sweeper:
         if grave.emptied and self._clock.now() < forgotten_at:
             return 0
         await self._queues.finish_deletion(grave)
+        await self._topics.finish_removal(grave.id)
         gone = await self.empty(
             grave
         )  # in the end once more: a node that had not heard yet may have sent there

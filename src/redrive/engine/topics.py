@@ -115,8 +115,16 @@ class Topics:
         return await self._directory.update(TOPIC, name.key, change)
 
     async def delete(self, topic: Topic) -> None:
-        """Take a topic away with its subscriptions; what they are owed still is dropped."""
+        """Take a topic away with its subscriptions; what they are owed still is dropped.
+
+        The topic goes after its subscriptions, so that a deletion cut short can be repeated, and before those that
+        came meanwhile: a topic that is made under the same name must not find any.
+        """
+        await self._unsubscribe_all(topic)
         await self._directory.remove(TOPIC, topic.name.key)
+        await self._unsubscribe_all(topic)
+
+    async def _unsubscribe_all(self, topic: Topic) -> None:
         for subscription in await self.subscriptions_of(topic.name):
             await self.unsubscribe(subscription)
 
@@ -135,7 +143,8 @@ class Topics:
         except Conflict:
             await self._directory.remove(_OF_QUEUE, _queue_key(made.queue_id))
             raise AlreadyExists(made.key) from None
-        self._forget(SUBSCRIPTION.name, made.key)
+        finally:
+            self._forget(SUBSCRIPTION.name, made.key)  # made or not: the answer may have been lost
         self.on_subscription(made)
         return made
 
@@ -180,18 +189,38 @@ class Topics:
         Raises:
             NotFound: It is not there (any more).
         """
-        changed = await self._directory.update(SUBSCRIPTION, subscription.key, change)
-        self._forget(SUBSCRIPTION.name, subscription.key)
+        try:
+            changed = await self._directory.update(SUBSCRIPTION, subscription.key, change)
+        finally:
+            self._forget(SUBSCRIPTION.name, subscription.key)
         self.on_subscription(changed)
         return changed
 
     async def unsubscribe(self, subscription: Subscription) -> bool:
-        """Take a subscription away; whether it was there. What it is owed still is dropped."""
-        removed = await self._directory.remove(SUBSCRIPTION, subscription.key)
-        if removed:
-            await self._directory.remove(_OF_QUEUE, _queue_key(subscription.queue_id))
-            await self._queues.bury(subscription.queue_id, subscription.topic._replace(name=subscription.id))
-        self._forget(SUBSCRIPTION.name, subscription.key)
+        """Take a subscription away; whether it was there. What it is owed still is dropped.
+
+        The sweep empties the backlog, and ends here what is cut short.
+        """
+        backlog = subscription.topic._replace(name=subscription.id)
+        await self._queues.bury(subscription.queue_id, backlog)
+        return await self._take_away(subscription)
+
+    async def finish_removal(self, queue_id: int) -> None:
+        """Take away the subscription whose backlog that is, if whoever removed it did not come so far."""
+        key = await self._directory.get(_OF_QUEUE, _queue_key(queue_id))
+        stored = None if key is None else await self._store.get(SUBSCRIPTION.name, key)
+        subscription = None if stored is None else SUBSCRIPTION.read(stored.document)
+        if subscription is not None and subscription.queue_id == queue_id:
+            await self._take_away(subscription)
+        elif key is not None:
+            await self._directory.remove(_OF_QUEUE, _queue_key(queue_id))
+
+    async def _take_away(self, subscription: Subscription) -> bool:
+        try:
+            removed = await self._directory.remove(SUBSCRIPTION, subscription.key)
+        finally:
+            self._forget(SUBSCRIPTION.name, subscription.key)
+        await self._directory.remove(_OF_QUEUE, _queue_key(subscription.queue_id))
         self.on_unsubscription(subscription)
         return removed
 

@@ -1,0 +1,238 @@
+"""Topics on several nodes: what one began and did not end, another ends."""
+
+import asyncio
+import random
+from collections.abc import Callable
+
+import pytest
+
+from redrive.engine.engine import ROUND_MS, Engine
+from redrive.engine.ports import Runtime
+from redrive.engine.topics import _OF_QUEUE, SUBSCRIPTION, TOPIC
+from redrive.model.errors import AlreadyExists, StoreUnavailable
+from redrive.model.filtering import Subject
+from redrive.model.message import Publication
+from redrive.model.topic import Subscription, Topic
+from redrive.testing import VirtualClock
+from tests.engine.held_store import HeldStore
+from tests.engine.samples import named
+from tests.engine.stage import PlainDialect, ScriptedEndpoint
+
+LEASE_MS = 30_000  # of an attempt, where the dialect does not say
+
+
+@pytest.fixture
+async def endpoint(clock: VirtualClock) -> ScriptedEndpoint:
+    return ScriptedEndpoint(clock)
+
+
+@pytest.fixture
+def nodes(store: HeldStore, clock: VirtualClock, endpoint: ScriptedEndpoint) -> Callable[[str], Engine]:
+    def make(name: str) -> Engine:
+        runtime = Runtime(clock, random.Random(name), name)
+        return Engine(store, runtime, {"plain": PlainDialect()}, {"push": endpoint})
+
+    return make
+
+
+@pytest.fixture
+async def two(nodes: Callable[[str], Engine], engine: Engine) -> Engine:
+    """A second node, open from the beginning."""
+    two = nodes("two")
+    await two.open()
+    return two
+
+
+@pytest.fixture
+async def topic(engine: Engine, two: Engine) -> Topic:
+    return await engine.topics.create(Topic(0, named("orders"), "plain"))
+
+
+def wanted(topic: Topic, one: str = "s") -> Subscription:
+    return Subscription(one, topic.name, 0, "1", "push", f"to-{one}")
+
+
+async def publish(engine: Engine, topic: Topic, body: str) -> None:
+    publication = Publication(engine.runtime.message_id(), body, {}, {}, b"{}", len(body))
+    await engine.topic_publisher.publish(topic, [publication])
+
+
+async def documents(engine: Engine, kind: str) -> int:
+    return len(await engine.store.find(kind, ""))
+
+
+async def cut_short(store: HeldStore, verb: str, work: "asyncio.Task[object]") -> None:
+    """Let the work fail at its next call of that verb, before the store does anything."""
+    held = store.hold(verb)
+    await held.reached
+    held.lose()
+    with pytest.raises(StoreUnavailable):
+        await work
+
+
+# ---- what a node knows
+
+
+async def test_a_subscription_made_on_one_node_is_pushed_by_another_when_that_one_dies(
+    engine: Engine, two: Engine, clock: VirtualClock, topic: Topic, endpoint: ScriptedEndpoint
+) -> None:
+    await engine.topics.subscribe(wanted(topic))
+    await engine.dispatcher.close()
+    upkeep = asyncio.create_task(two.run())
+    await clock.sleep_until(clock.now() + 1)
+    await publish(two, topic, "a")
+    await clock.sleep_until(clock.now() + 1)
+    assert [body for _, body in endpoint.pushed] == ["a"]
+    upkeep.cancel()
+
+
+async def test_a_delivery_that_nobody_was_told_of_is_found_with_the_next_round(
+    engine: Engine,
+    two: Engine,
+    store: HeldStore,
+    clock: VirtualClock,
+    topic: Topic,
+    endpoint: ScriptedEndpoint,
+) -> None:
+    await engine.topics.subscribe(wanted(topic))
+    upkeep = asyncio.create_task(engine.run())
+    await clock.sleep_until(clock.now() + 1)
+    held = store.hold_answer("enqueue")
+    publishing = asyncio.create_task(publish(two, topic, "a"))
+    await held.reached
+    held.lose()
+    with pytest.raises(StoreUnavailable):
+        await publishing
+    await clock.sleep_until(clock.now() + ROUND_MS)
+    assert [body for _, body in endpoint.pushed] == ["a"]
+    upkeep.cancel()
+
+
+async def test_what_a_dead_node_held_is_pushed_by_another_when_its_lease_has_run_out(
+    engine: Engine, two: Engine, clock: VirtualClock, topic: Topic, endpoint: ScriptedEndpoint
+) -> None:
+    async def never(_: object) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    await two.topics.subscribe(wanted(topic))
+    endpoint.before = never
+    began = clock.now()
+    await publish(two, topic, "a")
+    await clock.sleep_until(began + 1)
+    await two.dispatcher.close()
+    endpoint.before = None
+    upkeep = asyncio.create_task(engine.run())
+    await clock.sleep_until(began + LEASE_MS + 2)
+    assert [at - began for at, _ in endpoint.pushed] == [0, LEASE_MS]
+    upkeep.cancel()
+
+
+async def test_backlogs_are_looked_into_in_turn(
+    engine: Engine, two: Engine, clock: VirtualClock, topic: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("redrive.engine.dispatch.LOOKS_MAX", 4)
+    monkeypatch.setattr("redrive.engine.dispatch.PAGE", 2)
+    for number in range(9):
+        await engine.topics.subscribe(wanted(topic, f"s{number}"))
+    watched = []
+    for _ in range(4):
+        await two.dispatcher.look_round()
+        watched.append(len(two.dispatcher._consumers))
+    assert watched == [4, 8, 9, 9]
+
+
+async def test_a_subscription_removed_on_another_node_is_pushed_no_more(
+    engine: Engine, two: Engine, clock: VirtualClock, topic: Topic
+) -> None:
+    subscription = await engine.topics.subscribe(wanted(topic))
+    await two.dispatcher.look_round()
+    await clock.sleep_until(clock.now() + 1)
+    await engine.topics.unsubscribe(subscription)
+    two.directory.forget("", "")
+    two.arrivals.announce(subscription.queue_id)
+    await clock.sleep_until(clock.now() + 1)
+    assert two.dispatcher._consumers == {}
+    assert not two.arrivals.anyone(subscription.queue_id)
+
+
+@pytest.mark.parametrize("lost", ["made", "changed"])
+async def test_who_did_not_hear_that_a_subscription_was_made_or_changed_publishes_to_it(
+    engine: Engine, two: Engine, store: HeldStore, clock: VirtualClock, topic: Topic, lost: str
+) -> None:
+    await publish(engine, topic, "before")  # so that the node remembers who wants what
+    if lost == "made":
+        work = asyncio.create_task(engine.topics.subscribe(wanted(topic)))
+        puts = 2
+    else:
+        made = await engine.topics.subscribe(wanted(topic))
+        await publish(engine, topic, "before")
+        work = asyncio.create_task(
+            engine.topics.change(
+                made, lambda one: Subscription.from_document(one.to_document() | {"raw": True})
+            )
+        )
+        puts = 1
+    for number in range(puts):
+        held = store.hold_answer("put")
+        await held.reached
+        held.lose() if number == puts - 1 else held.let_go()
+    with pytest.raises(StoreUnavailable):
+        await work
+    found = await engine.topics.wanted(topic, Subject({}, "a"))
+    assert [(one.id, one.raw) for one in found.subscriptions] == [("s", lost == "changed")]
+    with pytest.raises(AlreadyExists):
+        await engine.topics.subscribe(wanted(topic))
+
+
+# ---- what is cut short
+
+
+async def test_a_topic_whose_deletion_was_cut_short_can_be_deleted_again(
+    engine: Engine, store: HeldStore, topic: Topic
+) -> None:
+    for one in ("a", "b"):
+        await engine.topics.subscribe(wanted(topic, one))
+    await cut_short(store, "remove", asyncio.create_task(engine.topics.delete(topic)))
+    assert await engine.topics.get(topic.name) is not None
+    await engine.topics.delete(topic)
+    assert await documents(engine, TOPIC.name) == await documents(engine, SUBSCRIPTION.name) == 0
+
+
+async def test_a_topic_made_anew_under_the_name_has_no_subscribers(
+    engine: Engine, store: HeldStore, two: Engine, topic: Topic
+) -> None:
+    await engine.topics.subscribe(wanted(topic))
+    held = store.hold("remove")
+    deleting = asyncio.create_task(engine.topics.delete(topic))
+    await held.reached
+    await two.topics.subscribe(wanted(topic, "late"))
+    held.let_go()
+    await deleting
+    again = await engine.topics.create(Topic(0, topic.name, "plain"))
+    assert await engine.topics.subscriptions_of(again.name) == []
+
+
+async def test_an_unsubscription_that_was_cut_short_is_ended_by_the_sweep(
+    engine: Engine, two: Engine, store: HeldStore, topic: Topic
+) -> None:
+    subscription = await engine.topics.subscribe(wanted(topic))
+    await cut_short(store, "remove", asyncio.create_task(engine.topics.unsubscribe(subscription)))
+    await two.sweeper.round()
+    assert await engine.store.find(SUBSCRIPTION.name, "") == []
+    assert await engine.store.find(_OF_QUEUE.name, "") == []
+
+
+async def test_the_backlog_of_who_left_is_emptied(
+    engine: Engine, clock: VirtualClock, topic: Topic, endpoint: ScriptedEndpoint
+) -> None:
+    async def never(_: object) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    endpoint.before = never
+    subscription = await engine.topics.subscribe(wanted(topic))
+    await publish(engine, topic, "a")
+    await clock.sleep_until(clock.now() + 1)
+    assert await engine.topics.unsubscribe(subscription)
+    assert not await engine.topics.unsubscribe(subscription)
+    await engine.sweeper.round()
+    assert await engine.store.peek(subscription.queue_id, 1) == []
