@@ -67,7 +67,8 @@ class Control:
             return _json(503, {"status": "unavailable", "reason": str(error), "version": __version__})
 
     async def _health(self, _: Request) -> Response:
-        await self._engine.store.new_id()  # the way a message goes: SQLite's writer, a statement of the database
+        # The way a message goes: SQLite's writer, a statement of the database.
+        await self._engine.store.new_id()
         return _json(200, {"status": "ok", "version": __version__, "node": self._engine.runtime.node})
 
     async def _localstack_health(self, _: Request) -> Response:
