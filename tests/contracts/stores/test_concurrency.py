@@ -81,21 +81,6 @@ async def test_a_key_whose_time_is_over_is_taken_by_one_of_the_nodes(stores: lis
     assert len(await nodes[0].peek()) == 5
 
 
-async def test_keys_in_any_order_make_nobody_wait_in_a_circle(stores: list[Store]) -> None:
-    nodes = await benches(stores, ordered=True)
-
-    async def send(node: Bench, group: str, keys: list[str]) -> None:
-        arrivals = [
-            node.arrival(key, group=group, deduplication_key=key, deduplicate_until=NOON + 1) for key in keys
-        ]
-        await node.store.enqueue(arrivals)
-
-    for round_number in range(20):
-        keys = [f"{round_number} {number}" for number in range(30)]
-        await asyncio.gather(send(nodes[0], "a", keys), send(nodes[1], "b", keys[::-1]))
-    assert len(await nodes[0].peek()) == 600
-
-
 async def test_what_is_sent_later_stands_later_whatever_the_node(stores: list[Store]) -> None:
     nodes = await benches(stores, ordered=True)
     sent = [str(number) for number in range(30)]

@@ -256,6 +256,20 @@ async def test_a_settlement_is_refused_when_another_claimed_meanwhile(
     assert len(await plain.peek()) == 1
 
 
+async def test_keys_are_remembered_in_one_order_by_all(queues: dict[str, Bench], other: OtherHand) -> None:
+    fifo = queues["fifo"]
+    remember = "INSERT INTO deduplication VALUES ($1, $2, 'other', 7, 0, $3)"
+    arrivals = [
+        fifo.arrival(key, group="g", deduplication_key=key, deduplicate_until=NOON + 1) for key in "zma"
+    ]
+    await other.connection.execute(remember, fifo.id, "m", NOON + 1)
+    async with waited_for(other, fifo.store.enqueue(arrivals)) as answers:
+        await other.connection.execute(
+            remember, fifo.id, "z", NOON + 1
+        )  # not remembered yet: "m" comes before
+    assert [answer.repeated for answer in answers.result()] == [True, True, False]
+
+
 async def test_locks_are_taken_in_one_order_by_all() -> None:
     class Recorder:
         async def fetch(self, _statement: str, _locks: int, keys: list[int]) -> list[Any]:
