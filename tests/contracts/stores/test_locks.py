@@ -256,7 +256,9 @@ async def test_a_settlement_is_refused_when_another_claimed_meanwhile(
     assert len(await plain.peek()) == 1
 
 
-async def test_keys_are_remembered_in_one_order_by_all(queues: dict[str, Bench], other: OtherHand) -> None:
+async def test_keys_are_remembered_in_one_order_by_all(
+    queues: dict[str, Bench], other: OtherHand, caplog: pytest.LogCaptureFixture
+) -> None:
     fifo = queues["fifo"]
     remember = "INSERT INTO deduplication VALUES ($1, $2, 'other', 7, 0, $3)"
     arrivals = [
@@ -268,6 +270,7 @@ async def test_keys_are_remembered_in_one_order_by_all(queues: dict[str, Bench],
             remember, fifo.id, "z", NOON + 1
         )  # not remembered yet: "m" comes before
     assert [answer.repeated for answer in answers.result()] == [True, True, False]
+    assert caplog.messages == []  # nobody had to be rolled back
 
 
 async def test_locks_are_taken_in_one_order_by_all() -> None:
