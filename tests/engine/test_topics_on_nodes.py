@@ -3,11 +3,12 @@
 import asyncio
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from redrive.engine.engine import ROUND_MS, Engine
-from redrive.engine.ports import Runtime
+from redrive.engine.ports import Parcel, Runtime
 from redrive.engine.topics import _OF_QUEUE, SUBSCRIPTION, TOPIC
 from redrive.model.errors import AlreadyExists, StoreUnavailable
 from redrive.model.filtering import Subject
@@ -166,11 +167,7 @@ async def test_who_did_not_hear_that_a_subscription_was_made_or_changed_publishe
     else:
         made = await engine.topics.subscribe(wanted(topic))
         await publish(engine, topic, "before")
-        work = asyncio.create_task(
-            engine.topics.change(
-                made, lambda one: Subscription.from_document(one.to_document() | {"raw": True})
-            )
-        )
+        work = asyncio.create_task(engine.topics.change(made, lambda one: replace(one, raw=True)))
         puts = 1
     for number in range(puts):
         held = store.hold_answer("put")
@@ -236,3 +233,24 @@ async def test_the_backlog_of_who_left_is_emptied(
     assert not await engine.topics.unsubscribe(subscription)
     await engine.sweeper.round()
     assert await engine.store.peek(subscription.queue_id, 1) == []
+
+
+async def test_a_change_made_during_a_claim_holds_for_what_is_published_after_it(
+    engine: Engine, store: HeldStore, clock: VirtualClock, topic: Topic, endpoint: ScriptedEndpoint
+) -> None:
+    parcels: list[str] = []
+
+    async def note(parcel: Parcel) -> None:
+        parcels.append(parcel.endpoint)
+
+    endpoint.before = note
+    subscription = await engine.topics.subscribe(wanted(topic))
+    await clock.sleep_until(clock.now() + 1)
+    held = store.hold("claim")
+    engine.arrivals.announce(subscription.queue_id)
+    await held.reached
+    await engine.topics.change(subscription, lambda one: replace(one, endpoint="elsewhere"))
+    await publish(engine, topic, "a")
+    held.let_go()
+    await clock.sleep_until(clock.now() + 1)
+    assert parcels == ["elsewhere"]

@@ -10,6 +10,7 @@ subscription costs one timer; a million retries on their way are a million rows 
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from redrive.engine.arrivals import Arrivals
 from redrive.engine.facts import Attempted, DeadLettered, Listener
@@ -169,26 +170,40 @@ class _Consumer:
         dispatcher = self._dispatcher
         while True:
             self._woken = False
-            subscription = await dispatcher.topics.subscription_of_queue(self._queue_id)
-            if subscription is None:
-                dispatcher.forget(self._queue_id)  # another node removed it
+            terms = await self._terms()
+            if terms is None:
                 return
-            topic = await dispatcher.topics.get(subscription.topic)
-            if topic is None:
-                return
-            plan = dispatcher.dialects[topic.dialect].plan(topic, subscription)
-            room = plan.concurrency_max - len(self._attempts)
+            room = terms.plan.concurrency_max - len(self._attempts)
             if room <= 0:
                 return  # the next attempt to end wakes us
-            claimed = await dispatcher.store.claim(self._order(topic, plan, min(room, CLAIM_MAX)))
+            claimed = await dispatcher.store.claim(self._order(terms, min(room, CLAIM_MAX)))
+            if claimed.deliveries:
+                terms = (
+                    await self._terms()
+                )  # a change made during the claim holds for what was published after it
+            if terms is None:
+                return
             for delivery in claimed.deliveries:
-                self._try(topic, subscription, plan, delivery)
+                self._try(terms, delivery)
             if claimed.next_at is not None and not claimed.deliveries:
                 dispatcher.arrivals.expect(self._queue_id, claimed.next_at)
             if not claimed.deliveries and not self._woken:
                 return
 
-    def _order(self, topic: Topic, plan: Plan, limit: int) -> ClaimOrder:
+    async def _terms(self) -> "_Terms | None":
+        """Whose backlog it is and how it is pushed, now; None: it is pushed no more."""
+        dispatcher = self._dispatcher
+        subscription = await dispatcher.topics.subscription_of_queue(self._queue_id)
+        if subscription is None:
+            dispatcher.forget(self._queue_id)  # another node removed it
+            return None
+        topic = await dispatcher.topics.get(subscription.topic)
+        if topic is None:
+            return None
+        return _Terms(topic, subscription, dispatcher.dialects[topic.dialect].plan(topic, subscription))
+
+    def _order(self, terms: "_Terms", limit: int) -> ClaimOrder:
+        topic, _, plan = terms
         runtime = self._dispatcher.runtime
         return ClaimOrder(
             queue_id=self._queue_id,
@@ -201,8 +216,8 @@ class _Consumer:
             rate_max=plan.rate_max,
         )
 
-    def _try(self, topic: Topic, subscription: Subscription, plan: Plan, delivery: Delivery) -> None:
-        trial = _Trial(self._dispatcher, topic, subscription, plan, delivery)
+    def _try(self, terms: "_Terms", delivery: Delivery) -> None:
+        trial = _Trial(self._dispatcher, terms, delivery)
         task = asyncio.get_running_loop().create_task(trial.run())
         self._attempts.add(task)
         task.add_done_callback(self._tried)
@@ -219,19 +234,23 @@ class _Consumer:
         self.wake()
 
 
+class _Terms(NamedTuple):
+    """Whose delivery it is, and how it is pushed."""
+
+    topic: Topic
+    subscription: Subscription
+    plan: Plan
+
+
 class _Trial:
     """One delivery being tried once."""
 
     __slots__ = ("_delivery", "_dialect", "_dispatcher", "_plan", "_subscription", "_topic")
 
-    def __init__(
-        self, dispatcher: Dispatcher, topic: Topic, subscription: Subscription, plan: Plan, delivery: Delivery
-    ) -> None:
+    def __init__(self, dispatcher: Dispatcher, terms: _Terms, delivery: Delivery) -> None:
         self._dispatcher = dispatcher
-        self._dialect = dispatcher.dialects[topic.dialect]
-        self._topic = topic
-        self._subscription = subscription
-        self._plan = plan
+        self._topic, self._subscription, self._plan = terms
+        self._dialect = dispatcher.dialects[self._topic.dialect]
         self._delivery = delivery
 
     async def run(self) -> None:
