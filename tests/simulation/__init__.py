@@ -1,8 +1,8 @@
 """Seeded clusters: nodes on one store, in virtual time, with everything going wrong that can; then all must be well.
 
 Three engines, as they are, share one store, as it is; between them a network that is slow, breaks, and loses answers
-after the work was done. Nodes die and come back, their clocks disagree, workers take longer than their claims hold.
-Then the faults stop, and everything has to come to rest. What is watched meanwhile is in `rules.py`.
+after the work was done. Nodes die and come back, their clocks disagree, workers take longer than their claims hold,
+endpoints fail. Then the faults stop, and everything has to come to rest. What is watched is in `rules.py`.
 
     python -m tests.simulation --seed 7          one run, with everything that happened
     python -m tests.simulation --seeds 10000     many, and how fast
@@ -10,10 +10,12 @@ Then the faults stop, and everything has to come to rest. What is watched meanwh
     options.py    what may go wrong in a run, drawn from its seed
     cluster.py    a run from its beginning to its end
     node.py       one engine that can die
-    network.py    between the engines and their store
-    clients.py    who sends, receives, redrives and purges
+    wire.py       between an engine and the store; database.py is the other end, news.py what nodes hear of each other
+    clients.py    who sends, publishes, receives, redrives and purges
+    outside.py    the endpoints that deliveries are pushed to
     rules.py      what must hold
     books.py      ... of what the store does
     ledger.py     ... of what clients were told
+    trace.py      what happened, for a reader
     mutants.py    copies of the store with one thing wrong, to prove that it would be noticed
 """

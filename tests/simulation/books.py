@@ -4,6 +4,7 @@ The store carries out one call at a time, so the books know the true order of ev
 know nothing of turns, indexes or SQL: only which deliveries stand where, under which token, until when.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from redrive.engine.ports import (
     Claimed,
     ClaimOrder,
     Enqueued,
+    Gate,
     Moved,
     MoveOrder,
     Resource,
@@ -20,9 +22,12 @@ from redrive.engine.ports import (
     Settlement,
 )
 from redrive.engine.redrive import TASK
-from redrive.model.delivery import Delivery
+from redrive.engine.topics import SUBSCRIPTION
+from redrive.model.delivery import Delivery, Ending
 from redrive.model.queue import Queue
 from redrive.model.task import MoveTask
+from redrive.model.topic import Subscription
+from tests.simulation.outside import Seen
 from tests.simulation.rules import Rule, require
 from tests.simulation.trace import Trace, short
 
@@ -60,10 +65,13 @@ class Books:
 
     Attributes:
         patience_ms: How much the clocks of two nodes may differ, and how late a call may arrive.
+        seen: What each endpoint saw, by the id of its subscription.
         standing: By place.
         left: How each delivery that stands nowhere any more went, by place.
         bodies: By place, of all that ever stood anywhere.
         claims: The places that each token was given for.
+        entered: Which body ever stood in which queue.
+        backlogs: Of the queues that Redrive itself empties, what the endpoint saw.
         purges: The queues that somebody wanted emptied.
         excused: Bodies of messages that expired or were purged.
         moved: How many left each queue by a redrive.
@@ -71,11 +79,14 @@ class Books:
 
     trace: Trace
     patience_ms: int
+    seen: Mapping[str, Seen] = field(default_factory=dict)
     queues: dict[int, Queue] = field(default_factory=dict)
     standing: dict[int, Entry] = field(default_factory=dict)
     left: dict[int, str] = field(default_factory=dict)
     bodies: dict[int, str] = field(default_factory=dict)
     claims: dict[int, set[int]] = field(default_factory=dict)
+    entered: set[tuple[int, str]] = field(default_factory=set)
+    backlogs: dict[int, Seen] = field(default_factory=dict)
     purges: set[int] = field(default_factory=set)
     excused: set[str] = field(default_factory=set)
     moved: dict[int, int] = field(default_factory=dict)
@@ -93,6 +104,10 @@ class Books:
                 return [args[0].queue_id, *answer.per_queue]
             case "purge" | "sweep" if answer:
                 return [args[0]]
+            case "settle":
+                return sorted({one.target.queue_id for one in args[1] if one.target is not None})
+            case "publish":
+                return sorted({arrival.queue_id for gate in args[0] for arrival in gate.arrivals})
         return []
 
     def enter(self, verb: str, args: tuple[Any, ...], answer: Any, after: Snapshot) -> None:
@@ -100,10 +115,12 @@ class Books:
         match verb, args:
             case "enqueue", (arrivals,):
                 self._enqueue(arrivals, answer)
+            case "publish", (gates,):
+                self._publish(gates, answer, after)
             case "claim", (order,):
                 self._claim(order, answer, after)
             case "settle", (queue_id, settlements, now):
-                self._settle(queue_id, settlements, now, answer)
+                self._settle(queue_id, settlements, now, answer, after)
             case "extend", (queue_id, claims, now):
                 self._extend(queue_id, claims, now, answer)
             case "move", (order,) if answer.total:
@@ -136,6 +153,27 @@ class Books:
                 )
             )
 
+    def _publish(self, gates: Sequence[Gate], answers: Sequence[Enqueued], after: Snapshot) -> None:
+        arrived = [entry for queue_id in after for entry in self._unknown(queue_id, after)]
+        wanted = 0
+        for gate, answer in zip(gates, answers, strict=True):
+            memory, until = self._memories.get((gate.topic_id, gate.key), (None, 0))
+            if answer.repeated:
+                require(memory == answer._replace(repeated=False), Rule.DEDUPLICATED, answer, "for", memory)
+                self.trace.mark("a publication deduplicated")
+                continue
+            remembered = memory is not None and until - gate.now > self.patience_ms
+            require(not remembered, Rule.DEDUPLICATED, gate.key, "was published again")
+            self._memories[gate.topic_id, gate.key] = answer, gate.until
+            for arrival in gate.arrivals:
+                copies = [one for one in arrived if one.message_id == arrival.message_id]
+                require(
+                    len(copies) == 1 and copies[0].body == arrival.body, Rule.WANTED, arrival.body, copies
+                )
+            wanted += len(gate.arrivals)
+        require(len(arrived) == wanted, Rule.AGREES, *arrived, "for", wanted)
+        self._enter_all(arrived)
+
     def _add(self, entry: Entry) -> None:
         require(entry.seq > self._last_seq, Rule.ORDER, entry, "got a place that is not the last")
         copies = [str(other) for other in self.standing.values() if other.message_id == entry.message_id]
@@ -143,6 +181,7 @@ class Books:
         self._last_seq = entry.seq
         self.standing[entry.seq] = entry
         self.bodies[entry.seq] = entry.body
+        self.entered.add((entry.queue_id, entry.body))
 
     # ---- claiming ----------------------------------------------------------------------------------------
 
@@ -164,20 +203,27 @@ class Books:
         require(
             entry.available_at <= order.now, Rule.EARLY, entry, "at", order.now, "due", entry.available_at
         )
-        require(delivery.attempts == entry.attempts + 1, Rule.COUNTED, entry, "came as", delivery.attempts)
-        if queue.dead_letter is not None:
-            attempts_max = queue.dead_letter.attempts_max
-            require(delivery.attempts <= attempts_max, Rule.EXHAUSTED, entry, "of", attempts_max)
+        resumed = order.resumes and entry.token is not None
+        attempts = entry.attempts + (0 if resumed else 1)
+        require(delivery.attempts == attempts, Rule.COUNTED, entry, "came as", delivery.attempts)
+        attempts_max = self._attempts_max(queue)
+        require(attempts <= attempts_max, Rule.EXHAUSTED, entry, "of", attempts_max)
+        self.trace.mark("an attempt made again by another node", resumed)
         require(not self._expired(entry, order.now), Rule.EXPIRED, entry, "was handed out")
         if queue.ordered:
             self._keeps_order(order, entry)
         self.claims.setdefault(order.token, set()).add(entry.seq)
-        entry.attempts += 1
+        entry.attempts = attempts
         entry.token = order.token
         entry.available_at = order.now + order.lease_ms
         require(
             delivery.available_at == entry.available_at, Rule.HOLDS, entry, "until", delivery.available_at
         )
+
+    def _attempts_max(self, queue: Queue) -> float:
+        if queue.id in self.backlogs:
+            return 1 + len(self.backlogs[queue.id].plan.waits_ms)
+        return math.inf if queue.dead_letter is None else queue.dead_letter.attempts_max
 
     def _keeps_order(self, order: ClaimOrder, entry: Entry) -> None:
         """All older ones of the group left or come along, and no younger one is in flight on its own account."""
@@ -214,29 +260,60 @@ class Books:
         for entry in gone:
             require(entry.available_at <= order.now, Rule.EARLY, entry, "was taken away from its holder")
             self._leave(entry, "dead-lettered" if entry in dead else "expired")
+        attempts_max = self._attempts_max(self.queues[order.queue_id])
+        for entry in dead:
+            require(entry.attempts >= attempts_max, Rule.EXHAUSTED, entry, "was given up too early")
         if dead and order.dead_letters_to is not None:
-            self._bury(order, dead, order.dead_letters_to.queue_id, after)
+            self._bury(dead, order.dead_letters_to.queue_id, after)
 
-    def _bury(self, order: ClaimOrder, dead: Sequence[Entry], target: int, after: Snapshot) -> None:
-        limits, arrived = self.queues[order.queue_id].limits(dead_letters=True), self._unknown(target, after)
+    def _bury(self, dead: Sequence[Entry], target: int, after: Snapshot) -> None:
+        arrived = self._unknown(target, after)
         for entry in sorted(dead, key=lambda entry: entry.seq):
-            require(entry.attempts >= limits.attempts_max, Rule.EXHAUSTED, entry, "was given up too early")
             copies = [one for one in arrived if one.message_id == entry.message_id]
             require(
                 len(copies) == 1 and copies[0].body == entry.body, Rule.BURIED, entry, "is there as", copies
             )
-            require(copies[0].origin == order.queue_id, Rule.BURIED, entry, "comes from", copies[0].origin)
+            require(copies[0].origin == entry.queue_id, Rule.BURIED, entry, "comes from", copies[0].origin)
         self._enter_all(arrived)
 
     # ---- settling ----------------------------------------------------------------------------------------
 
     def _settle(
-        self, queue_id: int, settlements: Sequence[Settlement], now: int, answers: Sequence[Settled]
+        self,
+        queue_id: int,
+        settlements: Sequence[Settlement],
+        now: int,
+        answers: Sequence[Settled],
+        after: Snapshot,
     ) -> None:
         for one, answer in zip(settlements, answers, strict=True):
             entry = self._believed(queue_id, one.seq, one.token, now, answer)
-            if entry is not None:
+            if entry is not None and queue_id in self.backlogs:
+                self._end_attempt(entry, one, now, after)
+            elif entry is not None:
                 self._leave(entry, "deleted")
+
+    def _end_attempt(self, entry: Entry, one: Settlement, now: int, after: Snapshot) -> None:
+        """An endpoint took it, or did not: the one decision, as the schedule and the endpoint's answer want it."""
+        seen = self.backlogs[entry.queue_id]
+        waits_ms = seen.plan.waits_ms
+        spent = entry.attempts > len(waits_ms)
+        if one.ending is Ending.RETRY:
+            require(not spent, Rule.EXHAUSTED, entry, "is to be tried again")
+            wait_ms = waits_ms[entry.attempts - 1]
+            require(
+                one.available_at >= now + wait_ms, Rule.EARLY, entry, one.available_at - now, "not", wait_ms
+            )
+            entry.available_at, entry.token = one.available_at, None
+            self.trace.mark("retried")
+        elif one.ending is Ending.DELIVERED:
+            require(entry.body in seen.accepted, Rule.HONEST, entry, "was never accepted")
+            self._leave(entry, "delivered")
+        else:
+            require(spent or entry.body in seen.refused, Rule.EXHAUSTED, entry, "was given up too early")
+            self._leave(entry, "dead-lettered" if one.target is not None else "dropped")
+            if one.target is not None:
+                self._bury([entry], one.target.queue_id, after)
 
     def _extend(
         self, queue_id: int, claims: Sequence[tuple[int, int, int]], now: int, answers: Sequence[Settled]
@@ -300,8 +377,18 @@ class Books:
             self._leave(entry, "expired")
 
     def _put(self, resource: Resource) -> None:
-        if resource.kind != TASK.name:
-            return
+        if resource.kind == SUBSCRIPTION.name:
+            self._put_subscription(SUBSCRIPTION.read(resource.document))
+        elif resource.kind == TASK.name:
+            self._put_task(resource)
+
+    def _put_subscription(self, subscription: Subscription) -> None:
+        queue_id = subscription.queue_id
+        ordered = subscription.attributes["ordered"] == "true"
+        self.queues[queue_id] = Queue(queue_id, subscription.topic, ordered=ordered, retention_ms=10**15)
+        self.backlogs[queue_id] = self.seen[subscription.id]
+
+    def _put_task(self, resource: Resource) -> None:
         task, before = TASK.read(resource.document), self._tasks.get(resource.key)
         if before is not None and not before.state.active:
             same = (before.state, before.failure) == (task.state, task.failure)

@@ -9,18 +9,20 @@ from redrive.engine.arrivals import Gone
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Settled
 from redrive.model.delivery import Delivery
-from redrive.model.errors import NotFound, Refused, StoreUnavailable
-from redrive.model.message import Message
+from redrive.model.errors import AlreadyExists, NotFound, Refused, StoreUnavailable
+from redrive.model.message import Message, Publication
 from redrive.model.queue import Queue
+from redrive.model.topic import Subscription, Topic
 from tests.simulation.ledger import Ledger
 from tests.simulation.node import Life, Unanswered
-from tests.simulation.options import DILIGENT, Manners, QueuePlan
+from tests.simulation.options import DILIGENT, Manners, QueuePlan, TopicPlan
 from tests.simulation.trace import Trace
 
 T = TypeVar("T")
 
 TRIES_MAX = 6  # before a client gives up; it tries each time at another node
 WAIT_MS = 20_000  # as long as SQS lets a receiver wait
+NEWS_MS_MAX = 6_000  # until every node has heard of a change, or that it missed some
 
 
 class Surroundings(Protocol):
@@ -105,6 +107,34 @@ def _fresh(message: Message, engine: Engine) -> Message:
         group_id=message.group_id,
         deduplication_id=message.deduplication_id,
         delay_ms=message.delay_ms,
+    )
+
+
+class Publisher(Client):
+    """Publishes messages to a topic, each body once, and again where it does not know whether that was heard."""
+
+    async def run(self, topic: Topic, plan: TopicPlan, over_ms: int) -> None:
+        """Publish all messages of the plan, spread over that time."""
+        for number in range(plan.messages):
+            group_id = f"g{self.chance.randrange(plan.groups)}" if plan.groups else None
+            await self._publish(topic, f"{self.name}-{number}", group_id)
+            await self.around.pause(self.chance.uniform(0, 2 * over_ms / plan.messages))
+
+    async def _publish(self, topic: Topic, body: str, group_id: str | None) -> None:
+        began = self.around.now()
+        self.around.ledger.publishing(body, began)
+        answers = await self.ask(
+            lambda engine: engine.topic_publisher.publish(topic, [_publication(engine, body, group_id)])
+        )
+        if answers is not None:
+            self.around.trace.note(self.name, "is told that", repr(body), "is published")
+            self.around.ledger.published(body, began)
+
+
+def _publication(engine: Engine, body: str, group_id: str | None) -> Publication:
+    deduplication_id = None if group_id is None else body
+    return Publication(
+        engine.runtime.message_id(), body, {}, {}, b"{}", len(body), group_id, deduplication_id
     )
 
 
@@ -205,6 +235,16 @@ class Operator(Client):
             await self.around.pause(self.chance.uniform(0, 5_000))
             await self.ask(lambda engine: engine.redriver.cancel(source.name, task.id))
 
+    async def subscribe(self, wanted: Subscription, enters: int | None, after_ms: float) -> None:
+        """Subscribe, after a while; `enters` is the queue that the messages go to, or the backlog where None."""
+        await self.around.pause(after_ms)
+        made = None
+        while made is None:
+            made = await self.ask(lambda engine: _subscribed(engine, wanted))
+        self.around.trace.note(self.name, "is told that", made.id, "is subscribed")
+        queue_id = made.queue_id if enters is None else enters
+        self.around.ledger.subscribed[queue_id] = self.around.now() + NEWS_MS_MAX
+
     async def purge(self, queue: Queue, every_ms: int) -> None:
         """Empty a queue."""
         while True:
@@ -223,6 +263,13 @@ class Operator(Client):
             except (Unanswered, StoreUnavailable):
                 continue
             self.around.ledger.labels_heard += 1
+
+
+async def _subscribed(engine: Engine, wanted: Subscription) -> Subscription | None:
+    try:
+        return await engine.topics.subscribe(wanted)
+    except AlreadyExists:  # it was, and the answer was lost
+        return await engine.topics.subscription(wanted.topic, wanted.id)
 
 
 LABEL = "times"

@@ -1,32 +1,47 @@
 """A run from its beginning to its end: trouble, then calm, then rest, and nothing lost."""
 
 import asyncio
+import contextlib
 import logging
 import random
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from redrive.engine.ports import Store
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Runtime, Store
 from redrive.engine.queues import QUEUE
 from redrive.engine.redrive import TASK
 from redrive.model.delivery import Delivery
+from redrive.model.errors import AlreadyExists
 from redrive.model.queue import DeadLetterTarget, Queue, ResourceName
+from redrive.model.topic import Subscription, Topic
 from redrive.testing import NothingScheduled, VirtualClock, run_virtual
 from tests.simulation.books import Books
-from tests.simulation.clients import LABEL, Consumer, Operator, Sender
+from tests.simulation.clients import LABEL, Consumer, Operator, Publisher, Sender
 from tests.simulation.database import PEEK_MAX, Database
 from tests.simulation.ledger import Ledger
 from tests.simulation.mutants import InMemory
 from tests.simulation.news import News
 from tests.simulation.node import Life, Node, WrongClock, track_lives
-from tests.simulation.options import CALM, DILIGENT, HANG_MS_MAX, Faults, Options, QueuePlan, draw
+from tests.simulation.options import (
+    CALM,
+    DILIGENT,
+    HANG_MS_MAX,
+    Faults,
+    Options,
+    QueuePlan,
+    SubscriptionPlan,
+    TopicPlan,
+    draw,
+)
+from tests.simulation.outside import Outside, Plain
 from tests.simulation.rules import Rule, Violation, require
 from tests.simulation.trace import Trace
 from tests.simulation.wire import Wire
 
 NODES = ("n1", "n2", "n3")
+UNDELIVERED = "undelivered"  # the dead letters of the topic's subscriptions
 
 # After the faults: the longest lease and its extension, a hung call, a dead node's move task and the round in which
 # another node takes it up, and what a task of one message a second takes for all messages of a run.
@@ -97,7 +112,7 @@ def simulate(seed: int, make_store: Callable[[], InMemory], *, lines: bool = Fal
         raise Broken(seed, Rule.RESTS, str(error), runs[0].trace.lines) from error
 
 
-@contextmanager
+@contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """The engine's warnings are about what is done to it here all the time."""
     logger = logging.getLogger("redrive")
@@ -121,11 +136,17 @@ class Cluster:
         self._began = clock.now()
         self.trace = Trace(lambda: clock.now() - self._began, lines=lines)
         skew_ms = 2 * options.skew_ms_max
-        self.books = Books(self.trace, skew_ms + HANG_MS_MAX)
+        plans = {plan.name: plan for plan in options.topic.subscriptions} if options.topic else {}
+        self.outside = Outside(plans, self.pause, self._fork(), self.trace)
+        self._dialect = Plain(plans)
+        self.books = Books(self.trace, skew_ms + HANG_MS_MAX, self.outside.seen)
         self.ledger = Ledger(self.books, skew_ms)
         self._news = News(self._present_faults, self.trace)
         self.database = Database(store, self.books, self._news, self.trace)
-        self.nodes = [Node(name, self._wrong_clock(), self._wire, self.trace, self._fail) for name in NODES]
+        self.nodes = [
+            Node(name, self._wrong_clock(), self._wire, self._engine, self.trace, self._fail)
+            for name in NODES
+        ]
         self.queues: list[tuple[Queue, QueuePlan]] = []
         self.dead_letters: dict[str, Queue] = {}
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -189,10 +210,15 @@ class Cluster:
 
     async def _make_queues(self) -> None:
         for plan in self.options.queues:
-            if plan.dead_letters and plan.dead_letters not in self.dead_letters:
-                dead = Queue(0, ResourceName("1", "here", plan.dead_letters), ordered=plan.ordered)
-                self.dead_letters[plan.dead_letters] = await self._make(dead)
+            if plan.dead_letters:
+                await self._make_dead_letters(plan.dead_letters, ordered=plan.ordered)
             self.queues.append((await self._make(self._planned(plan)), plan))
+        if self.options.topic is not None:
+            await self._make_dead_letters(UNDELIVERED, ordered=self.options.topic.ordered)
+
+    async def _make_dead_letters(self, name: str, *, ordered: bool) -> None:
+        if name not in self.dead_letters:
+            self.dead_letters[name] = await self._make(Queue(0, _named(name), ordered=ordered))
 
     async def _make(self, wanted: Queue) -> Queue:
         life = await self.some_life(self._chance)
@@ -204,7 +230,7 @@ class Cluster:
         dead = self.dead_letters.get(plan.dead_letters)
         return Queue(
             id=0,
-            name=ResourceName("1", "here", plan.name),
+            name=_named(plan.name),
             ordered=plan.ordered,
             delay_ms=plan.delay_ms,
             lease_ms=plan.lease_ms,
@@ -224,7 +250,31 @@ class Cluster:
             for queue, plan in self.queues:
                 sender = Sender(f"{queue.name.name}-s", self, self._fork())
                 senders.create_task(sender.run(queue, plan, duration_ms))
+            if self.options.topic is not None:
+                senders.create_task(self._publish(self.options.topic))
             senders.create_task(self._end_passing(passing))
+
+    async def _publish(self, plan: TopicPlan) -> None:
+        """Make the topic, publish to it, and let some subscribe from the beginning and some meanwhile."""
+        topic = await self._make_topic(plan)
+        over_ms = self.options.duration_ms
+        async with asyncio.TaskGroup() as busy:
+            for one in plan.subscriptions:
+                operator = Operator(f"{one.name}-o", self, self._fork())
+                enters = next((queue.id for queue, _ in self.queues if queue.name.name == one.queue), None)
+                after_ms = self._chance.uniform(0, over_ms / 2) if one.late else 0
+                busy.create_task(operator.subscribe(_subscription(topic, one), enters, after_ms))
+            busy.create_task(Publisher("t-p", self, self._fork()).run(topic, plan, over_ms))
+
+    async def _make_topic(self, plan: TopicPlan) -> Topic:
+        wanted = Topic(0, _named(plan.name), "plain", ordered=plan.ordered)
+        maker = Operator("t-o", self, self._fork())
+        while True:
+            with contextlib.suppress(AlreadyExists):
+                await maker.ask(lambda engine: engine.topics.create(wanted))
+            topic = await maker.ask(lambda engine: engine.topics.get(wanted.name))
+            if topic is not None:
+                return topic
 
     async def _end_passing(self, passing: list[asyncio.Task[None]]) -> None:
         await self.pause(self.options.duration_ms)
@@ -278,8 +328,10 @@ class Cluster:
             node.clock.skew_ms = 0  # or a claim shorter than the difference could never be settled in time
             if node.life is None:
                 await node.start(self._chance)
+        self.outside.well = True
         consumers = [self._diligent(queue) for queue, _ in self.queues for _ in NODES]
-        await self._come_to_rest([queue for queue, _ in self.queues])
+        backlogs = [self.books.queues[queue_id] for queue_id in self.books.backlogs]
+        await self._come_to_rest([*(queue for queue, _ in self.queues), *backlogs])
         for dead in self.dead_letters.values():
             await self._look(dead)
             consumers.append(self._diligent(dead))
@@ -370,6 +422,9 @@ class Cluster:
     def _present_faults(self) -> Faults:
         return self.faults
 
+    def _engine(self, store: Store, runtime: Runtime) -> Engine:
+        return Engine(store, runtime, {"plain": self._dialect}, {"push": self.outside})
+
     def _wire(self, node: str, chance: random.Random, die: Callable[[str], None]) -> Wire:
         return Wire(node, self.database, self._news, self._present_faults, chance, self.trace, die)
 
@@ -383,6 +438,23 @@ class Cluster:
 
     def _escaped(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self._fail(Violation(Rule.STANDS, f"{context['message']}: {context.get('exception')!r}"))
+
+
+def _named(name: str) -> ResourceName:
+    return ResourceName("1", "here", name)
+
+
+def _subscription(topic: Topic, plan: SubscriptionPlan) -> Subscription:
+    return Subscription(
+        id=plan.name,
+        topic=topic.name,
+        queue_id=0,
+        owner="1",
+        protocol="push",
+        endpoint=plan.name,
+        dead_letter=_named(UNDELIVERED) if plan.dead_letters else None,
+        attributes={"ordered": str(topic.ordered).lower()},
+    )
 
 
 def _violation(group: BaseExceptionGroup[Exception]) -> Violation:

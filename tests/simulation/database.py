@@ -62,5 +62,5 @@ class Database:
         disturbed = self._books.disturbed(call.verb, call.args, answer)
         after = {queue_id: await self.store.peek(queue_id, PEEK_MAX) for queue_id in disturbed}
         self._books.enter(call.verb, call.args, answer, after)
-        self._news.tell(call.node, call.verb, call.args, answer)
+        self._news.tell_change(call.node, call.verb, call.args)
         return answer

@@ -10,6 +10,9 @@ from redrive.model.queue import Queue
 from tests.simulation.books import Books
 from tests.simulation.rules import Rule, require
 
+# How a delivery leaves for good, by somebody's word.
+ENDED = frozenset({"deleted", "delivered", "dropped"})
+
 
 @dataclass
 class Ledger:
@@ -22,6 +25,8 @@ class Ledger:
         asked: Places of deliveries that some consumer asked to delete, whatever it heard.
         deleted: When a client heard that a message is deleted, by the message's id and place.
         places: The last place each sender heard of, for each group.
+        subscribed: Since when (ms of true time) every node knows of a subscription, by the number of the queue that
+            its messages enter.
         labels_asked: How often somebody changed a queue's tags; `labels_heard`: and heard that it was done.
     """
 
@@ -32,6 +37,7 @@ class Ledger:
     asked: set[int] = field(default_factory=set)
     deleted: dict[tuple[bytes, int], int] = field(default_factory=dict)
     places: dict[tuple[str, str | None], int] = field(default_factory=dict)
+    subscribed: dict[int, int] = field(default_factory=dict)
     labels_asked: int = 0
     labels_heard: int = 0
     _moment: int = 0
@@ -47,6 +53,10 @@ class Ledger:
             delay_ms = queue.delay_ms if message.delay_ms is None else message.delay_ms
             self.earliest[message.body] = now + delay_ms - self.skew_ms
 
+    def publishing(self, body: str, now: int) -> None:
+        """A publisher begins to try."""
+        self.earliest[body] = now - self.skew_ms
+
     def sent(self, sender: str, messages: Sequence[Message], answers: Sequence[Enqueued]) -> None:
         """A sender heard that its messages are kept."""
         for message, answer in zip(messages, answers, strict=True):
@@ -55,6 +65,15 @@ class Ledger:
             require(answer.seq > last, Rule.ORDER, message.body, "was sent later and stands before", last)
             self.places[sender, message.group_id] = answer.seq
             self.accepted.add(message.body)
+
+    def published(self, body: str, began: int) -> None:
+        """A publisher that began to try then heard that its message is kept, for everybody who wants it."""
+        wanting = [queue_id for queue_id, since in self.subscribed.items() if since <= began]
+        for queue_id in wanting:
+            entered = (queue_id, body) in self.books.entered
+            require(entered, Rule.WANTED, body, "is not in queue", queue_id)
+        if wanting:
+            self.accepted.add(body)
 
     def received(self, asked: int, deliveries: Sequence[Delivery], now: int) -> None:
         """A consumer that asked at that moment has these now."""
@@ -81,5 +100,6 @@ class Ledger:
         """Everything has come to rest, and every queue is empty: nothing may be unaccounted for."""
         deleted = {seq for seq, how in self.books.left.items() if how == "deleted"}
         require(deleted <= self.asked, Rule.LOST, "deleted, though nobody asked:", deleted - self.asked)
-        lost = self.accepted - {self.books.bodies[seq] for seq in deleted} - self.books.excused
+        ended = {self.books.bodies[seq] for seq, how in self.books.left.items() if how in ENDED}
+        lost = self.accepted - ended - self.books.excused
         require(not lost, Rule.LOST, *sorted(lost))

@@ -7,8 +7,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from redrive.engine.ports import Arrival, Claimed, ClaimOrder, Enqueued, Moved, MoveOrder, Settled, Settlement
-from redrive.model.delivery import Limits
+from redrive.engine.ports import (
+    Arrival,
+    Claimed,
+    ClaimOrder,
+    Enqueued,
+    Gate,
+    Moved,
+    MoveOrder,
+    Settled,
+    Settlement,
+)
+from redrive.model.delivery import Delivery, Limits
 from redrive.stores.sqlite.store import SqliteStore
 from tests.simulation.rules import Rule
 
@@ -99,16 +109,17 @@ class Doubling(InMemory):
         before = {one.seq: one for one in await self.real.peek(order.queue_id, 1_000)}
         moved = await self.real.move(order)
         after = {one.seq for one in await self.real.peek(order.queue_id, 1_000)}
-        gone = [one for seq, one in before.items() if seq not in after and one.group_id is None]
-        await self.real.enqueue(
-            [
-                Arrival(
-                    one.queue_id, one.message_id, one.body, one.headers, one.available_at, one.enqueued_at
-                )
-                for one in gone
-            ]
-        )
+        gone = [one for seq, one in before.items() if seq not in after]
+        await self.real.enqueue([_sent_again(one, ordered=order.ordered) for one in gone])
         return moved
+
+
+def _sent_again(one: Delivery, *, ordered: bool) -> Arrival:
+    return Arrival(
+        *(one.queue_id, one.message_id, one.body, one.headers, one.available_at, one.enqueued_at),
+        group_id=one.group_id,
+        ordered=ordered,
+    )
 
 
 class Resurrecting(InMemory):
@@ -125,6 +136,33 @@ class Resurrecting(InMemory):
         return [Settled(done=True) for _ in settlements]
 
 
+class Eager(InMemory):
+    """Tries again at once what should wait."""
+
+    async def settle(
+        self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
+    ) -> list[Settled]:
+        hurried = [one._replace(available_at=min(one.available_at, now)) for one in settlements]
+        return await self.real.settle(queue_id, hurried, now, ordered=ordered)
+
+
+class Repetitive(InMemory):
+    """Lets a publication through its gate as often as it comes."""
+
+    _published = 0
+
+    async def publish(self, gates: Sequence[Gate]) -> list[Enqueued]:
+        self._published += 1
+        return await self.real.publish([replace(gate, key=f"{gate.key} {self._published}") for gate in gates])
+
+
+class Pedantic(InMemory):
+    """Counts an attempt whose node died as one that failed."""
+
+    async def claim(self, order: ClaimOrder) -> Claimed:
+        return await self.real.claim(replace(order, resumes=False))
+
+
 # Each with the rule that says it best; others may be broken on the way there.
 MUTANTS: Final[dict[type[InMemory], Rule]] = {
     Credulous: Rule.STALE,
@@ -136,4 +174,7 @@ MUTANTS: Final[dict[type[InMemory], Rule]] = {
     Optimistic: Rule.LOST,
     Doubling: Rule.AGREES,
     Resurrecting: Rule.BACK,
+    Eager: Rule.EARLY,
+    Repetitive: Rule.DEDUPLICATED,
+    Pedantic: Rule.COUNTED,
 }

@@ -1,6 +1,7 @@
 """What nodes hear of each other's changes: late, in order, and not all; but then they hear that they missed some."""
 
 import asyncio
+import contextvars
 import random
 from collections.abc import Callable
 from typing import Any
@@ -30,11 +31,19 @@ class News:
         """The node has gone."""
         self._listeners.pop(node, None)
 
-    def tell(self, node: str, verb: str, args: tuple[Any, ...], answer: Any) -> None:
-        """Tell the others what this node changed."""
-        arrivals, change = _arrivals(verb, args, answer), _change(verb, args)
-        if not arrivals and change is None:
-            return
+    def tell_arrivals(self, node: str, verb: str, args: tuple[Any, ...], answer: Any) -> None:
+        """Tell the others where there may be something to claim; a node does so once it has its answer, or never."""
+        arrivals = _arrivals(verb, args, answer)
+        if arrivals:
+            self._tell(node, arrivals, None)
+
+    def tell_change(self, node: str, verb: str, args: tuple[Any, ...]) -> None:
+        """Tell the others which document changed, together with the change."""
+        change = _change(verb, args)
+        if change is not None:
+            self._tell(node, [], change)
+
+    def _tell(self, node: str, arrivals: list[int], change: tuple[str, str] | None) -> None:
         for name, listener in self._listeners.items():
             if name != node:
                 listener.hear(arrivals, change, self._faults(), self._trace)
@@ -47,6 +56,7 @@ class _Listener:
         self._arrived = arrived
         self._changed = changed
         self._chance = chance
+        self._context = contextvars.copy_context()  # what hearing sets off belongs to the life that listens
         self._deaf_until = 0.0
         self._told_at = 0.0
 
@@ -63,7 +73,8 @@ class _Listener:
 
     def _tell_at(self, at: float, arrivals: list[int], change: tuple[str, str] | None) -> None:
         self._told_at = max(self._told_at, at)  # one connection: no news overtakes another
-        asyncio.get_running_loop().call_at(self._told_at, self._tell, arrivals, change)
+        loop = asyncio.get_running_loop()
+        loop.call_at(self._told_at, self._tell, arrivals, change, context=self._context)
 
     def _tell(self, arrivals: list[int], change: tuple[str, str] | None) -> None:
         for queue_id in arrivals:
@@ -77,6 +88,8 @@ def _arrivals(verb: str, args: tuple[Any, ...], answer: Any) -> list[int]:
     match verb:
         case "enqueue":
             return sorted({arrival.queue_id for arrival in args[0]})
+        case "publish":
+            return sorted({arrival.queue_id for gate in args[0] for arrival in gate.arrivals})
         case "claim" if answer.dead_lettered:
             return [args[0].dead_letters_to.queue_id]
         case "settle" | "extend":

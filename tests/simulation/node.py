@@ -53,12 +53,14 @@ class Node:
         name: str,
         clock: WrongClock,
         make_wire: MakeWire,
+        make_engine: Callable[[Store, Runtime], Engine],
         trace: Trace,
         fail: Callable[[BaseException], None],
     ) -> None:
         self.name = name
         self.clock = clock
         self._make_wire = make_wire
+        self._make_engine = make_engine
         self._trace = trace
         self._fail = fail
         self._lives = 0
@@ -70,7 +72,8 @@ class Node:
         name = f"{self.name}.{self._lives}"
         wire = self._make_wire(name, random.Random(chance.getrandbits(64)), self.die)
         runtime = Runtime(self.clock, random.Random(chance.getrandbits(64)), name)
-        self.life = life = Life(name, Engine(cast("Store", wire), runtime), wire, self._fail)
+        engine = self._make_engine(cast("Store", wire), runtime)
+        self.life = life = Life(name, engine, wire, self._fail)
         self._trace.note(name, "starts")
         try:
             await life.begin()

@@ -19,6 +19,7 @@ class Rule(enum.StrEnum):
     EXPIRED = "only what is out of its retention period expires"
     PURGED = "a purge takes what was there, and only where it was asked for"
     MOVED = "what is redriven leaves one queue and enters one other"
+    WANTED = "who subscribed gets what is published from then on"
     DEDUPLICATED = "a deduplicated message is one message"
     HONEST = "what a client is told, the store did"
     FINAL = "a move task that ended stays as it ended"

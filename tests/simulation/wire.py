@@ -69,9 +69,15 @@ class Wire:
         def answered(result: object) -> None:
             if trouble == "death_after":
                 self._die(f"after its {verb}")
+            elif trouble == "answer_lost":
+                _later(back_ms, lambda: _give(answer, StoreUnavailable("the answer was lost")))
             else:
-                lost = StoreUnavailable("the answer was lost")
-                _later(back_ms, lambda: _give(answer, lost if trouble == "answer_lost" else result))
+                _later(back_ms, lambda: heard(result))
+
+        def heard(result: object) -> None:
+            _give(answer, result)
+            if not self._cut and not isinstance(result, Exception):
+                self._news.tell_arrivals(self._node, verb, args, result)
 
         if trouble == "death_before":
             asyncio.get_running_loop().call_soon(self._die, f"before its {verb}")
