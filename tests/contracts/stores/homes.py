@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 import asyncpg
 
-from redrive.engine.ports import Store
+from redrive.engine.ports import NodeStore
 from redrive.model.delivery import Place
 from redrive.runtime.clock import SystemClock
 from redrive.stores.postgres.store import PostgresStore
@@ -32,18 +32,18 @@ class Home:
     """
 
     kind: str
-    make: Callable[[str], Store]
+    make: Callable[[str], NodeStore]
     query: Callable[[str], Awaitable[Rows]]
-    opened: list[Store] = field(default_factory=list)
+    opened: list[NodeStore] = field(default_factory=list)
 
-    async def open(self, node: str = "one") -> Store:
+    async def open(self, node: str = "one") -> NodeStore:
         """One more store in this place: a further node, or the same one after a restart."""
         store = self.make(node)
         await store.open()
         self.opened.append(store)
         return store
 
-    async def close(self, store: Store) -> None:
+    async def close(self, store: NodeStore) -> None:
         """Close one of the stores now."""
         self.opened.remove(store)
         await store.close()
