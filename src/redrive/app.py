@@ -5,6 +5,7 @@ import gc
 import logging
 import signal
 import ssl
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -269,4 +270,9 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     async def run() -> None:
         await App(settings).run(ready)
 
+    # The commit thread wants the interpreter's lock for a moment, twice a group; by default it waits up to 5 ms for it.
+    # And a request leaves some hundred objects that die by themselves: to look for cycles every 700 is to look for
+    # nothing. Together a tenth more messages a second at 128 connections.
+    sys.setswitchinterval(0.0005)
+    gc.set_threshold(20_000, 20, 50)
     uvloop.run(run())
