@@ -88,7 +88,8 @@ def test_a_queue_s_nine_metrics_are_listed_once_it_is_sampled(watch: Watch, sqs:
 
 
 def test_how_full_a_queue_is_shows_minute_by_minute(watch: Watch, sqs: Sqs) -> None:
-    watch.server.advance(1 + 60 - watch.server.now() % 60)  # a second into a minute: samples are taken as each ends
+    into_the_minute = watch.server.now() % 60
+    watch.server.advance(61 - into_the_minute)  # to a second past: samples are taken as each minute ends
     queue = sqs.queue()
     queue.send("later", DelaySeconds=100)
     for body in "abc":
