@@ -8,13 +8,14 @@ endpoints fail. Then the faults stop, and everything has to come to rest. What i
     python -m tests.simulation --seeds 10000     many, and how fast
 
     options.py    what may go wrong in a run, drawn from its seed
-    cluster.py    a run from its beginning to its end
+    run.py        a run from its beginning to its end
+    cluster.py    nodes on one store; trouble.py is what happens to them first, rest.py how it has to end
     node.py       one engine that can die
     wire.py       between an engine and the store; database.py is the other end, news.py what nodes hear of each other
     clients.py    who sends, publishes, receives, redrives and purges
     outside.py    the endpoints that deliveries are pushed to
     rules.py      what must hold
-    books.py      ... of what the store does
+    books.py      ... of what the store does, delivery by delivery (entry.py), and of move tasks (tasks.py)
     ledger.py     ... of what clients were told
     trace.py      what happened, for a reader
     mutants.py    copies of the store with one thing wrong, to prove that it would be noticed

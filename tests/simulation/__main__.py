@@ -10,8 +10,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
 
 from tests.simulation import mutants
-from tests.simulation.cluster import Broken, Result, simulate
 from tests.simulation.options import draw
+from tests.simulation.run import Broken, Result, simulate
 
 CHUNK = 25  # seeds that a process takes at a time
 TOLD_MAX = 20  # broken seeds that are named

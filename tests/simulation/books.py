@@ -25,38 +25,12 @@ from redrive.engine.redrive import TASK
 from redrive.engine.topics import SUBSCRIPTION
 from redrive.model.delivery import Delivery, Ending
 from redrive.model.queue import Queue
-from redrive.model.task import MoveTask
 from redrive.model.topic import Subscription
+from tests.simulation.entry import Entry, Snapshot, entered
 from tests.simulation.outside import Seen
 from tests.simulation.rules import Rule, require
+from tests.simulation.tasks import Tasks
 from tests.simulation.trace import Trace, short
-
-Snapshot = Mapping[int, Sequence[Delivery]]  # what stands in a queue, for the queues that were looked at
-
-
-@dataclass(slots=True)
-class Entry:
-    """A delivery that stands in a queue.
-
-    Attributes:
-        retimed: A holder changed the time of its claim: it and the rest of its group may lapse apart.
-        The others are those of Delivery.
-    """
-
-    queue_id: int
-    seq: int
-    message_id: bytes
-    body: str
-    group_id: str | None
-    enqueued_at: int
-    available_at: int
-    attempts: int = 0
-    token: int | None = None
-    origin: int | None = None
-    retimed: bool = False
-
-    def __str__(self) -> str:
-        return f"#{self.seq} {self.body!r} of queue {self.queue_id}, attempt {self.attempts}, {short(self.token)}"
 
 
 @dataclass
@@ -91,24 +65,11 @@ class Books:
     excused: set[str] = field(default_factory=set)
     moved: dict[int, int] = field(default_factory=dict)
     _memories: dict[tuple[int, str], tuple[Enqueued, int]] = field(default_factory=dict)
-    _tasks: dict[str, MoveTask] = field(default_factory=dict)
+    _tasks: Tasks = field(init=False)
     _last_seq: int = 0
 
-    def disturbed(self, verb: str, args: tuple[Any, ...], answer: Any) -> list[int]:
-        """The queues that have to be looked into to know what a call did."""
-        match verb:
-            case "claim" if answer.dead_lettered or answer.expired:
-                target = args[0].dead_letters_to
-                return [args[0].queue_id, *([] if target is None else [target.queue_id])]
-            case "move" if answer.total:
-                return [args[0].queue_id, *answer.per_queue]
-            case "purge" | "sweep" if answer:
-                return [args[0]]
-            case "settle":
-                return sorted({one.target.queue_id for one in args[1] if one.target is not None})
-            case "publish":
-                return sorted({arrival.queue_id for gate in args[0] for arrival in gate.arrivals})
-        return []
+    def __post_init__(self) -> None:
+        self._tasks = Tasks(self.trace)
 
     def enter(self, verb: str, args: tuple[Any, ...], answer: Any, after: Snapshot) -> None:
         """A call was carried out; `after` holds what is now in the queues it disturbed."""
@@ -380,22 +341,13 @@ class Books:
         if resource.kind == SUBSCRIPTION.name:
             self._put_subscription(SUBSCRIPTION.read(resource.document))
         elif resource.kind == TASK.name:
-            self._put_task(resource)
+            self._tasks.put(resource)
 
     def _put_subscription(self, subscription: Subscription) -> None:
         queue_id = subscription.queue_id
         ordered = subscription.attributes["ordered"] == "true"
         self.queues[queue_id] = Queue(queue_id, subscription.topic, ordered=ordered, retention_ms=10**15)
         self.backlogs[queue_id] = self.seen[subscription.id]
-
-    def _put_task(self, resource: Resource) -> None:
-        task, before = TASK.read(resource.document), self._tasks.get(resource.key)
-        if before is not None and not before.state.active:
-            same = (before.state, before.failure) == (task.state, task.failure)
-            require(same, Rule.FINAL, before, "→", task)
-        if before is not None and before.node not in ("", task.node):
-            self.trace.mark("a move task taken up by another node")
-        self._tasks[resource.key] = task
 
     # ---- the whole ---------------------------------------------------------------------------------------
 
@@ -421,14 +373,7 @@ class Books:
         return [one for one in self.standing.values() if one.queue_id == queue_id and one.seq not in seqs]
 
     def _unknown(self, queue_id: int, after: Snapshot) -> list[Entry]:
-        return [
-            Entry(
-                *(one.queue_id, one.seq, one.message_id, one.body, one.group_id, one.enqueued_at),
-                *(one.available_at, one.attempts, one.token, one.origin),
-            )
-            for one in after[queue_id]
-            if one.seq not in self.standing
-        ]
+        return [entered(one) for one in after[queue_id] if one.seq not in self.standing]
 
     def _enter_all(self, entries: Sequence[Entry]) -> None:
         for entry in sorted(entries, key=lambda entry: entry.seq):

@@ -59,8 +59,25 @@ class Database:
             self._trace.call(call.node, call.verb, call.args, refusal)
             return refusal
         self._trace.call(call.node, call.verb, call.args, answer)
-        disturbed = self._books.disturbed(call.verb, call.args, answer)
+        disturbed = _disturbed(call.verb, call.args, answer)
         after = {queue_id: await self.store.peek(queue_id, PEEK_MAX) for queue_id in disturbed}
         self._books.enter(call.verb, call.args, answer, after)
         self._news.tell_change(call.node, call.verb, call.args)
         return answer
+
+
+def _disturbed(verb: str, args: tuple[Any, ...], answer: Any) -> list[int]:
+    """The queues that have to be looked into to know what a call did."""
+    match verb:
+        case "claim" if answer.dead_lettered or answer.expired:
+            target = args[0].dead_letters_to
+            return [args[0].queue_id, *([] if target is None else [target.queue_id])]
+        case "move" if answer.total:
+            return [args[0].queue_id, *answer.per_queue]
+        case "purge" | "sweep" if answer:
+            return [args[0]]
+        case "settle":
+            return sorted({one.target.queue_id for one in args[1] if one.target is not None})
+        case "publish":
+            return sorted({arrival.queue_id for gate in args[0] for arrival in gate.arrivals})
+    return []

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from tests.simulation.cluster import Broken, Result, simulate
 from tests.simulation.mutants import MUTANTS, InMemory
 from tests.simulation.options import draw
 from tests.simulation.rules import Rule
+from tests.simulation.run import Broken, Result, simulate
 from tests.tidy import ROOT
 
 SEEDS = 300
@@ -77,7 +77,7 @@ def test_a_seed_is_the_same_story_in_every_process() -> None:
     seed = 3
     here = simulate(seed, InMemory, lines=True)
     script = (
-        "from tests.simulation.cluster import simulate; from tests.simulation.mutants import InMemory;"
+        "from tests.simulation.run import simulate; from tests.simulation.mutants import InMemory;"
         f"print(*simulate({seed}, InMemory, lines=True).lines, sep='\\n')"
     )
     elsewhere = subprocess.run(

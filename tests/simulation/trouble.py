@@ -1,0 +1,111 @@
+"""Trouble: clients at work while everything goes wrong."""
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine, Iterator
+from typing import Any
+
+from redrive.model.errors import AlreadyExists
+from redrive.model.topic import Subscription, Topic
+from tests.simulation.clients import Consumer, Operator, Publisher, Sender
+from tests.simulation.cluster import UNDELIVERED, Cluster, named
+from tests.simulation.options import SubscriptionPlan, TopicPlan
+
+STEP_MS = 10_000  # mean time between two settings of some clock
+
+
+class Trouble:
+    """The first part of a run."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._options = cluster.options
+        self._chance = cluster.fork()
+
+    async def happen(self) -> None:
+        """It is over when all has been sent and the time is up."""
+        cluster, duration_ms = self._cluster, self._options.duration_ms
+        async with asyncio.TaskGroup() as senders:
+            passing = [senders.create_task(work) for work in self._passing_work()]
+            for queue, plan in cluster.queues:
+                sender = Sender(f"{queue.name.name}-s", cluster, cluster.fork())
+                senders.create_task(sender.run(queue, plan, duration_ms))
+            if self._options.topic is not None:
+                senders.create_task(self._publish(self._options.topic))
+            senders.create_task(self._end_passing(passing))
+
+    async def _publish(self, plan: TopicPlan) -> None:
+        """Make the topic, publish to it, and let some subscribe from the beginning and some meanwhile."""
+        cluster, over_ms = self._cluster, self._options.duration_ms
+        topic = await self._make_topic(plan)
+        async with asyncio.TaskGroup() as busy:
+            for one in plan.subscriptions:
+                operator = Operator(f"{one.name}-o", cluster, cluster.fork())
+                enters = next((queue.id for queue, _ in cluster.queues if queue.name.name == one.queue), None)
+                after_ms = self._chance.uniform(0, over_ms / 2) if one.late else 0
+                busy.create_task(operator.subscribe(_subscription(topic, one), enters, after_ms))
+            busy.create_task(Publisher("t-p", cluster, cluster.fork()).run(topic, plan, over_ms))
+
+    async def _make_topic(self, plan: TopicPlan) -> Topic:
+        wanted = Topic(0, named(plan.name), "plain", ordered=plan.ordered)
+        maker = Operator("t-o", self._cluster, self._chance)
+        while True:
+            with contextlib.suppress(AlreadyExists):
+                await maker.ask(lambda engine: engine.topics.create(wanted))
+            topic = await maker.ask(lambda engine: engine.topics.get(wanted.name))
+            if topic is not None:
+                return topic
+
+    async def _end_passing(self, passing: list[asyncio.Task[None]]) -> None:
+        await self._cluster.pause(self._options.duration_ms)
+        for task in passing:
+            task.cancel()
+
+    def _passing_work(self) -> Iterator[Coroutine[Any, Any, None]]:
+        """What goes on until the faults stop."""
+        cluster, options = self._cluster, self._options
+        if options.death_ms:
+            yield self._kill()
+        if options.clock_steps:
+            yield self._step_clocks()
+        for queue, plan in cluster.queues:
+            for number in range(plan.consumers):
+                yield Consumer(f"{queue.name.name}-c{number}", cluster, cluster.fork(), options.manners).run(
+                    queue
+                )
+            operator = Operator("operator", cluster, cluster.fork())
+            if options.purge_ms:
+                yield operator.purge(queue, options.purge_ms)
+            if options.relabel_ms:
+                yield operator.relabel(queue, options.relabel_ms)
+        if options.redrive_ms:
+            for dead in cluster.dead_letters.values():
+                origins = [queue for queue, plan in cluster.queues if plan.dead_letters == dead.name.name]
+                yield Operator("operator", cluster, cluster.fork()).redrive(dead, origins, options.redrive_ms)
+
+    async def _kill(self) -> None:
+        while True:
+            await self._cluster.pause(self._chance.expovariate(1 / self._options.death_ms))
+            self._chance.choice(self._cluster.nodes).die("out of the blue")
+
+    async def _step_clocks(self) -> None:
+        cluster = self._cluster
+        while True:
+            await self._cluster.pause(self._chance.expovariate(1 / STEP_MS))
+            node = self._chance.choice(cluster.nodes)
+            node.clock.skew_ms = cluster.skew_ms()
+            cluster.trace.note(node.name, "sets its clock", node.clock.skew_ms)
+            cluster.trace.mark("a clock was set")
+
+
+def _subscription(topic: Topic, plan: SubscriptionPlan) -> Subscription:
+    return Subscription(
+        id=plan.name,
+        topic=topic.name,
+        queue_id=0,
+        owner="1",
+        protocol="push",
+        endpoint=plan.name,
+        dead_letter=named(UNDELIVERED) if plan.dead_letters else None,
+        attributes={"ordered": str(topic.ordered).lower()},
+    )
