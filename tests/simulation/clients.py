@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from redrive.engine.arrivals import Gone
@@ -68,20 +69,15 @@ class Sender(Client):
         """Send all messages of the plan, spread over that time."""
         sent = 0
         while sent < plan.messages:
-            batch = [
-                self._message(queue, plan, sent + n)
-                for n in range(min(self.chance.randint(1, 5), plan.messages - sent))
-            ]
-            sent += len(batch)
-            await self.send(queue, batch)
+            number = min(self.chance.randint(1, 5), plan.messages - sent)
+            await self.send(queue, [self._message(queue, plan, sent + one) for one in range(number)])
+            sent += number
             await self.around.pause(self.chance.uniform(0, 2 * over_ms / plan.messages))
 
     async def send(self, queue: Queue, batch: Sequence[Message]) -> None:
         """Send some messages in one call."""
         self.around.ledger.sending(queue, batch, self.around.now())
-        answers = await self.ask(
-            lambda engine: engine.publisher.send(queue, [_fresh(one, engine) for one in batch])
-        )
+        answers = await self.ask(lambda engine: engine.publisher.send(queue, _fresh(batch, engine)))
         if answers is not None:
             told = [f"{one.body} is #{answer.seq}" for one, answer in zip(batch, answers, strict=True)]
             self.around.trace.note(self.name, "is told:", *told)
@@ -99,15 +95,9 @@ class Sender(Client):
         )
 
 
-def _fresh(message: Message, engine: Engine) -> Message:
-    """The message as a facade makes it of a request: with an id that no other has."""
-    return Message(
-        engine.runtime.message_id(),
-        message.body,
-        group_id=message.group_id,
-        deduplication_id=message.deduplication_id,
-        delay_ms=message.delay_ms,
-    )
+def _fresh(batch: Sequence[Message], engine: Engine) -> list[Message]:
+    """The messages as a facade makes them of a request: with ids that no others have."""
+    return [replace(one, id=engine.runtime.message_id()) for one in batch]
 
 
 class Publisher(Client):

@@ -1,6 +1,7 @@
 """Rest: the faults have stopped, and everything has to end well."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 from redrive.engine.queues import QUEUE
@@ -37,18 +38,18 @@ class Rest:
         consumers = [self._diligent(queue) for queue, _ in cluster.queues for _ in NODES]
         backlogs = [self._books.queues[queue_id] for queue_id in self._books.backlogs]
         await self._come_to_rest([*(queue for queue, _ in cluster.queues), *backlogs])
-        for dead in self._cluster.dead_letters.values():
+        for dead in cluster.dead_letters.values():
             await self._look(dead)
             consumers.append(self._diligent(dead))
-        await self._come_to_rest(list(self._cluster.dead_letters.values()))
+        await self._come_to_rest(list(cluster.dead_letters.values()))
         await self._wake()
-        self._cluster.ledger.close()
+        cluster.ledger.close()
         await self._check_tasks()
         await self._check_documents()
         for consumer in consumers:
             consumer.cancel()
-        await self._cluster.pause(WAKE_MS)
-        for node in self._cluster.nodes:
+        await cluster.pause(WAKE_MS)
+        for node in cluster.nodes:
             if node.life is not None:
                 await node.life.leave()
 
@@ -65,18 +66,15 @@ class Rest:
     async def _come_to_rest(self, queues: list[Queue]) -> None:
         """Wait until the queues are empty and no task moves anything."""
         until = self._cluster.now() + REST_MS
-        while (
-            busy := [queue.name.name for queue in queues if await self._look(queue)]
-            or await self._active_tasks()
-        ):
-            require(
-                self._cluster.now() < until, Rule.RESTS, busy, *[await self._look(queue) for queue in queues]
-            )
+        while busy := await self._busy(queues):
+            require(self._cluster.now() < until, Rule.RESTS, *busy)
             await self._cluster.pause(1_000)
 
-    async def _active_tasks(self) -> int:
-        life = await self._cluster.some_life(self._cluster.fork())
-        return await life.call(lambda engine: engine.redriver.active_tasks("1"))
+    async def _busy(self, queues: list[Queue]) -> Sequence[object]:
+        """What still stands in the queues; when nothing does, the tasks that are still active."""
+        left = [one for queue in queues for one in await self._look(queue)]
+        found = [] if left else await self._cluster.database.ask("find", TASK.name, "")
+        return left or [one for one in found if TASK.read(one.document).state.active]
 
     async def _look(self, queue: Queue) -> list[Delivery]:
         """What stands in a queue; the books say the same."""
@@ -97,10 +95,8 @@ class Rest:
     async def _check_tasks(self) -> None:
         """The counts of the tasks lag behind what was moved, and are never ahead of it."""
         for dead in self._cluster.dead_letters.values():
-            tasks = [
-                TASK.read(one.document)
-                for one in await self._cluster.database.ask("find", TASK.name, dead.name.key)
-            ]
+            found = await self._cluster.database.ask("find", TASK.name, dead.name.key)
+            tasks = [TASK.read(one.document) for one in found]
             moved = sum(task.moved for task in tasks)
             require(moved <= self._books.moved.get(dead.id, 0), Rule.MOVED, moved, self._books.moved)
             for task in tasks:

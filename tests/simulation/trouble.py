@@ -70,9 +70,8 @@ class Trouble:
             yield self._step_clocks()
         for queue, plan in cluster.queues:
             for number in range(plan.consumers):
-                yield Consumer(f"{queue.name.name}-c{number}", cluster, cluster.fork(), options.manners).run(
-                    queue
-                )
+                name = f"{queue.name.name}-c{number}"
+                yield Consumer(name, cluster, cluster.fork(), options.manners).run(queue)
             operator = Operator("operator", cluster, cluster.fork())
             if options.purge_ms:
                 yield operator.purge(queue, options.purge_ms)
@@ -91,7 +90,7 @@ class Trouble:
     async def _step_clocks(self) -> None:
         cluster = self._cluster
         while True:
-            await self._cluster.pause(self._chance.expovariate(1 / STEP_MS))
+            await cluster.pause(self._chance.expovariate(1 / STEP_MS))
             node = self._chance.choice(cluster.nodes)
             node.clock.skew_ms = cluster.skew_ms()
             cluster.trace.note(node.name, "sets its clock", node.clock.skew_ms)
