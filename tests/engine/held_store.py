@@ -2,7 +2,7 @@
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from redrive.engine.ports import Store
@@ -59,7 +59,7 @@ class HeldStore:
         self.arrived = arrived
         self.changed = changed
 
-    def __getattr__(self, verb: str) -> Callable[..., Awaitable[Any]]:
+    def __getattr__(self, verb: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         return functools.partial(self._call, verb)
 
     async def _call(self, verb: str, *args: Any, **named: Any) -> Any:

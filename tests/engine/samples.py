@@ -1,6 +1,7 @@
 """Queues and messages with everything that a test does not care about filled in."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Settlement, Target
@@ -14,15 +15,13 @@ def named(text: str) -> ResourceName:
     return ResourceName("1", "here", text)
 
 
-async def make_queue(
-    engine: Engine, text: str, *, dead_letters: Queue | None = None, **fields: object
-) -> Queue:
+async def make_queue(engine: Engine, text: str, *, dead_letters: Queue | None = None, **fields: Any) -> Queue:
     """A queue; exhausted deliveries go to `dead_letters` after one attempt."""
     target = None if dead_letters is None else DeadLetterTarget(dead_letters.name, 1)
     return await engine.queues.create(Queue(0, named(text), dead_letter=target, **fields))
 
 
-async def send(engine: Engine, queue: Queue, *texts: str, **fields: object) -> None:
+async def send(engine: Engine, queue: Queue, *texts: str, **fields: Any) -> None:
     """Send these bodies in one call."""
     messages = [Message(engine.runtime.message_id(), text, **fields) for text in texts]
     await engine.publisher.send(queue, messages)

@@ -3,6 +3,7 @@
 import random
 from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from redrive.engine.engine import Engine
 from redrive.engine.facts import Attempted, DeadLettered
@@ -135,17 +136,17 @@ class Stage:
             [self.memory],
         )
 
-    async def topic(self, text: str = "orders", **fields: object) -> Topic:
+    async def topic(self, text: str = "orders", **fields: Any) -> Topic:
         return await self.engine.topics.create(Topic(0, name(text), "plain", **fields))
 
-    async def queue(self, text: str, **fields: object) -> Queue:
+    async def queue(self, text: str, **fields: Any) -> Queue:
         return await self.engine.queues.create(Queue(0, name(text), **fields))
 
-    async def subscribe(self, topic: Topic, one: str, endpoint: str, **fields: object) -> Subscription:
+    async def subscribe(self, topic: Topic, one: str, endpoint: str, **fields: Any) -> Subscription:
         wanted = Subscription(one, topic.name, 0, ACCOUNT, "push", endpoint, **fields)
         return await self.engine.topics.subscribe(wanted)
 
-    async def publish(self, topic: Topic, body: str = "hello", **fields: object) -> None:
+    async def publish(self, topic: Topic, body: str = "hello", **fields: Any) -> None:
         attributes = {
             key: Attribute("String", str(value)) for key, value in fields.pop("attributes", {}).items()
         }

@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,7 @@ class Waiters:
         self._clock = clock
         self.woken: list[str] = []
 
-    async def add(self, name: str, **how: object) -> "asyncio.Task[None]":
+    async def add(self, name: str, **how: Any) -> "asyncio.Task[None]":
         """One more at the end of the line."""
         task = asyncio.create_task(self._wait(name, **how))
         await asyncio.sleep(0)

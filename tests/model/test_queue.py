@@ -11,7 +11,7 @@ from redrive.model.message import content_deduplication_id, id_text
 from redrive.model.queue import DAY_MS, DeadLetterTarget, Queue, ResourceName
 from redrive.model.task import MoveTask, TaskState
 
-parts = st.text(st.characters(exclude_characters="/", exclude_categories=("Cs",)), max_size=20)
+parts = st.text(st.characters(exclude_characters="/", codec="utf-8"), max_size=20)
 names = st.builds(ResourceName, parts, parts, parts)
 labels = st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3)
 durations = st.integers(0, 14 * DAY_MS)

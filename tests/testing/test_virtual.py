@@ -1,4 +1,5 @@
 import asyncio
+import functools
 import itertools
 import random
 from datetime import UTC, datetime
@@ -37,8 +38,12 @@ def test_calls_are_made_in_the_order_in_which_they_fall_due() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> list[tuple[int, str]]:
         made: list[tuple[int, str]] = []
         began = clock.now()
+
+        def make(name: str) -> None:
+            made.append((clock.now() - began, name))
+
         for after, name in ((30, "c"), (10, "a"), (20, "b"), (10, "a too"), (-5, "past")):
-            clock.call_at(began + after, lambda name=name: made.append((clock.now() - began, name)))
+            clock.call_at(began + after, functools.partial(make, name))
         clock.call_at(began + 15, lambda: made.append((0, "never"))).cancel()
         await clock.sleep_until(began + 40)
         return made
