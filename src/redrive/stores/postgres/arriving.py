@@ -53,11 +53,15 @@ async def enqueue_plain(connection: Connection, calls: Sequence[Arrivals]) -> li
 
 async def enqueue(connection: Connection, calls: Sequence[Arrivals]) -> list[list[Enqueued]]:
     """Add the deliveries of several calls; a repetition within its deduplication period answers the original."""
-    together = [arrival for arrivals in calls for arrival in arrivals]
     async with connection.transaction():
-        await rows.lock_groups(connection, groups_of(together))
-        answers = iter(await add(connection, together))
+        answers = iter(await add(connection, [arrival for arrivals in calls for arrival in arrivals]))
     return [[next(answers) for _ in arrivals] for arrivals in calls]
+
+
+async def add(connection: Connection, arrivals: Arrivals) -> list[Enqueued]:
+    """The same within a transaction that holds no lock yet."""
+    await rows.lock_groups(connection, groups_of(arrivals))
+    return await add_locked(connection, arrivals)
 
 
 def groups_of(arrivals: Arrivals) -> rows.Groups:
@@ -65,8 +69,8 @@ def groups_of(arrivals: Arrivals) -> rows.Groups:
     return {(one.queue_id, one.group_id) for one in arrivals if one.group_id is not None and not _alone(one)}
 
 
-async def add(connection: Connection, arrivals: Arrivals) -> list[Enqueued]:
-    """Add deliveries within a transaction that holds the locks of `groups_of` them."""
+async def add_locked(connection: Connection, arrivals: Arrivals) -> list[Enqueued]:
+    """The same within a transaction that holds the locks of `groups_of` the arrivals."""
     seqs = await rows.next_seqs(connection, len(arrivals))
     memories = [
         deduplication.Memory(

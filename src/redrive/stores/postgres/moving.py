@@ -12,7 +12,7 @@ from redrive.stores.postgres import arriving, rows
 
 # $4: only those of these origins; NULL: all.
 _LINE: Final = (
-    "SELECT seq, group_id, origin FROM deliveries"
+    "SELECT seq, place, group_id, origin FROM deliveries"
     " WHERE queue_id = $1 AND place > 0 AND available_at <= $2 AND seq <= $3"
     " AND ($4::bigint[] IS NULL OR origin = ANY($4::bigint[]))"
     " ORDER BY available_at, seq LIMIT $5"
@@ -45,14 +45,22 @@ class _Moving:
             free = await self._lock(line)
             seen = await rows.due(self._connection, order.queue_id, free, order.now)
             moving = await self._with_followers(seen, room)
+            await self._send_on(moving)
             if not moving:
                 return Moved(self._per_queue, left=bool(line))
-            await self._send_on(moving)
         return Moved(self._per_queue, left=True)
 
     async def _lock(self, line: Sequence[Any]) -> list[int]:
         """Lock the groups here and where they go; the places of those deliveries that may be moved now."""
-        needed = {seq: self._groups_to_lock(name, origin) for seq, name, origin in line}
+        needed = {
+            record["seq"]: {
+                (queue_id, record["group_id"])
+                for queue_id in (self._order.queue_id, self._target(record["origin"]).queue_id)
+            }
+            if record["group_id"] is not None
+            else set()
+            for record in line
+        }
         groups = {group for wanted in needed.values() for group in wanted}
         if self._may_wait:
             self._may_wait = False
@@ -60,11 +68,6 @@ class _Moving:
         else:
             groups = await rows.try_groups(self._connection, groups)
         return [seq for seq, wanted in needed.items() if wanted <= groups]
-
-    def _groups_to_lock(self, name: str | None, origin: int | None) -> rows.Groups:
-        if name is None:
-            return set()
-        return {(self._order.queue_id, name), (self._target(origin).queue_id, name)}
 
     def _target(self, origin: int | None) -> Target:
         return self._order.destination or self._order.origins[origin or 0]

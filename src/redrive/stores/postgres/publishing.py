@@ -26,6 +26,6 @@ async def publish(connection: Connection, calls: Sequence[Sequence[Gate]]) -> li
             if not answer.repeated
             for arrival in gate.opened(answer.seq)
         ]
-        await arriving.add(connection, passing)
+        await arriving.add_locked(connection, passing)
     left = iter(answers)
     return [[next(left) for _ in call] for call in calls]
