@@ -161,11 +161,15 @@ class History(RuleBasedStateMachine):
         gone = self.run(self.store.sweep(queue.id, self.now - age_ms, self.now, limit))
         assert gone == self.model.sweep(queue.id, self.now - age_ms, limit)
 
+    @rule(name=any_queues)
+    def count(self, name: str) -> None:
+        queue = self.queues[name]
+        assert self.run(queue.count(self.now)) == self.model.count(queue.id, self.now)
+
     @invariant()
     def both_hold_the_same(self) -> None:
         for queue in self.queues.values():
             assert self.run(queue.peek()) == self.model.queue(queue.id)
-            assert self.run(queue.count(self.now)) == self.model.count(queue.id, self.now)
 
     def teardown(self) -> None:
         self.run(self.home.check_turns())
