@@ -2,12 +2,12 @@
 
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from redrive.engine.engine import Engine
 from redrive.engine.facts import Attempted, DeadLettered
-from redrive.engine.ports import Parcel, Plan, Runtime
+from redrive.engine.ports import Consequence, Parcel, Plan, Runtime
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome, Schedule
 from redrive.model.filtering import Attribute, Verdict
@@ -59,8 +59,14 @@ class PlainDialect:
     def plan(self, topic: Topic, subscription: Subscription) -> Plan:
         return Plan(self.schedule, rate_max=self.rate_max, concurrency_max=self.concurrency_max)
 
-    async def parcel(self, topic: Topic, subscription: Subscription, delivery: Delivery) -> Parcel:
-        return Parcel(subscription.endpoint, delivery.body.encode(), "text/plain", {}, 15_000)
+    async def parcel(
+        self, topic: Topic, subscription: Subscription, deliveries: Sequence[Delivery]
+    ) -> Parcel:
+        body = "+".join(delivery.body for delivery in deliveries)
+        return Parcel(subscription.endpoint, body.encode(), "text/plain", {}, 15_000)
+
+    def leads_to(self, fact: Attempted) -> Sequence[Consequence]:
+        return ()
 
 
 class ScriptedEndpoint:

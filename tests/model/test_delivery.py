@@ -52,6 +52,9 @@ class Waits:
     def delay_ms(self, attempt: int, chance: random.Random) -> int | None:
         return self.waits_ms[attempt - 1] if attempt <= len(self.waits_ms) else None
 
+    def expired(self, published_at: int, now: int) -> bool:
+        return False
+
 
 def after(
     outcome: Outcome, *waits_ms: int, attempts: int = 1, now: int = NOON, limits: Limits | None = None

@@ -1,10 +1,11 @@
 """The world outside: endpoints that answer, fail, refuse or hang, and a dialect in which their topics are published."""
 
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from redrive.engine.ports import Parcel, Plan
+from redrive.engine.facts import Attempted
+from redrive.engine.ports import Consequence, Parcel, Plan
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome
 from redrive.model.queue import Queue, ResourceName
@@ -79,6 +80,10 @@ class Waits:
         """The wait after that failed attempt; None: there is none."""
         return self._waits_ms[attempt - 1] if attempt <= len(self._waits_ms) else None
 
+    def expired(self, published_at: int, now: int) -> bool:
+        """Never."""
+        return False
+
 
 class Plain:
     """`redrive.engine.ports.Dialect` for topics that say no more than they must."""
@@ -115,6 +120,13 @@ class Plain:
             lease_ms=LEASE_MS,
         )
 
-    async def parcel(self, topic: Topic, subscription: Subscription, delivery: Delivery) -> Parcel:
+    async def parcel(
+        self, topic: Topic, subscription: Subscription, deliveries: Sequence[Delivery]
+    ) -> Parcel:
         """The body alone."""
+        (delivery,) = deliveries
         return Parcel(subscription.endpoint, delivery.body.encode(), "text/plain", {}, LEASE_MS)
+
+    def leads_to(self, fact: Attempted) -> Sequence[Consequence]:
+        """Nothing."""
+        return ()

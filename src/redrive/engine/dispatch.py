@@ -282,7 +282,7 @@ class _Trial:
         endpoint = dispatcher.endpoints.get(self._subscription.protocol)
         if endpoint is None:
             return _NO_ENDPOINT
-        parcel = await self._dialect.parcel(self._topic, self._subscription, self._delivery)
+        parcel = await self._dialect.parcel(self._topic, self._subscription, [self._delivery])
         return await endpoint.push(parcel)
 
     def _decide(self, attempt: Attempt, now: int) -> Transition:

@@ -22,6 +22,9 @@ class Reason(enum.StrEnum):
     DENIED = "denied"  # the endpoint's owner does not let us
     FORBIDDEN_ADDRESS = "forbidden_address"  # the server's settings do not let us
     TOO_LARGE = "too_large"
+    DISABLED = "disabled"  # the endpoint is switched off by its owner
+    FULL = "full"  # the endpoint has no room left
+    EXPIRED = "expired"  # its time was over before it was tried (again)
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,10 @@ class Schedule(Protocol):
         """The wait after failed attempt number `attempt` (from 1), or None when the schedule is spent."""
         ...
 
+    def expired(self, published_at: int, now: int) -> bool:
+        """Whether what was published then (ms) may no longer be attempted now (ms)."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -9,6 +9,9 @@ A store speaks in the engine's verbs, in batches, and never asks the time: every
 """
 
 from redrive.engine.ports.delivering import (
+    ONE_EACH,
+    Batch,
+    Consequence,
     Dialect,
     Endpoint,
     Parcel,
@@ -44,11 +47,14 @@ from redrive.engine.ports.telemetry import (
 )
 
 __all__ = [
+    "ONE_EACH",
     "Arrival",
     "AttemptNote",
+    "Batch",
     "ClaimOrder",
     "Claimed",
     "Clock",
+    "Consequence",
     "Counts",
     "Dialect",
     "Endpoint",

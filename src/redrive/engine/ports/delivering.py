@@ -1,11 +1,15 @@
 """What pushing a delivery takes: an endpoint to push to, and a dialect that says what, how often and where else."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
+from redrive.engine.facts import Attempted
+from redrive.model.answers import USUAL, AnswerProfile
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery, Schedule
+from redrive.model.message import Publication
+from redrive.model.probation import ProbationPolicy
 from redrive.model.queue import Queue, ResourceName
 from redrive.model.topic import Subscription, Topic
 
@@ -20,6 +24,8 @@ class Parcel:
         content_type: Of the body.
         headers: What goes beside it.
         timeout_ms: How long an answer may take.
+        method: The verb, where the endpoint's kind has verbs.
+        headers_kept: Names, in lower case, of headers of the answer that become the attempt's identifiers.
     """
 
     endpoint: str
@@ -27,6 +33,8 @@ class Parcel:
     content_type: str
     headers: Mapping[str, str]
     timeout_ms: int
+    method: str = "POST"
+    headers_kept: Sequence[str] = ()
 
 
 class Endpoint(Protocol):
@@ -42,6 +50,39 @@ class Endpoint(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Batch:
+    """How many deliveries go in one attempt: what is due together, never waited for.
+
+    Attributes:
+        deliveries_max: At most so many.
+        bytes_target: Bodies of no more than this together; a single larger one goes alone.
+    """
+
+    deliveries_max: int = 1
+    bytes_target: int = 0
+
+
+ONE_EACH: Final = Batch()
+
+
+@dataclass(frozen=True, slots=True)
+class Consequence:
+    """A message that the end of a delivery leads to, in the transaction that ends it.
+
+    Attributes:
+        topic: Where it is published.
+        publication: The message.
+        subscription_id: The one subscriber who gets it, confirmed or not; None: all who want it.
+        delay_ms: How long it waits before it is pushed.
+    """
+
+    topic: ResourceName
+    publication: Publication
+    subscription_id: str | None = None
+    delay_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """How the deliveries of a subscription are pushed.
 
@@ -51,6 +92,11 @@ class Plan:
         rate_max: Deliveries a second; None: as fast as the endpoint takes them.
         concurrency_max: Attempts under way at once.
         lease_ms: How long an attempt may take before another node may repeat it.
+        batch: How many deliveries an attempt takes along.
+        answers: What the endpoint's status codes mean.
+        patience_ms: After this an attempt counts as failed, though its endpoint may answer late: if it then takes the
+            message before the next attempt began, there is none. None: the endpoint's own time-out alone.
+        probation: When the endpoint is let rest; None: never.
     """
 
     schedule: Schedule
@@ -58,6 +104,10 @@ class Plan:
     rate_max: int | None = None
     concurrency_max: int = 32
     lease_ms: int = 30_000
+    batch: Batch = ONE_EACH
+    answers: AnswerProfile = USUAL
+    patience_ms: int | None = None
+    probation: ProbationPolicy | None = None
 
 
 class Dialect(Protocol):
@@ -88,6 +138,15 @@ class Dialect(Protocol):
         """How to push to the subscription."""
         ...
 
-    async def parcel(self, topic: Topic, subscription: Subscription, delivery: Delivery) -> Parcel:
-        """What to push."""
+    async def parcel(
+        self, topic: Topic, subscription: Subscription, deliveries: Sequence[Delivery]
+    ) -> Parcel:
+        """What to push in one attempt: a single delivery, unless the plan has batches."""
+        ...
+
+    def leads_to(self, fact: Attempted) -> Sequence[Consequence]:
+        """What else follows from a delivery's end; of a retry, nothing does.
+
+        Where its time was over before it was tried again, the attempt's reason is EXPIRED.
+        """
         ...

@@ -180,6 +180,7 @@ class Settlement(NamedTuple):
             `target` hands the message to that queue as a new delivery.
         note: What to remember of the attempt; what is remembered goes when the delivery ends otherwise than in a
             dead-letter queue.
+        leads_to: Deliveries that enter their queues in the same transaction, if the claim is met; never for RETRY.
     """
 
     seq: int
@@ -188,6 +189,7 @@ class Settlement(NamedTuple):
     available_at: int = 0
     target: Target | None = None
     note: AttemptNote | None = None
+    leads_to: Sequence[Arrival] = ()
 
 
 class Settled(NamedTuple):

@@ -1,6 +1,7 @@
 """SNS's part in delivering: where a delivery goes, how often it is tried, and what an endpoint gets."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
@@ -10,6 +11,7 @@ import orjson
 from redrive.access.policy import AccessRequest, RequestKeys, decide, request_keys, source_keys
 from redrive.access.policy_document import parse_policy
 from redrive.access.principals import service_principal
+from redrive.engine.facts import Attempted
 from redrive.engine.ports import Parcel, Plan
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome
@@ -116,8 +118,11 @@ class SnsDialect:
             headers if text is None else b'%b,"%b":%b}' % (headers[:-1], _TEXT.encode(), orjson.dumps(text))
         )
 
-    async def parcel(self, topic: Topic, subscription: Subscription, delivery: Delivery) -> Parcel:
-        """See `Dialect.parcel`."""
+    async def parcel(
+        self, topic: Topic, subscription: Subscription, deliveries: Sequence[Delivery]
+    ) -> Parcel:
+        """See `Dialect.parcel`; SNS has no batches."""
+        (delivery,) = deliveries
         parcels = await self._rendering()
         content_type = CONTENT_TYPE_DEFAULT
         if subscription.protocol in destinations.HTTP:
@@ -131,6 +136,10 @@ class SnsDialect:
             content_type=content_type,
             display_name=topic.attributes.get("DisplayName", ""),
         )
+
+    def leads_to(self, fact: Attempted) -> tuple[()]:  # noqa: ARG002 - as Dialect
+        """See `Dialect.leads_to`: nothing."""
+        return ()
 
     async def _rendering(self) -> Parcels:
         while self._parcels is None:

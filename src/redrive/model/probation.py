@@ -1,0 +1,94 @@
+"""Probation: an endpoint that fails is let rest, and its deliveries wait meanwhile (Event Grid, delayed delivery).
+
+Two rules, the longer rest wins. Some failures say how long to stay away (a busy endpoint for seconds, one that is
+not there for minutes). And an endpoint that failed so many times in a row rests longer each time that its rest ended
+in another failure. After a rest one delivery goes first; the others follow if it is taken.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Self
+
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
+
+_MINUTE_MS: Final = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class ProbationPolicy:
+    """When an endpoint is let rest, and for how long.
+
+    Attributes:
+        by_status: The rest (ms) after an answer with this status.
+        by_reason: The rest (ms) after a failure for this reason, where the status has none.
+        failures_max: So many failures in a row begin a rest whatever they were.
+        first_ms: How long the first of those rests is; each that follows it is twice as long.
+        longest_ms: No rest is longer.
+    """
+
+    by_status: Mapping[int, int] = field(default_factory=dict)
+    by_reason: Mapping[Reason, int] = field(default_factory=dict)
+    failures_max: int = 10
+    first_ms: int = 1 * _MINUTE_MS
+    longest_ms: int = 240 * _MINUTE_MS
+
+    def rest_ms(self, attempt: Attempt) -> int:
+        """The rest that this failure alone asks for."""
+        return self.by_status.get(attempt.status) or self.by_reason.get(attempt.reason, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Probation:
+    """One subscription's endpoint being rested.
+
+    Attributes:
+        reason: Of the failure that began it.
+        status: Its status code, or 0.
+        since: When the first rest began (ms); a rest that follows another keeps it.
+        until: When this rest ends (ms). The state lasts until a delivery is taken.
+        failures: How many attempts failed in a row.
+        rests: How many rests in a row a long row of failures has begun.
+    """
+
+    reason: Reason
+    status: int
+    since: int
+    until: int
+    failures: int
+    rests: int = 0
+
+    def to_document(self) -> dict[str, Any]:
+        """The state as a JSON-ready document."""
+        return asdict(self)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        return cls(**{**document, "reason": Reason(document["reason"])})
+
+
+def after_failure(
+    policy: ProbationPolicy, probation: Probation | None, failures: int, attempt: Attempt, now: int
+) -> Probation | None:
+    """What becomes of an endpoint's probation by a failed attempt; None: it goes on being served.
+
+    Args:
+        policy: The rules.
+        probation: Where it stands.
+        failures: How many attempts failed in a row, this one included.
+        attempt: The failure.
+        now: When it ended (ms).
+    """
+    if attempt.outcome is Outcome.DELIVERED:
+        return None
+    rests = 0 if probation is None else probation.rests
+    rest_ms = policy.rest_ms(attempt)
+    if failures >= policy.failures_max and (probation is None or probation.until <= now):
+        rest_ms = max(rest_ms, min(policy.first_ms << min(rests, 16), policy.longest_ms))
+        rests += 1
+    if not rest_ms:
+        return probation
+    since = now if probation is None else probation.since
+    until = now + rest_ms if probation is None else max(probation.until, now + rest_ms)
+    return Probation(attempt.reason, attempt.status, since, until, failures, rests)

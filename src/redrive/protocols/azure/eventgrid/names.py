@@ -1,0 +1,66 @@
+"""What resources of Event Grid are called within the engine.
+
+An engine topic is whatever events are published to and subscribed at. Its account is the Azure subscription, its
+region the resource group, its name the short kind and the names, in lower case and with colons between them, which
+no name of Azure's or Amazon's holds:
+
+    …/Microsoft.EventGrid/topics/T                      topics:t
+    …/Microsoft.EventGrid/domains/D                     domains:d
+    …/Microsoft.EventGrid/domains/D/topics/T            domains:d:t
+    …/Microsoft.EventGrid/namespaces/N/topics/T         namespaces:n:t
+    …/Microsoft.Storage/storageAccounts/S               storageaccounts:s
+
+A system topic is a name for its source: who subscribes at either subscribes at the same engine topic.
+"""
+
+from typing import Final
+
+from redrive.model.queue import ResourceName
+from redrive.protocols.azure.wire.arm_id import ArmId
+
+DIALECT: Final = "eventgrid"
+DEAD_LETTERS: Final = "dead-letters"
+
+_KINDS: Final = {
+    "microsoft.eventgrid/topics": "topics",
+    "microsoft.eventgrid/domains": "domains",
+    "microsoft.eventgrid/domains/topics": "domains",
+    "microsoft.eventgrid/namespaces/topics": "namespaces",
+    "microsoft.storage/storageaccounts": "storageaccounts",
+}
+
+
+def topic_name(resource: ArmId) -> ResourceName | None:
+    """The engine topic that a resource's events are published to; None: it sends none."""
+    kind = _KINDS.get(resource.type)
+    if kind is None:
+        return None
+    return place_of(resource, ":".join((kind, *resource.names)))
+
+
+def place_of(resource: ArmId, name: str) -> ResourceName:
+    """A name within a resource's group."""
+    return ResourceName(resource.subscription.lower(), resource.group.lower(), name.lower())
+
+
+def subscription_id(name: str) -> str:
+    """An event subscription's id within its engine topic; its own name is kept beside it as it was spelt."""
+    return name.lower()
+
+
+def dead_letter_queue(topic: ResourceName, subscription: str) -> ResourceName:
+    """The queue that a subscription's dead letters stand in until somebody sends them back."""
+    return topic._replace(name=f"{DEAD_LETTERS}:{topic.name}:{subscription}")
+
+
+def dead_letter_store(subscription: str) -> str:
+    """The id, beside that of an event subscription, of the one whose endpoint is its dead-letter container.
+
+    It is never confirmed, so nothing published reaches it: only dead letters are sent there.
+    """
+    return f"{subscription}:{DEAD_LETTERS}"
+
+
+def is_dead_letter_store(subscription: str) -> bool:
+    """Whether this is such a one and no event subscription of anybody's."""
+    return subscription.endswith(f":{DEAD_LETTERS}")

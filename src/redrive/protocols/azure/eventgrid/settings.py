@@ -1,0 +1,151 @@
+"""An event subscription's and a topic's properties, typed: what publishing and delivering go by.
+
+The resource manager's facade writes the engine's documents, with what it accepted word for word under
+`attributes["properties"]`; this module is the one place that reads it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+import orjson
+
+from redrive.engine.ports import ONE_EACH, Batch
+from redrive.model.topic import Subscription, Topic
+
+EVENT_GRID_SCHEMA: Final = "EventGridSchema"
+CLOUD_EVENT_SCHEMA: Final = "CloudEventSchemaV1_0"
+CUSTOM_EVENT_SCHEMA: Final = "CustomEventSchema"  # a topic's
+CUSTOM_INPUT_SCHEMA: Final = "CustomInputSchema"  # a subscription's
+
+ID: Final = "id"  # the resource's ARM id, as it was spelt
+PROPERTIES: Final = "properties"  # JSON: its ARM properties, as accepted
+KEYS: Final = ("key1", "key2")  # a topic's access keys, in base64
+STATE: Final = "state"  # an event subscription's provisioning state
+
+ATTEMPTS_MAX: Final = 30
+MINUTES_TO_LIVE_MAX: Final = 1440
+_EVENTS_DEFAULT: Final = 1
+_KILOBYTES_DEFAULT: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSettings:
+    """What publishing to a topic goes by.
+
+    Attributes:
+        id: Its ARM id.
+        input_schema: Of what publishers send.
+        mapping: For custom events: `{"subject": {"sourceField": …, "defaultValue": …}, …}`.
+        local_auth_disabled: Keys and tokens made with them are refused.
+    """
+
+    id: str
+    input_schema: str = EVENT_GRID_SCHEMA
+    mapping: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    local_auth_disabled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryAttribute:
+    """One header that goes with each delivery: a value, or the path of a field of the event."""
+
+    name: str
+    value: str | None = None
+    source_field: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverySettings:
+    """What delivering to an event subscription goes by.
+
+    Attributes:
+        id: Its ARM id.
+        name: As it was spelt.
+        destination_type: `WebHook`, `AzureFunction`, `StorageQueue` …
+        destination: The destination's ARM properties.
+        schema: What it gets.
+        attempts_max: 1 to 30.
+        minutes_to_live: 1 to 1,440, from publication.
+        batch: How many events go in one request.
+        attributes: Headers that go with each delivery.
+        dead_letter_container: The ARM id of a blob container, or None.
+    """
+
+    id: str
+    name: str
+    destination_type: str
+    destination: Mapping[str, Any]
+    schema: str
+    attempts_max: int = ATTEMPTS_MAX
+    minutes_to_live: int = MINUTES_TO_LIVE_MAX
+    batch: Batch = ONE_EACH
+    attributes: tuple[DeliveryAttribute, ...] = ()
+    dead_letter_container: str | None = None
+
+
+def topic_settings(topic: Topic) -> TopicSettings:
+    """A topic's settings."""
+    return _topic(topic.attributes[ID], topic.attributes[PROPERTIES])
+
+
+def delivery_settings(subscription: Subscription) -> DeliverySettings:
+    """An event subscription's settings."""
+    return _delivery(subscription.attributes[ID], subscription.attributes[PROPERTIES])
+
+
+@lru_cache(maxsize=4096)
+def _topic(resource_id: str, text: str) -> TopicSettings:
+    properties = orjson.loads(text)
+    mapping = (properties.get("inputSchemaMapping") or {}).get("properties") or {}
+    return TopicSettings(
+        resource_id,
+        properties.get("inputSchema") or EVENT_GRID_SCHEMA,
+        {name: fields for name, fields in mapping.items() if fields},
+        bool(properties.get("disableLocalAuth")),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _delivery(resource_id: str, text: str) -> DeliverySettings:
+    properties = orjson.loads(text)
+    destination = _unwrapped(properties, "destination", "deliveryWithResourceIdentity")
+    dead_letter = _unwrapped(properties, "deadLetterDestination", "deadLetterWithResourceIdentity")
+    retry = properties.get("retryPolicy") or {}
+    said = destination.get("properties") or {}
+    return DeliverySettings(
+        id=resource_id,
+        name=resource_id.rpartition("/")[2],
+        destination_type=destination.get("endpointType", ""),
+        destination=said,
+        schema=properties.get("eventDeliverySchema") or EVENT_GRID_SCHEMA,
+        attempts_max=retry.get("maxDeliveryAttempts") or ATTEMPTS_MAX,
+        minutes_to_live=retry.get("eventTimeToLiveInMinutes") or MINUTES_TO_LIVE_MAX,
+        batch=_batch(said),
+        attributes=tuple(_attribute(one) for one in said.get("deliveryAttributeMappings") or ()),
+        dead_letter_container=_container(dead_letter.get("properties") or {}),
+    )
+
+
+def _unwrapped(properties: Mapping[str, Any], name: str, with_identity: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] | None = properties.get(name) or (properties.get(with_identity) or {}).get(name)
+    return found or {}
+
+
+def _batch(said: Mapping[str, Any]) -> Batch:
+    """Off unless either field is set; the other has then its default."""
+    events, kilobytes = said.get("maxEventsPerBatch"), said.get("preferredBatchSizeInKilobytes")
+    if events is None and kilobytes is None:
+        return ONE_EACH
+    return Batch(events or _EVENTS_DEFAULT, (kilobytes or _KILOBYTES_DEFAULT) * 1024)
+
+
+def _attribute(said: Mapping[str, Any]) -> DeliveryAttribute:
+    properties = said.get("properties") or {}
+    return DeliveryAttribute(said["name"], properties.get("value"), properties.get("sourceField"))
+
+
+def _container(said: Mapping[str, Any]) -> str | None:
+    account, container = said.get("resourceId"), said.get("blobContainerName")
+    return f"{account}/blobServices/default/containers/{container}" if account and container else None

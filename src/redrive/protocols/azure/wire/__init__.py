@@ -1,0 +1,1 @@
+"""What all of Azure's services share: resource ids, errors, answers, credentials."""
