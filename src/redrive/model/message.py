@@ -41,6 +41,7 @@ class Publication:
         bytes_published: What it weighs, attributes included.
         group_id: The message group, None for none.
         deduplication_id: As the publisher gave it.
+        document: The body as filters on events see it, where it was parsed already.
     """
 
     id: bytes
@@ -51,6 +52,7 @@ class Publication:
     bytes_published: int
     group_id: str | None = None
     deduplication_id: str | None = None
+    document: Mapping[str, object] | None = None
 
     def body_for(self, protocol: str) -> str:
         """The text that endpoints of a protocol get."""

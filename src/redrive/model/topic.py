@@ -58,11 +58,14 @@ class Subscription:
         endpoint: Where to, in the form the protocol wants.
         confirmed: Whether it gets messages; an endpoint that has to agree first is not confirmed yet.
         raw: The endpoint gets the message alone, without an envelope.
-        filter_text: Its filter policy as given, or None.
+        filter_text: Its filter as given, or None.
         filter_body: The filter looks at the body rather than at the attributes.
+        filter_language: What the filter is written in: `policy` (`redrive.model.filtering.read_policy`) or `events`
+            (`read_event_filter`, which always looks at the whole event).
         dead_letter: Where its dead letters go, if anywhere.
         attributes: What only the facade understands, in its own words (delivery policy, role, confirmation token).
         created_at: ms.
+        expires_at: From then on (ms) nothing is published to it; None: it stays.
     """
 
     id: str
@@ -78,6 +81,8 @@ class Subscription:
     dead_letter: ResourceName | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
     created_at: int = 0
+    filter_language: str = "policy"
+    expires_at: int | None = None
 
     @property
     def key(self) -> str:
