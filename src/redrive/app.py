@@ -37,6 +37,10 @@ from redrive.protocols.aws.sns.status_log import StatusLog
 from redrive.protocols.aws.sqs.facade import Sqs
 from redrive.protocols.aws.sqs.peek import PATH as PEEK_PATH
 from redrive.protocols.aws.sqs.peek import Peek
+from redrive.protocols.azure.arm.room import Arm
+from redrive.protocols.azure.entra import Entra
+from redrive.protocols.azure.gateway import AzureGateway, Room
+from redrive.protocols.azure.wire import bearer
 from redrive.protocols.http import Request, Response
 from redrive.runtime.chance import real_runtime
 from redrive.runtime.clock import SystemClock
@@ -135,7 +139,8 @@ class App:
             DEAD_LETTER_PATH: DeadLetterRoutes(self.engine, authentication).answer,
             CERTIFICATE_PATH: self._certificate,
         }
-        router = Router(control, paths, gateway.answer)
+        azure = AzureGateway(runtime, self._azure_rooms(runtime))
+        router = Router(control, paths, [azure], gateway.answer)
         self.front = HttpFront(
             router.answer, HttpLimits(), now=clock.now, new_request_id=lambda: runtime.message_id().hex()
         )
@@ -160,6 +165,16 @@ class App:
         if self._settings.auth == "off":
             return Believing(self._settings.region)
         return Verifying(Keyring(self.engine.store, SystemClock()), SystemClock())
+
+    def _azure_rooms(self, runtime: Runtime) -> list[Room]:
+        public_url = self._settings.public_url.rstrip("/") or None
+        authentication: bearer.Authentication = bearer.Believing()
+        if self._settings.auth == "required":
+            authentication = bearer.Verifying(Keyring(self.engine.store, SystemClock()), SystemClock())
+        return [
+            Arm(runtime.clock, authentication, (), public_url),
+            Entra(SystemClock(), authentication, public_url),
+        ]
 
     async def _reset(self) -> None:
         """Remove all that callers made; access keys and the signing key stay."""

@@ -1,6 +1,7 @@
 """The server's one handler: which room a request is for."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
 
 from redrive.protocols.http import Request, Response
 from redrive.server.control import Control
@@ -8,19 +9,39 @@ from redrive.server.control import Control
 Answer = Callable[[Request], Awaitable[Response]]
 
 
+class Recognising(Protocol):
+    """A protocol that knows its own requests when it sees them."""
+
+    def handles(self, request: Request) -> bool:
+        """Whether a request is of this protocol."""
+        ...
+
+    def answer(self, request: Request) -> Awaitable[Response]:
+        """Answer one request that it handles."""
+        ...
+
+
 class Router:
     """Sends each request where it belongs: control routes by path, everything else to the protocols."""
 
-    def __init__(self, control: Control, paths: Mapping[str, Answer], otherwise: Answer) -> None:
+    def __init__(
+        self,
+        control: Control,
+        paths: Mapping[str, Answer],
+        recognising: Sequence[Recognising],
+        otherwise: Answer,
+    ) -> None:
         """Route by path.
 
         Args:
             control: Redrive's own routes.
             paths: Beginnings of paths that one protocol has to itself.
+            recognising: Asked in turn about what is left; never about the path `/`.
             otherwise: Who takes the rest.
         """
         self._control = control
         self._paths = dict(paths)
+        self._recognising = tuple(recognising)
         self._otherwise = otherwise
 
     def answer(self, request: Request) -> Awaitable[Response]:
@@ -33,4 +54,7 @@ class Router:
                 return answer(request)
         if self._control.handles(path):
             return self._control.answer(request)
+        for protocol in self._recognising:
+            if protocol.handles(request):
+                return protocol.answer(request)
         return self._otherwise(request)

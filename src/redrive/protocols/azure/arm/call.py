@@ -1,0 +1,76 @@
+"""One call of the resource manager, as an operation sees it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+import orjson
+
+from redrive.protocols.azure.wire.arm_id import ArmId
+from redrive.protocols.azure.wire.bearer import Caller
+from redrive.protocols.azure.wire.errors import AzureError, invalid
+from redrive.protocols.http import Request, Response
+
+
+@dataclass(frozen=True, slots=True)
+class ArmCall:
+    """One call.
+
+    Attributes:
+        request: As it came.
+        params: What the route's pattern took of the path.
+        query: By names in lower case: `api-version`, `$top` …
+        caller: Who calls; whether the Azure subscription is theirs was looked at already.
+        now: ms.
+        base_url: What URLs in answers begin with.
+    """
+
+    request: Request
+    params: Mapping[str, str]
+    query: Mapping[str, str]
+    caller: Caller
+    now: int
+    base_url: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The body.
+
+        Raises:
+            AzureError: It is no JSON object.
+        """
+        try:
+            read = orjson.loads(self.request.body)
+        except ValueError:
+            raise _no_object() from None
+        if not isinstance(read, dict):
+            raise _no_object()
+        return read
+
+    def resource(self, provider: str, *types: str) -> ArmId:
+        """The id of a resource of the call's group.
+
+        Args:
+            provider: `Microsoft.EventGrid`.
+            types: `("domains", "topics")`; their names are the params `domain` and `topic`.
+        """
+        parts: list[str] = []
+        for kind in types:
+            parts += [kind, self.params[kind.removesuffix("s")]]
+        return ArmId(self.params["subscription"], self.params["group"], provider, tuple(parts))
+
+
+Verb = Callable[[ArmCall], Awaitable[Response]]
+
+
+def query_of(request: Request) -> Mapping[str, str]:
+    """The query by names in lower case; of a repeated one the last counts."""
+    return {
+        name.lower(): value
+        for name, value in parse_qsl(request.query, keep_blank_values=True, max_num_fields=100)
+    }
+
+
+def _no_object() -> AzureError:
+    return invalid("The request content was invalid and could not be deserialized.", "InvalidRequestContent")

@@ -1,0 +1,84 @@
+"""The resource manager's one door: tell who calls, find the verb, call it."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Final, Protocol
+
+from redrive.engine.ports import Clock
+from redrive.protocols.azure.arm.call import ArmCall, Verb, query_of
+from redrive.protocols.azure.wire.arm_id import ArmId
+from redrive.protocols.azure.wire.bearer import Authentication, Caller
+from redrive.protocols.azure.wire.errors import AzureError, forbidden, not_found
+from redrive.protocols.azure.wire.routes import RouteTable
+from redrive.protocols.http import Request, Response
+
+_BEGINNINGS: Final = ("/subscriptions", "//subscriptions", "/providers/", "/tenants")
+
+
+class Operations(Protocol):
+    """Some of the resource manager's operations."""
+
+    @property
+    def routes(self) -> Mapping[str, Verb]:
+        """By method and pattern, as `RouteTable` takes them.
+
+        The names `subscription` and `scope` in a pattern say whose the call is about.
+        """
+        ...
+
+
+class Arm:
+    """The resource manager (`redrive.protocols.azure.gateway.Room`)."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        authentication: Authentication,
+        operations: Sequence[Operations],
+        public_url: str | None,
+    ) -> None:
+        """Offer these operations.
+
+        Args:
+            clock: Tells the time.
+            authentication: Tells who calls.
+            operations: Routes of the first win over those of the next.
+            public_url: What URLs in answers begin with; None for the host that the client used.
+        """
+        self._clock = clock
+        self._authentication = authentication
+        self._public_url = public_url
+        self.routes: RouteTable[Verb] = RouteTable()
+        for some in operations:
+            self.routes.add_all(some.routes)
+
+    def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Room
+        """See `Room.handles`."""
+        return path.lower().startswith(_BEGINNINGS)
+
+    async def answer(self, request: Request) -> Response:
+        """See `Room.answer`."""
+        caller = await self._authentication.caller(request)
+        found = self.routes.find(request.method, request.path)
+        if found is None:
+            raise not_found(f"The server knows no resource at {request.path}.", "InvalidResourceType")
+        if found.verb is None:
+            status, allowed = HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": ", ".join(found.methods)}
+            said = f"The resource does not support {request.method}."
+            raise AzureError(status, "MethodNotAllowed", said, headers=allowed)
+        _check_owner(caller, found.params)
+        base_url = self._public_url or f"{request.scheme}://{request.host}"
+        call = ArmCall(request, found.params, query_of(request), caller, self._clock.now(), base_url)
+        return await found.verb(call)
+
+
+def _check_owner(caller: Caller, params: Mapping[str, str]) -> None:
+    subscription = params.get("subscription")
+    if subscription is None and "scope" in params:
+        scope = ArmId.parse(params["scope"])
+        subscription = "" if scope is None else scope.subscription
+    if subscription is not None and not caller.manages(subscription):
+        raise forbidden(
+            f"The client does not have authorization to perform the action over scope "
+            f"'/subscriptions/{subscription}': its GUID would end in the account of the client's access key."
+        )

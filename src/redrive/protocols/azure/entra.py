@@ -1,0 +1,171 @@
+"""Signing in: the cloud's description and the token endpoint, as far as a service principal needs them.
+
+`az cloud register` reads `/metadata/endpoints`; `az login --service-principal` and azure-identity then ask the
+authority, which is this server, for tokens.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from redrive.engine.ports import Clock
+from redrive.protocols.azure.wire import bearer
+from redrive.protocols.azure.wire.answers import json_answer
+from redrive.protocols.azure.wire.bearer import Authentication
+from redrive.protocols.azure.wire.errors import not_found
+from redrive.protocols.azure.wire.routes import RouteTable
+from redrive.protocols.http import Request, Response
+
+CLOUD: Final = "/metadata/endpoints"
+_SIGNS: Final = ("/oauth2/", "/.well-known/openid-configuration", CLOUD)
+_FIELDS_MAX: Final = 50  # of a form
+
+_Verb = Callable[[Request, Mapping[str, str]], Awaitable[Response]]
+
+
+class Entra:
+    """Issues tokens, and says where (`redrive.protocols.azure.gateway.Room`)."""
+
+    def __init__(self, clock: Clock, authentication: Authentication, public_url: str | None) -> None:
+        """Issue tokens that this authentication believes.
+
+        Args:
+            clock: The one that clients look at: the system's.
+            authentication: Tells whose secret is right.
+            public_url: What URLs in answers begin with; None for the host that the client used.
+        """
+        self._clock = clock
+        self._authentication = authentication
+        self._public_url = public_url
+        self.routes: RouteTable[_Verb] = RouteTable(
+            {
+                f"GET {CLOUD}": self._cloud,
+                "GET /{tenant}/.well-known/openid-configuration": self._configuration,
+                "GET /{tenant}/v2.0/.well-known/openid-configuration": self._configuration,
+                "POST /{tenant}/oauth2/token": self._token,
+                "POST /{tenant}/oauth2/v2.0/token": self._token,
+            }
+        )
+
+    def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Room
+        """See `Room.handles`."""
+        return any(sign in path for sign in _SIGNS)
+
+    async def answer(self, request: Request) -> Response:
+        """See `Room.answer`."""
+        found = self.routes.find(request.method, request.path)
+        if found is None or found.verb is None:
+            raise not_found(f"There is nothing at {request.method} {request.path}.", "NotFound")
+        return await found.verb(request, found.params)
+
+    def _base_url(self, request: Request) -> str:
+        return self._public_url or f"{request.scheme}://{request.host}"
+
+    async def _cloud(self, request: Request, _: Mapping[str, str]) -> Response:
+        return json_answer(_described(self._base_url(request)))
+
+    async def _configuration(self, request: Request, params: Mapping[str, str]) -> Response:
+        authority = f"{self._base_url(request)}/{params['tenant']}"
+        return json_answer(
+            {
+                "issuer": f"{authority}/v2.0",
+                "authorization_endpoint": f"{authority}/oauth2/v2.0/authorize",
+                "token_endpoint": f"{authority}/oauth2/v2.0/token",
+                "token_endpoint_auth_methods_supported": ["client_secret_post"],
+                "grant_types_supported": ["client_credentials"],
+                "response_types_supported": ["token"],
+                "subject_types_supported": ["pairwise"],
+            }
+        )
+
+    async def _token(self, request: Request, params: Mapping[str, str]) -> Response:
+        """https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow."""
+        form = _form(request)
+        if form.get("grant_type") != "client_credentials":
+            return _refused(
+                HTTPStatus.BAD_REQUEST, "unsupported_grant_type", "AADSTS70003: use client_credentials."
+            )
+        client, secret = form.get("client_id", ""), form.get("client_secret", "")
+        if not await self._authentication.accepts(client, secret):
+            said = f"AADSTS7000215: Invalid client secret provided for app '{client}'."
+            return _refused(HTTPStatus.UNAUTHORIZED, "invalid_client", said)
+        audience = (form.get("scope") or form.get("resource") or "").removesuffix("/.default")
+        seconds = self._clock.now() // 1000
+        claims = {
+            "aud": audience,
+            "iss": f"{self._base_url(request)}/{params['tenant']}/",
+            "iat": seconds,
+            "nbf": seconds,
+            "exp": seconds + bearer.LIFETIME_SECONDS,
+            "appid": client,
+            "oid": client,
+            "sub": client,
+            "tid": params["tenant"],
+            "ver": "1.0",
+        }
+        return json_answer(_granted(bearer.issue(claims, secret), audience, seconds))
+
+
+def _granted(token: str, audience: str, seconds: int) -> Mapping[str, Any]:
+    """What the second version of the token endpoint answers, and the first: it writes numbers as text."""
+    lifetime = bearer.LIFETIME_SECONDS
+    return {
+        "token_type": "Bearer",
+        "expires_in": lifetime,
+        "ext_expires_in": lifetime,
+        "expires_on": str(seconds + lifetime),
+        "not_before": str(seconds),
+        "resource": audience,
+        "access_token": token,
+    }
+
+
+def _refused(status: int, error: str, description: str) -> Response:
+    return json_answer({"error": error, "error_description": description}, status)
+
+
+def _form(request: Request) -> Mapping[str, str]:
+    try:
+        return dict(parse_qsl(request.body.decode(), keep_blank_values=True, max_num_fields=_FIELDS_MAX))
+    except ValueError:
+        return {}
+
+
+def _described(base_url: str) -> Mapping[str, Any]:
+    """The cloud, as `az cloud register --endpoint-resource-manager` reads it: everything is this server.
+
+    Services that are not here are named all the same, because clients refuse a description without them; an address
+    under `.invalid` resolves nowhere.
+    """
+    elsewhere = "https://not-offered.invalid"
+    return {
+        "name": "Redrive",
+        "portal": base_url,
+        "resourceManager": f"{base_url}/",
+        "authentication": {
+            "loginEndpoint": base_url,
+            "audiences": [base_url, f"{base_url}/"],
+            "tenant": "common",
+            "identityProvider": "AAD",
+        },
+        "graph": elsewhere,
+        "graphAudience": f"{base_url}/",
+        "microsoftGraphResourceId": elsewhere,
+        "gallery": elsewhere,
+        "batch": elsewhere,
+        "media": elsewhere,
+        "sqlManagement": elsewhere,
+        "vmImageAliasDoc": elsewhere,
+        "activeDirectoryDataLake": elsewhere,
+        "appInsightsResourceId": elsewhere,
+        "logAnalyticsResourceId": elsewhere,
+        "suffixes": {
+            "storage": "not-offered.invalid",
+            "keyVaultDns": "not-offered.invalid",
+            "sqlServerHostname": "not-offered.invalid",
+            "acrLoginServer": "not-offered.invalid",
+            "azureDataLakeStoreFileSystem": "not-offered.invalid",
+            "azureDataLakeAnalyticsCatalogAndJob": "not-offered.invalid",
+        },
+    }

@@ -1,0 +1,71 @@
+"""The way in for Azure's services: which room a request is for, and what goes wrong in it as an answer."""
+
+from collections.abc import Awaitable, Sequence
+from typing import Protocol
+
+from redrive.engine.ports import Runtime
+from redrive.model.errors import RedriveError
+from redrive.model.message import id_text
+from redrive.protocols.azure.wire.answers import refusal
+from redrive.protocols.azure.wire.errors import AzureError, translated
+from redrive.protocols.http import Request, Response
+
+
+class Room(Protocol):
+    """A part of Azure that answers for itself."""
+
+    def handles(self, path: str, host: str) -> bool:
+        """Whether a request is for this room.
+
+        Args:
+            path: As it was sent, without the query.
+            host: As it was sent, with the port.
+        """
+        ...
+
+    def answer(self, request: Request) -> Awaitable[Response]:
+        """Answer one request.
+
+        Raises:
+            AzureError: It is refused.
+            RedriveError: The engine refuses, and the room has no better words for it.
+        """
+        ...
+
+
+class AzureGateway:
+    """Answers requests to Azure's services."""
+
+    def __init__(self, runtime: Runtime, rooms: Sequence[Room]) -> None:
+        """Offer these rooms.
+
+        Args:
+            runtime: Chance for request ids.
+            rooms: The first that handles a request has it.
+        """
+        self._runtime = runtime
+        self._rooms = tuple(rooms)
+
+    def handles(self, request: Request) -> bool:
+        """Whether a request is for Azure at all."""
+        return self._room(request) is not None
+
+    async def answer(self, request: Request) -> Response:
+        """Answer one request that this gateway handles."""
+        room = self._room(request)
+        try:
+            answered = refusal(_nowhere(request)) if room is None else await room.answer(request)
+        except AzureError as error:
+            answered = refusal(error)
+        except RedriveError as error:
+            answered = refusal(translated(error))
+        answered.headers = {"x-ms-request-id": id_text(self._runtime.message_id()), **answered.headers}
+        return answered
+
+    def _room(self, request: Request) -> Room | None:
+        path, host = request.path, request.host
+        return next((room for room in self._rooms if room.handles(path, host)), None)
+
+
+def _nowhere(request: Request) -> AzureError:
+    return AzureError(404, "NotFound", f"There is nothing at {request.path}.")

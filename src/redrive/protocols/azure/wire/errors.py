@@ -1,0 +1,90 @@
+"""What Azure's services answer when they refuse: the same body on the resource manager's side and the publishers'.
+
+    {"error": {"code": "…", "message": "…", "details": [{"code": "…", "message": "…"}]}}
+
+Codes are names. `MissingSubscriptionRegistration` is never among them: clients would go and register the provider, and
+ask again every ten seconds whether that is done. Nor does a permanent 4xx carry Retry-After: clients repeat those.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from redrive.model.errors import AlreadyExists, Conflict, NotFound, RedriveError, Refused, StoreUnavailable
+
+_NO_HEADERS: Final[Mapping[str, str]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One of several things that are wrong."""
+
+    code: str
+    message: str
+
+
+class AzureError(Exception):
+    """A refusal.
+
+    Attributes:
+        status: The HTTP status.
+        code: `BadRequest`, `ResourceNotFound` …
+        message: The text, for people.
+        details: What is wrong one by one; empty for none.
+        headers: That go with the answer.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        details: Sequence[Detail] = (),
+        headers: Mapping[str, str] = _NO_HEADERS,
+    ) -> None:
+        super().__init__(f"{code}: {message}")
+        self.status = status
+        self.code = code
+        self.message = message
+        self.details = tuple(details)
+        self.headers = headers
+
+
+def invalid(message: str, code: str = "InvalidRequest") -> AzureError:
+    """A request that cannot succeed as it stands: 400."""
+    return AzureError(HTTPStatus.BAD_REQUEST, code, message)
+
+
+def unauthorized(message: str) -> AzureError:
+    """Nobody who is believed: 401."""
+    challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+    return AzureError(HTTPStatus.UNAUTHORIZED, "AuthenticationFailed", message, headers=challenge)
+
+
+def forbidden(message: str) -> AzureError:
+    """Somebody who may not: 403."""
+    return AzureError(HTTPStatus.FORBIDDEN, "AuthorizationFailed", message)
+
+
+def not_found(message: str, code: str = "ResourceNotFound") -> AzureError:
+    """What is asked for is not there: 404."""
+    return AzureError(HTTPStatus.NOT_FOUND, code, message)
+
+
+def conflict(message: str, code: str = "Conflict") -> AzureError:
+    """The present state does not allow it: 409."""
+    return AzureError(HTTPStatus.CONFLICT, code, message)
+
+
+def translated(refusal: RedriveError) -> AzureError:
+    """An engine's refusal that no facade has put into better words."""
+    if isinstance(refusal, StoreUnavailable):
+        later = {"Retry-After": "1"}
+        status = HTTPStatus.SERVICE_UNAVAILABLE
+        return AzureError(status, "ServiceUnavailable", "The store did not answer.", headers=later)
+    if isinstance(refusal, NotFound):
+        return not_found(str(refusal))
+    if isinstance(refusal, AlreadyExists | Conflict | Refused):
+        return conflict(str(refusal))
+    return AzureError(HTTPStatus.INTERNAL_SERVER_ERROR, "InternalServerError", str(refusal))

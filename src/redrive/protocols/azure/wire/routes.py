@@ -1,0 +1,79 @@
+"""Routes: which verb a method and a path stand for.
+
+A pattern is a path with names in braces. `{topic}` takes one part of the path, `{scope...}` any number of them; what
+they take is handed on as it was spelt, percent-decoded. The words between are compared without regard to case:
+`az group create` sends `/resourcegroups/` where everybody else sends `/resourceGroups/`.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+from urllib.parse import unquote
+
+T = TypeVar("T")
+
+_NAME: Final = re.compile(r"\\\{(\w+)(\\\.\\\.\\\.)?\\\}")  # as re.escape leaves it
+_SLASHES: Final = re.compile("/{2,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[T]):
+    """A route that matches.
+
+    Attributes:
+        verb: What the method stands for; None: nothing, though the path is known.
+        params: What the names of the pattern took.
+        methods: All that the path knows.
+    """
+
+    verb: T | None
+    params: Mapping[str, str]
+    methods: tuple[str, ...]
+
+
+class RouteTable(Generic[T]):
+    """Routes in the order they were added: the first pattern that takes a path has it to itself."""
+
+    def __init__(self, routes: Mapping[str, T] | None = None) -> None:
+        """Begin with these.
+
+        Args:
+            routes: By method and pattern: `GET /subscriptions/{subscription}`.
+        """
+        self._patterns: dict[str, tuple[re.Pattern[str], dict[str, T]]] = {}
+        self.add_all(routes or {})
+
+    @property
+    def names(self) -> list[str]:
+        """Method and pattern of every route."""
+        return [f"{method} {pattern}" for pattern, (_, verbs) in self._patterns.items() for method in verbs]
+
+    def add_all(self, routes: Mapping[str, T]) -> None:
+        """Add routes behind those that are there."""
+        for name, verb in routes.items():
+            method, _, pattern = name.partition(" ")
+            verbs = self._patterns.setdefault(pattern, (_compiled(pattern), {}))[1]
+            verbs[method] = verb
+
+    def find(self, method: str, path: str) -> Found[T] | None:
+        """The route of a request; None: the path is none of these.
+
+        Args:
+            method: Upper case.
+            path: As it was sent, without the query.
+        """
+        tidy = _SLASHES.sub("/", path)
+        for pattern, verbs in self._patterns.values():
+            match = pattern.fullmatch(tidy)
+            if match is not None:
+                params = {name: unquote(value) for name, value in match.groupdict().items()}
+                return Found(verbs.get(method), params, tuple(verbs))
+        return None
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    def taken(match: re.Match[str]) -> str:
+        return f"(?P<{match[1]}>{'.+' if match[2] else '[^/:]+'})"
+
+    return re.compile(_NAME.sub(taken, re.escape(pattern)) + "/?", re.IGNORECASE)
