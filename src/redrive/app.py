@@ -75,11 +75,7 @@ def open_store(url: str, runtime: Runtime, *, alone: bool = False) -> NodeStore:
 def make_endpoints(settings: Settings, runtime: Runtime) -> dict[str, Endpoint]:
     """What deliveries are pushed to, by protocol; mail only where a relay is named."""
     ca_file = Path(settings.endpoint_ca_file) if settings.endpoint_ca_file else None
-    policy = HttpPolicy(
-        forbids_private=settings.forbid_private_endpoints,
-        client_errors_count_as_delivered=settings.client_errors_count_as_delivered,
-        ca_file=ca_file,
-    )
+    policy = HttpPolicy(forbids_private=settings.forbid_private_endpoints, ca_file=ca_file)
     http = HttpEndpoint(SystemClock().now, runtime.chance, policy)
     endpoints: dict[str, Endpoint] = {"http": http, "https": http}
     if settings.smtp_host:
@@ -104,7 +100,10 @@ class App:
         self._settings = settings
         clock: Clock = SimulatedClock() if settings.clock == "simulated" else SystemClock()
         runtime = real_runtime(clock)
-        self._dialect = SnsDialect(open_queues=settings.auth == "off")
+        self._dialect = SnsDialect(
+            open_queues=settings.auth == "off",
+            client_errors_delivered=settings.client_errors_count_as_delivered,
+        )
         self._endpoints = make_endpoints(settings, runtime)
         store = open_store(settings.store, runtime, alone=True)
         listeners: list[Listener] = []

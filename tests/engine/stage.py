@@ -95,6 +95,7 @@ class Memory:
     def __init__(self) -> None:
         self.attempts: list[Attempted] = []
         self.dead: list[DeadLettered] = []
+        self.expirations: list[Attempted] = []
         self.filtered_out: dict[Verdict, int] = {}
         self.published_messages = 0
 
@@ -106,6 +107,9 @@ class Memory:
 
     def attempted(self, fact: Attempted) -> None:
         self.attempts.append(fact)
+
+    def expired(self, fact: Attempted) -> None:
+        self.expirations.append(fact)
 
     def dead_lettered(self, fact: DeadLettered) -> None:
         self.dead.append(fact)

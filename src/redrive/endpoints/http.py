@@ -5,9 +5,9 @@ import random
 import socket
 import ssl
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
@@ -39,7 +39,6 @@ class HttpPolicy:
     Attributes:
         forbids_private: Private, loopback, link-local and reserved addresses are not connected to. It is looked at
             for each connection, at the address that is connected to: a name that resolves anew cannot dodge it.
-        client_errors_count_as_delivered: A 4xx that is not retried ends the delivery as done instead of refused.
         ca_file: Certificates in PEM that are trusted besides the system's.
         connections_max: Open at once; a push that needs one more waits, within its own time-out.
         connections_per_host_max: The same for one host and port. `connections_max / connections_per_host_max`
@@ -47,18 +46,25 @@ class HttpPolicy:
     """
 
     forbids_private: bool = False
-    client_errors_count_as_delivered: bool = False
     ca_file: Path | None = None
     connections_max: int = 4096
     connections_per_host_max: int = 128
 
 
 class _Answer(NamedTuple):
-    """An endpoint's answer: status, the beginning of its body (or the reason phrase), WWW-Authenticate headers."""
+    """An endpoint's answer.
+
+    Attributes:
+        status: Its status.
+        text: The beginning of its body, or the reason phrase.
+        challenges: WWW-Authenticate headers.
+        kept: Headers that the parcel asked for.
+    """
 
     status: int
     text: str
     challenges: list[str]
+    kept: tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
@@ -79,7 +85,7 @@ _DIAL: Final[ContextVar[_Dial]] = ContextVar("dial")
 
 
 class HttpEndpoint:
-    """Pushes parcels by POST (`redrive.engine.ports.Endpoint`).
+    """Pushes parcels by HTTP (`redrive.engine.ports.Endpoint`).
 
     An answer is the whole response, or its first 4 KiB; what ends or hangs before that is no answer. Time-outs
     are the event loop's: a real endpoint knows no simulated time.
@@ -122,11 +128,7 @@ class HttpEndpoint:
             if dial.forbidden and not dial.opened:
                 return verdicts.forbidden(f"The settings forbid a connection to {dial.forbidden}")
             return verdicts.of_failure(error)
-        return verdicts.of_status(
-            answer.status,
-            answer.text,
-            client_errors_count_as_delivered=self._policy.client_errors_count_as_delivered,
-        )
+        return replace(verdicts.of_status(answer.status, answer.text), identifiers=answer.kept)
 
     async def _converse(self, destination: Destination, parcel: Parcel, dial: _Dial) -> _Answer:
         """Post; where that is answered by a challenge and the URL has a password, post again.
@@ -177,13 +179,13 @@ class HttpEndpoint:
     ) -> _Answer:
         headers = {**parcel.headers, "Content-Type": parcel.content_type}
         if authorizer is not None:
-            headers["Authorization"] = authorizer.header("POST", destination.url.raw_path_qs)
+            headers["Authorization"] = authorizer.header(parcel.method, destination.url.raw_path_qs)
         session = self._session or self._open()
-        response = await session.post(
-            destination.url, data=parcel.body, headers=headers, allow_redirects=False
+        response = await session.request(
+            parcel.method, destination.url, data=parcel.body, headers=headers, allow_redirects=False
         )
         try:
-            return await _read(response)
+            return await _read(response, parcel.headers_kept)
         finally:
             response.close()  # drops the connection if anything is unread or unsent; else it is back already
 
@@ -222,14 +224,15 @@ class HttpEndpoint:
 _read_url = lru_cache(_URLS_MAX)(read_url)
 
 
-async def _read(response: aiohttp.ClientResponse) -> _Answer:
+async def _read(response: aiohttp.ClientResponse, headers_kept: Sequence[str]) -> _Answer:
     content = response.content
     body = await content.read(RESPONSE_BYTES_MAX)
     while not content.at_eof() and len(body) < RESPONSE_BYTES_MAX:
         body += await content.read(RESPONSE_BYTES_MAX - len(body))
     text = _inflated(body, response.headers.get("Content-Encoding", "")).decode("utf-8", "replace")
     challenges = response.headers.getall("WWW-Authenticate", [])
-    return _Answer(response.status, text or response.reason or "", challenges)
+    kept = tuple((name, response.headers[name]) for name in headers_kept if name in response.headers)
+    return _Answer(response.status, text or response.reason or "", challenges, kept)
 
 
 def _inflated(body: bytes, encoding: str) -> bytes:

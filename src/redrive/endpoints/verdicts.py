@@ -20,15 +20,17 @@ class Verdict:
     reason: Reason
     status: int = 0
     response: str = ""
+    identifiers: tuple[tuple[str, str], ...] = ()
 
     def after(self, duration_ms: int) -> Attempt:
         """The attempt, with how long it took."""
         response = self.response[:RESPONSE_CHARS_MAX]
-        return Attempt(self.outcome, self.reason, self.status, response, max(0, duration_ms))
+        duration_ms = max(0, duration_ms)
+        return Attempt(self.outcome, self.reason, self.status, response, duration_ms, self.identifiers)
 
 
-def of_status(status: int, response: str, *, client_errors_count_as_delivered: bool) -> Verdict:
-    """What a status means: of the 4xx only 429 is worth a retry, and redirects are not followed."""
+def of_status(status: int, response: str) -> Verdict:
+    """What a status usually means: of the 4xx only 429 is worth a retry, and redirects are not followed."""
     match status // 100:
         case 2:
             return Verdict(Outcome.DELIVERED, Reason.ACCEPTED, status, response)
@@ -37,8 +39,7 @@ def of_status(status: int, response: str, *, client_errors_count_as_delivered: b
         case 4 if status == HTTPStatus.TOO_MANY_REQUESTS:
             return Verdict(Outcome.FAILED, Reason.THROTTLED, status, response)
         case 4:
-            outcome = Outcome.DELIVERED if client_errors_count_as_delivered else Outcome.REFUSED
-            return Verdict(outcome, Reason.CLIENT_ERROR, status, response)
+            return Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, status, response)
         case _:
             return Verdict(Outcome.FAILED, Reason.SERVER_ERROR, status, response)
 

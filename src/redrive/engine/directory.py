@@ -65,6 +65,10 @@ class Directory:
         """Values whose key begins with `prefix`, in order of the key, beginning after `after`."""
         return [kind.read(one.document) for one in await self._store.find(kind.name, prefix, after, limit)]
 
+    async def entries(self, kind: Kind[T]) -> list[tuple[str, T]]:
+        """Every value of a kind, with its key: for kinds of which there are few."""
+        return [(one.key, kind.read(one.document)) for one in await self._store.find(kind.name, "")]
+
     async def create(self, kind: Kind[T], key: str, value: T) -> None:
         """Write a new document.
 

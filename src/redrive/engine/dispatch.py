@@ -1,39 +1,24 @@
 """Dispatch: deliveries are pushed to endpoints, each subscription at its own pace.
 
 A subscription's backlog is a queue like any other, and its dispatcher is a consumer of it that waits for ever: it
-claims what is due, makes the attempts side by side, and settles each by one decision. Between deliveries a
-subscription costs one timer; a million retries on their way are a million rows and still one timer.
+claims what is due and tries it side by side, each by a `Trial`. Between deliveries a subscription costs one timer; a
+million retries on their way are a million rows and still one timer.
 
     due ──claim──► parcel ──push──► attempt ──decide──► settle (delivered, retry, dead letter, dropped)
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from redrive.engine.arrivals import Arrivals
-from redrive.engine.facts import Attempted, DeadLettered, Listener
-from redrive.engine.faults import Faults
-from redrive.engine.ports import (
-    AttemptNote,
-    ClaimOrder,
-    Dialect,
-    Endpoint,
-    Plan,
-    Runtime,
-    Settlement,
-    Store,
-    Target,
-)
-from redrive.engine.queues import Queues
+from redrive.engine.ports import ONE_EACH, Batch, ClaimOrder, Dialect
 from redrive.engine.topics import Topics
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, Ending, Limits, Outcome, Transition, decide
+from redrive.engine.trial import Means, Terms, Trial
+from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
-from redrive.model.message import id_text
-from redrive.model.queue import Queue
-from redrive.model.topic import Subscription, Topic
+from redrive.model.message import bytes_of
+from redrive.model.topic import Subscription
 
 logger = logging.getLogger(__name__)
 
@@ -48,28 +33,11 @@ STORE_AWAY_MS = 1_000  # a store that does not answer is tried again after this
 class Dispatcher:
     """Pushes the backlogs of all subscriptions."""
 
-    def __init__(
-        self,
-        store: Store,
-        runtime: Runtime,
-        queues: Queues,
-        topics: Topics,
-        arrivals: Arrivals,
-        endpoints: Mapping[str, Endpoint],
-        dialects: Mapping[str, Dialect],
-        faults: Faults,
-        listeners: Sequence[Listener],
-    ) -> None:
-        """Push through these endpoints, by the subscriptions' protocols."""
-        self.store = store
-        self.runtime = runtime
-        self.queues = queues
+    def __init__(self, means: Means, topics: Topics, dialects: Mapping[str, Dialect]) -> None:
+        """Push by these means; `dialects` by name."""
+        self.means = means
         self.topics = topics
-        self.arrivals = arrivals
         self.dialects = dialects
-        self.endpoints = endpoints
-        self.faults = faults
-        self.listeners = listeners
         self.attempts = 0
         self._consumers: dict[int, _Consumer] = {}
         self._looked_after = ""
@@ -111,7 +79,7 @@ class Dispatcher:
         consumer = self._consumers.get(subscription.queue_id)
         if consumer is None:
             consumer = self._consumers[subscription.queue_id] = _Consumer(self, subscription.queue_id)
-            self.arrivals.watch(subscription.queue_id, consumer.wake)
+            self.means.arrivals.watch(subscription.queue_id, consumer.wake)
         consumer.wake()
 
     def _unwatch(self, subscription: Subscription) -> None:
@@ -121,7 +89,7 @@ class Dispatcher:
 
     def forget(self, queue_id: int) -> "_Consumer | None":
         """Watch a backlog no more; whoever pushed it."""
-        self.arrivals.unwatch(queue_id)
+        self.means.arrivals.unwatch(queue_id)
         return self._consumers.pop(queue_id, None)
 
 
@@ -160,7 +128,7 @@ class _Consumer:
         error = claiming.exception()
         if error is not None:
             logger.error("dispatch.interrupted queue=%d", self._queue_id, exc_info=error)
-            clock = self._dispatcher.runtime.clock
+            clock = self._dispatcher.means.runtime.clock
             clock.call_at(clock.now() + STORE_AWAY_MS, self.wake)
         elif self._woken:
             self.wake()
@@ -171,26 +139,26 @@ class _Consumer:
         while True:
             self._woken = False
             terms = await self._terms()
-            if terms is None:
+            served = None if terms is None else await self._served(terms)
+            if served is None:
                 return
-            room = terms.plan.concurrency_max - len(self._attempts)
+            room = served.plan.concurrency_max - len(self._attempts)
             if room <= 0:
                 return  # the next attempt to end wakes us
-            claimed = await dispatcher.store.claim(self._order(terms, min(room, CLAIM_MAX)))
+            claimed = await dispatcher.means.store.claim(self._order(served, room))
             if claimed.deliveries:
                 terms = (
                     await self._terms()
                 )  # a change made during the claim holds for what was published after it
             if terms is None:
                 return
-            for delivery in claimed.deliveries:
-                self._try(terms, delivery)
+            self._try_all(terms, claimed.deliveries)
             if claimed.next_at is not None and not claimed.deliveries:
-                dispatcher.arrivals.expect(self._queue_id, claimed.next_at)
+                dispatcher.means.arrivals.expect(self._queue_id, claimed.next_at)
             if not claimed.deliveries and not self._woken:
                 return
 
-    async def _terms(self) -> "_Terms | None":
+    async def _terms(self) -> Terms | None:
         """Whose backlog it is and how it is pushed, now; None: it is pushed no more."""
         dispatcher = self._dispatcher
         subscription = await dispatcher.topics.subscription_of_queue(self._queue_id)
@@ -200,25 +168,49 @@ class _Consumer:
         topic = await dispatcher.topics.get(subscription.topic)
         if topic is None:
             return None
-        return _Terms(topic, subscription, dispatcher.dialects[topic.dialect].plan(topic, subscription))
+        dialect = dispatcher.dialects[topic.dialect]
+        return Terms(topic, subscription, dialect.plan(topic, subscription), dialect)
 
-    def _order(self, terms: "_Terms", limit: int) -> ClaimOrder:
-        topic, _, plan = terms
-        runtime = self._dispatcher.runtime
+    async def _served(self, terms: Terms) -> Terms | None:
+        """The same terms; for an endpoint whose rest is over, one delivery at a time; None while it rests."""
+        if terms.plan.probation is None:
+            return terms
+        means = self._dispatcher.means
+        probation = await means.probations.of(terms.subscription)
+        if probation is None:
+            return terms
+        if probation.until > means.runtime.clock.now():
+            means.arrivals.expect(self._queue_id, probation.until)
+            return None
+        return terms._replace(plan=replace(terms.plan, concurrency_max=1, batch=ONE_EACH))
+
+    def _order(self, terms: Terms, room: int) -> ClaimOrder:
+        runtime = self._dispatcher.means.runtime
+        ordered, batch = terms.topic.ordered, terms.plan.batch
         return ClaimOrder(
             queue_id=self._queue_id,
-            ordered=topic.ordered,
-            limit=1 if topic.ordered else limit,
+            ordered=ordered,
+            limit=1 if ordered else max(min(room, CLAIM_MAX), batch.deliveries_max),
             now=runtime.clock.now(),
-            lease_ms=plan.lease_ms,
+            lease_ms=terms.plan.lease_ms,
             token=runtime.token(),
             resumes=True,
-            rate_max=plan.rate_max,
+            rate_max=terms.plan.rate_max,
         )
 
-    def _try(self, terms: "_Terms", delivery: Delivery) -> None:
-        trial = _Trial(self._dispatcher, terms, delivery)
-        task = asyncio.get_running_loop().create_task(trial.run())
+    def _try_all(self, terms: Terms, deliveries: Sequence[Delivery]) -> None:
+        means = self._dispatcher.means
+        now, schedule = means.runtime.clock.now(), terms.plan.schedule
+        overdue = [one for one in deliveries if schedule.expired(one.sent_at, now)]
+        if overdue:
+            self._start(Trial(means, terms, overdue).give_up())
+            deliveries = [one for one in deliveries if not schedule.expired(one.sent_at, now)]
+        for together in _batches(deliveries, terms.plan.batch):
+            self._dispatcher.attempts += 1
+            self._start(Trial(means, terms, together).run())
+
+    def _start(self, trial: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(trial)
         self._attempts.add(task)
         task.add_done_callback(self._tried)
 
@@ -234,139 +226,16 @@ class _Consumer:
         self.wake()
 
 
-class _Terms(NamedTuple):
-    """Whose delivery it is, and how it is pushed."""
-
-    topic: Topic
-    subscription: Subscription
-    plan: Plan
-
-
-class _Trial:
-    """One delivery being tried once."""
-
-    __slots__ = ("_delivery", "_dialect", "_dispatcher", "_plan", "_subscription", "_topic")
-
-    def __init__(self, dispatcher: Dispatcher, terms: _Terms, delivery: Delivery) -> None:
-        self._dispatcher = dispatcher
-        self._topic, self._subscription, self._plan = terms
-        self._dialect = dispatcher.dialects[self._topic.dialect]
-        self._delivery = delivery
-
-    async def run(self) -> None:
-        """Try, decide, settle, tell."""
-        dispatcher = self._dispatcher
-        name = self._dialect.queue_of(self._subscription)
-        queue = None if name is None else await dispatcher.queues.get(name)
-        attempt = await self._attempt(queue, is_queue=name is not None)
-        dispatcher.attempts += 1
-        now = dispatcher.runtime.clock.now()
-        transition = self._decide(attempt, now)
-        if transition.ending is Ending.DEAD_LETTERED:
-            transition = await self._dead_letter(attempt, now)
-        else:
-            target = Target(queue.id, queue.ordered) if queue is not None and attempt.delivered else None
-            await self._settle(attempt, transition, target, now)
-        if transition.ending is Ending.RETRY:
-            dispatcher.arrivals.expect(self._delivery.queue_id, transition.available_at)
-        self._tell(attempt, transition, now)
-
-    async def _attempt(self, queue: Queue | None, *, is_queue: bool) -> Attempt:
-        dispatcher = self._dispatcher
-        fault = dispatcher.faults.of(self._subscription.endpoint)
-        if fault is not None:
-            return fault
-        if is_queue:
-            objection = self._dialect.objection(self._topic, self._subscription, queue, self._delivery.body)
-            return objection or _into_queue(self._delivery)
-        endpoint = dispatcher.endpoints.get(self._subscription.protocol)
-        if endpoint is None:
-            return _NO_ENDPOINT
-        parcel = await self._dialect.parcel(self._topic, self._subscription, [self._delivery])
-        return await endpoint.push(parcel)
-
-    def _decide(self, attempt: Attempt, now: int) -> Transition:
-        slower = attempt.reason is Reason.THROTTLED and self._plan.throttled_schedule is not None
-        schedule = self._plan.throttled_schedule if slower else self._plan.schedule
-        dead_letters = self._dialect.dead_letters_to(self._subscription, self._delivery) is not None
-        limits = Limits(dead_letters=dead_letters)
-        return decide(
-            self._delivery,
-            attempt.outcome,
-            schedule or self._plan.schedule,
-            limits,
-            now,
-            self._dispatcher.runtime.chance,
-        )
-
-    async def _settle(
-        self, attempt: Attempt, transition: Transition, target: Target | None, now: int
-    ) -> None:
-        delivery = self._delivery
-        note = None if attempt.delivered else _note(delivery, attempt, now)
-        settlement = Settlement(
-            delivery.seq, delivery.token or 0, transition.ending, transition.available_at, target, note
-        )
-        (settled,) = await self._dispatcher.store.settle(
-            delivery.queue_id, [settlement], now, ordered=self._topic.ordered
-        )
-        if not settled.done:
-            logger.warning(
-                "dispatch.late queue=%d seq=%d: %s", delivery.queue_id, delivery.seq, settled.reason
-            )
-        elif target is not None:
-            self._dispatcher.arrivals.announce(target.queue_id)
-
-    async def _dead_letter(self, attempt: Attempt, now: int) -> Transition:
-        """Hand it to the dead-letter queue, if that takes it; a message no queue takes is dropped, and counted."""
-        dispatcher = self._dispatcher
-        name = self._dialect.dead_letters_to(self._subscription, self._delivery)
-        queue = None if name is None else await dispatcher.queues.get(name)
-        objection = self._dialect.objection(self._topic, self._subscription, queue, self._delivery.body)
-        target = None if queue is None or objection else Target(queue.id, queue.ordered)
-        transition = Transition(Ending.DROPPED if target is None else Ending.DEAD_LETTERED)
-        await self._settle(attempt, transition, target, now)
-        handed = objection or _into_queue(self._delivery)
-        if objection is not None:
-            logger.warning(
-                "delivery.dead_letter_refused subscription=%s queue=%s reason=%s: dropped",
-                self._subscription.key,
-                None if name is None else name.key,
-                objection.reason,
-            )
-        fact = DeadLettered(self._topic, self._subscription, self._delivery, handed, now)
-        for listener in dispatcher.listeners:
-            listener.dead_lettered(fact)
-        return transition
-
-    def _tell(self, attempt: Attempt, transition: Transition, now: int) -> None:
-        delivery = self._delivery
-        logger.debug(
-            "delivery.attempted subscription=%s message=%s attempt=%d reason=%s status=%d ms=%d next=%s",
-            self._subscription.key,
-            id_text(delivery.message_id),
-            delivery.attempts,
-            attempt.reason,
-            attempt.status,
-            attempt.duration_ms,
-            transition.ending,
-        )
-        fact = Attempted(self._topic, self._subscription, delivery, attempt, transition, now)
-        for listener in self._dispatcher.listeners:
-            listener.attempted(fact)
-
-
-_NO_ENDPOINT = Attempt(
-    Outcome.REFUSED, Reason.MISSING, 0, "this server is not set up for this kind of endpoint", 0
-)
-
-
-def _into_queue(delivery: Delivery) -> Attempt:
-    name = id_text(delivery.message_id)
-    return Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 0, (("message_id", name),))
-
-
-def _note(delivery: Delivery, attempt: Attempt, now: int) -> AttemptNote:
-    return AttemptNote(
-        delivery.attempts, now, attempt.duration_ms, attempt.reason, attempt.status, attempt.response
-    )
+def _batches(deliveries: Sequence[Delivery], batch: Batch) -> Iterator[Sequence[Delivery]]:
+    """Deliveries in their order, as many together as a batch allows; one that is too large for any goes alone."""
+    together: list[Delivery] = []
+    weight = 0
+    for delivery in deliveries:
+        own = bytes_of(delivery.body) if batch.deliveries_max > 1 else 0
+        if together and (len(together) >= batch.deliveries_max or weight + own > batch.bytes_target):
+            yield together
+            together, weight = [], 0
+        together.append(delivery)
+        weight += own
+    if together:
+        yield together

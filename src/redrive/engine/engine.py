@@ -12,6 +12,7 @@ from redrive.engine.fan_out import TopicPublisher
 from redrive.engine.faults import Faults
 from redrive.engine.measure import Measure
 from redrive.engine.ports import Dialect, Endpoint, Runtime, Store
+from redrive.engine.probation import Probations
 from redrive.engine.publish import Publisher
 from redrive.engine.queues import Queues
 from redrive.engine.receive import Receiver
@@ -19,6 +20,7 @@ from redrive.engine.redrive import Redriver
 from redrive.engine.settle import Settler
 from redrive.engine.sweep import Sweeper
 from redrive.engine.topics import Topics
+from redrive.engine.trial import Means
 from redrive.model.errors import StoreUnavailable
 from redrive.model.queue import Queue
 
@@ -65,25 +67,33 @@ class Engine:
         self.topics = Topics(store, self.directory, self.queues, clock)
         self.publisher = Publisher(store, clock, self.arrivals, self.measure, listeners)
         self.receiver = Receiver(store, runtime, self.queues, self.arrivals, self.measure, listeners)
-        self.settler = Settler(store, clock, self.arrivals, self.receiver.flights, self.measure, listeners)
+        self.settler = Settler(
+            store, clock, self.queues, self.arrivals, self.receiver.flights, self.measure, listeners
+        )
         self.redriver = Redriver(
             store, runtime, self.directory, self.queues, self.topics, self.arrivals, self.measure
         )
         self.dead_letters = DeadLetters(store, clock, self.queues, self.topics)
-        self.sweeper = Sweeper(store, clock, self.queues, self.topics, self.measure)
-        delivering = ({} if dialects is None else dialects, self.faults, listeners)
-        self.topic_publisher = TopicPublisher(
-            store, runtime, self.queues, self.topics, self.arrivals, *delivering
+        self.sweeper = Sweeper(
+            store, clock, self.queues, self.topics, self.measure, self.receiver.end_unasked
         )
-        self.dispatcher = Dispatcher(
+        self.probations = Probations(self.directory)
+        dialects = {} if dialects is None else dialects
+        self.topic_publisher = TopicPublisher(
+            store, runtime, self.queues, self.topics, self.arrivals, dialects, self.faults, listeners
+        )
+        means = Means(
             store,
             runtime,
             self.queues,
-            self.topics,
             self.arrivals,
             {} if endpoints is None else endpoints,
-            *delivering,
+            self.faults,
+            listeners,
+            self.topic_publisher,
+            self.probations,
         )
+        self.dispatcher = Dispatcher(means, self.topics, dialects)
 
     async def open(self) -> None:
         """Open the store and take up the backlogs."""

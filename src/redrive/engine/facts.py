@@ -25,6 +25,7 @@ class Attempted:
         attempt: What came of it.
         transition: What becomes of the delivery.
         at: When it ended (ms).
+        position: Its place among the deliveries of the attempt, from 0.
     """
 
     topic: Topic
@@ -33,6 +34,7 @@ class Attempted:
     attempt: Attempt
     transition: Transition
     at: int
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,10 @@ class Listener(Protocol):
 
     def attempted(self, fact: Attempted) -> None:
         """See Attempted."""
+        ...
+
+    def expired(self, fact: Attempted) -> None:
+        """A delivery's time was over before it was tried (again): `delivery.attempts` is how often it was."""
         ...
 
     def dead_lettered(self, fact: DeadLettered) -> None:

@@ -10,7 +10,7 @@ from redrive.model.delivery import Outcome
 _NONE: Final[frozenset[int]] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # few there are, and each is itself alone: so it can be a key
 class AnswerProfile:
     """A reading of status codes; attempts without an answer stay as they are.
 

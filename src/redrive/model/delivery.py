@@ -110,11 +110,20 @@ class Limits:
         retention_ms: How long after `enqueued_at` the message is kept; None for ever.
         attempts_max: How many claims it may have when nobody says how they ended; 0: without end.
         dead_letters: Whether a dead-letter queue stands ready.
+        drops_exhausted: What had its claims and finds no dead-letter queue is dropped, and not offered for ever.
+        buries_expired: What is kept too long is a dead letter like what had its claims.
     """
 
     retention_ms: int | None = None
     attempts_max: int = 0
     dead_letters: bool = False
+    drops_exhausted: bool = False
+    buries_expired: bool = False
+
+    @property
+    def ends_exhausted(self) -> bool:
+        """Whether a delivery is offered no more once it had `attempts_max` claims."""
+        return self.attempts_max > 0 and (self.dead_letters or self.drops_exhausted)
 
 
 _DELIVERED = Transition(Ending.DELIVERED)
@@ -124,12 +133,18 @@ _DROPPED = Transition(Ending.DROPPED)
 
 
 def decide(
-    delivery: Delivery, outcome: Outcome, schedule: Schedule, limits: Limits, now: int, chance: random.Random
+    delivery: Delivery,
+    outcome: Outcome,
+    schedule: Schedule,
+    limits: Limits,
+    now: int,
+    chance: random.Random,
+    floor_ms: int = 0,
 ) -> Transition:
     """Say what becomes of a delivery whose attempt ended like this.
 
     A message out of its retention period is gone whatever the schedule says, and never dead-lettered. What is
-    refused or spent goes to the dead letters, or is dropped where there are none.
+    refused or spent goes to the dead letters, or is dropped where there are none. A retry waits `floor_ms` at least.
     """
     if outcome is Outcome.DELIVERED:
         return _DELIVERED
@@ -137,7 +152,7 @@ def decide(
         return _EXPIRED
     delay_ms = None if outcome is Outcome.REFUSED else schedule.delay_ms(delivery.attempts, chance)
     if delay_ms is not None:
-        return Transition(Ending.RETRY, now + delay_ms)
+        return Transition(Ending.RETRY, now + max(delay_ms, floor_ms))
     return _DEAD_LETTERED if limits.dead_letters else _DROPPED
 
 
@@ -146,12 +161,12 @@ def offer(delivery: Delivery, limits: Limits, now: int) -> Ending:
 
     Claims that ran out with nobody saying why are counted here, on the attempt that would exceed the limit: that
     is the moment SQS moves a message to its dead-letter queue. Without dead letters it is offered for ever,
-    since nobody ever said that it failed.
+    since nobody ever said that it failed; or dropped, where the queue's owner has it so.
     """
     if _retention_ended(delivery, limits, now):
-        return Ending.EXPIRED
-    if limits.attempts_max and delivery.attempts >= limits.attempts_max and limits.dead_letters:
-        return Ending.DEAD_LETTERED
+        return Ending.DEAD_LETTERED if limits.buries_expired and limits.dead_letters else Ending.EXPIRED
+    if limits.ends_exhausted and delivery.attempts >= limits.attempts_max:
+        return Ending.DEAD_LETTERED if limits.dead_letters else Ending.DROPPED
     return Ending.RETRY
 
 

@@ -6,13 +6,14 @@ in another failure. After a rest one delivery goes first; the others follow if i
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Self
 
 from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
 
 _MINUTE_MS: Final = 60_000
+_SLACK_MS: Final = 1_000  # a rest that would end this much later is the same rest
+_DOUBLINGS_MAX: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,18 @@ class ProbationPolicy:
     def rest_ms(self, attempt: Attempt) -> int:
         """The rest that this failure alone asks for."""
         return self.by_status.get(attempt.status) or self.by_reason.get(attempt.reason, 0)
+
+
+# The usual rests of an endpoint that says nothing else: seconds while it is busy or hangs, minutes where it is not there.
+USUAL: Final = ProbationPolicy(
+    by_status={404: 5 * _MINUTE_MS, 429: 10_000, 503: 10_000},
+    by_reason={
+        Reason.TIMED_OUT: 10_000,
+        Reason.CONNECTION: 30_000,
+        Reason.TLS: 30_000,
+        Reason.NAME_NOT_RESOLVED: 5 * _MINUTE_MS,
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +86,9 @@ def after_failure(
 ) -> Probation | None:
     """What becomes of an endpoint's probation by a failed attempt; None: it goes on being served.
 
+    Attempts that were under way when a rest began fail into it: they count, and do not lengthen it but by a rest of
+    their own that would end much later.
+
     Args:
         policy: The rules.
         probation: Where it stands.
@@ -80,15 +96,21 @@ def after_failure(
         attempt: The failure.
         now: When it ended (ms).
     """
-    if attempt.outcome is Outcome.DELIVERED:
-        return None
-    rests = 0 if probation is None else probation.rests
     rest_ms = policy.rest_ms(attempt)
-    if failures >= policy.failures_max and (probation is None or probation.until <= now):
-        rest_ms = max(rest_ms, min(policy.first_ms << min(rests, 16), policy.longest_ms))
+    if probation is not None and probation.until > now:
+        if now + rest_ms <= probation.until + _SLACK_MS:
+            return probation
+        return replace(
+            probation,
+            reason=attempt.reason,
+            status=attempt.status,
+            until=now + rest_ms,
+            failures=failures,
+        )
+    since, rests = (now, 0) if probation is None else (probation.since, probation.rests)
+    if failures >= policy.failures_max:
+        rest_ms = max(rest_ms, min(policy.first_ms << min(rests, _DOUBLINGS_MAX), policy.longest_ms))
         rests += 1
     if not rest_ms:
         return probation
-    since = now if probation is None else probation.since
-    until = now + rest_ms if probation is None else max(probation.until, now + rest_ms)
-    return Probation(attempt.reason, attempt.status, since, until, failures, rests)
+    return Probation(attempt.reason, attempt.status, since, now + rest_ms, failures, rests)

@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from redrive.model.queue import ResourceName
+
+POLICY: Final = "policy"
+EVENTS: Final = "events"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +63,14 @@ class Subscription:
         raw: The endpoint gets the message alone, without an envelope.
         filter_text: Its filter as given, or None.
         filter_body: The filter looks at the body rather than at the attributes.
-        filter_language: What the filter is written in: `policy` (`redrive.model.filtering.read_policy`) or `events`
+        filter_language: What the filter is written in: POLICY (`redrive.model.filtering.read_policy`) or EVENTS
             (`read_event_filter`, which always looks at the whole event).
         dead_letter: Where its dead letters go, if anywhere.
         attributes: What only the facade understands, in its own words (delivery policy, role, confirmation token).
         created_at: ms.
         expires_at: From then on (ms) nothing is published to it; None: it stays.
+        client_errors_delivered: An endpoint's 4xx that is not retried counts as delivered, where it would be refused.
+        rests: Its endpoint is let rest when it fails (`redrive.model.probation`), also where the dialect has no rests.
     """
 
     id: str
@@ -81,8 +86,10 @@ class Subscription:
     dead_letter: ResourceName | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
     created_at: int = 0
-    filter_language: str = "policy"
+    filter_language: str = POLICY
     expires_at: int | None = None
+    client_errors_delivered: bool = False
+    rests: bool = False
 
     @property
     def key(self) -> str:

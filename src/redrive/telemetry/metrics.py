@@ -80,6 +80,10 @@ class Metrics:
         if fact.transition.ending is not Ending.RETRY:
             tallies.of("deliveries_failed", labels).add(1)
 
+    def expired(self, fact: Attempted) -> None:
+        """See `Listener.expired`."""
+        self._topic(fact.topic, fact.at).of("deliveries_failed", _labels(fact.subscription)).add(1)
+
     def dead_lettered(self, fact: DeadLettered) -> None:
         """See `Listener.dead_lettered`."""
         counter = "dead_letters_kept" if fact.attempt.delivered else "dead_letters_lost"

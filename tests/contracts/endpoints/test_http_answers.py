@@ -1,11 +1,12 @@
 import asyncio
 import gzip
 import zlib
+from dataclasses import replace
 
 import pytest
 
 from redrive.endpoints import http
-from redrive.endpoints.http import HttpEndpoint, HttpPolicy
+from redrive.endpoints.http import HttpEndpoint
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, http_endpoint, http_parcel
@@ -49,20 +50,15 @@ async def test_what_a_status_means(
     assert attempt.response == "because"
 
 
-@pytest.mark.parametrize(
-    ("status", "outcome"),
-    [
-        ("404 Not Found", Outcome.DELIVERED),
-        ("429 Too Many Requests", Outcome.FAILED),
-        ("500 Internal Server Error", Outcome.FAILED),
-        ("302 Found", Outcome.REFUSED),
-    ],
-)
-async def test_client_errors_may_count_as_delivered(hook: Webhook, status: str, outcome: Outcome) -> None:
-    endpoint = http_endpoint(HttpPolicy(client_errors_count_as_delivered=True))
-    attempt = await _push(endpoint, hook, answer(status))
-    assert attempt.outcome is outcome
-    await endpoint.close()
+async def test_the_parcel_says_the_verb_and_which_headers_of_the_answer_are_kept(
+    endpoint: HttpEndpoint, hook: Webhook
+) -> None:
+    hook.say(answer("200 OK", b"", "WebHook-Allowed-Origin: *", "Set-Cookie: secret"))
+    parcel = http_parcel(hook.url())
+    asking = replace(parcel, method="OPTIONS", headers_kept=("webhook-allowed-origin", "webhook-rate"))
+    attempt = await endpoint.push(asking)
+    assert hook.received[0].line == "OPTIONS /hook HTTP/1.1"
+    assert attempt.identifiers == (("webhook-allowed-origin", "*"),)
 
 
 async def test_a_redirect_is_not_followed(endpoint: HttpEndpoint, hook: Webhook) -> None:

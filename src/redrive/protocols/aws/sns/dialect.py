@@ -13,8 +13,10 @@ from redrive.access.policy_document import parse_policy
 from redrive.access.principals import service_principal
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import Parcel, Plan
+from redrive.model.answers import CLIENT_ERRORS_DELIVERED, USUAL, AnswerProfile
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome
+from redrive.model.probation import USUAL as USUAL_RESTS
 from redrive.model.queue import Queue, ResourceName
 from redrive.model.retry_plans import CUSTOMER_ENDPOINT, MANAGED_ENDPOINT
 from redrive.model.topic import Subscription, Topic
@@ -49,14 +51,17 @@ _PLANS: Final = {
 class SnsDialect:
     """`redrive.engine.ports.Dialect` of topics made through SNS."""
 
-    def __init__(self, *, open_queues: bool) -> None:
+    def __init__(self, *, open_queues: bool, client_errors_delivered: bool = False) -> None:
         """Deliver as SNS does; nothing is pushed before `prepare`.
 
         Args:
             open_queues: Whether a queue without a policy takes messages from topics of its own account. Amazon's
                 does not: its policy has to let `sns.amazonaws.com` in. A queue with a policy is held to it always.
+            client_errors_delivered: A webhook's 4xx counts as delivered for all subscriptions, not only for those that
+                say so.
         """
         self._open_queues = open_queues
+        self._client_errors_delivered = client_errors_delivered
         self._parcels: Parcels | None = None
         self._prepared = asyncio.Event()
 
@@ -104,7 +109,9 @@ class SnsDialect:
         """See `Dialect.plan`."""
         if subscription.protocol not in destinations.HTTP:
             return _PLANS[subscription.protocol]
-        return _http_plan(effective_delivery_policy(topic, subscription))
+        delivered = self._client_errors_delivered or subscription.client_errors_delivered
+        policy = effective_delivery_policy(topic, subscription)
+        return _http_plan(policy, CLIENT_ERRORS_DELIVERED if delivered else USUAL, rests=subscription.rests)
 
     # ---- what it gets ----------------------------------------------------------------------------------------
 
@@ -149,9 +156,14 @@ class SnsDialect:
 
 # Asked for at each claim; few policies are shared by many subscriptions.
 @lru_cache(maxsize=1024)
-def _http_plan(policy: SubscriptionDeliveryPolicy) -> Plan:
+def _http_plan(policy: SubscriptionDeliveryPolicy, answers: AnswerProfile, *, rests: bool) -> Plan:
     retry = policy.retry or RetryPolicy()
-    return Plan(retry.schedule(), rate_max=policy.receives_per_second_max)
+    return Plan(
+        retry.schedule(),
+        rate_max=policy.receives_per_second_max,
+        answers=answers,
+        probation=USUAL_RESTS if rests else None,
+    )
 
 
 # A policy sees the topic and its owner alone, so its answer holds until its text changes.

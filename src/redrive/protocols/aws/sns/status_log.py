@@ -113,6 +113,9 @@ class StatusLog:
         )
         self._write(fact.topic, fact.delivery, entry, fact.at)
 
+    def expired(self, fact: Attempted) -> None:
+        """Not logged: no schedule of SNS's has an end but its last attempt."""
+
     def dead_lettered(self, fact: DeadLettered) -> None:
         """See `Listener.dead_lettered`."""
         name = fact.subscription.dead_letter

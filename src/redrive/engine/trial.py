@@ -1,0 +1,306 @@
+"""A trial: one attempt at one delivery, or at several that go together, and what becomes of each.
+
+An attempt has one outcome for all that went in it. They are settled in one transaction, each by its own decision, and
+what their ends lead to (letters for another store, further events) enters the store in that same transaction.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from redrive.engine.arrivals import Arrivals
+from redrive.engine.facts import Attempted, DeadLettered, Listener
+from redrive.engine.fan_out import Led, TopicPublisher
+from redrive.engine.faults import Faults
+from redrive.engine.ports import (
+    AttemptNote,
+    Dialect,
+    Endpoint,
+    Plan,
+    Runtime,
+    Settlement,
+    Store,
+    Target,
+)
+from redrive.engine.probation import Probations
+from redrive.engine.queues import Queues
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Delivery, Ending, Limits, Outcome, Transition, decide
+from redrive.model.message import id_text
+from redrive.model.queue import Queue
+from redrive.model.topic import Subscription, Topic
+
+logger = logging.getLogger(__name__)
+
+EXPIRED = Attempt(Outcome.REFUSED, Reason.EXPIRED, 0, "", 0)
+NO_ENDPOINT = Attempt(
+    Outcome.REFUSED, Reason.MISSING, 0, "this server is not set up for this kind of endpoint", 0
+)
+IMPATIENT = "No answer in the time given"
+
+
+class Terms(NamedTuple):
+    """Whose deliveries they are, and how they are pushed."""
+
+    topic: Topic
+    subscription: Subscription
+    plan: Plan
+    dialect: Dialect
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a trial takes: the parts of the engine that it goes through."""
+
+    store: Store
+    runtime: Runtime
+    queues: Queues
+    arrivals: Arrivals
+    endpoints: Mapping[str, Endpoint]
+    faults: Faults
+    listeners: Sequence[Listener]
+    publisher: TopicPublisher
+    probations: Probations
+
+
+@dataclass(slots=True)
+class _End:
+    """One delivery and what becomes of it.
+
+    Attributes:
+        fact: What listeners are told.
+        target: The queue it enters, if it enters one.
+        led: What its end leads to besides.
+        handed: For a dead letter: what came of handing it over; None: it was dropped without anybody to take it.
+    """
+
+    fact: Attempted
+    target: Target | None = None
+    led: Led | None = None
+    handed: Attempt | None = None
+
+
+class Trial:
+    """Deliveries of one subscription being tried once, together."""
+
+    __slots__ = ("_deliveries", "_means", "_terms")
+
+    def __init__(self, means: Means, terms: Terms, deliveries: Sequence[Delivery]) -> None:
+        """Try these; more than one only where the plan has batches."""
+        self._means = means
+        self._terms = terms
+        self._deliveries = deliveries
+
+    async def run(self) -> None:
+        """Try, decide, settle, tell."""
+        topic, subscription, plan, dialect = self._terms
+        means = self._means
+        name = dialect.queue_of(subscription)
+        queue = None if name is None else await means.queues.get(name)
+        if name is None:
+            attempt = await self._push()
+        else:
+            attempt = means.faults.of(subscription.endpoint) or self._hand_over(queue)
+        attempt = plan.answers.judge(attempt)
+        now = means.runtime.clock.now()
+        target = Target(queue.id, queue.ordered) if queue is not None and attempt.delivered else None
+        ends = [
+            _End(
+                Attempted(topic, subscription, delivery, attempt, transition, now, position),
+                None if target is None else target,
+            )
+            for position, (delivery, transition) in enumerate(
+                zip(self._deliveries, self._decide(attempt, now), strict=True)
+            )
+        ]
+        await self._end(ends, attempt, now)
+        await means.probations.note(subscription, plan.probation, attempt, now)
+
+    async def give_up(self) -> None:
+        """Their time is over: they end without an attempt."""
+        topic, subscription, _, _ = self._terms
+        now = self._means.runtime.clock.now()
+        ends = []
+        for delivery in self._deliveries:
+            dead = self._has_dead_letters(delivery)
+            transition = Transition(Ending.DEAD_LETTERED if dead else Ending.EXPIRED)
+            tried = replace(delivery, attempts=delivery.attempts - 1)  # the claim counted one that is not made
+            ends.append(_End(Attempted(topic, subscription, tried, EXPIRED, transition, now)))
+        await self._end(ends, EXPIRED, now)
+
+    # ---- the attempt ------------------------------------------------------------------------------------
+
+    def _hand_over(self, queue: Queue | None) -> Attempt:
+        topic, subscription, _, dialect = self._terms
+        (delivery,) = self._deliveries
+        return dialect.objection(topic, subscription, queue, delivery.body) or _into_queue(delivery)
+
+    async def _push(self) -> Attempt:
+        topic, subscription, plan, dialect = self._terms
+        means = self._means
+        fault = means.faults.of(subscription.endpoint)
+        if fault is not None:
+            return fault
+        endpoint = means.endpoints.get(subscription.protocol)
+        if endpoint is None:
+            return NO_ENDPOINT
+        parcel = await dialect.parcel(topic, subscription, self._deliveries)
+        if plan.patience_ms is None:
+            return await endpoint.push(parcel)
+        pushing = asyncio.ensure_future(endpoint.push(parcel))
+        try:
+            await asyncio.wait([pushing], timeout=plan.patience_ms / 1000)
+            return pushing.result() if pushing.done() else await self._late(pushing, plan.patience_ms)
+        finally:
+            pushing.cancel()
+
+    async def _late(self, pushing: "asyncio.Future[Attempt]", patience_ms: int) -> Attempt:
+        """Patience is over: it failed, unless the endpoint takes it before the next attempt would begin.
+
+        The claim is held until then, so that nobody else tries meanwhile.
+        """
+        failed = Attempt(Outcome.FAILED, Reason.TIMED_OUT, 0, IMPATIENT, patience_ms)
+        now = self._means.runtime.clock.now()
+        due = [one.available_at for one in self._decide(failed, now) if one.ending is Ending.RETRY]
+        if len(due) < len(self._deliveries):
+            return failed
+        lease_ms = self._terms.plan.lease_ms
+        claims = [
+            (delivery.seq, delivery.token or 0, at + lease_ms)
+            for delivery, at in zip(self._deliveries, due, strict=True)
+        ]
+        await self._means.store.extend(
+            self._deliveries[0].queue_id, claims, now, ordered=self._terms.topic.ordered
+        )
+        await asyncio.wait([pushing], timeout=(min(due) - now) / 1000)
+        late = pushing.result() if pushing.done() else failed
+        return late if self._terms.plan.answers.judge(late).delivered else failed
+
+    # ---- what becomes of them ---------------------------------------------------------------------------
+
+    def _decide(self, attempt: Attempt, now: int) -> list[Transition]:
+        """One decision for all that have come equally far, so that what failed together stays together."""
+        plan = self._terms.plan
+        slower = attempt.reason is Reason.THROTTLED and plan.throttled_schedule is not None
+        schedule = (plan.throttled_schedule if slower else None) or plan.schedule
+        floor_ms = plan.answers.floor_ms(attempt)
+        decided: dict[tuple[int, bool], Transition] = {}
+        transitions = []
+        for delivery in self._deliveries:
+            dead_letters = not attempt.delivered and self._has_dead_letters(delivery)
+            as_far = (delivery.attempts, dead_letters)
+            transition = decided.get(as_far)
+            if transition is None:
+                limits = Limits(dead_letters=dead_letters)
+                chance = self._means.runtime.chance
+                transition = decide(delivery, attempt.outcome, schedule, limits, now, chance, floor_ms)
+                decided[as_far] = transition
+            transitions.append(transition)
+        return transitions
+
+    def _has_dead_letters(self, delivery: Delivery) -> bool:
+        _, subscription, _, dialect = self._terms
+        return dialect.dead_letters_to(subscription, delivery) is not None
+
+    async def _end(self, ends: Sequence[_End], attempt: Attempt, now: int) -> None:
+        for end in ends:
+            if end.fact.transition.ending is Ending.DEAD_LETTERED:
+                await self._address(end)
+            if end.fact.transition.ending is not Ending.RETRY:
+                consequences = self._terms.dialect.leads_to(end.fact)
+                if consequences:
+                    end.led = await self._means.publisher.arrivals_for(consequences, now)
+        await self._settle(ends, attempt, now)
+        for end in ends:
+            self._tell(end, attempt)
+
+    async def _address(self, end: _End) -> None:
+        """Find the dead-letter queue, if it takes the letter; what no queue takes is dropped, and counted."""
+        topic, subscription, _, dialect = self._terms
+        delivery = end.fact.delivery
+        name = dialect.dead_letters_to(subscription, delivery)
+        queue = None if name is None else await self._means.queues.get(name)
+        objection = dialect.objection(topic, subscription, queue, delivery.body)
+        end.handed = objection or _into_queue(delivery)
+        if queue is not None and objection is None:
+            end.target = Target(queue.id, queue.ordered)
+            return
+        end.fact = replace(end.fact, transition=Transition(Ending.DROPPED))
+        logger.warning(
+            "delivery.dead_letter_refused subscription=%s queue=%s reason=%s: dropped",
+            subscription.key,
+            None if name is None else name.key,
+            end.handed.reason,
+        )
+
+    async def _settle(self, ends: Sequence[_End], attempt: Attempt, now: int) -> None:
+        queue_id = self._deliveries[0].queue_id
+        settlements = [
+            _settlement(delivery, end, attempt, now)
+            for delivery, end in zip(self._deliveries, ends, strict=True)
+        ]
+        store, ordered = self._means.store, self._terms.topic.ordered
+        settled = await store.settle(queue_id, settlements, now, ordered=ordered)
+        for end, answer in zip(ends, settled, strict=True):
+            delivery = end.fact.delivery
+            if not answer.done:
+                end.led = None
+                logger.warning("dispatch.late queue=%d seq=%d: %s", queue_id, delivery.seq, answer.reason)
+            elif end.target is not None:
+                self._means.arrivals.announce(end.target.queue_id)
+            if end.led is not None:
+                self._means.publisher.tell(end.led)
+
+    # ---- what happened ----------------------------------------------------------------------------------
+
+    def _tell(self, end: _End, attempt: Attempt) -> None:
+        fact, listeners = end.fact, self._means.listeners
+        delivery, transition = fact.delivery, fact.transition
+        if transition.ending is Ending.RETRY:
+            self._means.arrivals.expect(delivery.queue_id, transition.available_at)
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug(
+                "delivery.attempted subscription=%s message=%s attempt=%d reason=%s status=%d ms=%d next=%s",
+                fact.subscription.key,
+                id_text(delivery.message_id),
+                delivery.attempts,
+                attempt.reason,
+                attempt.status,
+                attempt.duration_ms,
+                transition.ending,
+            )
+        if end.handed is not None:
+            letter = DeadLettered(fact.topic, fact.subscription, delivery, end.handed, fact.at)
+            for listener in listeners:
+                listener.dead_lettered(letter)
+        for listener in listeners:
+            if attempt is EXPIRED:
+                listener.expired(fact)
+            else:
+                listener.attempted(fact)
+
+
+def _settlement(delivery: Delivery, end: _End, attempt: Attempt, now: int) -> Settlement:
+    transition = end.fact.transition
+    return Settlement(
+        delivery.seq,
+        delivery.token or 0,
+        transition.ending,
+        transition.available_at,
+        end.target,
+        None if attempt.delivered or attempt is EXPIRED else _note(delivery, attempt, now),
+        () if end.led is None else end.led.arrivals,
+    )
+
+
+def _into_queue(delivery: Delivery) -> Attempt:
+    name = id_text(delivery.message_id)
+    return Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 0, (("message_id", name),))
+
+
+def _note(delivery: Delivery, attempt: Attempt, now: int) -> AttemptNote:
+    return AttemptNote(
+        delivery.attempts, now, attempt.duration_ms, attempt.reason, attempt.status, attempt.response
+    )
