@@ -38,6 +38,15 @@ def topic_name(resource: ArmId) -> ResourceName | None:
     return place_of(resource, ":".join((kind, *resource.names)))
 
 
+def publishing_path(resource: ArmId) -> str:
+    """Where events are published to a topic or a domain, below the server's URL; each has a path of its own.
+
+    /eventgrid/{subscription}/{group}/{topic}/api/events, /eventgrid/{subscription}/{group}/domains/{domain}/api/events
+    """
+    kind = "domains/" if resource.type == "microsoft.eventgrid/domains" else ""
+    return f"/eventgrid/{resource.subscription}/{resource.group}/{kind}{resource.name}/api/events"
+
+
 def place_of(resource: ArmId, name: str) -> ResourceName:
     """A name within a resource's group."""
     return ResourceName(resource.subscription.lower(), resource.group.lower(), name.lower())
