@@ -15,6 +15,7 @@ class QueueMeasure:
     messages_deleted: int = 0
     messages_dead_lettered: int = 0
     messages_expired: int = 0
+    messages_dropped: int = 0
     messages_redriven: int = 0
 
 

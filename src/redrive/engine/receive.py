@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from redrive.engine.arrivals import Arrivals, Gone
 from redrive.engine.facts import Listener
 from redrive.engine.measure import Measure
-from redrive.engine.ports import Claimed, ClaimOrder, Runtime, Store
+from redrive.engine.ports import Claimed, ClaimOrder, Runtime, Store, Target
 from redrive.engine.queues import Queues
 from redrive.model.delivery import Delivery
 from redrive.model.errors import InFlightLimit
@@ -20,6 +20,7 @@ LOOK_AGAIN_MS = 10
 # How many deliveries of one queue may be in flight (SQS quotas, standard and FIFO).
 IN_FLIGHT_MAX = 120_000
 COUNT_EVERY_MS = 1_000  # a full queue of a million is counted in 50 ms
+ENDINGS_MAX = 1_000  # deliveries of a queue's front looked at in one turn of upkeep
 
 
 class Receiver:
@@ -147,14 +148,38 @@ class Receiver:
             )
         )
         self._flights.add(queue.id, len(claimed.deliveries))
+        self._measure.queue(queue.id).messages_received += len(claimed.deliveries)
+        self._count_ends(queue, claimed, target)
+        return claimed
+
+    async def end_unasked(self, queue: Queue) -> None:
+        """Send on what is exhausted or kept too long at the front of a queue that nobody may be asking."""
+        target = await self._queues.dead_letters_to(queue)
+        order = ClaimOrder(
+            queue_id=queue.id,
+            ordered=queue.ordered,
+            limit=ENDINGS_MAX,
+            now=self._runtime.clock.now(),
+            lease_ms=0,
+            token=0,
+            limits=queue.limits(dead_letters=target is not None),
+            dead_letters_to=target,
+            claims_nothing=True,
+        )
+        while True:
+            claimed = await self._store.claim(order)
+            self._count_ends(queue, claimed, target)
+            if claimed.expired + claimed.dropped + claimed.dead_lettered < ENDINGS_MAX:
+                return
+
+    def _count_ends(self, queue: Queue, claimed: Claimed, target: Target | None) -> None:
         measure = self._measure.queue(queue.id)
-        measure.messages_received += len(claimed.deliveries)
         measure.messages_expired += claimed.expired
+        measure.messages_dropped += claimed.dropped
         if claimed.dead_lettered and target is not None:
             measure.messages_dead_lettered += claimed.dead_lettered
             logger.info("delivery.dead_lettered queue=%s number=%d", queue.name.key, claimed.dead_lettered)
             self._arrivals.announce(target.queue_id, claimed.dead_lettered)
-        return claimed
 
 
 class Flights:

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from redrive.engine.arrivals import Arrivals
 from redrive.engine.facts import Listener
 from redrive.engine.measure import Measure
-from redrive.engine.ports import Clock, Settled, Settlement, Store
+from redrive.engine.ports import AttemptNote, Clock, Settled, Settlement, Store
+from redrive.engine.queues import Queues
 from redrive.engine.receive import Flights
+from redrive.model.delivery import Ending
 from redrive.model.queue import Queue
 
 
@@ -17,6 +19,7 @@ class Settler:
         self,
         store: Store,
         clock: Clock,
+        queues: Queues,
         arrivals: Arrivals,
         flights: Flights,
         measure: Measure,
@@ -25,18 +28,26 @@ class Settler:
         """Settle in this store."""
         self._store = store
         self._clock = clock
+        self._queues = queues
         self._arrivals = arrivals
         self._flights = flights
         self._measure = measure
         self._listeners = listeners
 
-    async def delete(self, queue: Queue, claims: Sequence[tuple[int, int]]) -> list[Settled]:
-        """The consumer has the messages: end their claims `(seq, token)` for good."""
+    async def delete(
+        self, queue: Queue, claims: Sequence[tuple[int, int]], *, in_time: bool = False
+    ) -> list[Settled]:
+        """The consumer has the messages: end their claims `(seq, token)` for good.
+
+        Args:
+            queue: Where they were claimed.
+            claims: Of which deliveries, under which tokens.
+            in_time: A claim that ran out is refused ("lapsed"), as it is in an ordered queue, though nobody has
+                claimed the delivery since.
+        """
         settlements = [Settlement(seq, token) for seq, token in claims]
-        now = self._clock.now()
-        settled = await self._store.settle(queue.id, settlements, now, ordered=queue.ordered)
+        settled, now = await self._settle(queue, settlements, in_time=in_time)
         done = sum(one.done for one in settled)
-        self._flights.add(queue.id, -done)
         self._measure.queue(queue.id).messages_deleted += len(claims)
         for listener in self._listeners:
             listener.deleted(queue, len(claims), now)
@@ -44,11 +55,53 @@ class Settler:
             self._arrivals.announce(queue.id, done)
         return settled
 
-    async def extend(self, queue: Queue, claims: Sequence[tuple[int, int, int]]) -> list[Settled]:
+    async def release(
+        self, queue: Queue, claims: Sequence[tuple[int, int]], delay_ms: int, *, in_time: bool = False
+    ) -> list[Settled]:
+        """The consumer cannot take the messages now: end their claims, and offer them again after `delay_ms`."""
+        due_at = self._clock.now() + delay_ms
+        settlements = [Settlement(seq, token, Ending.RETRY, due_at) for seq, token in claims]
+        settled, now = await self._settle(queue, settlements, in_time=in_time)
+        if (done := sum(one.done for one in settled)) and due_at <= now:
+            self._arrivals.announce(queue.id, done)
+        elif done:
+            self._arrivals.expect(queue.id, due_at)
+        return settled
+
+    async def reject(
+        self, queue: Queue, claims: Sequence[tuple[int, int, AttemptNote]], *, in_time: bool = False
+    ) -> list[Settled]:
+        """The consumer will never take the messages: to the dead-letter queue with them, or away where none stands."""
+        target = await self._queues.dead_letters_to(queue)
+        ending = Ending.DROPPED if target is None else Ending.DEAD_LETTERED
+        settlements = [
+            Settlement(seq, token, ending, target=target, note=note) for seq, token, note in claims
+        ]
+        settled, _ = await self._settle(queue, settlements, in_time=in_time)
+        done = sum(one.done for one in settled)
+        measure = self._measure.queue(queue.id)
+        if target is None:
+            measure.messages_dropped += done
+        elif done:
+            measure.messages_dead_lettered += done
+            self._arrivals.announce(target.queue_id, done)
+        return settled
+
+    async def _settle(
+        self, queue: Queue, settlements: Sequence[Settlement], *, in_time: bool
+    ) -> tuple[list[Settled], int]:
+        now = self._clock.now()
+        settled = await self._store.settle(queue.id, settlements, now, ordered=queue.ordered or in_time)
+        self._flights.add(queue.id, -sum(one.done for one in settled))
+        return settled, now
+
+    async def extend(
+        self, queue: Queue, claims: Sequence[tuple[int, int, int]], *, in_time: bool = False
+    ) -> list[Settled]:
         """Let claims `(seq, token, lease_ms)` hold so long from now on; 0 gives the message back."""
         now = self._clock.now()
         until = [(seq, token, now + lease_ms) for seq, token, lease_ms in claims]
-        settled = await self._store.extend(queue.id, until, now, ordered=queue.ordered)
+        settled = await self._store.extend(queue.id, until, now, ordered=queue.ordered or in_time)
         for (_, _, due_at), one in zip(until, settled, strict=True):
             if not one.done:
                 continue

@@ -4,10 +4,13 @@ Every node sweeps, without a leader: removing what is expired is the same whoeve
 Receivers check the retention period themselves, so sweeping late loses disk and never correctness.
 """
 
+from collections.abc import Awaitable, Callable
+
 from redrive.engine.measure import Measure
 from redrive.engine.ports import Clock, Store
 from redrive.engine.queues import TOMBSTONE_MS, Number, Queues
 from redrive.engine.topics import Topics
+from redrive.model.queue import Queue
 
 QUEUES_PER_TURN = 50  # documents read and queues swept before others have their turn
 ROWS_PER_SWEEP = 1_000  # about 5 ms of the store's time
@@ -16,13 +19,31 @@ ROWS_PER_SWEEP = 1_000  # about 5 ms of the store's time
 class Sweeper:
     """Walks round all queues."""
 
-    def __init__(self, store: Store, clock: Clock, queues: Queues, topics: Topics, measure: Measure) -> None:
-        """Sweep this store."""
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        queues: Queues,
+        topics: Topics,
+        measure: Measure,
+        end_unasked: Callable[[Queue], Awaitable[None]],
+    ) -> None:
+        """Sweep this store.
+
+        Args:
+            store: The store.
+            clock: The time.
+            queues: All of them.
+            topics: Likewise.
+            measure: Where what went is counted.
+            end_unasked: See `Receiver.end_unasked`; for queues whose deliveries end otherwise than by being removed.
+        """
         self._store = store
         self._clock = clock
         self._queues = queues
         self._topics = topics
         self._measure = measure
+        self._end_unasked = end_unasked
 
     async def round(self) -> int:
         """Sweep every queue once, and empty deleted ones; how many deliveries went."""
@@ -30,12 +51,19 @@ class Sweeper:
         after = ""
         while queues := await self._queues.all_after(after, QUEUES_PER_TURN):
             for queue in queues:
-                gone += await self._sweep(queue.id, self._clock.now() - queue.retention_ms)
+                gone += await self._sweep_queue(queue)
             after = queues[-1].name.key
         gone += await self._backlogs()
         for grave in await self._queues.graves():
             gone += await self._tend(grave)
         return gone
+
+    async def _sweep_queue(self, queue: Queue) -> int:
+        """What goes to a dead-letter queue when its time is over must not be removed before it got there."""
+        if queue.ends_unasked:
+            await self._end_unasked(queue)
+        buries = queue.buries_expired and await self._queues.dead_letters_to(queue) is not None
+        return await self._sweep(queue.id, 0 if buries else self._clock.now() - queue.retention_ms)
 
     async def _backlogs(self) -> int:
         """A backlog's deliveries end by their schedule, never by age; only its memories are swept."""

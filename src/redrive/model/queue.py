@@ -50,6 +50,9 @@ class Queue:
         wait_ms: How long an empty receive waits when the receiver does not say.
         body_bytes_max: The largest message, attributes included.
         dead_letter: Where exhausted deliveries go, if anywhere.
+        drops_after: After so many claims a delivery is dropped where no dead-letter queue takes it; 0: it is offered
+            for ever.
+        buries_expired: What was kept for `retention_ms` goes to the dead-letter queue, if that stands.
         deduplicates_content: An ordered queue takes the body's SHA-256 where a sender gives no deduplication id.
         deduplicates_per_group: Deduplication ids are told apart by message group.
         attributes: What only the facade understands, in its own words (policies, keys, quotas).
@@ -68,6 +71,8 @@ class Queue:
     wait_ms: int = 0
     body_bytes_max: int = 1024 * 1024
     dead_letter: DeadLetterTarget | None = None
+    drops_after: int = 0
+    buries_expired: bool = False
     deduplicates_content: bool = False
     deduplicates_per_group: bool = False
     attributes: Mapping[str, str] = field(default_factory=dict)
@@ -79,8 +84,17 @@ class Queue:
     def limits(self, *, dead_letters: bool) -> Limits:
         """What bounds a delivery here; `dead_letters` says whether the target stands ready."""
         return Limits(
-            self.retention_ms, self.dead_letter.attempts_max if self.dead_letter else 0, dead_letters
+            self.retention_ms,
+            self.dead_letter.attempts_max if self.dead_letter else self.drops_after,
+            dead_letters,
+            drops_exhausted=self.drops_after > 0,
+            buries_expired=self.buries_expired,
         )
+
+    @property
+    def ends_unasked(self) -> bool:
+        """Whether a delivery's end is looked for though nobody asks the queue for deliveries."""
+        return self.drops_after > 0 or self.buries_expired
 
     def to_document(self) -> dict[str, Any]:
         """The queue as a JSON-ready document."""

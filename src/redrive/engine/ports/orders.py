@@ -138,6 +138,8 @@ class ClaimOrder:
         resumes: A claim that ran out unsettled is tried again as the same attempt, uncounted: for deliveries that
             Redrive pushes, whose node died. Without it every claim counts, as SQS counts receives.
         rate_max: Claims a second over all nodes; None: no limit.
+        claims_nothing: Only what is exhausted or expired among the `limit` first of the line is sent where it goes:
+            for queues that nobody receives from.
     """
 
     queue_id: int
@@ -151,6 +153,7 @@ class ClaimOrder:
     attempt_id: str | None = None
     resumes: bool = False
     rate_max: int | None = None
+    claims_nothing: bool = False
 
 
 @dataclass(slots=True)
@@ -161,12 +164,14 @@ class Claimed:
         deliveries: Claimed now, in the queue's order.
         dead_lettered: How many went to the dead-letter queue on the way.
         expired: How many were out of their retention period.
+        dropped: How many had all their claims and no dead-letter queue to go to.
         next_at: When nothing was claimed: the moment (ms) the next waiting delivery falls due, if there is one.
     """
 
     deliveries: list[Delivery] = field(default_factory=list)
     dead_lettered: int = 0
     expired: int = 0
+    dropped: int = 0
     next_at: int | None = None
 
 

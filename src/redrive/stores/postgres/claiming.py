@@ -48,7 +48,7 @@ class Claimer:
 
     async def claim(self, order: ClaimOrder) -> Claimed:
         """Fill an order; see `Store.claim`."""
-        if order.ordered or order.attempt_id or order.rate_max is not None:
+        if order.ordered or order.attempt_id or order.rate_max is not None or order.claims_nothing:
             return (await self._others.submit(order)).claimed
         if order.queue_id not in self._not_ordinary:
             claimed = await self._ordinary.submit(order)
@@ -73,7 +73,7 @@ def _alike(order: ClaimOrder) -> object:
 
 def _alike_in_all(order: ClaimOrder) -> object:
     """What orders must have in common to be filled by one transaction."""
-    special = bool(order.attempt_id) or order.rate_max is not None
+    special = bool(order.attempt_id) or order.rate_max is not None or order.claims_nothing
     return order.queue_id, order.ordered, order.limits, order.resumes, order.dead_letters_to, special
 
 
@@ -94,7 +94,7 @@ async def _claim_ordinary(connection: Connection, orders: Sequence[ClaimOrder]) 
         now,
         len(shares),
         _NEVER if limits.retention_ms is None else now - limits.retention_ms,
-        limits.attempts_max if limits.attempts_max and limits.dead_letters else _ENDLESS,
+        limits.attempts_max if limits.ends_exhausted else _ENDLESS,
         tokens,
         until,
         moments,

@@ -12,7 +12,7 @@ from asyncpg import Connection
 from redrive.engine.ports import Claimed, ClaimOrder
 from redrive.model.delivery import Delivery, Place
 from redrive.stores.postgres import arriving, pacing, repeating, rows
-from redrive.stores.postgres.planning import Followers, Plan, Share, plan_fair, plan_ordered
+from redrive.stores.postgres.planning import Followers, Plan, Share, plan_endings, plan_fair, plan_ordered
 from redrive.stores.postgres.reaching import own
 
 # A claim of no duration is due again at once: what carries one of the orders' own tokens is not looked at twice.
@@ -21,6 +21,14 @@ _LINE: Final = (
     " WHERE queue_id = $1 AND place > 0 AND available_at <= $2 AND (token = ANY($3::bigint[])) IS NOT TRUE"
     " ORDER BY available_at, seq LIMIT $4"
 )
+# Those of the front that are not offered any more. The others are not locked: they may be claimed meanwhile.
+_ENDED: Final = (
+    "SELECT seq, place, group_id FROM (SELECT seq, place, group_id, attempts, enqueued_at FROM deliveries"
+    " WHERE queue_id = $1 AND place > 0 AND available_at <= $2 ORDER BY available_at, seq LIMIT $3) AS front"
+    " WHERE attempts >= $4 OR enqueued_at <= $5"
+)
+_NEVER: Final = -1  # before every `enqueued_at`
+_ENDLESS: Final = 2**31 - 1
 _OWN: Final = own(
     "$3::bigint[], $4::bigint[], $5::bigint[], $6::integer[], $7::bigint[]",
     "seq, token, available_at, attempts, first_claimed_at",
@@ -48,11 +56,19 @@ class Filled(NamedTuple):
 async def fill(connection: Connection, orders: Sequence[ClaimOrder]) -> list[Filled]:
     """Fill orders that are alike, those for attempts and throttled queues one by one, in one transaction."""
     async with connection.transaction():
+        if orders[0].claims_nothing:
+            return [await _send_on(connection, order) for order in orders]
         if orders[0].attempt_id or orders[0].rate_max is not None:
             return [await _fill_alone(connection, order, may_wait=order is orders[0]) for order in orders]
         filling = _Filling(connection, orders)
         await filling.fill()
         return [Filled(share.claimed, filling.ordinary) for share in filling.shares]
+
+
+async def _send_on(connection: Connection, order: ClaimOrder) -> Filled:
+    filling = _Filling(connection, [order])
+    await filling.send_on()
+    return Filled(filling.shares[0].claimed, was_ordinary=False)
 
 
 async def _fill_alone(connection: Connection, order: ClaimOrder, *, may_wait: bool) -> Filled:
@@ -121,6 +137,21 @@ class _Filling:
             for claimed in empty:
                 claimed.next_at = next_at
 
+    async def send_on(self) -> None:
+        """Send what a claim would not offer any more where it goes; the rest stays untouched."""
+        order = self._order
+        limits = order.limits
+        ended = await self._connection.fetch(
+            _ENDED,
+            order.queue_id,
+            order.now,
+            order.limit,
+            limits.attempts_max if limits.ends_exhausted else _ENDLESS,
+            _NEVER if limits.retention_ms is None else order.now - limits.retention_ms,
+        )
+        line = await rows.due(self._connection, order.queue_id, await self._lock(ended), order.now)
+        await self._apply(plan_endings(self.shares[0], line, order.now))
+
     async def _pass(self, room: int, window: int) -> None:
         queue_id = self._order.queue_id
         front = await self._connection.fetch(_LINE, queue_id, self._now, self._tokens, window)
@@ -150,7 +181,8 @@ class _Filling:
         wanted: rows.Groups = set()
         if name is not None and (order.ordered or place == Place.TURN):
             wanted.add((order.queue_id, name))
-        if name is not None and order.dead_letters_to is not None and order.limits.attempts_max:
+        buries = order.limits.attempts_max or order.limits.buries_expired
+        if name is not None and order.dead_letters_to is not None and buries:
             wanted.add((order.dead_letters_to.queue_id, name))
         return wanted
 

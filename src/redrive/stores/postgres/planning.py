@@ -30,36 +30,43 @@ class Plan:
 
     Attributes:
         claimed: By whom, their tokens say.
-        dead: Had all their claims.
-        expired: Out of their retention period.
+        dead: Had all their claims, or are kept too long and yet not let go.
+        gone: Out of their retention period, or dropped after all their claims.
         left: Groups whose turn left the queue with the one who had it.
         handed_on: Groups of a fair queue whose turn was used, so that it is the next one's.
     """
 
     claimed: list[Delivery] = field(default_factory=list)
     dead: list[Delivery] = field(default_factory=list)
-    expired: list[Delivery] = field(default_factory=list)
+    gone: list[Delivery] = field(default_factory=list)
     left: set[str] = field(default_factory=set)
     handed_on: set[str] = field(default_factory=set)
 
     @property
     def removed(self) -> list[Delivery]:
         """Those that leave the queue."""
-        return self.dead + self.expired
+        return self.dead + self.gone
 
     def take(self, delivery: Delivery, share: Share, now: int) -> bool:
         """Put one due delivery where its retention and its count of attempts say; whether it is claimed."""
+        if self.end(delivery, share, now):
+            return False
+        self._claim(delivery, share)
+        return True
+
+    def end(self, delivery: Delivery, share: Share, now: int) -> bool:
+        """Let one leave that is not offered any more; whether it does."""
         ending = offer(delivery, share.order.limits, now)
-        if ending is Ending.RETRY:
-            self._claim(delivery, share)
-            return True
-        if ending is Ending.EXPIRED:
-            self.expired.append(delivery)
-            share.claimed.expired += 1
-        else:
+        if ending is Ending.DEAD_LETTERED:
             self.dead.append(delivery)
             share.claimed.dead_lettered += 1
-        return False
+        elif ending is Ending.EXPIRED:
+            self.gone.append(delivery)
+            share.claimed.expired += 1
+        elif ending is Ending.DROPPED:
+            self.gone.append(delivery)
+            share.claimed.dropped += 1
+        return ending is not Ending.RETRY
 
     def _claim(self, delivery: Delivery, share: Share) -> None:
         order = share.order
@@ -107,6 +114,15 @@ def plan_fair(shares: Sequence[Share], line: Sequence[Placed], followers: Follow
             (plan.handed_on if claimed else plan.left).add(one.group_id)
             if members := behind.get(one.group_id):
                 round_robin.append((members.popleft(), Place.TURN))
+    return plan
+
+
+def plan_endings(share: Share, line: Sequence[Placed], now: int) -> Plan:
+    """Give out nothing: who is not offered any more leaves."""
+    plan = Plan()
+    for one, place in line:
+        if plan.end(one, share, now) and place == Place.TURN:
+            plan.left.add(one.group_id or "")
     return plan
 
 

@@ -45,6 +45,8 @@ REMOVALS_MAX = 1000
 
 def claim(cursor: apsw.Cursor, next_seq: NextSeq, order: ClaimOrder) -> Claimed:
     """Fill an order; see `Store.claim`."""
+    if order.claims_nothing:
+        return _Claiming(cursor, next_seq, order).send_on()
     if order.attempt_id:
         repeated = _repeat(cursor, order)
         if repeated:
@@ -87,7 +89,7 @@ class _Claiming:
         """Pass along the line until the order is filled, or a pass changed nothing at its front."""
         order = self.order
         while self.line_moved and (room := order.limit - len(self.claimed.deliveries)):
-            if self.claimed.expired + self.claimed.dead_lettered >= REMOVALS_MAX:
+            if self._removed >= REMOVALS_MAX:
                 break
             self.line_moved = False
             line = self.cursor.execute(_LINE, (order.queue_id, order.now, order.token, room)).fetchall()
@@ -98,6 +100,23 @@ class _Claiming:
                     self._take(row)
         return self.claimed
 
+    @property
+    def _removed(self) -> int:
+        return self.claimed.expired + self.claimed.dead_lettered + self.claimed.dropped
+
+    def send_on(self) -> Claimed:
+        """Send what a claim would not offer any more where it goes; the rest stays untouched."""
+        order = self.order
+        line: list[Any] = self.cursor.execute(
+            _LINE, (order.queue_id, order.now, order.token, order.limit)
+        ).fetchall()
+        for row in line:
+            delivery = rows.delivery_of(row)
+            ending = offer(delivery, order.limits, order.now)
+            if ending is not Ending.RETRY:
+                self._remove(delivery, row[-1], ending)
+        return self.claimed
+
     def _take(self, row: tuple[Any, ...]) -> bool:
         """Claim a due delivery, or send it where its retention and its count of attempts say."""
         delivery, place = rows.delivery_of(row), row[-1]
@@ -105,14 +124,19 @@ class _Claiming:
         if ending is Ending.RETRY:
             self._claim(delivery, place)
             return True
+        self._remove(delivery, place, ending)
+        return False
+
+    def _remove(self, delivery: Delivery, place: int, ending: Ending) -> None:
         rows.remove(self.cursor, delivery.queue_id, delivery.seq, place, delivery.group_id)
         self.line_moved = True
         if ending is Ending.EXPIRED:
             self.claimed.expired += 1
+        elif ending is Ending.DROPPED:
+            self.claimed.dropped += 1
         elif self.order.dead_letters_to is not None:
             dead_letter(self.cursor, self.next_seq, delivery, self.order.dead_letters_to, self.order.now)
             self.claimed.dead_lettered += 1
-        return False
 
     def _claim(self, delivery: Delivery, place: int) -> None:
         order = self.order

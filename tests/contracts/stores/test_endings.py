@@ -1,0 +1,118 @@
+"""Deliveries that end without a consumer's word: dropped after their claims, buried when they are kept too long."""
+
+import asyncio
+
+import pytest
+
+from redrive.engine.ports import Claimed
+from redrive.model.delivery import Limits
+from tests.contracts.stores.bench import NOON, Bench, bodies
+
+LATER = NOON + 5000
+DROPPED_AFTER_TWO = Limits(attempts_max=2, drops_exhausted=True)
+BURIED_AFTER_A_SECOND = Limits(1000, dead_letters=True, buries_expired=True)
+
+
+async def exhaust(queue: Bench, claims: int) -> None:
+    for number in range(claims):
+        await queue.claim(NOON + number, 100, lease_ms=1)
+
+
+async def test_without_a_dead_letter_queue_it_is_dropped_where_the_queue_has_it_so(plain: Bench) -> None:
+    await plain.send("a")
+    for number in (1, 2):
+        claimed = await plain.order(NOON + number, lease_ms=1, limits=DROPPED_AFTER_TWO)
+        assert [delivery.attempts for delivery in claimed.deliveries] == [number]
+    assert await plain.order(LATER, limits=DROPPED_AFTER_TWO) == Claimed(dropped=1)
+    assert await plain.peek() == []
+
+
+async def test_where_a_dead_letter_queue_stands_it_is_buried_all_the_same(
+    plain: Bench, dead_letters: Bench
+) -> None:
+    await plain.send("a")
+    await exhaust(plain, 2)
+    limits = Limits(attempts_max=2, dead_letters=True, drops_exhausted=True)
+    claimed = await plain.order(LATER, limits=limits, dead_letters_to=dead_letters.target)
+    assert (claimed.dead_lettered, claimed.dropped) == (1, 0)
+    assert bodies(await dead_letters.peek()) == ["a"]
+
+
+@pytest.mark.parametrize("group", [None, "g"])
+async def test_a_claim_takes_the_next_behind_the_dropped(plain: Bench, group: str | None) -> None:
+    await plain.send("a", "b", group=group)
+    await exhaust(plain, 2 if group is None else 4)
+    await plain.send("c", now=NOON + 50, group=group)
+    claimed = await plain.order(LATER, limits=DROPPED_AFTER_TWO)
+    assert (bodies(claimed.deliveries), claimed.dropped) == (["c"], 2)
+
+
+async def test_what_is_kept_too_long_is_buried_where_the_queue_has_it_so(
+    plain: Bench, dead_letters: Bench
+) -> None:
+    await plain.send("a")
+    await exhaust(plain, 1)
+    claimed = await plain.order(
+        NOON + 1000, limits=BURIED_AFTER_A_SECOND, dead_letters_to=dead_letters.target
+    )
+    assert (claimed.deliveries, claimed.dead_lettered, claimed.expired) == ([], 1, 0)
+    (dead,) = await dead_letters.peek()
+    assert (dead.body, dead.origin, dead.attempts, dead.enqueued_at) == ("a", plain.id, 1, NOON)
+
+
+async def test_without_a_dead_letter_queue_what_is_kept_too_long_goes(plain: Bench) -> None:
+    await plain.send("a")
+    assert await plain.order(LATER, limits=Limits(1000, buries_expired=True)) == Claimed(expired=1)
+
+
+@pytest.mark.parametrize("group", [None, "g"])
+async def test_endings_are_found_though_nobody_claims(
+    plain: Bench, dead_letters: Bench, group: str | None
+) -> None:
+    await plain.send("old", now=NOON - 1000, group=group)
+    await plain.send("new", group=group)
+    ended = await plain.order(
+        limits=BURIED_AFTER_A_SECOND, dead_letters_to=dead_letters.target, claims_nothing=True
+    )
+    assert (ended.deliveries, ended.dead_lettered) == ([], 1)
+    assert bodies(await dead_letters.peek()) == ["old"]
+    (new,) = await plain.peek()
+    assert (new.body, new.attempts, new.token) == ("new", 0, None)
+    assert bodies(await plain.claim(limits=BURIED_AFTER_A_SECOND)) == ["new"]
+
+
+async def test_what_somebody_holds_is_not_ended(plain: Bench) -> None:
+    await plain.send("a")
+    held = await plain.claim_one()
+    limits = Limits(1000, attempts_max=1, drops_exhausted=True)
+    for now in (NOON + 1000, held.available_at - 1):
+        assert (await plain.order(now, limits=limits, claims_nothing=True)).dropped == 0
+    assert (await plain.order(held.available_at, limits=limits, claims_nothing=True)).expired == 1
+
+
+async def test_exhausted_ones_are_dropped_though_nobody_claims(plain: Bench) -> None:
+    await plain.send("a", "b")
+    await exhaust(plain, 2)
+    await plain.send("c", now=NOON + 50)
+    assert (await plain.order(LATER, limits=DROPPED_AFTER_TWO, claims_nothing=True)).dropped == 2
+    assert bodies(await plain.peek()) == ["c"]
+
+
+async def test_only_the_front_of_the_line_is_looked_at(plain: Bench) -> None:
+    await plain.send(*"abcde")
+    limits = Limits(1000)
+    assert (await plain.order(LATER, 2, limits=limits, claims_nothing=True)).expired == 2
+    assert bodies(await plain.peek()) == ["c", "d", "e"]
+
+
+async def test_each_is_ended_once(plain: Bench, dead_letters: Bench) -> None:
+    await plain.send(*(str(number) for number in range(30)))
+    orders = (
+        plain.order(
+            LATER, 30, limits=BURIED_AFTER_A_SECOND, dead_letters_to=dead_letters.target, claims_nothing=bare
+        )
+        for bare in (True, False) * 4
+    )
+    answers = await asyncio.gather(*orders)
+    assert sum(answer.dead_lettered for answer in answers) == 30
+    assert sorted(map(int, bodies(await dead_letters.peek()))) == list(range(30))
