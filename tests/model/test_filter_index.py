@@ -170,7 +170,7 @@ def test_an_emptied_index_keeps_nothing(maker: Maker) -> None:
 def test_random_filters_and_messages_meet() -> None:
     maker = Maker(1)
     verdicts = Counter(maker.policy().match(maker.subject()) for _ in range(2000))
-    assert set(verdicts) == set(Verdict)
+    assert set(verdicts) == set(Verdict) - {Verdict.EVENT}  # which policies never give
     assert verdicts[Verdict.MATCHED] > 100
 
 

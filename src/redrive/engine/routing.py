@@ -115,7 +115,8 @@ class Router:
 
     async def _wanted(self, topic: Topic, publication: Publication) -> Wanted:
         """Who wants it. Where protocols get different texts, a filter on the body sees its own protocol's."""
-        wanted = await self._topics.wanted(topic, Subject(publication.attributes, publication.body))
+        subject = Subject(publication.attributes, publication.body, publication.document)
+        wanted = await self._topics.wanted(topic, subject)
         others = set(publication.bodies.values()) - {publication.body}
         if not others:
             return wanted

@@ -7,9 +7,17 @@ from redrive.engine.directory import Directory, Kind
 from redrive.engine.ports import Clock, Store
 from redrive.engine.queues import Queues
 from redrive.model.errors import AlreadyExists, Conflict
-from redrive.model.filtering import FilterIndex, Scope, Subject, Verdict, read_policy
+from redrive.model.filtering import (
+    EventFilter,
+    FilterIndex,
+    Scope,
+    Subject,
+    Verdict,
+    read_event_filter,
+    read_policy,
+)
 from redrive.model.queue import ResourceName
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import EVENTS, Subscription, Topic
 
 TOPIC: Kind[Topic] = Kind("topic", Topic.to_document, Topic.from_document)
 SUBSCRIPTION: Kind[Subscription] = Kind("subscription", Subscription.to_document, Subscription.from_document)
@@ -38,21 +46,41 @@ class _Interest:
     unfiltered: list[Subscription] = field(default_factory=list)
     filtered: dict[str, Subscription] = field(default_factory=dict)
     filters: FilterIndex[str] = field(default_factory=FilterIndex)
+    event_filtered: list[tuple[EventFilter, Subscription]] = field(default_factory=list)
+    expires_at: int | None = None  # the first of them to end
 
     def add(self, subscription: Subscription) -> None:
+        if subscription.expires_at is not None:
+            self.expires_at = min(subscription.expires_at, self.expires_at or subscription.expires_at)
         if subscription.filter_text is None:
             self.unfiltered.append(subscription)
+            return
+        if subscription.filter_language == EVENTS:
+            self.event_filtered.append((read_event_filter(subscription.filter_text), subscription))
             return
         scope = Scope.BODY if subscription.filter_body else Scope.ATTRIBUTES
         self.filtered[subscription.id] = subscription
         self.filters.add(subscription.id, read_policy(subscription.filter_text, scope))
 
     def wanted(self, subject: Subject) -> Wanted:
-        if not self.filtered:
+        if not self.filtered and not self.event_filtered:
             return Wanted(self.unfiltered, {})
         filtered = self.filters.filter(subject)
         passed = [self.filtered[one] for one in sorted(filtered.passed)]
-        return Wanted(self.unfiltered + passed, filtered.refused)
+        if not self.event_filtered:
+            return Wanted(self.unfiltered + passed, filtered.refused)
+        events = self._wanted_events(subject)
+        refused = {Verdict.EVENT: len(self.event_filtered) - len(events), **filtered.refused}
+        return Wanted(
+            [*self.unfiltered, *passed, *events], {why: many for why, many in refused.items() if many}
+        )
+
+    def _wanted_events(self, subject: Subject) -> list[Subscription]:
+        """A topic has 500 subscriptions at most, of which each asks for something else: they are asked in turn."""
+        document = subject.document
+        if document is None:
+            return []
+        return [one for wants, one in self.event_filtered if wants.matches(document)]
 
 
 class Topics:
@@ -231,7 +259,12 @@ class Topics:
         interest = self._interests.get(topic.name.key)
         if interest is None:
             interest = await self._interest(topic)
-        return interest.wanted(subject)
+        wanted = interest.wanted(subject)
+        if interest.expires_at is None or self._clock.now() < interest.expires_at:
+            return wanted
+        now = self._clock.now()
+        left = [one for one in wanted.subscriptions if one.expires_at is None or now < one.expires_at]
+        return Wanted(left, wanted.refused)
 
     async def _interest(self, topic: Topic) -> _Interest:
         before = self._changes

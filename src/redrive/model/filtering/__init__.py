@@ -1,8 +1,11 @@
 """Filters: which messages a subscription wants, decided for one filter or for ten thousand at once.
 
 `read_policy` compiles a filter policy, `FilterIndex` holds many of them, `Subject` is the message as both see it.
+`read_event_filter` compiles the other kind of filter, which looks at a whole event.
 """
 
+from redrive.model.filtering.event_operators import EventFilterInvalid
+from redrive.model.filtering.events import EventFilter, read_event_filter
 from redrive.model.filtering.index import Filtered, FilterIndex
 from redrive.model.filtering.policy import FilterPolicy, Scope, Verdict
 from redrive.model.filtering.reader import NestedPolicyRefused, read_policy
@@ -11,6 +14,8 @@ from redrive.model.filtering.tokens import FilterPolicyInvalid
 
 __all__ = [
     "Attribute",
+    "EventFilter",
+    "EventFilterInvalid",
     "FilterIndex",
     "FilterPolicy",
     "FilterPolicyInvalid",
@@ -19,5 +24,6 @@ __all__ = [
     "Scope",
     "Subject",
     "Verdict",
+    "read_event_filter",
     "read_policy",
 ]

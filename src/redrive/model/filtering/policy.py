@@ -24,6 +24,7 @@ class Verdict(enum.StrEnum):
     INVALID_ATTRIBUTES = "invalid attributes"  # an attribute the filter names cannot be read
     BODY = "body"
     INVALID_BODY = "invalid body"  # the body is no JSON object
+    EVENT = "event"  # a filter on events
 
 
 class Clause:

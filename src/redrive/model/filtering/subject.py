@@ -45,10 +45,20 @@ class Subject:
 
     __slots__ = ("_document", "attributes", "body")
 
-    def __init__(self, attributes: Mapping[str, Attribute], body: str) -> None:
+    def __init__(
+        self, attributes: Mapping[str, Attribute], body: str, document: Mapping[str, object] | None = None
+    ) -> None:
+        """See a message so; its body is not parsed again where it comes with the `document` that it is."""
         self.attributes = attributes
         self.body = body
-        self._document: Any = _UNREAD
+        self._document: Any = _UNREAD if document is None else document
+
+    @property
+    def document(self) -> Mapping[str, object] | None:
+        """The body as a JSON object; None where it is none."""
+        if self._document is _UNREAD:
+            self._document = _parse(self.body)
+        return self._document if isinstance(self._document, dict) else None
 
     def attribute_fields(self, wanted: Collection[str]) -> Fields:
         """The attributes among `wanted`."""
@@ -73,9 +83,8 @@ class Subject:
             None where the body is no JSON object. The path of a leaf joins the names around it with dots, so
             that `{"a":{"b":1}}` and `{"a.b":1}` are the same; arrays do not show in a path.
         """
-        if self._document is _UNREAD:
-            self._document = _parse(self.body)
-        return _flatten(self._document, wanted) if isinstance(self._document, dict) else None
+        document = self.document
+        return None if document is None else _flatten(document, wanted)
 
 
 _UNREAD: Final = object()
@@ -142,7 +151,7 @@ class _Leaves:
         self.places.setdefault(path, []).append(place)
 
 
-def _flatten(document: dict[str, Any], wanted: Collection[str]) -> Fields:
+def _flatten(document: Mapping[str, Any], wanted: Collection[str]) -> Fields:
     leaves = _Leaves()
     arrays = 0
     # A stack of its own: a body may be nested deeper than Python calls itself.

@@ -1,0 +1,170 @@
+"""The nineteen operators of Event Grid's advanced filters, each on the value that an event has under a key.
+
+Four things tell them apart: which values they compare, how, whether they ask for a match or for none, and what
+an event without the key is to them ("Understand event filtering for Event Grid subscriptions"):
+
+    operator                                    compares   an event without the key
+    NumberIn, NumberLessThan … NumberInRange    numbers    does not pass
+    NumberNotIn, NumberNotInRange               numbers    passes
+    BoolEquals                                  booleans   does not pass
+    StringIn, StringContains, …BeginsWith …     texts      does not pass
+    StringNotIn                                 texts      passes
+    StringNotContains, …NotBeginsWith …         texts      does not pass, as published
+    IsNullOrUndefined, IsNotNull                -          passes; does not pass
+
+Texts are compared without regard to case. NumberNotInRange without a key is not published; it goes with NumberNotIn.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from redrive.model.errors import RedriveError
+
+Scalar = str | int | float
+Holds = Callable[[Any], bool]
+
+
+class EventFilterInvalid(RedriveError):  # noqa: N818 - an answer, named as a caller says it
+    """A filter that Event Grid would not take; the message says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One operator with its operand.
+
+    Attributes:
+        comparable: A value in the form that is compared; None: a value of another kind, which never matches.
+        holds: Whether such a value matches the operand.
+        negated: No value may match, where otherwise one has to.
+        without: What it answers for an event without the key.
+    """
+
+    comparable: Callable[[object], Scalar | None]
+    holds: Holds
+    negated: bool = False
+    without: bool = False
+
+    def accepts(self, value: object) -> bool:
+        """Whether a single value passes."""
+        found = self.comparable(value)
+        return found is not None and self.holds(found) != self.negated
+
+    def accepts_any(self, values: Sequence[object]) -> bool:
+        """Whether an array passes; elements of another kind are passed over."""
+        found = (self.comparable(value) for value in values)
+        return any(self.holds(value) for value in found if value is not None) != self.negated
+
+
+def read_comparison(operator: str, said: Mapping[str, Any]) -> Comparison:
+    """The comparison that an advanced filter asks for.
+
+    Args:
+        operator: Its `operatorType`; names are read without regard to case.
+        said: The filter as written, with its `value` or `values`.
+
+    Raises:
+        EventFilterInvalid: The operator is none, or the operand is not one of its.
+    """
+    read = _OPERATORS.get(operator.lower())
+    if read is None:
+        raise EventFilterInvalid(f"'{operator}' is not an operator of advanced filters")
+    return read(operator, said)
+
+
+# ---- values ------------------------------------------------------------------------------------------------------
+
+
+def _number(value: object) -> Scalar | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _flag(value: object) -> Scalar | None:
+    return value if isinstance(value, bool) else None
+
+
+def _text(value: object) -> Scalar | None:
+    return value.lower() if isinstance(value, str) else None
+
+
+# ---- operands ----------------------------------------------------------------------------------------------------
+
+
+def _operands(operator: str, said: Mapping[str, Any]) -> list[Any]:
+    values = said.get("values")
+    if not isinstance(values, list) or not values:
+        raise EventFilterInvalid(f"{operator} needs a list of values")
+    return values
+
+
+def _all(operator: str, values: Sequence[object], read: Callable[[object], Scalar | None]) -> list[Scalar]:
+    found = [read(value) for value in values]
+    if None in found:
+        raise EventFilterInvalid(f"{operator} does not compare with {values[found.index(None)]!r}")
+    return [value for value in found if value is not None]
+
+
+def _set(read: Callable[[object], Scalar | None], *, negated: bool) -> Callable[..., Comparison]:
+    def reader(operator: str, said: Mapping[str, Any]) -> Comparison:
+        values = frozenset(_all(operator, _operands(operator, said), read))
+        return Comparison(read, values.__contains__, negated, without=negated)
+
+    return reader
+
+
+def _bound(compare: Callable[[Any, Any], bool]) -> Callable[..., Comparison]:
+    def reader(operator: str, said: Mapping[str, Any]) -> Comparison:
+        (bound,) = _all(operator, [said.get("value")], _number)
+        return Comparison(_number, lambda value: compare(value, bound))
+
+    return reader
+
+
+def _ranges(*, negated: bool) -> Callable[..., Comparison]:
+    def reader(operator: str, said: Mapping[str, Any]) -> Comparison:
+        ranges = [_range(operator, pair) for pair in _operands(operator, said)]
+        holds: Holds = lambda value: any(low <= value <= high for low, high in ranges)  # noqa: E731
+        return Comparison(_number, holds, negated, without=negated)
+
+    return reader
+
+
+def _range(operator: str, pair: object) -> tuple[Any, Any]:
+    if not isinstance(pair, list) or len(pair) != 2:  # noqa: PLR2004 - from and to
+        raise EventFilterInvalid(f"{operator} needs pairs of numbers")
+    low, high = _all(operator, pair, _number)
+    return low, high
+
+
+def _flag_equals(operator: str, said: Mapping[str, Any]) -> Comparison:
+    (wanted,) = _all(operator, [said.get("value")], _flag)
+    return Comparison(_flag, lambda value: value is wanted)
+
+
+def _part(found: Callable[[str, str], bool], *, negated: bool) -> Callable[..., Comparison]:
+    def reader(operator: str, said: Mapping[str, Any]) -> Comparison:
+        parts = [str(part) for part in _all(operator, _operands(operator, said), _text)]
+        return Comparison(_text, lambda value: any(found(value, part) for part in parts), negated)
+
+    return reader
+
+
+_OPERATORS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], Comparison]]] = {
+    "numberin": _set(_number, negated=False),
+    "numbernotin": _set(_number, negated=True),
+    "numberlessthan": _bound(lambda value, bound: value < bound),
+    "numberlessthanorequals": _bound(lambda value, bound: value <= bound),
+    "numbergreaterthan": _bound(lambda value, bound: value > bound),
+    "numbergreaterthanorequals": _bound(lambda value, bound: value >= bound),
+    "numberinrange": _ranges(negated=False),
+    "numbernotinrange": _ranges(negated=True),
+    "boolequals": _flag_equals,
+    "stringin": _set(_text, negated=False),
+    "stringnotin": _set(_text, negated=True),
+    "stringcontains": _part(lambda value, part: part in value, negated=False),
+    "stringnotcontains": _part(lambda value, part: part in value, negated=True),
+    "stringbeginswith": _part(str.startswith, negated=False),
+    "stringnotbeginswith": _part(str.startswith, negated=True),
+    "stringendswith": _part(str.endswith, negated=False),
+    "stringnotendswith": _part(str.endswith, negated=True),
+}

@@ -1,0 +1,166 @@
+"""Filters on events: the `filter` of an Event Grid subscription, on an event of any schema.
+
+    {"includedEventTypes": ["Order.Placed"], "subjectBeginsWith": "/orders/", "subjectEndsWith": ".json",
+     "isSubjectCaseSensitive": false, "enableAdvancedFilteringOnArrays": true,
+     "advancedFilters": [{"operatorType": "NumberIn", "key": "data.size", "values": [1, 2]}]}
+
+All parts have to hold; within an advanced filter one of its values. What a key names is looked for as it is spelt
+and then without regard to case, `data.x` within `data`. A key of a CloudEvent may also be called as in the other
+schema. Filters decide by the event alone, so a filter is compiled once for its text.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+from redrive.model.filtering.event_operators import Comparison, EventFilterInvalid, read_comparison
+
+ADVANCED_MAX: Final = 25  # filters, and values of all of them together
+TEXT_CHARS_MAX: Final = 512
+_EVERYTHING: Final = "All"
+_PRESENCE: Final = {"isnullorundefined": False, "isnotnull": True}
+_CLOUD_EVENT_NAMES: Final = {"eventtype": "type", "eventid": "id", "eventtypeversion": "dataversion"}
+
+Document = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Advanced:
+    """One advanced filter.
+
+    Attributes:
+        path: The names that lead to the value.
+        comparison: What is asked of it; a boolean: whether there has to be one.
+    """
+
+    path: tuple[str, ...]
+    comparison: Comparison | bool
+
+    def matches(self, document: Document, *, arrays: bool) -> bool:
+        value = _found(document, self.path)
+        if isinstance(self.comparison, bool):
+            return (value is not None) is self.comparison
+        if value is None:
+            return self.comparison.without
+        if isinstance(value, list):
+            return arrays and self.comparison.accepts_any(value)
+        if self.comparison.accepts(value):
+            return True
+        attribute = _attribute_text(document, self.path, value)
+        return attribute is not None and self.comparison.accepts(attribute)
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """A compiled filter.
+
+    Attributes:
+        types: The event types that pass; empty: all.
+        begins: What the subject begins with.
+        ends: What it ends with.
+        case_sensitive: Whether subjects are compared with regard to case.
+        advanced: All of them have to hold.
+        arrays: Whether advanced filters look into arrays.
+    """
+
+    types: frozenset[str] = frozenset()
+    begins: str = ""
+    ends: str = ""
+    case_sensitive: bool = False
+    advanced: tuple[_Advanced, ...] = field(default_factory=tuple)
+    arrays: bool = False
+
+    def matches(self, document: Document) -> bool:
+        """Whether an event passes.
+
+        Args:
+            document: The event. What has a schema of its own brings `eventType` and `subject` besides.
+        """
+        if self.types and document.get("eventType", document.get("type")) not in self.types:
+            return False
+        if (self.begins or self.ends) and not self._matches_subject(document.get("subject")):
+            return False
+        return all(one.matches(document, arrays=self.arrays) for one in self.advanced)
+
+    def _matches_subject(self, subject: object) -> bool:
+        if not isinstance(subject, str):
+            return False
+        compared = subject if self.case_sensitive else subject.lower()
+        return compared.startswith(self.begins) and compared.endswith(self.ends)
+
+
+@lru_cache(maxsize=4096)
+def read_event_filter(text: str) -> EventFilter:
+    """Compile a filter.
+
+    Args:
+        text: JSON, as in the module's description.
+
+    Raises:
+        EventFilterInvalid: It asks for something that there is not, or for more than the limits allow.
+    """
+    said = json.loads(text)
+    case_sensitive = bool(said.get("isSubjectCaseSensitive"))
+    begins, ends = said.get("subjectBeginsWith") or "", said.get("subjectEndsWith") or ""
+    return EventFilter(
+        types=frozenset(said.get("includedEventTypes") or ()) - {_EVERYTHING},
+        begins=begins if case_sensitive else begins.lower(),
+        ends=ends if case_sensitive else ends.lower(),
+        case_sensitive=case_sensitive,
+        advanced=_advanced(said.get("advancedFilters") or ()),
+        arrays=bool(said.get("enableAdvancedFilteringOnArrays")),
+    )
+
+
+def _advanced(filters: Sequence[Mapping[str, Any]]) -> tuple[_Advanced, ...]:
+    if len(filters) > ADVANCED_MAX:
+        raise EventFilterInvalid(f"There may be {ADVANCED_MAX} advanced filters, not {len(filters)}")
+    values = [value for one in filters for value in one.get("values") or ()]
+    if len(values) > ADVANCED_MAX:
+        raise EventFilterInvalid(
+            f"Advanced filters may have {ADVANCED_MAX} values together, not {len(values)}"
+        )
+    if any(isinstance(value, str) and len(value) > TEXT_CHARS_MAX for value in values):
+        raise EventFilterInvalid(f"A value may have {TEXT_CHARS_MAX} characters")
+    return tuple(_read_advanced(one) for one in filters)
+
+
+def _read_advanced(said: Mapping[str, Any]) -> _Advanced:
+    key, operator = said.get("key"), said.get("operatorType")
+    if not isinstance(key, str) or not key or not isinstance(operator, str):
+        raise EventFilterInvalid("An advanced filter needs a key and an operatorType")
+    path = tuple(key.split("."))
+    presence = _PRESENCE.get(operator.lower())
+    return _Advanced(path, read_comparison(operator, said) if presence is None else presence)
+
+
+# ---- what a key names --------------------------------------------------------------------------------------------
+
+
+def _found(document: Document, path: Sequence[str]) -> object:
+    """The value at the end of a path; None where there is none, as where it is null."""
+    found = _named(document, path[0])
+    if found is None and "specversion" in document:
+        found = document.get(_CLOUD_EVENT_NAMES.get(path[0].lower(), ""))
+    for name in path[1:]:
+        found = _named(found, name) if isinstance(found, Mapping) else None
+    return found
+
+
+def _named(document: Document, name: str) -> object:
+    if name in document:
+        return document[name]
+    lower = name.lower()
+    return next((value for key, value in document.items() if key.lower() == lower), None)
+
+
+def _attribute_text(document: Document, path: Sequence[str], value: object) -> str | None:
+    """A CloudEvent's attribute that is a number or a boolean, as a header would carry it.
+
+    `StringBeginsWith` on an extension whose value is 5 is the documentation's own example.
+    """
+    if len(path) > 1 or "specversion" not in document or not isinstance(value, int | float):
+        return None
+    return json.dumps(value)
