@@ -3,6 +3,7 @@
 import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from redrive.engine.engine import Engine
@@ -37,7 +38,9 @@ class PlainDialect:
         self.schedule: Schedule = HTTP_DEFAULT
         self.rate_max: int | None = None
         self.concurrency_max = 32
+        self.changes: dict[str, Any] = {}
         self.closed: set[str] = set()
+        self.consequences: Callable[[Attempted], Sequence[Consequence]] = lambda _: ()
 
     def headers(self, topic: Topic, subscription: Subscription, envelope: bytes) -> bytes:
         return b'{"to":"%b",%b' % (subscription.id.encode(), envelope[1:])
@@ -57,7 +60,8 @@ class PlainDialect:
         return subscription.dead_letter
 
     def plan(self, topic: Topic, subscription: Subscription) -> Plan:
-        return Plan(self.schedule, rate_max=self.rate_max, concurrency_max=self.concurrency_max)
+        plan = Plan(self.schedule, rate_max=self.rate_max, concurrency_max=self.concurrency_max)
+        return replace(plan, **self.changes)
 
     async def parcel(
         self, topic: Topic, subscription: Subscription, deliveries: Sequence[Delivery]
@@ -66,7 +70,7 @@ class PlainDialect:
         return Parcel(subscription.endpoint, body.encode(), "text/plain", {}, 15_000)
 
     def leads_to(self, fact: Attempted) -> Sequence[Consequence]:
-        return ()
+        return self.consequences(fact)
 
 
 class ScriptedEndpoint:

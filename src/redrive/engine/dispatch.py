@@ -65,6 +65,12 @@ class Dispatcher:
             if not self._looked_after:
                 return
 
+    async def lift(self, subscription: Subscription) -> bool:
+        """End the probation of a subscription's endpoint, and serve it at once; whether there was one."""
+        lifted = await self.means.probations.lift(subscription)
+        self._watch(subscription)
+        return lifted
+
     async def close(self) -> None:
         """Leave what is under way to its leases."""
         work = [task for consumer in self._consumers.values() for task in consumer.stop()]

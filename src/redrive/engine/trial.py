@@ -85,13 +85,14 @@ class _End:
 class Trial:
     """Deliveries of one subscription being tried once, together."""
 
-    __slots__ = ("_deliveries", "_means", "_terms")
+    __slots__ = ("_decided", "_deliveries", "_means", "_terms")
 
     def __init__(self, means: Means, terms: Terms, deliveries: Sequence[Delivery]) -> None:
         """Try these; more than one only where the plan has batches."""
         self._means = means
         self._terms = terms
         self._deliveries = deliveries
+        self._decided: list[Transition] | None = None  # when patience ended, which is before the attempt did
 
     async def run(self) -> None:
         """Try, decide, settle, tell."""
@@ -109,10 +110,10 @@ class Trial:
         ends = [
             _End(
                 Attempted(topic, subscription, delivery, attempt, transition, now, position),
-                None if target is None else target,
+                target,
             )
             for position, (delivery, transition) in enumerate(
-                zip(self._deliveries, self._decide(attempt, now), strict=True)
+                zip(self._deliveries, self._decided or self._decide(attempt, now), strict=True)
             )
         ]
         await self._end(ends, attempt, now)
@@ -126,7 +127,9 @@ class Trial:
         for delivery in self._deliveries:
             dead = self._has_dead_letters(delivery)
             transition = Transition(Ending.DEAD_LETTERED if dead else Ending.EXPIRED)
-            tried = replace(delivery, attempts=delivery.attempts - 1)  # the claim counted one that is not made
+            tried = replace(
+                delivery, attempts=delivery.attempts - 1
+            )  # the claim counted one that is not made
             ends.append(_End(Attempted(topic, subscription, tried, EXPIRED, transition, now)))
         await self._end(ends, EXPIRED, now)
 
@@ -163,7 +166,8 @@ class Trial:
         """
         failed = Attempt(Outcome.FAILED, Reason.TIMED_OUT, 0, IMPATIENT, patience_ms)
         now = self._means.runtime.clock.now()
-        due = [one.available_at for one in self._decide(failed, now) if one.ending is Ending.RETRY]
+        transitions = self._decide(failed, now)
+        due = [one.available_at for one in transitions if one.ending is Ending.RETRY]
         if len(due) < len(self._deliveries):
             return failed
         lease_ms = self._terms.plan.lease_ms
@@ -176,7 +180,10 @@ class Trial:
         )
         await asyncio.wait([pushing], timeout=(min(due) - now) / 1000)
         late = pushing.result() if pushing.done() else failed
-        return late if self._terms.plan.answers.judge(late).delivered else failed
+        if self._terms.plan.answers.judge(late).delivered:
+            return late
+        self._decided = transitions
+        return failed
 
     # ---- what becomes of them ---------------------------------------------------------------------------
 

@@ -1,0 +1,233 @@
+"""What a plan may say besides its schedule: batches, an end of time, patience, rests, and what ends lead to."""
+
+import asyncio
+import random
+
+import pytest
+
+from redrive.engine.facts import Attempted
+from redrive.engine.ports import Batch, Consequence, Parcel
+from redrive.model.answers import AnswerProfile, statuses
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Ending, Outcome
+from redrive.model.message import Publication
+from redrive.model.probation import ProbationPolicy
+from redrive.model.retry import Phase, RetrySchedule
+from redrive.model.retry import Stage as RetryStage
+from redrive.testing import VirtualClock, run_virtual
+from tests.engine.stage import BROKEN, GONE, OK, Stage, name
+
+MINUTE_MS = 60_000
+
+
+def minutely(expires_after_ms: int | None = None) -> RetrySchedule:
+    stage = RetryStage(Phase.BACKOFF, 100, MINUTE_MS, MINUTE_MS)
+    return RetrySchedule((stage,), expires_after_ms=expires_after_ms, earlier_permille=0)
+
+
+async def published_while_away(stage: Stage, *bodies: str, dead: bool = True) -> int:
+    """Publish before anybody pushes, then begin to push; the subscription's backlog."""
+    await stage.store.open()
+    letters = await stage.queue("dead")
+    topic = await stage.topic()
+    subscription = await stage.subscribe(
+        topic, "s", "somewhere", dead_letter=letters.name if dead else None, rests=True
+    )
+    stage.engine.dispatcher.forget(subscription.queue_id)
+    for body in bodies:
+        await stage.publish(topic, body)
+    await stage.engine.dispatcher.open()
+    await stage.engine.quiet()
+    return subscription.queue_id
+
+
+class TestBatches:
+    def test_what_is_due_together_goes_together(self) -> None:
+        async def story(clock: VirtualClock, chance: random.Random) -> None:
+            stage = Stage(clock, chance)
+            stage.dialect.changes = {"batch": Batch(3, 1000)}
+            backlog = await published_while_away(stage, *"abcdefgh")
+            assert [body for _, body in stage.endpoint.pushed] == ["a+b+c", "d+e+f", "g+h"]
+            assert await stage.store.peek(backlog, 10) == []
+            assert [fact.position for fact in stage.memory.attempts] == [0, 1, 2, 0, 1, 2, 0, 1]
+
+        run_virtual(story)
+
+    def test_a_batch_has_a_weight_and_what_is_heavier_goes_alone(self) -> None:
+        async def story(clock: VirtualClock, chance: random.Random) -> None:
+            stage = Stage(clock, chance)
+            stage.dialect.changes = {"batch": Batch(10, 4)}
+            await published_while_away(stage, "aa", "bb", "c" * 9, "d", "e")
+            assert [body for _, body in stage.endpoint.pushed] == ["aa+bb", "c" * 9, "d+e"]
+
+        run_virtual(story)
+
+    def test_all_succeed_or_all_fail_and_stay_together(self) -> None:
+        async def story(clock: VirtualClock, chance: random.Random) -> None:
+            stage = Stage(clock, chance, BROKEN)
+            stage.dialect.changes = {"batch": Batch(10, 1000)}
+            stage.dialect.schedule = minutely()
+            began = clock.now()
+            backlog = await published_while_away(stage, *"abc")
+            assert [one.attempts for one in await stage.store.peek(backlog, 10)] == [1, 1, 1]
+            await clock.sleep_until(began + 2 * MINUTE_MS)
+            assert stage.endpoint.pushed == [(began, "a+b+c"), (began + MINUTE_MS, "a+b+c")]
+            assert await stage.store.peek(backlog, 10) == []
+
+        run_virtual(story)
+
+
+class TestTheEndOfTime:
+    def test_is_looked_at_when_an_attempt_falls_due(self) -> None:
+        async def story(clock: VirtualClock, chance: random.Random) -> None:
+            stage = Stage(clock, chance, otherwise=BROKEN)
+            stage.dialect.schedule = minutely(expires_after_ms=150_000)
+            began = clock.now()
+            backlog = await published_while_away(stage, "a")
+            await clock.sleep_until(began + 3 * MINUTE_MS - 1)
+            assert len(await stage.store.peek(backlog, 10)) == 1  # past its time, and waiting still
+            await clock.sleep_until(began + 3 * MINUTE_MS + 1)
+            assert len(stage.endpoint.pushed) == 3
+            dead = await stage.engine.queues.get(name("dead"))
+            assert dead is not None
+            assert await stage.bodies_in(dead) == ["a"]
+            (fact,) = stage.memory.expirations
+            assert (fact.delivery.attempts, fact.attempt.reason) == (3, Reason.EXPIRED)
+            assert fact.transition.ending is Ending.DEAD_LETTERED
+            assert len(stage.memory.attempts) == 3
+
+        run_virtual(story)
+
+    def test_without_dead_letters_it_is_the_end(self) -> None:
+        async def story(clock: VirtualClock, chance: random.Random) -> None:
+            stage = Stage(clock, chance, otherwise=BROKEN)
+            stage.dialect.schedule = minutely(expires_after_ms=1)
+            backlog = await published_while_away(stage, "a", dead=False)
+            await clock.sleep_until(clock.now() + MINUTE_MS + 1)
+            assert await stage.store.peek(backlog, 10) == []
+            assert [fact.transition.ending for fact in stage.memory.expirations] == [Ending.EXPIRED]
+
+        run_virtual(story)
+
+
+class TestAnswers:
+    def test_a_status_means_what_the_plan_says_and_may_ask_for_time(self) -> None:
+        async def story(clock: VirtualClock, chance: random.Random) -> None:
+            stage = Stage(clock, chance, GONE)
+            stage.dialect.schedule = minutely()
+            profile = AnswerProfile(failed=statuses(404), floors_ms={404: 5 * MINUTE_MS})
+            stage.dialect.changes = {"answers": profile}
+            began = clock.now()
+            await published_while_away(stage, "a")
+            await clock.sleep_until(began + 10 * MINUTE_MS)
+            assert [at - began for at, _ in stage.endpoint.pushed] == [0, 5 * MINUTE_MS]
+
+        run_virtual(story)
+
+
+class TestPatience:
+    @pytest.mark.parametrize(
+        ("answers_after_ms", "attempts", "outcomes"),
+        [
+            (29_000, 1, [Outcome.DELIVERED]),
+            (31_000, 1, [Outcome.DELIVERED]),  # late, and taken off the queue of retries
+            (200_000, 3, [Outcome.FAILED] * 2),  # of the third, nothing is known yet
+        ],
+    )
+    def test_a_late_answer_counts_until_the_next_attempt(
+        self, answers_after_ms: int, attempts: int, outcomes: list[Outcome]
+    ) -> None:
+        async def story(clock: VirtualClock, chance: random.Random) -> None:
+            stage = Stage(clock, chance)
+            stage.dialect.schedule = minutely()
+            stage.dialect.changes = {"patience_ms": 30_000, "lease_ms": 45_000}
+
+            async def think(_: Parcel) -> None:
+                await clock.sleep_until(clock.now() + answers_after_ms)
+
+            stage.endpoint.before = think
+            began = clock.now()
+            pushing = asyncio.create_task(published_while_away(stage, "a"))
+            await clock.sleep_until(began + 4 * MINUTE_MS)
+            assert len(stage.endpoint.pushed) == attempts
+            assert [fact.attempt.outcome for fact in stage.memory.attempts] == outcomes
+            if outcomes[-1] is Outcome.DELIVERED:
+                backlog = await pushing
+                assert await stage.store.peek(backlog, 10) == []
+            pushing.cancel()
+            await stage.engine.close()
+
+        run_virtual(story)
+
+
+class TestProbation:
+    POLICY = ProbationPolicy(by_status={503: 5 * MINUTE_MS}, failures_max=3)
+
+    def test_holds_retries_and_new_deliveries_then_lets_one_try(self) -> None:
+        async def story(clock: VirtualClock, chance: random.Random) -> None:
+            stage = Stage(clock, chance, BROKEN, BROKEN)
+            stage.dialect.schedule = minutely()
+            stage.dialect.changes = {"probation": self.POLICY}
+            began = clock.now()
+            await published_while_away(stage, "a")
+            topic = await stage.engine.topics.get(name("orders"))
+            assert topic is not None
+            for body in ("b", "c"):
+                await stage.publish(topic, body)
+            await clock.sleep_until(began + 5 * MINUTE_MS - 1)
+            assert stage.endpoint.pushed == [(began, "a")]
+            ((_, state),) = (await stage.engine.probations.all()).items()
+            assert (state.reason, state.status, state.until) == (
+                Reason.SERVER_ERROR,
+                503,
+                began + 5 * MINUTE_MS,
+            )
+            await clock.sleep_until(began + 10 * MINUTE_MS - 1)
+            assert len(stage.endpoint.pushed) == 2  # one probe, which failed
+            await clock.sleep_until(began + 10 * MINUTE_MS + 1)
+            assert len(stage.endpoint.pushed) == 5  # one, which was taken, and the others after it
+            assert not await stage.engine.probations.all()
+
+        run_virtual(story)
+
+    def test_is_the_same_on_every_node_and_can_be_lifted(self) -> None:
+        async def story(clock: VirtualClock, chance: random.Random) -> None:
+            stage = Stage(clock, chance, BROKEN)
+            stage.dialect.schedule = minutely()
+            stage.dialect.changes = {"probation": self.POLICY}
+            backlog = await published_while_away(stage, "a")
+            subscription = await stage.engine.topics.subscription_of_queue(backlog)
+            assert subscription is not None
+            assert await stage.node("b").probations.of(subscription) is not None
+            await stage.engine.dispatcher.lift(subscription)
+            await clock.sleep_until(clock.now() + MINUTE_MS + 1)
+            assert len(stage.endpoint.pushed) == 2
+
+        run_virtual(story)
+
+
+class TestConsequences:
+    @pytest.mark.parametrize("script", [[OK], [GONE]])
+    def test_an_end_leads_to_messages_in_the_transaction_that_ends_it(self, script: list[Attempt]) -> None:
+        async def story(clock: VirtualClock, chance: random.Random) -> None:
+            stage = Stage(clock, chance, *script)
+
+            def consequences(fact: Attempted) -> list[Consequence]:
+                if fact.subscription.id != "s":
+                    return []
+                body = f"{fact.delivery.body} {fact.transition.ending}"
+                told = Publication(stage.engine.runtime.message_id(), body, {}, {}, b'{"x":1}', len(body))
+                return [Consequence(fact.topic.name, told, "archive", MINUTE_MS)]
+
+            stage.dialect.consequences = consequences
+            await stage.store.open()
+            topic = await stage.topic()
+            await stage.subscribe(topic, "archive", "archive", confirmed=False)
+            began = clock.now()
+            await stage.subscribe(topic, "s", "somewhere")
+            await stage.publish(topic, "a")
+            await clock.sleep_until(began + MINUTE_MS + 1)
+            ending = Ending.DELIVERED if script == [OK] else Ending.DROPPED
+            assert stage.endpoint.pushed == [(began, "a"), (began + MINUTE_MS, f"a {ending}")]
+
+        run_virtual(story)
