@@ -182,8 +182,8 @@ class Model:
             return Settled(done=False, reason="lapsed")
         return None
 
-    def settle(self, queue_id: int, one: Settlement, now: int, *, ordered: bool, buried: Rows) -> Settled:
-        """A claim ends."""
+    def settle(self, queue_id: int, one: Settlement, now: int, *, ordered: bool, after: Rows) -> Settled:
+        """A claim ended; `after` is what all queues hold now."""
         refusal = self.refusal(queue_id, one.seq, one.token, now, ordered=ordered)
         if refusal:
             return refusal
@@ -193,7 +193,9 @@ class Model:
             return DONE
         del self.rows[one.seq]
         if one.target:
-            self._dead_letter(row, one.target, now, buried)
+            self._dead_letter(row, one.target, now, after)
+        for arrival in one.leads_to:
+            self._add(_delivery_of(arrival, self._of_body(after, arrival.body).seq))
         return DONE
 
     def extend(self, queue_id: int, claim: tuple[int, int, int], now: int, *, ordered: bool) -> Settled:

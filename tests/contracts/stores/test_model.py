@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from redrive.engine.ports import ClaimOrder, MoveOrder, Settlement, Store
+from redrive.engine.ports import Arrival, ClaimOrder, MoveOrder, Settlement, Store
 from redrive.model.delivery import Ending, Limits
 from tests.contracts.stores.bench import NOON, Bench, fresh_id, fresh_token
 from tests.contracts.stores.conftest import make_home
@@ -71,17 +71,15 @@ class History(RuleBasedStateMachine):
     )
     def send(self, name: str, number: int, group: str | None, delay_ms: int, key: int | None) -> None:
         queue = self.queues[name]
-        arrivals = []
-        for _ in range(number):
-            self.sent += 1
-            memory = (
-                {} if key is None else {"deduplication_key": f"{key}", "deduplicate_until": self.now + 50}
-            )
-            group_id = group or ("c" if queue.ordered else None)
-            arrivals.append(
-                queue.arrival(f"{self.sent}", self.now, group=group_id, delay_ms=delay_ms, **memory)
-            )
+        known = {} if key is None else {"deduplication_key": f"{key}", "deduplicate_until": self.now + 50}
+        group_id = group or ("c" if queue.ordered else None)
+        arrivals = [self.arrival(name, group_id, delay_ms=delay_ms, **known) for _ in range(number)]
         self.model.enqueue(arrivals, self.run(self.store.enqueue(arrivals)))
+
+    def arrival(self, name: str, group: str | None, **others: Any) -> Arrival:
+        """No two messages have the same body."""
+        self.sent += 1
+        return self.queues[name].arrival(f"{self.sent}", self.now, group=group, **others)
 
     @rule(name=any_queues, limit=few, lease_ms=soon | st.just(0), limits=st.sampled_from(LIMITS))
     def claim(self, name: str, limit: int, lease_ms: int, limits: Limits) -> None:
@@ -104,18 +102,24 @@ class History(RuleBasedStateMachine):
     def dead_of(self, name: str) -> Bench:
         return self.queues[name if name in DEAD else f"{name} dead"]
 
-    @rule(which=st.integers(0, 1000), wait_ms=soon, ending=st.sampled_from(Ending))
-    def settle(self, which: int, wait_ms: int, ending: Ending) -> None:
+    @rule(
+        which=st.integers(0, 1000),
+        wait_ms=soon,
+        ending=st.sampled_from(Ending),
+        leads_to=st.lists(any_queues, max_size=2),
+    )
+    def settle(self, which: int, wait_ms: int, ending: Ending, leads_to: list[str]) -> None:
         if not self.claims:
             return
         name, seq, token = self.claims[-(which % len(self.claims)) - 1]
         queue = self.queues[name]
         dies = ending is Ending.DEAD_LETTERED and name in WORKING
         target = self.dead_of(name).target if dies else None
-        one = Settlement(seq, token, ending, self.now + wait_ms, target)
+        arrivals = [] if ending is Ending.RETRY else [self.arrival(name, "a") for name in leads_to]
+        one = Settlement(seq, token, ending, self.now + wait_ms, target, leads_to=arrivals)
         (answer,) = self.run(self.store.settle(queue.id, [one], self.now, ordered=queue.ordered))
-        buried = self.look(*DEAD)
-        assert answer == self.model.settle(queue.id, one, self.now, ordered=queue.ordered, buried=buried)
+        after = self.look(*self.queues)
+        assert answer == self.model.settle(queue.id, one, self.now, ordered=queue.ordered, after=after)
 
     @rule(which=st.integers(0, 1000), wait_ms=soon | st.just(0))
     def extend(self, which: int, wait_ms: int) -> None:

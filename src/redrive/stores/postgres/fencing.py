@@ -97,6 +97,10 @@ class Fence:
                 good[key] = one
         return good
 
+    def was_met(self, seq: int, token: int) -> bool:
+        """Whether this claim was good."""
+        return (seq, token) in self._met
+
     def answer(self, seq: int, token: int, again: Settled) -> Settled:
         """How this claim was met; `again` for one that was good, but asked for a second time."""
         key = (seq, token)

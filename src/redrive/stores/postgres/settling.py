@@ -97,7 +97,7 @@ class Settler:
 
     async def settle(self, call: Ends) -> list[Settled]:
         """End claims; see `Store.settle`."""
-        plain = not call.ordered and all(_is_removal(one) for one in call.settlements)
+        plain = not call.ordered and all(_is_removal(one) and not one.leads_to for one in call.settlements)
         return await (self._deletions if plain else self._others).submit(call)
 
     async def extend(self, call: Extensions) -> list[Settled]:
@@ -110,7 +110,7 @@ class Settler:
             await lanes.idle()
 
     async def _settle(self, connection: Connection, calls: Sequence[Ends]) -> list[list[Settled]]:
-        ends = [_end(one, call) for call in calls for one in call.settlements]
+        ends = _first_ends(calls)
         settling = _Settling(connection, calls[0].queue_id, ordered=calls[0].ordered)
         async with connection.transaction():
             await settling.lock(ends)
@@ -118,9 +118,10 @@ class Settler:
             await settling.retry([end for end in ends if end.one.ending is Ending.RETRY])
             await settling.send_on([end for end in ends if end.one.target is not None])
             await settling.finish()
+            await settling.lead_on(ends)
         for queue_id in settling.news:
             self._notices.arrived(queue_id)
-        return _answers(settling.fence, calls)
+        return _answers(settling.fence, ends, calls)
 
     async def _extend(self, connection: Connection, calls: Sequence[Extensions]) -> list[list[Settled]]:
         queue_id, ordered = calls[0].queue_id, calls[0].ordered
@@ -132,7 +133,7 @@ class Settler:
         fence = Fence(connection, queue_id)
         async with connection.transaction():
             if ordered:
-                await _lock(connection, queue_id, held, {queue_id})
+                await rows.lock_groups(connection, await _groups_in(connection, {queue_id}, queue_id, held))
             await fence.meet(_EXTEND, held, until=True)
         if any(until <= call.now for call in calls for *_, until in call.claims):
             self._notices.arrived(queue_id)
@@ -147,23 +148,39 @@ def _end(one: Settlement, call: Ends) -> _End:
     return _End(one, Held(one.seq, one.token, call.now if call.ordered else EVER, one.available_at), call.now)
 
 
-def _answers(fence: Fence, calls: Sequence[Ends]) -> list[list[Settled]]:
-    def again(one: Settlement) -> Settled:
-        return SUPERSEDED if one.ending is Ending.RETRY else GONE
+def _first_ends(calls: Sequence[Ends]) -> list[_End]:
+    """The settlements, of each claim the first: whatever else is asked of it comes too late."""
+    first: dict[tuple[int, int], _End] = {}
+    for call in calls:
+        for one in call.settlements:
+            first.setdefault((one.seq, one.token), _end(one, call))
+    return list(first.values())
 
-    return [[fence.answer(one.seq, one.token, again(one)) for one in call.settlements] for call in calls]
+
+def _answers(fence: Fence, ends: Sequence[_End], calls: Sequence[Ends]) -> list[list[Settled]]:
+    waits = {(end.one.seq, end.one.token) for end in ends if end.one.ending is Ending.RETRY}
+
+    def again(claim: tuple[int, int]) -> Settled:
+        return SUPERSEDED if claim in waits else GONE
+
+    return [
+        [fence.answer(*claim, again(claim)) for claim in ((one.seq, one.token) for one in call.settlements)]
+        for call in calls
+    ]
 
 
-async def _lock(connection: Connection, queue_id: int, held: Sequence[Held], queues: set[int]) -> None:
-    """Lock, in each of these queues, the groups of these deliveries."""
+async def _groups_in(
+    connection: Connection, queues: set[int], queue_id: int, held: Sequence[Held]
+) -> rows.Groups:
+    """In each of these queues, the groups of these deliveries."""
     names = await rows.groups_of(connection, queue_id, [one.seq for one in held])
-    await rows.lock_groups(connection, ((queue, name) for queue in queues for name in names))
+    return {(queue, name) for queue in queues for name in names}
 
 
 async def _delete(connection: Connection, calls: Sequence[Ends]) -> list[list[Settled]]:
     fence = Fence(connection, calls[0].queue_id)
     await fence.meet(_DELETE, [_end(one, call).held for call in calls for one in call.settlements])
-    return _answers(fence, calls)
+    return [[fence.answer(one.seq, one.token, GONE) for one in call.settlements] for call in calls]
 
 
 class _Settling:
@@ -188,8 +205,11 @@ class _Settling:
         queues = {end.one.target.queue_id for end in ends if end.one.target}
         if self._ordered:
             queues.add(self._queue_id)
+        groups = arriving.groups_of([arrival for end in ends for arrival in end.one.leads_to])
         if queues:
-            await _lock(self._connection, self._queue_id, [end.held for end in ends], queues)
+            held = [end.held for end in ends]
+            groups |= await _groups_in(self._connection, queues, self._queue_id, held)
+        await rows.lock_groups(self._connection, groups)
 
     async def remove(self, ends: Sequence[_End]) -> None:
         for record in await self.fence.meet(_DELETE, [end.held for end in ends]):
@@ -233,6 +253,18 @@ class _Settling:
         await notes.forget(self._connection, self._queue_id, self._through)
         if await rows.pass_turns(self._connection, self._queue_id, self._left):
             self.news.add(self._queue_id)
+
+    async def lead_on(self, ends: Sequence[_End]) -> None:
+        """Let what the ends led to arrive: last, when all turns that were left are passed on."""
+        arrivals = [
+            arrival
+            for end in ends
+            if end.one.leads_to and self.fence.was_met(end.one.seq, end.one.token)
+            for arrival in end.one.leads_to
+        ]
+        if arrivals:
+            await arriving.add_locked(self._connection, arrivals)
+            self.news.update(arrival.queue_id for arrival in arrivals)
 
     def _leave_turn(self, record: Any) -> None:
         if record["place"] == Place.TURN and record["group_id"] is not None:

@@ -9,7 +9,7 @@ from redrive.engine.ports import Settled, Settlement, Target
 from redrive.model.delivery import Ending, as_handed_over
 from redrive.model.queue import DAY_MS
 from redrive.stores.sqlite import notes, rows
-from redrive.stores.sqlite.arriving import dead_letter
+from redrive.stores.sqlite.arriving import dead_letter, enqueue
 from redrive.stores.sqlite.rows import NextSeq
 
 _OWN = "queue_id = ?1 AND seq = ?2 AND token = ?3 AND available_at > ?4"
@@ -48,7 +48,13 @@ def settle(
 ) -> list[Settled]:
     """End claims; see `Store.settle`."""
     holds_until = now if ordered else _EVER
-    return [_settle(cursor, next_seq, queue_id, one, now, holds_until) for one in settlements]
+    answers = []
+    for one in settlements:
+        answer = _settle(cursor, next_seq, queue_id, one, now, holds_until)
+        if one.leads_to and answer.done:
+            enqueue(cursor, next_seq, one.leads_to)
+        answers.append(answer)
+    return answers
 
 
 def _settle(
