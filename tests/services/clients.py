@@ -188,12 +188,13 @@ class _Raw:
 # ---- the AWS CLI -------------------------------------------------------------------------------------------------
 
 
-def cli(server: Server, home: Path) -> Callable[..., Any]:
+def cli(server: Server, home: Path, service: str = "sqs") -> Callable[..., Any]:
     """The AWS CLI at a server: `aws("list-queues", "--max-results", "2")` returns its JSON output, or None.
 
     Args:
         server: Where to.
         home: A directory for its settings, so that it reads nobody else's.
+        service: The service, as the CLI calls it.
     """
     environment = {
         "PATH": os.environ["PATH"],
@@ -207,7 +208,7 @@ def cli(server: Server, home: Path) -> Callable[..., Any]:
 
     def aws(*arguments: str) -> Any:
         done = subprocess.run(
-            [str(AWS), "--endpoint-url", server.url, "sqs", *arguments],
+            [str(AWS), "--endpoint-url", server.url, service, *arguments],
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -215,7 +216,7 @@ def cli(server: Server, home: Path) -> Callable[..., Any]:
             check=False,
         )
         if done.returncode != 0:
-            raise CommandFailedError(done.stderr.strip())
+            raise CommandFailedError(done.stderr.strip(), done.returncode)
         return orjson.loads(done.stdout) if done.stdout.strip() else None
 
     return aws
@@ -223,3 +224,8 @@ def cli(server: Server, home: Path) -> Callable[..., Any]:
 
 class CommandFailedError(Exception):
     """The CLI's exit status is not 0; the message is its standard error."""
+
+    def __init__(self, message: str, status: int) -> None:
+        """Tell what it said, and its exit status."""
+        super().__init__(message)
+        self.status = status
