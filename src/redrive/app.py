@@ -49,6 +49,8 @@ from redrive.server.app import Router
 from redrive.server.control import Advance, Control
 from redrive.server.dead_letters import PATH as DEAD_LETTER_PATH
 from redrive.server.dead_letters import DeadLetterRoutes
+from redrive.server.endpoints import PATH as ENDPOINTS_PATH
+from redrive.server.endpoints import EndpointRoutes
 from redrive.server.http import HttpFront
 from redrive.server.limits import HttpLimits
 from redrive.server.tls import local_authority, server_context
@@ -136,6 +138,7 @@ class App:
         paths = {
             PEEK_PATH: Peek(self.engine, authentication, self._presenters).answer,
             DEAD_LETTER_PATH: DeadLetterRoutes(self.engine, authentication).answer,
+            ENDPOINTS_PATH: EndpointRoutes(self.engine, authentication).answer,
             CERTIFICATE_PATH: self._certificate,
         }
         azure = AzureGateway(runtime, self._azure_rooms(runtime))

@@ -3,10 +3,13 @@
 import argparse
 import json
 import os
+import sys
 import urllib.error
 import urllib.parse
 import urllib.request
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Self
 
 from botocore.auth import SigV4Auth
@@ -26,6 +29,26 @@ def add_server(command: argparse.ArgumentParser) -> None:
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
     command.add_argument("--url", default=url, help=f"the server, also REDRIVE_URL (default: {url})")
     command.add_argument("--region", default=region, help=f"default: {region}")
+    command.add_argument("--azure-subscription", metavar="GUID", help="for Event Grid: whose")
+    command.add_argument("--resource-group", metavar="NAME", help="and in which of its groups")
+
+
+def reporting(work: "Callable[[Client, argparse.Namespace], int]") -> Callable[[argparse.Namespace], int]:
+    """Run a command against the server; what the server refuses becomes a line and an exit status."""
+
+    def run(parsed: argparse.Namespace) -> int:
+        try:
+            return work(Client.of(parsed), parsed)
+        except Refused as error:
+            print(f"redrive: {error}", file=sys.stderr)
+            return 1
+
+    return run
+
+
+def moment(moment_ms: int) -> str:
+    """A moment as a terminal shows it, in UTC."""
+    return f"{datetime.fromtimestamp(moment_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +57,26 @@ class Client:
 
     url: str
     region: str
+    place: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, parsed: argparse.Namespace) -> Self:
-        """The server that a command line means."""
-        return cls(parsed.url.rstrip("/"), parsed.region)
+        """The server that a command line means, and whose things there."""
+        named = {"subscription": parsed.azure_subscription, "group": parsed.resource_group}
+        place = {name: value for name, value in named.items() if value}
+        return cls(parsed.url.rstrip("/"), parsed.region, place)
 
     def get(self, path: str, **parameters: Any) -> dict[str, Any]:
         """Ask for something."""
-        query = f"?{urllib.parse.urlencode(parameters)}" if parameters else ""
-        return self._ask("GET", path + query, None)
+        return self._ask("GET", self._addressed(path, parameters), None)
 
     def post(self, path: str, document: dict[str, Any]) -> dict[str, Any]:
         """Ask to have something done."""
-        return self._ask("POST", path, json.dumps(document).encode())
+        return self._ask("POST", self._addressed(path, {}), json.dumps(document).encode())
+
+    def _addressed(self, path: str, parameters: Mapping[str, Any]) -> str:
+        query = urllib.parse.urlencode({**self.place, **parameters})
+        return f"{path}?{query}" if query else path
 
     def _ask(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
         signed = AWSRequest(method, self.url + path, data=body)

@@ -1,11 +1,9 @@
 """`redrive dlq`: see what is in dead-letter queues and why, and send it back."""
 
 import argparse
-import sys
-from datetime import UTC, datetime
 from typing import Any
 
-from redrive.cli.client import Client, Refused, add_server
+from redrive.cli.client import Client, Refused, add_server, moment, reporting
 
 
 def register(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -13,39 +11,25 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     command = commands.add_parser("dlq", help="list, show and redrive dead letters")
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
     queues = actions.add_parser("queues", help="list the dead-letter queues and who sends to them")
-    queues.set_defaults(run=_reporting(_queues))
+    queues.set_defaults(run=reporting(_queues))
     listing = actions.add_parser("list", help="list the dead letters of a queue")
     listing.add_argument("queue")
     listing.add_argument("--limit", type=int, default=100, help="at most so many (default: 100)")
     listing.add_argument("--after", type=int, default=0, metavar="ID", help="only those after this one")
-    listing.set_defaults(run=_reporting(_list))
+    listing.set_defaults(run=reporting(_list))
     show = actions.add_parser("show", help="show one dead letter: its body, its origin and its attempts")
     show.add_argument("queue")
     show.add_argument("id", type=int)
-    show.set_defaults(run=_reporting(_show))
+    show.set_defaults(run=reporting(_show))
     back = actions.add_parser("redrive", help="send dead letters back where they came from, or elsewhere")
     back.add_argument("queue")
     back.add_argument("id", type=int, nargs="*", help="these, at once and together; none: all, as a task")
     back.add_argument("--to", metavar="QUEUE", help="to this queue instead")
     back.add_argument("--rate", type=int, metavar="N", help="at most N messages a second")
     back.add_argument("--dry-run", action="store_true", help="say what would go where, and do nothing")
-    back.set_defaults(run=_reporting(_redrive))
+    back.set_defaults(run=reporting(_redrive))
     for action in (queues, listing, show, back):
         add_server(action)
-
-
-def _reporting(work: Any) -> Any:
-    """Run a command against the server; what the server refuses becomes a line and an exit status."""
-
-    def run(parsed: argparse.Namespace) -> int:
-        try:
-            status: int = work(Client.of(parsed), parsed)
-        except Refused as error:
-            print(f"redrive: {error}", file=sys.stderr)
-            return 1
-        return status
-
-    return run
 
 
 def _queues(client: Client, _: argparse.Namespace) -> int:
@@ -61,7 +45,7 @@ def _queues(client: Client, _: argparse.Namespace) -> int:
 def _list(client: Client, parsed: argparse.Namespace) -> int:
     for letter in _letters(client, parsed.queue, parsed.after, parsed.limit):
         print(
-            f"{letter['id']:>10}  {_time(letter['sent_at'])}  {letter['attempts']:>6} attempts"
+            f"{letter['id']:>10}  {moment(letter['sent_at'])}  {letter['attempts']:>6} attempts"
             f"  {letter['reason'] or '-':14} {_origin(letter['from'])}  {_shortened(letter['body'])}"
         )
     return 0
@@ -74,12 +58,12 @@ def _show(client: Client, parsed: argparse.Namespace) -> int:
     if letter is None:
         raise Refused(f"there is no dead letter {parsed.id} in {parsed.queue}")
     print(f"message   {letter['message_id']}")
-    print(f"sent      {_time(letter['sent_at'])}")
+    print(f"sent      {moment(letter['sent_at'])}")
     print(f"from      {_origin(letter['from'])}")
     print(f"attempts  {letter['attempts']}")
     for note in letter["history"]:
         print(
-            f"  {note['number']:>6}  {_time(note['at'])}  {note['reason']:16} {note['status'] or '-':>4}"
+            f"  {note['number']:>6}  {moment(note['at'])}  {note['reason']:16} {note['status'] or '-':>4}"
             f"  {note['duration_ms']:>6} ms  {_shortened(note['response'])}"
         )
     print(f"\n{letter['body']}")
@@ -130,10 +114,6 @@ def _origin(source: dict[str, Any]) -> str:
     if "queue" in source:
         return f"queue {source['queue']}"
     return f"{source['topic']} to {source['endpoint']}" if source else "unknown"
-
-
-def _time(moment_ms: int) -> str:
-    return f"{datetime.fromtimestamp(moment_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def _shortened(text: str, most: int = 60) -> str:

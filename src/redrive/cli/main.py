@@ -5,11 +5,11 @@ import sys
 from collections.abc import Sequence
 
 from redrive import __version__
-from redrive.cli import config, demo, dlq, keys, schedule, serve
+from redrive.cli import config, demo, dlq, endpoints, keys, schedule, serve
 from redrive.model.errors import StoreUnavailable
 from redrive.settings import SettingsInvalid
 
-COMMANDS = (serve, demo, dlq, schedule, keys, config)
+COMMANDS = (serve, demo, dlq, endpoints, schedule, keys, config)
 
 
 def parser() -> argparse.ArgumentParser:

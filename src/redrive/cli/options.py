@@ -29,6 +29,8 @@ HELP = {
     "smtp_user": "whom to log in as at the relay",
     "smtp_password": "its password; better in the environment than on a command line",
     "smtp_starttls": "encrypt the connection to the relay, or send nothing",
+    "blob_store": "folder or s3:// URL for blobs of storage accounts that azure_endpoints does not name",
+    "azure_endpoints": "NAME=VALUE pairs: what stands behind resource ids; better in the file",
     "log_level": "debug, info, warning or error",
 }
 

@@ -86,6 +86,8 @@ class Control:
                 if name is not None:
                     labels = f'account="{name.account}",region="{name.region}",queue="{name.name}"'
                     lines.append(f"redrive_queue_{metric}_total{{{labels}}} {getattr(measure, metric)}")
+        resting = len(await self._engine.probations.all())
+        lines += ["# TYPE redrive_endpoints_on_probation gauge", f"redrive_endpoints_on_probation {resting}"]
         return Response(200, ("\n".join(lines) + "\n").encode(), "text/plain; version=0.0.4; charset=utf-8")
 
     def _remove_all(self, reset: Reset) -> Route:

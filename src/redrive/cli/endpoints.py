@@ -1,0 +1,72 @@
+"""`redrive endpoints`: which endpoints are on probation, why and until when; let them be served again."""
+
+import argparse
+from typing import Any
+
+from redrive.cli.client import Client, add_server, moment, reporting
+
+
+def register(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Add the command and its own commands."""
+    command = commands.add_parser("endpoints", help="show the endpoints on probation, and lift it")
+    actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="list the endpoints on probation")
+    listing.add_argument("--all", action="store_true", help="the others too")
+    listing.set_defaults(run=reporting(_list))
+    lift = actions.add_parser("lift", help="serve an endpoint again at once")
+    lift.set_defaults(run=reporting(_lift))
+    options = actions.add_parser("set", help="say how an endpoint's failures are taken")
+    options.add_argument(
+        "--rests",
+        choices=("on", "off"),
+        help="whether it is let rest when it fails (Event Grid's always are)",
+    )
+    options.add_argument(
+        "--client-errors", choices=("delivered", "refused"), help="what a 4xx that is not retried means"
+    )
+    options.set_defaults(run=reporting(_set))
+    for action in (lift, options):
+        action.add_argument("topic", help="as `redrive endpoints list` shows it")
+        action.add_argument("id", help="the subscription's id")
+    for action in (listing, lift, options):
+        add_server(action)
+
+
+def _list(client: Client, parsed: argparse.Namespace) -> int:
+    found = client.get("/_redrive/endpoints", **({"all": "true"} if parsed.all else {}))
+    for one in found["endpoints"]:
+        print(f"{one['topic']}  {one['id']}  {one['protocol']}  {one['endpoint']}")
+        print(f"    {_state(one['probation'], found['now'])}{_options(one)}")
+    return 0
+
+
+def _lift(client: Client, parsed: argparse.Namespace) -> int:
+    done = client.post("/_redrive/endpoints", {"topic": parsed.topic, "id": parsed.id, "lift": True})
+    print("lifted: it is served again" if done["lifted"] else "it was not on probation")
+    return 0
+
+
+def _set(client: Client, parsed: argparse.Namespace) -> int:
+    wish: dict[str, Any] = {"topic": parsed.topic, "id": parsed.id}
+    if parsed.rests:
+        wish["rests"] = parsed.rests == "on"
+    if parsed.client_errors:
+        wish["client_errors_delivered"] = parsed.client_errors == "delivered"
+    one = client.post("/_redrive/endpoints", wish)["endpoint"]
+    print(f"{one['topic']}  {one['id']}{_options(one)}")
+    return 0
+
+
+def _state(probation: dict[str, Any] | None, now: int) -> str:
+    if probation is None:
+        return "served"
+    status = f" {probation['status']}" if probation["status"] else ""
+    why = f"{probation['reason']}{status}, {probation['failures']} failures in a row"
+    if probation["until"] <= now:
+        return f"on probation since {moment(probation['since'])} ({why}): one delivery is tried next"
+    return f"rests until {moment(probation['until'])} ({why})"
+
+
+def _options(one: dict[str, Any]) -> str:
+    rests = "  rests=on" if one["rests"] else ""
+    return rests + ("  client-errors=delivered" if one["client_errors_delivered"] else "")

@@ -1,0 +1,84 @@
+"""The control routes behind `redrive endpoints`: which endpoints rest, why and until when, and what they opted for."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from redrive.engine.engine import Engine
+from redrive.model.probation import Probation
+from redrive.model.queue import ResourceName
+from redrive.model.topic import Subscription
+from redrive.protocols.aws.authentication import Authentication
+from redrive.protocols.http import Request, Response
+from redrive.server.owned import OwnedRoute, OwnedRoutes, Unusable, answer, document_of, parameters
+
+PATH: Final = "/_redrive/endpoints"
+_OPTIONS: Final = ("rests", "client_errors_delivered")
+
+
+class EndpointRoutes:
+    """Answers requests about the endpoints of the caller's own subscriptions."""
+
+    def __init__(self, engine: Engine, authentication: Authentication) -> None:
+        """Answer for this engine, to callers who are told apart like this."""
+        self._engine = engine
+        routes: dict[tuple[str, str], OwnedRoute] = {("GET", PATH): self._list, ("POST", PATH): self._change}
+        self.answer = OwnedRoutes(authentication, routes).answer
+
+    async def _list(self, request: Request, where: ResourceName) -> Response:
+        """Those on probation; with `all=true` the others too."""
+        everybody = parameters(request).get("all") == "true"
+        states = await self._engine.probations.all()
+        found = await self._engine.topics.subscriptions_in(where.account, where.region)
+        shown = [_shown(one, states.get(one.key)) for one in found if everybody or one.key in states]
+        return answer(200, {"endpoints": shown, "now": self._engine.clock.now()})
+
+    async def _change(self, request: Request, where: ResourceName) -> Response:
+        """`{"topic", "id", "lift"?: true, "rests"?: bool, "client_errors_delivered"?: bool}`."""
+        wish = document_of(request.body)
+        subscription = await self._subscription(where, wish)
+        options = _options(wish)
+
+        def opted(current: Subscription) -> Subscription:
+            return replace(
+                current,
+                rests=options.get("rests", current.rests),
+                client_errors_delivered=options.get(
+                    "client_errors_delivered", current.client_errors_delivered
+                ),
+            )
+
+        if options:
+            subscription = await self._engine.topics.change(subscription, opted)
+        lifted = wish.get("lift") is True and await self._engine.dispatcher.lift(subscription)
+        state = await self._engine.probations.of(subscription)
+        return answer(200, {"endpoint": _shown(subscription, state), "lifted": lifted})
+
+    async def _subscription(self, where: ResourceName, wish: Mapping[str, Any]) -> Subscription:
+        topic, name = wish.get("topic"), wish.get("id")
+        if not isinstance(topic, str) or not isinstance(name, str):
+            raise Unusable('expected {"topic": "…", "id": "…"}: of which subscription?')
+        found = await self._engine.topics.subscription(where._replace(name=topic), name)
+        if found is None:
+            raise Unusable(f"there is no subscription {name} of {topic} in {where.account} {where.region}")
+        return found
+
+
+def _options(wish: Mapping[str, Any]) -> dict[str, bool]:
+    options = {name: wish[name] for name in _OPTIONS if name in wish}
+    for name, value in options.items():
+        if not isinstance(value, bool):
+            raise Unusable(f"{name} is true or false")
+    return options
+
+
+def _shown(subscription: Subscription, state: Probation | None) -> dict[str, Any]:
+    return {
+        "topic": subscription.topic.name,
+        "id": subscription.id,
+        "protocol": subscription.protocol,
+        "endpoint": subscription.endpoint,
+        "rests": subscription.rests,
+        "client_errors_delivered": subscription.client_errors_delivered,
+        "probation": None if state is None else state.to_document(),
+    }

@@ -1,0 +1,100 @@
+"""Control routes about what belongs to the caller: who asks, about whose things, and what can go wrong."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qs
+
+import orjson
+
+from redrive.model.errors import RedriveError, StoreUnavailable
+from redrive.model.queue import ResourceName
+from redrive.protocols.aws.authentication import Authentication, Believing
+from redrive.protocols.aws.wire.errors import AwsError
+from redrive.protocols.http import Request, Response
+
+SIGNING_NAME = "redrive"  # the service a request is signed for, where signatures are required
+
+# Answers a request about the things of an account in a region: a name without its last part.
+OwnedRoute = Callable[[Request, ResourceName], Awaitable[Response]]
+
+
+class Unusable(Exception):  # noqa: N818 - an answer, not a failure
+    """The request cannot be used; the message says why."""
+
+
+class OwnedRoutes:
+    """Routes by method and path, for callers who are told apart."""
+
+    def __init__(self, authentication: Authentication, routes: Mapping[tuple[str, str], OwnedRoute]) -> None:
+        """Answer by these routes."""
+        self._authentication = authentication
+        self._routes = dict(routes)
+
+    async def answer(self, request: Request) -> Response:
+        """Answer one request."""
+        route = self._routes.get((request.method, request.path))
+        if route is None:
+            return answer(404, {"message": f"no route {request.method} {request.path}"})
+        try:
+            return await route(request, await self._place(request))
+        except AwsError as error:
+            return answer(error.status, {"message": error.message})
+        except Unusable as error:
+            return answer(400, {"message": str(error)})
+        except StoreUnavailable as error:
+            return answer(503, {"message": str(error)})
+        except RedriveError as error:
+            return answer(409, {"message": f"{type(error).__name__}: {error}"})
+
+    async def _place(self, request: Request) -> ResourceName:
+        """Whose things it is about: the caller's account and region, or the Azure group that the query names.
+
+        The Azure subscriptions of an account are those whose GUID ends in it; without authentication, all of them.
+        """
+        caller = await self._authentication.caller(request, SIGNING_NAME)
+        account = caller.principal.account
+        asked = parameters(request)
+        subscription = asked.get("subscription", "").lower()
+        if not subscription:
+            return ResourceName(account, caller.region, "")
+        believed = isinstance(self._authentication, Believing)
+        if not believed and not subscription.endswith(f"-{account}"):
+            raise Unusable(f"the subscription {subscription} is not one of account {account}")
+        return ResourceName(subscription, asked.get("group", "").lower(), "")
+
+
+def parameters(request: Request) -> Mapping[str, str]:
+    """The query; of what is said twice, the last."""
+    return {name: values[-1] for name, values in parse_qs(request.query).items()}
+
+
+def document_of(body: bytes) -> Mapping[str, Any]:
+    """The body as a JSON object.
+
+    Raises:
+        Unusable: It is none.
+    """
+    try:
+        document = orjson.loads(body)
+    except ValueError:
+        raise Unusable("the body is no JSON") from None
+    if not isinstance(document, dict):
+        raise Unusable("the body is no JSON object")
+    return document
+
+
+def number(value: object, least: int, most: int = 2**63 - 1) -> int:
+    """A number within bounds, from JSON or from a query.
+
+    Raises:
+        Unusable: It is none.
+    """
+    text = str(value)
+    if not (text.isascii() and text.isdigit()) or not least <= int(text[:20]) <= most:
+        raise Unusable(f"{text!r} is not a number from {least} to {most}")
+    return int(text)
+
+
+def answer(status: int, document: Mapping[str, Any]) -> Response:
+    """A JSON answer."""
+    return Response(status, orjson.dumps(document))
