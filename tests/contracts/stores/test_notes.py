@@ -1,6 +1,6 @@
 import pytest
 
-from redrive.engine.ports import AttemptNote
+from redrive.engine.ports import AttemptNote, Settlement
 from redrive.model.delivery import Delivery, Ending
 from redrive.model.queue import DAY_MS
 from tests.contracts.stores.bench import DONE, NOON, Bench, bodies, refused
@@ -51,6 +51,19 @@ async def test_a_note_of_a_superseded_claim_is_not_taken(plain: Bench) -> None:
     answer = await plain.settle(late, NOON + 1, Ending.RETRY, available_at=NOON, note=note(1))
     assert answer == refused("superseded")
     assert await notes_of(plain, latest) == []
+
+
+async def test_of_the_same_attempt_noted_twice_the_last_note_holds(plain: Bench) -> None:
+    """Two deliveries of one message in one queue: nobody makes them, and no store may stumble over them."""
+    arrivals = [plain.arrival(text) for text in "ab"]
+    arrivals[1].message_id = arrivals[0].message_id
+    await plain.store.enqueue(arrivals)
+    retries = [
+        Settlement(one.seq, one.token or 0, Ending.RETRY, NOON, note=note(1, NOON + number))
+        for number, one in enumerate(await plain.claim())
+    ]
+    assert await plain.store.settle(plain.id, retries, NOON, ordered=False) == [DONE, DONE]
+    assert await plain.store.notes(plain.id, arrivals[0].message_id) == [note(1, NOON + 1)]
 
 
 async def test_of_very_many_attempts_the_first_and_the_last_are_kept(plain: Bench) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from redrive.engine.ports import Resource, Store
 from redrive.model.delivery import Ending
-from redrive.model.errors import StoreUnavailable
+from redrive.model.errors import Conflict, StoreUnavailable
 from redrive.runtime.clock import SystemClock
 from redrive.stores.postgres import connections
 from redrive.stores.postgres.store import PostgresStore
@@ -205,9 +205,34 @@ async def test_other_nodes_hear_of_changed_documents(two: tuple[Bench, Bench, Ea
     assert await other.changed() == ("queue", "é")
     await queue.store.remove("queue", "é")
     assert await other.changed() == ("queue", "é")
-    await queue.store.put(Resource("queue", "k" * 9000, 0, {}))  # more than a notice holds
-    assert await other.changed() == ("queue", "")
+    for key in ("k" * 9000, '"' * 4000):  # more than a notice holds
+        await queue.store.put(Resource("queue", key, 0, {}))
+        assert await other.changed() == ("queue", "")
     assert own.heard_nothing
+
+
+async def test_a_changed_document_is_told_though_its_node_died_at_the_commit(
+    two: tuple[Bench, Bench, Ears, Ears], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def die(*_: object) -> None:
+        """What is told after a commit is told no more."""
+
+    queue, _, _, other = two
+    assert isinstance(queue.store, PostgresStore)
+    monkeypatch.setattr(queue.store._notices, "_send", die)
+    await queue.store.put(Resource("queue", "a", 0, {}))
+    assert await other.changed() == ("queue", "a")
+    await queue.store.remove("queue", "a")
+    assert await other.changed() == ("queue", "a")
+
+
+async def test_what_was_not_changed_is_not_told(two: tuple[Bench, Bench, Ears, Ears]) -> None:
+    queue, _, _, other = two
+    with pytest.raises(Conflict):
+        await queue.store.put(Resource("queue", "a", 7, {}))
+    assert not await queue.store.remove("queue", "b")
+    await queue.store.put(Resource("queue", "c", 0, {}))
+    assert await other.changed() == ("queue", "c")
 
 
 async def test_news_of_very_many_queues_is_heard(two: tuple[Bench, Bench, Ears, Ears]) -> None:

@@ -1,9 +1,12 @@
 """What nodes tell each other: that deliveries arrived in a queue, that a document changed.
 
-News is sent after the commit it tells of, on a connection of its own and a few times a second at most, because
-NOTIFY within a transaction makes all commits of the database wait for each other. A node that dies in between leaves
-the others to look for themselves when their waits end. The same connection listens. When it was lost nobody knows
-what was missed, and the node is told that anything may have happened.
+News of deliveries is sent after the commit it tells of, on a connection of its own and a few times a second at most,
+because transactions with a NOTIFY in them wait for each other's commits, over all of the database. A node that dies
+in between leaves the others to look for themselves when their waits end. Documents are remembered without end, so
+their news must not get lost: it goes with the transaction that changes them, of which there are few.
+
+The same connection listens. When it was lost nobody knows what was missed, and the node is told that anything may have
+happened.
 """
 
 import asyncio
@@ -37,8 +40,8 @@ BACKOFF_MS: Final = (
     5000,
 )  # before each attempt to connect again; the last for all others
 
-_QUEUES_PER_NOTICE: Final = 300  # a notice holds 8,000 bytes, a queue's number at most 20
-_KEY_BYTES_MAX: Final = 7000
+_NOTICE_BYTES_MAX: Final = 7999  # PostgreSQL's own limit
+_QUEUES_PER_NOTICE: Final = 300  # a queue's number has at most 20 bytes
 
 
 class Notices:
@@ -52,7 +55,7 @@ class Notices:
         self._hear_arrived: Callable[[int], None] = lambda _: None
         self._hear_changed: Callable[[str, str], None] = lambda *_: None
         self._queues: set[int] = set()
-        self._documents: set[tuple[str, str]] = set()
+        self._pid = 0  # of the session that listens: by it others' news is told from our own
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -65,10 +68,12 @@ class Notices:
         self._queues.add(queue_id)
         self._wake.set()
 
-    def changed(self, kind: str, key: str) -> None:
-        """Tell the other nodes that a document changed."""
-        self._documents.add((kind, key if len(key.encode()) <= _KEY_BYTES_MAX else ""))
-        self._wake.set()
+    async def tell_change(self, connection: asyncpg.Connection, kind: str, key: str) -> None:
+        """Tell the other nodes that a document changed: when the transaction of this connection commits."""
+        notice = orjson.dumps({"kind": kind, "key": key, "from": self._pid})
+        if len(notice) > _NOTICE_BYTES_MAX:
+            notice = orjson.dumps({"kind": kind, "key": "", "from": self._pid})
+        await connection.execute(_NOTIFY, _CHANNEL, [notice.decode()])
 
     async def open(self) -> None:
         """Begin to listen.
@@ -93,6 +98,7 @@ class Notices:
         connection = await connect(self._url, self._name, synchronous_commit="off")
         connection.add_termination_listener(lambda _: self._wake.set())
         await connection.add_listener(_CHANNEL, self._heard)
+        self._pid = connection.get_server_pid()
         return connection
 
     # ---- telling -----------------------------------------------------------------------------------------
@@ -124,12 +130,10 @@ class Notices:
 
     async def _send(self, connection: asyncpg.Connection) -> None:
         queues, self._queues = self._queues, set()
-        documents, self._documents = self._documents, set()
         try:
-            await connection.execute(_NOTIFY, _CHANNEL, _notices(queues, documents))
+            await connection.execute(_NOTIFY, _CHANNEL, _notices(queues))
         except BaseException:
             self._queues |= queues
-            self._documents |= documents
             raise
 
     async def _say_goodbye(self, connection: asyncpg.Connection) -> None:
@@ -149,22 +153,20 @@ class Notices:
 
     # ---- hearing -----------------------------------------------------------------------------------------
 
-    def _heard(self, connection: Any, pid: int, _channel: str, payload: str) -> None:
-        if pid == connection.get_server_pid():
-            return  # our own
+    def _heard(self, _connection: Any, pid: int, _channel: str, payload: str) -> None:
         news = orjson.loads(payload)
         if isinstance(news, dict):
-            self._hear_changed(news["kind"], news["key"])
-            return
-        for queue_id in news:
-            self._hear_arrived(queue_id)
+            if news.get("from") != self._pid:
+                self._hear_changed(news["kind"], news["key"])
+        elif pid != self._pid:
+            for queue_id in news:
+                self._hear_arrived(queue_id)
 
 
-def _notices(queues: set[int], documents: set[tuple[str, str]]) -> list[str]:
-    """News in as few notices as it fits in: a list of queues, or one document."""
+def _notices(queues: set[int]) -> list[str]:
+    """News of queues in as few notices as it fits in."""
     numbers = sorted(queues)
-    news: list[object] = [
-        numbers[begin : begin + _QUEUES_PER_NOTICE] for begin in range(0, len(numbers), _QUEUES_PER_NOTICE)
+    return [
+        orjson.dumps(numbers[begin : begin + _QUEUES_PER_NOTICE]).decode()
+        for begin in range(0, len(numbers), _QUEUES_PER_NOTICE)
     ]
-    news += [{"kind": kind, "key": key} for kind, key in sorted(documents)]
-    return [orjson.dumps(one).decode() for one in news]

@@ -15,7 +15,8 @@ Written = tuple[int, bytes, AttemptNote]  # queue, message, note
 
 _WRITE: Final = (
     "INSERT INTO attempts (queue_id, message_id, number, at, duration_ms, reason, status, response)"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+    " SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::integer[], $4::bigint[], $5::bigint[], $6::text[],"
+    " $7::integer[], $8::text[])"
     " ON CONFLICT (queue_id, message_id, number) DO UPDATE SET at = excluded.at,"
     " duration_ms = excluded.duration_ms, reason = excluded.reason, status = excluded.status,"
     " response = excluded.response"
@@ -41,8 +42,9 @@ _READ: Final = (
 
 async def write(connection: Connection, notes: Sequence[Written]) -> None:
     """Remember attempts, and of each delivery with many let go of one in the middle."""
-    if notes:
-        await connection.executemany(_WRITE, [(queue, message, *note) for queue, message, note in notes])
+    if notes:  # a statement cannot write the same row twice: of one attempt the last note holds
+        written = {(queue, message, note.number): (queue, message, *note) for queue, message, note in notes}
+        await connection.execute(_WRITE, *(list(column) for column in zip(*written.values(), strict=True)))
     many = [
         (queue, message, note.number - LAST_KEPT)
         for queue, message, note in notes

@@ -262,9 +262,11 @@ class _Settling:
             if end.one.leads_to and self.fence.was_met(end.one.seq, end.one.token)
             for arrival in end.one.leads_to
         ]
-        if arrivals:
+        if arriving.are_plain(arrivals):
+            await arriving.enqueue_plain(self._connection, [arrivals])
+        else:
             await arriving.add_locked(self._connection, arrivals)
-            self.news.update(arrival.queue_id for arrival in arrivals)
+        self.news.update(arrival.queue_id for arrival in arrivals)
 
     def _leave_turn(self, record: Any) -> None:
         if record["place"] == Place.TURN and record["group_id"] is not None:

@@ -5,7 +5,6 @@ few connections that are made again when they are lost (`connections`); what oth
 to them (`listening`). Durability is PostgreSQL's own: an answer follows a commit.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -86,9 +85,14 @@ class PostgresStore(TelemetryVerbs):
 
     async def put(self, resource: Resource) -> int:
         """See `Store.put`."""
-        version = await self._connections.run(functools.partial(looking.put, resource=resource))
-        self._notices.changed(resource.kind, resource.key)
-        return version
+
+        async def run(connection: Connection) -> int:
+            async with connection.transaction():
+                version = await looking.put(connection, resource)
+                await self._notices.tell_change(connection, resource.kind, resource.key)
+            return version
+
+        return await self._connections.run(run)
 
     async def get(self, kind: str, key: str) -> Resource | None:
         """See `Store.get`."""
@@ -102,10 +106,15 @@ class PostgresStore(TelemetryVerbs):
 
     async def remove(self, kind: str, key: str) -> bool:
         """See `Store.remove`."""
-        removed = await self._connections.run(lambda connection: looking.remove(connection, kind, key))
-        if removed:
-            self._notices.changed(kind, key)
-        return removed
+
+        async def run(connection: Connection) -> bool:
+            async with connection.transaction():
+                removed = await looking.remove(connection, kind, key)
+                if removed:
+                    await self._notices.tell_change(connection, kind, key)
+            return removed
+
+        return await self._connections.run(run)
 
     async def new_id(self) -> int:
         """See `Store.new_id`."""
