@@ -1,0 +1,64 @@
+"""The event of the storage account that a blob of dead letters was written to."""
+
+from typing import Final
+
+from redrive.engine.facts import Attempted
+from redrive.engine.ports import Consequence
+from redrive.model.message import Publication, bytes_of, id_text
+from redrive.protocols.azure.eventgrid import dead_letters, json_text, names
+from redrive.protocols.azure.eventgrid.published import Published
+from redrive.protocols.azure.eventgrid.settings import EVENT_GRID_SCHEMA
+from redrive.protocols.azure.eventgrid.times import timestamp
+from redrive.protocols.azure.wire.arm_id import ArmId
+
+TYPE: Final = "Microsoft.Storage.BlobCreated"
+
+
+def blob_created(fact: Attempted) -> Consequence | None:
+    """The event that a blob leads to; None where the container is nobody's."""
+    container = ArmId.parse(fact.subscription.endpoint)
+    account = None if container is None else container._replace(parts=container.parts[:2])
+    topic = None if account is None else names.topic_name(account)
+    if container is None or account is None or topic is None:
+        return None
+    body = _event(account, container, fact)
+    text = json_text.written(body)
+    publication = Publication(
+        id=fact.delivery.message_id,
+        body=text,
+        bodies={},
+        attributes={},
+        envelope=Published(EVENT_GRID_SCHEMA, account.text, fact.at).envelope(),
+        bytes_published=bytes_of(text),
+        document=body,
+    )
+    return Consequence(topic, publication)
+
+
+def _event(account: ArmId, container: ArmId, fact: Attempted) -> dict[str, object]:
+    path = dead_letters.path_of(fact.subscription.id, fact.delivery)
+    kept = dict(fact.attempt.identifiers)
+    request_id = id_text(fact.delivery.message_id)
+    details: dict[str, object] = {
+        "api": "PutBlob",
+        "clientRequestId": request_id,
+        "requestId": request_id,
+        "eTag": kept.get("etag", ""),
+        "contentType": "application/json",
+        "blobType": "BlockBlob",
+        "url": f"https://{account.name}.blob.core.windows.net/{container.name}/{path}",
+        "sequencer": f"{fact.delivery.seq:048x}",
+        "storageDiagnostics": {"batchId": request_id},
+    }
+    if "content-length" in kept:
+        details["contentLength"] = int(kept["content-length"])
+    return {
+        "id": request_id,
+        "eventTime": timestamp(fact.at),
+        "eventType": TYPE,
+        "dataVersion": "",
+        "metadataVersion": "1",
+        "topic": account.text,
+        "subject": f"/blobServices/default/containers/{container.name}/blobs/{path}",
+        "data": details,
+    }

@@ -1,0 +1,193 @@
+"""Event Grid's part in delivering: where an event goes, how often it is tried, what it is sent as, what follows."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Final
+
+from redrive.engine.facts import Attempted
+from redrive.engine.ports import AttemptNote, Batch, Consequence, Parcel, Plan
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Delivery, Outcome
+from redrive.model.message import Publication, bytes_of
+from redrive.model.queue import Queue, ResourceName
+from redrive.model.retry_plans import EVENT_WEBHOOK, MINUTE_MS
+from redrive.model.topic import Subscription, Topic
+from redrive.protocols.azure.eventgrid import dead_letters, names, outcomes, parcels
+from redrive.protocols.azure.eventgrid.blob_created import blob_created
+from redrive.protocols.azure.eventgrid.published import Published, delivered_as
+from redrive.protocols.azure.eventgrid.rendering import rendered
+from redrive.protocols.azure.eventgrid.settings import (
+    CLOUD_EVENT_SCHEMA,
+    DeliverySettings,
+    delivery_settings,
+)
+from redrive.protocols.azure.wire.arm_id import ArmId
+
+QUEUE: Final = "queue"
+TOPIC: Final = "topic"
+_QUEUE_ARN_PARTS: Final = 6
+_PATIENCE_MS: Final = 30_000  # "waits 30 seconds for a response after delivering a message"
+_LEASE_MS: Final = 60_000
+_BLOB_TYPE: Final = "application/json"
+
+Notes = Callable[[int, bytes], Awaitable[Sequence[AttemptNote]]]
+
+
+class EventGridDialect:
+    """`redrive.engine.ports.Dialect` of topics made through Event Grid."""
+
+    def __init__(self, notes: Notes) -> None:
+        """Deliver as Event Grid does.
+
+        Args:
+            notes: What is remembered of a message's attempts, by its backlog's number and its id.
+        """
+        self._notes = notes
+
+    # ---- where it goes ---------------------------------------------------------------------------------------
+
+    def headers(self, topic: Topic, subscription: Subscription, envelope: bytes) -> bytes:  # noqa: ARG002 - as Dialect
+        """See `Dialect.headers`; beside a message in a queue of this server stands what its receiver is to see."""
+        if subscription.protocol != QUEUE:
+            return envelope
+        return delivered_as(envelope, delivery_settings(subscription).schema)
+
+    def queue_of(self, subscription: Subscription) -> ResourceName | None:
+        """See `Dialect.queue_of`."""
+        if subscription.protocol != QUEUE:
+            return None
+        parts = subscription.endpoint.split(":")
+        return ResourceName(parts[4], parts[3], parts[5]) if len(parts) == _QUEUE_ARN_PARTS else None
+
+    def dead_letters_to(self, subscription: Subscription, delivery: Delivery) -> ResourceName | None:  # noqa: ARG002 - as Dialect
+        """See `Dialect.dead_letters_to`; a letter that its store does not take is dropped."""
+        return None if names.is_dead_letter_store(subscription.id) else subscription.dead_letter
+
+    def objection(
+        self,
+        topic: Topic,  # noqa: ARG002 - as Dialect
+        subscription: Subscription,  # noqa: ARG002 - as Dialect
+        queue: Queue | None,
+        body: str,
+    ) -> Attempt | None:
+        """See `Dialect.objection`; whoever may subscribe a queue may have it filled."""
+        if queue is None:
+            return _MISSING
+        return _TOO_LARGE if bytes_of(body) > queue.body_bytes_max else None
+
+    # ---- how often -------------------------------------------------------------------------------------------
+
+    def plan(self, topic: Topic, subscription: Subscription) -> Plan:  # noqa: ARG002 - as Dialect
+        """See `Dialect.plan`."""
+        if names.is_dead_letter_store(subscription.id):
+            return dead_letters.PLAN
+        settings = delivery_settings(subscription)
+        return _plan(
+            settings.destination_type, settings.attempts_max, settings.minutes_to_live, settings.batch
+        )
+
+    # ---- what it gets ----------------------------------------------------------------------------------------
+
+    async def parcel(
+        self,
+        topic: Topic,  # noqa: ARG002 - as Dialect
+        subscription: Subscription,
+        deliveries: Sequence[Delivery],
+    ) -> Parcel:
+        """See `Dialect.parcel`."""
+        if not names.is_dead_letter_store(subscription.id):
+            return parcels.parcel(subscription, delivery_settings(subscription), deliveries)
+        texts = [await self._letter_text(delivery) for delivery in deliveries]
+        return Parcel(
+            endpoint=subscription.endpoint,
+            body=f"[{','.join(texts)}]".encode(),
+            content_type=_BLOB_TYPE,
+            headers={"path": dead_letters.path_of(subscription.id, deliveries[0])},
+            timeout_ms=_PATIENCE_MS,
+            headers_kept=("etag", "content-length"),
+        )
+
+    async def _letter_text(self, delivery: Delivery) -> str:
+        published = Published.unpack(delivery.headers)
+        letter = published.letter
+        if letter is None:
+            raise ValueError(f"delivery {delivery.seq} is no dead letter")
+        if letter.outcome is None:
+            notes = await self._notes(letter.backlog, bytes.fromhex(letter.message_id))
+            letter = dead_letters.with_last_attempt(letter, notes)
+        return dead_letters.text_of(delivery.body, published, letter)
+
+    # ---- what follows ----------------------------------------------------------------------------------------
+
+    def leads_to(self, fact: Attempted) -> Sequence[Consequence]:
+        """See `Dialect.leads_to`.
+
+        What is given up becomes a letter for its store. A blob of letters is an event of its storage account. What is
+        delivered to another topic is published there.
+        """
+        subscription = fact.subscription
+        if names.is_dead_letter_store(subscription.id):
+            created = blob_created(fact) if fact.attempt.delivered and fact.position == 0 else None
+            return () if created is None else (created,)
+        if not fact.attempt.delivered:
+            settings = delivery_settings(subscription)
+            return () if settings.dead_letter_container is None else (_letter(fact, settings),)
+        return (_forwarded(fact),) if subscription.protocol == TOPIC else ()
+
+
+@lru_cache(maxsize=1024)
+def _plan(destination_type: str, attempts_max: int, minutes_to_live: int, batch: Batch) -> Plan:
+    schedule = replace(EVENT_WEBHOOK, attempts_max=attempts_max, expires_after_ms=minutes_to_live * MINUTE_MS)
+    return Plan(
+        schedule,
+        lease_ms=_LEASE_MS,
+        batch=batch,
+        answers=outcomes.answers_of(destination_type),
+        patience_ms=_PATIENCE_MS,
+        probation=outcomes.probation_of(destination_type),
+    )
+
+
+def _letter(fact: Attempted, settings: DeliverySettings) -> Consequence:
+    delivery = fact.delivery
+    published = Published.unpack(delivery.headers)
+    letter = dead_letters.letter_of(fact, settings)
+    publication = _publication(delivery, delivery.body, replace(published, letter=letter))
+    store = names.dead_letter_store(fact.subscription.id)
+    return Consequence(fact.topic.name, publication, store, dead_letters.DELAY_MS)
+
+
+def _forwarded(fact: Attempted) -> Consequence:
+    """An event published to the topic that was subscribed to it; such topics take CloudEvents alone."""
+    delivery, endpoint = fact.delivery, fact.subscription.endpoint
+    resource = ArmId.parse(endpoint)
+    topic = None if resource is None else names.topic_name(resource)
+    if topic is None:
+        raise ValueError(f"{endpoint} is no topic, and took an event")
+    text = rendered(delivery.body, Published.unpack(delivery.headers), CLOUD_EVENT_SCHEMA)
+    published = Published(CLOUD_EVENT_SCHEMA, endpoint, fact.at)
+    return Consequence(topic, _publication(delivery, text, published))
+
+
+def _publication(delivery: Delivery, body: str, published: Published) -> Publication:
+    return Publication(
+        id=delivery.message_id,
+        body=body,
+        bodies={},
+        attributes={},
+        envelope=published.envelope(),
+        bytes_published=bytes_of(body),
+    )
+
+
+def present(delivery: Delivery) -> tuple[str, Mapping[str, Any]]:
+    """What who receives a delivery from a queue of this server gets: the event, and no attributes."""
+    published = Published.unpack(delivery.headers)
+    return rendered(delivery.body, published, published.delivered_as or published.schema), {}
+
+
+_MISSING: Final = Attempt(Outcome.REFUSED, Reason.MISSING, 404, "The queue does not exist.", 0)
+_TOO_LARGE: Final = Attempt(
+    Outcome.REFUSED, Reason.TOO_LARGE, 413, "The event is longer than the queue's maximum.", 0
+)

@@ -1,0 +1,90 @@
+"""What is kept of an event beside its text: a delivery's headers, in JSON.
+
+    {"envelope":"eventgrid",
+     "schema":"EventGridSchema",     what its publisher wrote; the body is the event in this schema
+     "topic":"/subscriptions/…",     the resource it was published to
+     "published_at":1767225600000,   ms
+     "mapped":{"id":"…",…},          of a custom event: what the topic's mapping made of it
+     "letter":{…}}                   of a dead letter on its way to its store, see Letter
+
+is the envelope, the same for all subscribers. A delivery to a queue of this server has `"as": <schema>` before it where
+that is another schema: who receives it sees it in that.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Self
+
+import orjson
+
+ENVELOPE: Final = "eventgrid"
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """Why an event is a dead letter.
+
+    Attributes:
+        reason: `MaxDeliveryAttemptsExceeded` …
+        attempts: How many there were.
+        schema: What its subscriber gets, and so what it is kept in.
+        destination_type: Of its subscriber: `WebHook` …
+        outcome: What came of the last attempt: `NotFound` …; None: the notes of the attempts say it.
+        attempted_at: When the last attempt ended (ms); None likewise.
+        backlog: The number of the backlog that it stood in, under which its attempts are noted.
+        message_id: What it was called there, in hexadecimal.
+    """
+
+    reason: str
+    attempts: int
+    schema: str
+    destination_type: str
+    outcome: str | None
+    attempted_at: int | None
+    backlog: int
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """An event without its text; see the module for its fields."""
+
+    schema: str
+    topic: str
+    published_at: int
+    mapped: Mapping[str, str] = field(default_factory=dict)
+    letter: Letter | None = None
+    delivered_as: str | None = None
+
+    def envelope(self) -> bytes:
+        """What all subscribers share."""
+        kept: dict[str, Any] = {
+            "envelope": ENVELOPE,
+            "schema": self.schema,
+            "topic": self.topic,
+            "published_at": self.published_at,
+        }
+        if self.mapped:
+            kept["mapped"] = self.mapped
+        if self.letter is not None:
+            kept["letter"] = asdict(self.letter)
+        return orjson.dumps(kept)
+
+    @classmethod
+    def unpack(cls, headers: bytes | None) -> Self:
+        """Read the headers of a delivery, or an envelope."""
+        kept = orjson.loads(headers or b"{}")
+        letter = kept.get("letter")
+        return cls(
+            schema=kept["schema"],
+            topic=kept["topic"],
+            published_at=kept["published_at"],
+            mapped=kept.get("mapped", {}),
+            letter=None if letter is None else Letter(**letter),
+            delivered_as=kept.get("as"),
+        )
+
+
+def delivered_as(envelope: bytes, schema: str) -> bytes:
+    """An envelope that says what its subscriber gets, without writing it again."""
+    return b'{"as":%b,%b' % (orjson.dumps(schema), envelope[1:])
