@@ -5,10 +5,12 @@ from dataclasses import replace
 import pytest
 
 from redrive.engine.engine import ROUND_MS, Engine
+from redrive.engine.ports import Swept
 from redrive.engine.sweep import QUEUES_PER_TURN, ROWS_PER_SWEEP
 from redrive.model.errors import Refused
 from redrive.model.queue import Queue
 from redrive.testing import VirtualClock
+from tests.contracts.stores.bench import Bench
 from tests.engine.held_store import HeldStore
 from tests.engine.samples import bodies, make_queue, numbered, send
 
@@ -43,6 +45,22 @@ async def test_a_deep_queue_is_swept_in_small_steps(
     await clock.sleep_until(clock.now() + MINUTE_MS)
     assert await engine.sweeper.round() == number
     assert store.calls.count("sweep") == 3
+
+
+async def test_nothing_is_remembered_of_a_deleted_queue_however_much_it_was(
+    engine: Engine, clock: VirtualClock
+) -> None:
+    queue = await make_queue(engine, "q.fifo", ordered=True)
+    bench = Bench(engine.store, queue.id, ordered=True)
+    now = clock.now()
+    known = [
+        bench.arrival("a", now, group="g", deduplication_key=key, deduplicate_until=now + MINUTE_MS)
+        for key in numbered(2 * ROWS_PER_SWEEP + 1)
+    ]
+    await engine.store.enqueue(known)
+    await engine.queues.delete(queue)
+    assert await engine.sweeper.round() == len(known)
+    assert await engine.store.sweep(queue.id, 0, now + MINUTE_MS, 1) == Swept(0, left=False)
 
 
 async def test_many_queues_are_read_in_turns(engine: Engine, store: HeldStore, clock: VirtualClock) -> None:

@@ -88,8 +88,8 @@ class Books:
                 self._move(order, answer, after)
             case "purge", (queue_id, seq_max, _) if answer:
                 self._purge(queue_id, seq_max, answer, after)
-            case "sweep", (queue_id, _, now, _) if answer:
-                self._sweep(queue_id, now, answer, after)
+            case "sweep", (queue_id, _, now, _) if answer.deliveries:
+                self._sweep(queue_id, now, answer.deliveries, after)
             case "put", (resource,):
                 self._put(resource)
 

@@ -74,7 +74,9 @@ def _disturbed(verb: str, args: tuple[Any, ...], answer: Any) -> list[int]:
             return [args[0].queue_id, *([] if target is None else [target.queue_id])]
         case "move" if answer.total:
             return [args[0].queue_id, *answer.per_queue]
-        case "purge" | "sweep" if answer:
+        case "purge" if answer:
+            return [args[0]]
+        case "sweep" if answer.deliveries:
             return [args[0]]
         case "settle":
             return sorted({one.target.queue_id for one in args[1] if one.target is not None})

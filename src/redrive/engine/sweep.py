@@ -76,13 +76,17 @@ class Sweeper:
         return gone
 
     async def _sweep(self, queue_id: int, enqueued_before: int) -> int:
+        total = await self._sweep_all(queue_id, enqueued_before, self._clock.now())
+        self._measure.queue(queue_id).messages_expired += total
+        return total
+
+    async def _sweep_all(self, queue_id: int, enqueued_before: int, now: int) -> int:
+        """Sweep until nothing is left that ended by then; how many deliveries went."""
         total = 0
         while True:
-            now = self._clock.now()
-            gone = await self._store.sweep(queue_id, enqueued_before, now, ROWS_PER_SWEEP)
-            total += gone
-            if gone < ROWS_PER_SWEEP:
-                self._measure.queue(queue_id).messages_expired += total
+            swept = await self._store.sweep(queue_id, enqueued_before, now, ROWS_PER_SWEEP)
+            total += swept.deliveries
+            if not swept.left:
                 return total
 
     async def _tend(self, grave: Number) -> int:
@@ -104,7 +108,7 @@ class Sweeper:
         """Remove all that a deleted queue left, deduplication included; how many deliveries went."""
         gone = await self.purge(grave.id)
         now = self._clock.now()
-        await self._store.sweep(grave.id, now, now + TOMBSTONE_MS, ROWS_PER_SWEEP)
+        gone += await self._sweep_all(grave.id, now, now + TOMBSTONE_MS)
         self._measure.forget(grave.id)
         return gone
 

@@ -1,3 +1,10 @@
+from typing import Any
+
+import pytest
+
+from redrive.engine.ports import AttemptNote, Swept
+from redrive.model.delivery import Ending
+from redrive.model.queue import DAY_MS
 from tests.contracts.stores.bench import FIVE_MINUTES_MS, NOON, Bench, bodies
 from tests.contracts.stores.homes import Home
 
@@ -10,7 +17,7 @@ async def purge(queue: Bench, seq_max: int | None = None, limit: int = 1000) -> 
 
 
 async def sweep(queue: Bench, before: int, now: int = LATER, limit: int = 1000) -> int:
-    return await queue.store.sweep(queue.id, before, now, limit)
+    return (await queue.store.sweep(queue.id, before, now, limit)).deliveries
 
 
 async def test_purging_removes_all_that_is_there_claimed_or_not(plain: Bench, fifo: Bench) -> None:
@@ -108,6 +115,31 @@ async def test_sweeping_forgets_old_claim_attempts(home: Home) -> None:
     assert await remembered(home, "claim_attempts", "attempt_id") == []
 
 
-async def remembered(home: Home, table: str, column: str) -> list[str]:
+async def test_sweeping_says_whether_deliveries_are_left(plain: Bench) -> None:
+    await plain.send(*"abcde")
+    answers = [await plain.store.sweep(plain.id, NOON, NOON, limit=2) for _ in range(3)]
+    assert answers == [Swept(2, left=True), Swept(2, left=True), Swept(1, left=False)]
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [("deduplication", "key"), ("claim_attempts", "attempt_id"), ("attempts", "number")],
+)
+async def test_sweeping_says_whether_memories_are_left(home: Home, table: str, column: str) -> None:
+    store = await home.open()
+    fifo = Bench(store, await store.new_id(), ordered=True)
+    for number in range(5):
+        await fifo.send_once("a", f"k{number}", group=f"{number}")
+        (delivery,) = await fifo.claim(limit=1, attempt_id=f"t{number}")
+        note = AttemptNote(number, NOON, duration_ms=7, reason="status", status=503, response="")
+        await fifo.settle(delivery, ending=Ending.RETRY, available_at=LATER, note=note)
+    numbers = []
+    for left in (True, True, False):
+        assert await store.sweep(fifo.id, 0, NOON + 15 * DAY_MS, limit=2) == Swept(0, left=left)
+        numbers.append(len(await remembered(home, table, column)))
+    assert numbers == [3, 1, 0]
+
+
+async def remembered(home: Home, table: str, column: str) -> list[Any]:
     rows = await home.query(f"SELECT {column} FROM {table} ORDER BY {column}")
     return [value for (value,) in rows]

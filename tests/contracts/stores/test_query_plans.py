@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from redrive.engine.ports import Arrival
+from redrive.engine.ports import Arrival, Swept
 from redrive.stores.sqlite.store import SqliteStore
 from tests.contracts.stores.bench import LEASE_MS, NOON, Bench, fresh_id, fresh_token
 from tests.contracts.stores.conftest import make_home
@@ -85,7 +85,7 @@ async def purge(queue: Bench) -> None:
 
 
 async def sweep(queue: Bench) -> None:
-    assert await queue.store.sweep(queue.id, NOON, NOON, 10) == 10
+    assert await queue.store.sweep(queue.id, NOON, NOON, 10) == Swept(10, left=True)
 
 
 async def peek(queue: Bench) -> None:
@@ -112,7 +112,7 @@ VERBS: Final[tuple[tuple[int, Verb, set[str]], ...]] = (
     (FIFO_ID, move, {LINE, GROUPS, PLACE}),
     (PLAIN_ID, purge, {PLACE}),
     (FIFO_ID, purge, {PLACE, GROUPS}),
-    (FIFO_ID, sweep, {PLACE, GROUPS, "deduplication by deduplication_until"}),
+    (FIFO_ID, sweep, {PLACE, GROUPS, "deduplication by deduplication_until", "attempts by attempts_at"}),
     (PLAIN_ID, peek, {PLACE}),
 )
 

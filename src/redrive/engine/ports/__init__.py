@@ -30,6 +30,7 @@ from redrive.engine.ports.orders import (
     Resource,
     Settled,
     Settlement,
+    Swept,
     Target,
 )
 from redrive.engine.ports.runtime import (
@@ -71,6 +72,7 @@ __all__ = [
     "Settled",
     "Settlement",
     "Store",
+    "Swept",
     "Target",
     "TelemetryStore",
     "Timer",

@@ -231,6 +231,18 @@ class Moved(NamedTuple):
         return sum(self.per_queue.values())
 
 
+class Swept(NamedTuple):
+    """What a sweep brought.
+
+    Attributes:
+        deliveries: How many went.
+        left: Whether there may be more to remove, of deliveries or of what is remembered beside them.
+    """
+
+    deliveries: int
+    left: bool
+
+
 @dataclass(slots=True)
 class MoveOrder:
     """Take deliveries out of a queue and send them as new ones to another, or each to its origin.

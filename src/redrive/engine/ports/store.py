@@ -16,6 +16,7 @@ from redrive.engine.ports.orders import (
     Resource,
     Settled,
     Settlement,
+    Swept,
 )
 from redrive.model.delivery import Delivery
 
@@ -126,8 +127,10 @@ class Store(Protocol):
         """Remove up to `limit` deliveries that arrived no later than `seq_max`; how many went."""
         ...
 
-    async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> int:
-        """Remove deliveries whose retention ended among the `limit` oldest, and what deduplication may forget.
+    async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> Swept:
+        """Remove deliveries whose retention ended among the `limit` oldest, and up to `limit` memories of each kind.
+
+        Memories are what deduplication, repeated claims and failed attempts need no longer.
 
         A claim checks the retention period as well; sweeping is for queues that nobody receives from.
         """

@@ -24,6 +24,7 @@ from redrive.engine.ports import (
     Resource,
     Settled,
     Settlement,
+    Swept,
 )
 from redrive.model.delivery import Delivery
 from redrive.stores.postgres import arriving, looking, moving, notes, publishing, sweeping
@@ -193,7 +194,7 @@ class PostgresStore(TelemetryVerbs):
             lambda connection: sweeping.purge(connection, queue_id, seq_max, limit)
         )
 
-    async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> int:
+    async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> Swept:
         """See `Store.sweep`."""
         return await self._connections.run(
             lambda connection: sweeping.sweep(connection, queue_id, enqueued_before, now, limit)

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from asyncpg import Connection
 
+from redrive.engine.ports import Swept
 from redrive.model.delivery import Place
 from redrive.model.queue import DAY_MS
 from redrive.stores.postgres import rows
@@ -35,7 +36,7 @@ async def purge(connection: Connection, queue_id: int, seq_max: int, limit: int)
         return await _remove(connection, queue_id, await connection.fetch(_OLDEST, queue_id, seq_max, limit))
 
 
-async def sweep(connection: Connection, queue_id: int, enqueued_before: int, now: int, limit: int) -> int:
+async def sweep(connection: Connection, queue_id: int, enqueued_before: int, now: int, limit: int) -> Swept:
     """Remove what expired among the `limit` oldest deliveries, and as many memories that ended.
 
     The oldest by arrival is the oldest by age, but for dead letters, which bring their age along: one of them
@@ -44,10 +45,20 @@ async def sweep(connection: Connection, queue_id: int, enqueued_before: int, now
     async with connection.transaction():
         expired = await connection.fetch(_OLDEST_EXPIRED, queue_id, enqueued_before, limit)
         gone = await _remove(connection, queue_id, expired)
-        await connection.execute(_FORGET_KEYS, queue_id, now, limit)
-        await connection.execute(_FORGET_ATTEMPTS, queue_id, now, limit)
-        await connection.execute(_FORGET_NOTES, queue_id, now - NOTES_KEPT_MS, limit)
-    return gone
+        forgotten = [
+            await _forget(connection, statement, queue_id, moment, limit)
+            for statement, moment in (
+                (_FORGET_KEYS, now),
+                (_FORGET_ATTEMPTS, now),
+                (_FORGET_NOTES, now - NOTES_KEPT_MS),
+            )
+        ]
+    return Swept(gone, left=max(gone, *forgotten) >= limit)
+
+
+async def _forget(connection: Connection, statement: str, queue_id: int, moment: int, limit: int) -> int:
+    done: str = await connection.execute(statement, queue_id, moment, limit)
+    return int(done.removeprefix("DELETE "))
 
 
 async def _remove(connection: Connection, queue_id: int, going: Sequence[Any]) -> int:

@@ -5,7 +5,7 @@ from typing import Any
 
 import apsw
 
-from redrive.engine.ports import Settled, Settlement, Target
+from redrive.engine.ports import Settled, Settlement, Swept, Target
 from redrive.model.delivery import Ending, as_handed_over
 from redrive.model.queue import DAY_MS
 from redrive.stores.sqlite import notes, rows
@@ -24,12 +24,12 @@ _SWEEP = (
     "DELETE FROM deliveries WHERE queue_id = ? AND seq <= ? AND enqueued_at <= ? RETURNING place, group_id"
 )
 _FORGET = (
-    "DELETE FROM {table} WHERE queue_id = ?1 AND {key} IN"
-    " (SELECT {key} FROM {table} WHERE queue_id = ?1 AND until <= ?2 ORDER BY until LIMIT ?3)"
+    "DELETE FROM {table} WHERE queue_id = ?1 AND ({key}) IN"
+    " (SELECT {key} FROM {table} WHERE queue_id = ?1 AND {moment} <= ?2 ORDER BY {moment} LIMIT ?3)"
 )
-_FORGET_KEYS = _FORGET.format(table="deduplication", key="key")
-_FORGET_ATTEMPTS = _FORGET.format(table="claim_attempts", key="attempt_id")
-_FORGET_NOTES = "DELETE FROM attempts WHERE queue_id = ? AND at <= ?"
+_FORGET_KEYS = _FORGET.format(table="deduplication", key="key", moment="until")
+_FORGET_ATTEMPTS = _FORGET.format(table="claim_attempts", key="attempt_id", moment="until")
+_FORGET_NOTES = _FORGET.format(table="attempts", key="message_id, number", moment="at")
 NOTES_KEPT_MS = 14 * DAY_MS  # as long as a dead letter may be kept
 _SEQ_MAX = 2**63 - 1
 _EVER = -1  # every claim runs out later than this: the comparison always holds
@@ -132,7 +132,7 @@ def purge(cursor: apsw.Cursor, queue_id: int, seq_max: int, limit: int) -> int:
     return _pass_turns(cursor, queue_id, gone)
 
 
-def sweep(cursor: apsw.Cursor, queue_id: int, enqueued_before: int, now: int, limit: int) -> int:
+def sweep(cursor: apsw.Cursor, queue_id: int, enqueued_before: int, now: int, limit: int) -> Swept:
     """Remove what expired among the `limit` oldest deliveries, and as many memories that ended.
 
     The oldest by arrival is the oldest by age, but for dead letters, which bring their age along: one of them
@@ -140,10 +140,15 @@ def sweep(cursor: apsw.Cursor, queue_id: int, enqueued_before: int, now: int, li
     """
     window = _seq_at(cursor, queue_id, limit)
     gone = cursor.execute(_SWEEP, (queue_id, window, enqueued_before)).fetchall()
-    for statement in (_FORGET_KEYS, _FORGET_ATTEMPTS):
-        cursor.execute(statement, (queue_id, now, limit))
-    cursor.execute(_FORGET_NOTES, (queue_id, now - NOTES_KEPT_MS))
-    return _pass_turns(cursor, queue_id, gone)
+    numbers = [_pass_turns(cursor, queue_id, gone)]
+    for statement, moment in (
+        (_FORGET_KEYS, now),
+        (_FORGET_ATTEMPTS, now),
+        (_FORGET_NOTES, now - NOTES_KEPT_MS),
+    ):
+        cursor.execute(statement, (queue_id, moment, limit))
+        numbers.append(cursor.connection.changes())
+    return Swept(len(gone), left=max(numbers) >= limit)
 
 
 def _seq_at(cursor: apsw.Cursor, queue_id: int, count: int) -> int:

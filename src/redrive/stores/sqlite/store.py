@@ -29,6 +29,7 @@ from redrive.engine.ports import (
     Resource,
     Settled,
     Settlement,
+    Swept,
 )
 from redrive.model.delivery import Delivery
 from redrive.model.errors import Conflict, StoreUnavailable
@@ -203,7 +204,7 @@ class SqliteStore(TelemetryVerbs):
         """See `Store.purge`."""
         return await self._commit.submit(lambda cursor: settling.purge(cursor, queue_id, seq_max, limit))
 
-    async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> int:
+    async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> Swept:
         """See `Store.sweep`."""
         return await self._commit.submit(
             lambda cursor: settling.sweep(cursor, queue_id, enqueued_before, now, limit)
