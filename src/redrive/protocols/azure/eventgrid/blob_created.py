@@ -12,6 +12,7 @@ from redrive.protocols.azure.eventgrid.times import timestamp
 from redrive.protocols.azure.wire.arm_id import ArmId
 
 TYPE: Final = "Microsoft.Storage.BlobCreated"
+_LENGTH: Final = "content-length"
 
 
 def blob_created(fact: Attempted) -> Consequence | None:
@@ -45,13 +46,12 @@ def _event(account: ArmId, container: ArmId, fact: Attempted) -> dict[str, objec
         "requestId": request_id,
         "eTag": kept.get("etag", ""),
         "contentType": "application/json",
+        **({"contentLength": int(kept[_LENGTH])} if _LENGTH in kept else {}),
         "blobType": "BlockBlob",
         "url": f"https://{account.name}.blob.core.windows.net/{container.name}/{path}",
         "sequencer": f"{fact.delivery.seq:048x}",
         "storageDiagnostics": {"batchId": request_id},
     }
-    if "content-length" in kept:
-        details["contentLength"] = int(kept["content-length"])
     return {
         "id": request_id,
         "eventTime": timestamp(fact.at),

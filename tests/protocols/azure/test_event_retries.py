@@ -1,0 +1,242 @@
+"""When an event is tried again, by the published schedule, status codes and rests; the clock is simulated."""
+
+from itertools import pairwise
+
+import pytest
+
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
+from tests.protocols.azure.stage import BROKEN, DAY_MS, EVENT, OK, Stage, answer
+
+MINUTE_MS = 60_000
+LADDER_SECONDS = [10, 30, 60, 300, 600, 1800, 3600, 10_800, 21_600, 43_200]
+JITTER = 1.026  # a wait is up to 2.5 % longer, and begins when the attempt has ended
+
+
+def is_wait(seconds: float, nominal: float) -> bool:
+    return nominal <= seconds <= nominal * JITTER + 0.01
+
+
+async def test_the_schedule_over_a_day(stage: Stage) -> None:
+    """Each tenth failure in a row begins a rest besides, which the waits of the ladder outlast."""
+    stage.web.otherwise = BROKEN
+    topic = await stage.topic()
+    await stage.subscribe(topic, dead_letters=True)
+    began = stage.clock.now()
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(2 * DAY_MS)
+    at = stage.web.seconds(began)
+    assert len(at) == 11
+    assert all(
+        is_wait(after - before, nominal)
+        for (before, after), nominal in zip(pairwise(at), LADDER_SECONDS, strict=True)
+    )
+    assert [parcel.headers["aeg-delivery-count"] for _, parcel in stage.web.pushed] == [
+        str(n) for n in range(11)
+    ]
+    (letter,) = stage.letters
+    assert (letter["deadLetterReason"], letter["deliveryAttempts"]) == ("TimeToLiveExceeded", 11)
+
+
+async def test_the_worked_example(stage: Stage) -> None:
+    """30 minutes to live and ten attempts: six are made, and the event ends when the seventh falls due."""
+    stage.web.otherwise = BROKEN
+    topic = await stage.topic()
+    retry = {"maxDeliveryAttempts": 10, "eventTimeToLiveInMinutes": 30}
+    await stage.subscribe(topic, retryPolicy=retry, dead_letters=True)
+    began = stage.clock.now()
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(31 * MINUTE_MS)
+    assert len(stage.web.pushed) == 6
+    assert not stage.memory.expirations  # it is over its time, and nobody looked yet
+    await stage.pass_time(17 * MINUTE_MS)
+    assert len(stage.web.pushed) == 6
+    (expired,) = stage.memory.expirations
+    assert 46 * MINUTE_MS < expired.at - began < 48 * MINUTE_MS
+    await stage.pass_time(5 * MINUTE_MS)
+    (letter,) = stage.letters
+    assert letter["deadLetterReason"] == "TimeToLiveExceeded"
+    assert letter["deliveryAttempts"] == 6
+    assert letter["lastDeliveryOutcome"] == "Aborted"
+    last = stage.web.pushed[-1][0]
+    assert stage.timestamp_ms(letter["lastDeliveryAttemptTime"]) == last
+
+
+async def test_the_attempts_may_end_it_first(stage: Stage) -> None:
+    stage.web.otherwise = BROKEN
+    topic = await stage.topic()
+    retry = {"maxDeliveryAttempts": 5, "eventTimeToLiveInMinutes": 30}
+    await stage.subscribe(topic, retryPolicy=retry, dead_letters=True)
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(30 * MINUTE_MS)
+    assert len(stage.web.pushed) == 5
+    (letter,) = stage.letters
+    assert letter["deadLetterReason"] == "MaxDeliveryAttemptsExceeded"
+
+
+def http(status: int) -> Attempt:
+    """What the web endpoint makes of a status on its own; the profile is to have the last word."""
+    match status // 100:
+        case 2:
+            return answer(status, Outcome.DELIVERED, Reason.ACCEPTED)
+        case 3:
+            return answer(status, Outcome.REFUSED, Reason.REDIRECTED)
+        case 4 if status == 429:
+            return answer(status, Outcome.FAILED, Reason.THROTTLED)
+        case 4:
+            return answer(status, Outcome.REFUSED, Reason.CLIENT_ERROR)
+        case _:
+            return answer(status)
+
+
+# status, kind of destination, seconds until the next attempt (None: there is none), lastDeliveryOutcome. The wait is
+# the longest of the schedule's first (10 s), the status's floor and the endpoint's rest.
+STATUSES: list[tuple[int, str, float | None, str]] = [
+    (400, "WebHook", None, "BadRequest"),
+    (400, "AzureFunction", None, "BadRequest"),
+    (401, "WebHook", None, "Unauthorized"),
+    (401, "AzureFunction", 300, "Unauthorized"),
+    (403, "WebHook", None, "Forbidden"),
+    (403, "AzureFunction", None, "Forbidden"),
+    (404, "WebHook", 300, "NotFound"),
+    (404, "AzureFunction", 300, "NotFound"),
+    (405, "AzureFunction", 600, "InvalidAzureFunctionDestination"),
+    (405, "WebHook", 10, "Aborted"),
+    (408, "WebHook", 120, "TimedOut"),
+    (413, "WebHook", None, "PayloadTooLarge"),
+    (413, "AzureFunction", None, "PayloadTooLarge"),
+    (429, "WebHook", 10, "Busy"),
+    (503, "WebHook", 30, "Busy"),
+    (500, "WebHook", 10, "Aborted"),
+    (504, "WebHook", 10, "TimedOut"),
+    (205, "WebHook", 10, "Aborted"),
+    (302, "WebHook", 10, "Aborted"),
+    (410, "WebHook", 10, "Aborted"),
+]
+
+
+@pytest.mark.parametrize(("status", "kind", "seconds", "outcome"), STATUSES)
+async def test_what_a_status_leads_to(
+    stage: Stage, status: int, kind: str, seconds: float | None, outcome: str
+) -> None:
+    topic = await stage.topic()
+    retry = {"maxDeliveryAttempts": 2}
+    await stage.subscribe(topic, kind=kind, retryPolicy=retry, dead_letters=True)
+    stage.web.otherwise = http(status)
+    began = stage.clock.now()
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(60 * MINUTE_MS)
+    at = stage.web.seconds(began)
+    assert len(at) == (1 if seconds is None else 2)
+    assert seconds is None or is_wait(at[1], seconds)
+    (letter,) = stage.letters
+    assert letter["lastDeliveryOutcome"] == outcome
+    assert letter["deliveryAttempts"] == len(at)
+    assert letter["deadLetterReason"] == (
+        "UndeliverableDueToClientError" if seconds is None else "MaxDeliveryAttemptsExceeded"
+    )
+
+
+@pytest.mark.parametrize("status", range(200, 205))
+async def test_what_counts_as_delivered(stage: Stage, status: int) -> None:
+    topic = await stage.topic()
+    await stage.subscribe(topic, dead_letters=True)
+    stage.web.otherwise = http(status)
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(60 * MINUTE_MS)
+    assert len(stage.web.pushed) == 1
+    assert not stage.letters
+
+
+# Why there was no answer (or what a destination said of itself), how long the endpoint rests, lastDeliveryOutcome.
+REASONS: list[tuple[Reason, float, str]] = [
+    (Reason.TIMED_OUT, 10, "TimedOut"),
+    (Reason.CONNECTION, 30, "SocketError"),
+    (Reason.TLS, 30, "SocketError"),
+    (Reason.NAME_NOT_RESOLVED, 300, "ResolutionError"),
+    (Reason.DISABLED, 300, "Disabled"),
+    (Reason.FULL, 300, "Full"),
+    (Reason.MISSING, 300, "NotFound"),
+    (Reason.DENIED, 300, "Unauthorized"),
+    (Reason.THROTTLED, 10, "Busy"),
+]
+
+
+@pytest.mark.parametrize(("reason", "seconds", "outcome"), REASONS)
+async def test_an_endpoint_rests_and_new_events_wait_with_the_others(
+    stage: Stage, reason: Reason, seconds: float, outcome: str
+) -> None:
+    topic = await stage.topic()
+    await stage.subscribe(topic, retryPolicy={"maxDeliveryAttempts": 1}, dead_letters=True)
+    stage.web.script.append(answer(0, Outcome.FAILED, reason))
+    began = stage.clock.now()
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(5)
+    await stage.publish(topic, EVENT | {"id": "e-2"})
+    await stage.pass_time(10 * MINUTE_MS)
+    first, second = stage.web.seconds(began)
+    assert first == 0
+    assert seconds <= second <= seconds + 0.1
+    (letter,) = stage.letters
+    assert letter["lastDeliveryOutcome"] == outcome
+
+
+async def test_ten_failures_in_a_row_hold_new_events_too(stage: Stage) -> None:
+    stage.web.otherwise = BROKEN
+    topic = await stage.topic()
+    await stage.subscribe(topic)
+    await stage.publish(topic, *(EVENT | {"id": str(number)} for number in range(10)))
+    await stage.pass_time(5)
+    stage.web.otherwise = OK
+    began = stage.clock.now()
+    await stage.publish(topic, EVENT | {"id": "new"})
+    await stage.pass_time(9 * MINUTE_MS)
+    at = stage.web.seconds(began)[10:]
+    assert len(at) == 11
+    assert min(at) > 55  # all wait for the end of the rest, which is longer than the schedule's first wait
+
+
+async def test_an_event_that_only_ever_waited_says_so(stage: Stage) -> None:
+    topic = await stage.topic()
+    await stage.subscribe(topic, retryPolicy={"eventTimeToLiveInMinutes": 1}, dead_letters=True)
+    stage.web.script.append(http(404))
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(5)
+    await stage.publish(topic, EVENT | {"id": "e-2"})
+    await stage.pass_time(20 * MINUTE_MS)
+    letters = {letter["id"]: letter for letter in stage.letters}
+    assert letters["e-2"]["lastDeliveryOutcome"] == "Probation"
+    assert letters["e-2"]["deliveryAttempts"] == 0
+    assert letters["e-1"]["lastDeliveryOutcome"] == "NotFound"
+    assert letters["e-1"]["deliveryAttempts"] == 1
+
+
+async def test_nobody_waits_longer_than_thirty_seconds(stage: Stage) -> None:
+    topic = await stage.topic()
+    await stage.subscribe(topic)
+    stage.web.takes_ms = 300_000
+    began = stage.clock.now()
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(60_000)
+    first, second = stage.web.seconds(began)
+    assert first == 0
+    assert 40 <= second <= 52  # 30 s for an answer, 10 s of the schedule, the endpoint's rest of 10 s
+
+
+async def test_a_late_success_takes_the_retry_back(stage: Stage) -> None:
+    topic = await stage.topic()
+    await stage.subscribe(topic)
+    stage.web.takes_ms = 35_000
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(10 * MINUTE_MS)
+    assert len(stage.web.pushed) == 1
+
+
+async def test_a_batch_succeeds_or_fails_together(stage: Stage) -> None:
+    topic = await stage.topic()
+    await stage.subscribe(topic, destination={"maxEventsPerBatch": 3})
+    stage.web.script.append(BROKEN)
+    await stage.publish(topic, *(EVENT | {"id": str(number)} for number in range(3)))
+    await stage.pass_time(5 * MINUTE_MS)
+    ids = sorted(event["id"] for body in stage.web.bodies for event in body)
+    assert ids == sorted("012012")
