@@ -3,10 +3,12 @@
 import asyncio
 import gc
 import logging
+import resource
 import signal
 import ssl
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,8 +16,10 @@ from urllib.parse import urlsplit
 import uvloop
 
 from redrive.access.keyring import Keyring
+from redrive.endpoints.blob import BlobEndpoint
 from redrive.endpoints.email import EmailEndpoint, Relay
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
+from redrive.engine.directory import Kind
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.facts import Listener
 from redrive.engine.ports import Clock, Endpoint, NodeStore, Runtime
@@ -54,12 +58,15 @@ from redrive.server.endpoints import EndpointRoutes
 from redrive.server.http import HttpFront
 from redrive.server.limits import HttpLimits
 from redrive.server.tls import local_authority, server_context
-from redrive.settings import Settings
+from redrive.settings import Settings, address_of, read_addresses
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.telemetry.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
 
+_MOMENT: Kind[int] = Kind(
+    "simulated_clock", lambda now: {"now": now}, lambda document: int(document["now"])
+)
 DRAIN_SECONDS = 10  # what is under way when SIGTERM comes may take so long to be answered
 
 
@@ -79,7 +86,9 @@ def make_endpoints(settings: Settings, runtime: Runtime) -> dict[str, Endpoint]:
     ca_file = Path(settings.endpoint_ca_file) if settings.endpoint_ca_file else None
     policy = HttpPolicy(forbids_private=settings.forbid_private_endpoints, ca_file=ca_file)
     http = HttpEndpoint(SystemClock().now, runtime.chance, policy)
-    endpoints: dict[str, Endpoint] = {"http": http, "https": http}
+    address = partial(address_of, read_addresses(settings.azure_endpoints))
+    blobs = BlobEndpoint(runtime.clock.now, address, settings.blob_store or _blob_folder(settings), ca_file)
+    endpoints: dict[str, Endpoint] = {"http": http, "https": http, "blob": blobs}
     if settings.smtp_host:
         relay = Relay(
             settings.smtp_host,
@@ -92,6 +101,12 @@ def make_endpoints(settings: Settings, runtime: Runtime) -> dict[str, Endpoint]:
         )
         endpoints["email"] = endpoints["email-json"] = EmailEndpoint(runtime.clock.now, relay)
     return endpoints
+
+
+def _blob_folder(settings: Settings) -> str:
+    """Beside the SQLite file, so that what is backed up together lies together; else where the server was started."""
+    _, _, file = settings.store.partition("sqlite:///")
+    return str(Path(file).parent / "redrive-blobs")
 
 
 class App:
@@ -134,6 +149,7 @@ class App:
             dict.fromkeys(("cloudwatch", "logs", "sns", "sqs"), "running"),
             self._advance(clock),
             self._reset if settings.allow_reset else None,
+            authentication,
         )
         paths = {
             PEEK_PATH: Peek(self.engine, authentication, self._presenters).answer,
@@ -195,9 +211,24 @@ class App:
             await clock.advance(milliseconds, self._quiet)
             await self._tidy()
             await self.telemetry.tidy()
+            await self._keep_moment(clock.now())
             return self.engine.dispatcher.attempts - before
 
         return advance
+
+    async def _keep_moment(self, now: int) -> None:
+        """A kept store has moments of this clock in it: the next run goes on from here."""
+        directory = self.engine.directory
+        if await directory.get(_MOMENT, "moment") is None:
+            await directory.create(_MOMENT, "moment", now)
+        else:
+            await directory.update(_MOMENT, "moment", lambda _: now)
+
+    async def _take_up_moment(self) -> None:
+        clock = self.engine.clock
+        if isinstance(clock, SimulatedClock):
+            moment: int | None = await self.engine.directory.get(_MOMENT, "moment")
+            clock.take_up(moment or 0)
 
     async def _quiet(self) -> None:
         await self.engine.quiet()
@@ -234,7 +265,7 @@ class App:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
-        await self.engine.open()
+        await self.engine.open(self._take_up_moment)
         try:
             context = self._ssl_context()
             await self.front.start(self._settings.host, self._settings.port, context)
@@ -291,5 +322,8 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     # And a request leaves some hundred objects that die by themselves: to look for cycles every 700 is to look for
     # nothing. Together a tenth more messages a second at 128 connections.
     sys.setswitchinterval(0.0005)
+    # Each client, endpoint and file is one; the soft limit is often 1,024, from times when `select` counted them.
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     gc.set_threshold(20_000, 20, 50)
     uvloop.run(run())

@@ -1,7 +1,7 @@
 """The engine: the one door. A facade parses, authorises, and calls one verb of this."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from redrive.engine.arrivals import Arrivals
 from redrive.engine.dead_letters import DeadLetters
@@ -95,10 +95,16 @@ class Engine:
         )
         self.dispatcher = Dispatcher(means, self.topics, dialects)
 
-    async def open(self) -> None:
-        """Open the store and take up the backlogs."""
+    async def open(self, begin: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Open the store and take up the backlogs.
+
+        Args:
+            begin: What is done in between, when the store can be read and nothing has been taken up yet.
+        """
         self.store.listen(self._arrived, self.directory.forget)
         await self.store.open()
+        if begin is not None:
+            await begin()
         await self.dispatcher.open()
 
     async def quiet(self) -> None:

@@ -43,6 +43,10 @@ class SimulatedClock:
         """The simulated moment (ms)."""
         return self._now
 
+    def take_up(self, at: int) -> None:
+        """Stand at a moment (ms) that an earlier run came to, if that is later."""
+        self._now = max(self._now, at)
+
     def call_at(self, at: int, call: Callable[[], None]) -> Timer:
         """Make a call when the clock comes to that moment (ms); what is past is due at the next advance."""
         entry = _Call(call)

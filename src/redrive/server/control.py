@@ -10,7 +10,10 @@ from redrive.engine.engine import Engine
 from redrive.engine.faults import failed_on_purpose
 from redrive.engine.measure import METRIC_NAMES
 from redrive.model.errors import StoreUnavailable
+from redrive.protocols.aws.authentication import Authentication
+from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.http import Request, Response
+from redrive.server.owned import SIGNING_NAME
 
 PREFIX = "/_redrive/"
 LOCALSTACK_HEALTH = "/_localstack/health"
@@ -28,7 +31,12 @@ class Control:
     """Answers the control routes of one engine."""
 
     def __init__(
-        self, engine: Engine, services: Mapping[str, str], advance: Advance | None, reset: Reset | None
+        self,
+        engine: Engine,
+        services: Mapping[str, str],
+        advance: Advance | None,
+        reset: Reset | None,
+        authentication: Authentication,
     ) -> None:
         """Answer for this engine.
 
@@ -37,8 +45,10 @@ class Control:
             services: The services offered and their state, for LocalStack's health route.
             advance: Moves the clock, where it is a simulated one.
             reset: Removes everything, where that may be asked for over the wire.
+            authentication: Tells who asks for what changes something.
         """
         self._engine = engine
+        self._authentication = authentication
         self._services = services
         self._routes: dict[tuple[str, str], Route] = {
             ("GET", f"{PREFIX}health"): self._health,
@@ -62,7 +72,11 @@ class Control:
         if route is None:
             return _json(404, {"message": f"no route {request.method} {request.path}"})
         try:
+            if request.method != "GET":
+                await self._authentication.caller(request, SIGNING_NAME)
             return await route(request)
+        except AwsError as error:
+            return _json(error.status, {"message": error.message})
         except StoreUnavailable as error:
             return _json(503, {"status": "unavailable", "reason": str(error), "version": __version__})
 

@@ -231,3 +231,13 @@ def test_the_quotas_of_fifo_queues_are_kept_where_they_are_asked_for(tmp_path: P
             fast.receive()
         sqs.server.advance(1)
         assert queue.bodies() == ["another-method"]
+
+
+def test_a_simulated_clock_goes_on_where_the_last_run_stopped(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/kept.db"
+    with started(store, "--clock", "simulated", log=tmp_path) as sqs:
+        began = sqs.server.now()
+        sqs.server.advance(90)
+        sqs.server.stop()
+        sqs.server.start()
+        assert sqs.server.now() == began + 90

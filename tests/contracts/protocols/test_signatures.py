@@ -35,7 +35,7 @@ MISMATCH = (
 @pytest.fixture(scope="module")
 def strict_on_sqlite(run_directory: Path) -> Iterator[Server]:
     store = f"sqlite:///{run_directory}/strict.db"
-    with serving(store, "--auth", "required", directory=run_directory) as server:
+    with serving(store, "--auth", "required", "--allow-reset", directory=run_directory) as server:
         yield server
 
 
@@ -114,6 +114,13 @@ def test_whoever_does_not_sign_is_not(server: Server, protocol: Protocol) -> Non
         unsigned.list_queues()
     assert server.ask("GET", "/?Action=ListQueues&Version=2012-11-05")[0] == 403
     assert server.ask("GET", f"/_aws/sqs/messages?QueueUrl={server.url}/{OURS}/q")[0] == 403
+
+
+def test_nor_may_change_anything_by_a_control_route(server: Server) -> None:
+    assert server.ask("GET", "/_redrive/health")[0] == 200
+    for path in ("faults", "endpoints", "dead-letters"):
+        assert server.ask("POST", f"/_redrive/{path}", b"{}")[0] in (403, 404)
+    assert server.ask("GET", "/_redrive/endpoints")[0] == 403
 
 
 def test_another_secret_is_no_signature(
