@@ -24,6 +24,7 @@ class Reason(enum.StrEnum):
     TOO_LARGE = "too_large"
     DISABLED = "disabled"  # the endpoint is switched off by its owner
     FULL = "full"  # the endpoint has no room left
+    REJECTED = "rejected"  # the consumer says that it will never take it
     EXPIRED = "expired"  # its time was over before it was tried (again)
 
 

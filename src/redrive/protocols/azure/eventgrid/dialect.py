@@ -26,6 +26,7 @@ from redrive.protocols.azure.wire.arm_id import ArmId
 
 QUEUE: Final = "queue"
 TOPIC: Final = "topic"
+PULL: Final = "pull"  # a namespace's queue, which callers receive from; the endpoint is its key in the engine
 _QUEUE_ARN_PARTS: Final = 6
 _PATIENCE_MS: Final = 30_000  # "waits 30 seconds for a response after delivering a message"
 _LEASE_MS: Final = 60_000
@@ -55,6 +56,8 @@ class EventGridDialect:
 
     def queue_of(self, subscription: Subscription) -> ResourceName | None:
         """See `Dialect.queue_of`."""
+        if subscription.protocol == PULL:
+            return ResourceName.from_key(subscription.endpoint)
         if subscription.protocol != QUEUE:
             return None
         parts = subscription.endpoint.split(":")

@@ -1,0 +1,55 @@
+"""One call to a namespace, as an operation sees it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from redrive.model.queue import Queue
+from redrive.model.topic import Topic
+from redrive.protocols.azure.wire.errors import AzureError, invalid
+from redrive.protocols.http import Request
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceCall:
+    """One call about a topic.
+
+    Attributes:
+        request: As it came.
+        topic: Which topic.
+        query: By names in lower case.
+        now: ms.
+    """
+
+    request: Request
+    topic: Topic
+    query: Mapping[str, str]
+    now: int
+
+    def number(self, name: str, least: int, most: int, default: int) -> int:
+        """A whole number of the query.
+
+        Raises:
+            AzureError: It is none, or out of its range.
+        """
+        text = self.query.get(name.lower())
+        if text is None:
+            return default
+        if not text.isdecimal() or not least <= int(text) <= most:
+            raise refused(f"The query parameter '{name}' must be a number between {least} and {most}.")
+        return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class PullCall(NamespaceCall):
+    """One call about an event subscription in queue mode.
+
+    Attributes:
+        queue: What it is received from.
+    """
+
+    queue: Queue
+
+
+def refused(message: str) -> AzureError:
+    """A call that cannot succeed as it stands."""
+    return invalid(message, "BadRequest")

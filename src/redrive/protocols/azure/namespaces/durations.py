@@ -1,0 +1,20 @@
+"""Durations as ISO 8601 writes them: `PT1M`, `P1DT12H`, `P0DT23H12M`."""
+
+import re
+from typing import Final
+
+_DURATION: Final = re.compile(
+    r"P(?=.)(?:(?P<weeks>\d+)W)?(?:(?P<days>\d+)D)?"
+    r"(?:T(?=.)(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?)?"
+)
+_SECONDS: Final = {"weeks": 604_800, "days": 86_400, "hours": 3600, "minutes": 60, "seconds": 1}
+_LONG: Final = 100  # characters; no duration anybody means is that long
+
+
+def duration_ms(text: str) -> int | None:
+    """A duration in milliseconds; None: it is none, or one of years and months, which are of no certain length."""
+    found = _DURATION.fullmatch(text) if len(text) < _LONG else None
+    if found is None:
+        return None
+    parts = ((found[name], seconds) for name, seconds in _SECONDS.items())
+    return round(sum(float(number) * seconds for number, seconds in parts if number is not None) * 1000)

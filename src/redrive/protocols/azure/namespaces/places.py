@@ -1,0 +1,75 @@
+"""Where what belongs to a namespace stands in the engine.
+
+A namespace is a document of its own; its topics are engine topics `namespaces:n:t`, and an event subscription in queue
+mode is an engine queue `namespaces:n:t:s`, which publications are routed into at once. All are in the place of the
+Azure subscription and resource group, in lower case, as `redrive.protocols.azure.eventgrid.names` has it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Self
+
+from redrive.engine.directory import Kind
+from redrive.model.queue import ResourceName
+from redrive.protocols.azure.eventgrid import names
+from redrive.protocols.azure.wire.arm_id import ArmId
+
+PROVIDER: Final = "Microsoft.EventGrid"
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """One namespace as configured.
+
+    Attributes:
+        name: The Azure subscription, the resource group and its own name, in lower case.
+        attributes: As a topic's, see `redrive.protocols.azure.eventgrid.settings`: its ARM id as it was spelt, its
+            properties and the rest of the resource as JSON, and its two access keys.
+        created_at: ms.
+    """
+
+    name: ResourceName
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    created_at: int = 0
+
+    def to_document(self) -> dict[str, Any]:
+        """The namespace as a JSON-ready document."""
+        return asdict(self) | {"name": list(self.name)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        return cls(**{**document, "name": ResourceName(*document["name"])})
+
+
+NAMESPACE: Kind[Namespace] = Kind("eventgrid_namespace", Namespace.to_document, Namespace.from_document)
+
+
+def namespace_id(subscription: str, group: str, name: str) -> ArmId:
+    """The ARM id of a namespace."""
+    return ArmId(subscription, group, PROVIDER, ("namespaces", name))
+
+
+def namespace_name(resource: ArmId) -> ResourceName:
+    """The name of a namespace's document; `resource` is its ARM id, or that of something within."""
+    return names.place_of(resource, resource.names[0])
+
+
+def topic_name(resource: ArmId) -> ResourceName:
+    """The engine topic of a namespace's topic."""
+    return names.place_of(resource, ":".join(("namespaces", *resource.names[:2])))
+
+
+def queue_name(topic: ResourceName, subscription: str) -> ResourceName:
+    """The queue that an event subscription is received from."""
+    return topic._replace(name=f"{topic.name}:{subscription}")
+
+
+def path_of(resource: ArmId) -> str:
+    """What the paths of a namespace's own routes begin with, below the server's URL."""
+    return f"/eventgrid/{resource.subscription}/{resource.group}/{resource.names[0]}"
+
+
+def within(namespace: ResourceName) -> ResourceName:
+    """What the names of a namespace's topics begin with."""
+    return namespace._replace(name=f"namespaces:{namespace.name}:")

@@ -1,0 +1,48 @@
+"""Receive: events of a subscription with the locks they are held under."""
+
+from typing import Any, Final
+
+import orjson
+
+from redrive.engine.arrivals import Gone
+from redrive.engine.receive import Receiver
+from redrive.model.delivery import Delivery
+from redrive.protocols.azure.namespaces import lock_tokens
+from redrive.protocols.azure.namespaces.call import PullCall
+from redrive.protocols.azure.wire.answers import json_answer
+from redrive.protocols.http import Response
+
+EVENTS_MAX: Final = 100
+WAIT_SECONDS_MIN: Final = 10
+WAIT_SECONDS_MAX: Final = 120
+WAIT_SECONDS_DEFAULT: Final = 60
+
+
+class Receiving:
+    """Receives events."""
+
+    def __init__(self, receiver: Receiver) -> None:
+        """Receive through this part of the engine."""
+        self._receiver = receiver
+
+    async def receive(self, call: PullCall) -> Response:
+        """Answer as soon as there is an event, or with none when the wait is over.
+
+        https://learn.microsoft.com/rest/api/eventgrid/dataplane/receive-cloud-events.
+        """
+        limit = call.number("maxEvents", 1, EVENTS_MAX, 1)
+        wait = call.number("maxWaitTime", WAIT_SECONDS_MIN, WAIT_SECONDS_MAX, WAIT_SECONDS_DEFAULT)
+        gone = Gone()
+        call.request.on_gone = gone.happen
+        deliveries = await self._receiver.receive(call.queue, limit, wait_ms=wait * 1000, gone=gone)
+        return json_answer({"value": [_shown(delivery) for delivery in deliveries]})
+
+
+def _shown(delivery: Delivery) -> dict[str, Any]:
+    return {
+        "brokerProperties": {
+            "lockToken": lock_tokens.write(delivery),
+            "deliveryCount": delivery.attempts,
+        },
+        "event": orjson.Fragment(delivery.body),
+    }

@@ -1,0 +1,119 @@
+"""The namespaces' one door: which topic or subscription a request is for, and who sends it.
+
+    POST /eventgrid/{subscription}/{group}/{namespace}/topics/{topic}:publish
+    POST /eventgrid/{subscription}/{group}/{namespace}/topics/{topic}/eventsubscriptions/{name}:receive …
+
+Clients are told the part before `/topics/` as their endpoint; the rest they know themselves.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Final, TypeVar
+
+from redrive.engine.engine import Engine
+from redrive.model.queue import Queue, ResourceName
+from redrive.model.topic import Topic
+from redrive.protocols.azure.arm.call import query_of
+from redrive.protocols.azure.eventgrid import names
+from redrive.protocols.azure.namespaces.call import NamespaceCall, PullCall, refused
+from redrive.protocols.azure.namespaces.credentials import Credentials
+from redrive.protocols.azure.namespaces.places import (
+    NAMESPACE,
+    PULL,
+    namespace_id,
+    namespace_name,
+    topic_name,
+)
+from redrive.protocols.azure.namespaces.publishing import Publishing
+from redrive.protocols.azure.namespaces.receiving import Receiving
+from redrive.protocols.azure.namespaces.settling import Settling
+from redrive.protocols.azure.wire.errors import AzureError, not_found
+from redrive.protocols.azure.wire.routes import Found, RouteTable
+from redrive.protocols.http import Request, Response
+
+_BEGINNING: Final = "/eventgrid/"
+_TOPIC: Final = "POST /eventgrid/{subscription}/{group}/{namespace}/topics/{topic}"
+_PULLED: Final = f"{_TOPIC}/eventsubscriptions/{{name}}"
+
+T = TypeVar("T")
+Operation = Callable[[NamespaceCall], Awaitable[Response]]
+PullOperation = Callable[[PullCall], Awaitable[Response]]
+
+
+class Namespaces:
+    """Publishing to and pulling from namespaces (`redrive.protocols.azure.gateway.Room`)."""
+
+    def __init__(self, engine: Engine, credentials: Credentials) -> None:
+        """Publish and pull through this engine."""
+        self._engine = engine
+        self._credentials = credentials
+        self._publishes: RouteTable[Operation] = RouteTable({f"{_TOPIC}:publish": Publishing(engine).publish})
+        settling = Settling(engine.settler)
+        pulls: Mapping[str, PullOperation] = {
+            "receive": Receiving(engine.receiver).receive,
+            "acknowledge": settling.acknowledge,
+            "release": settling.release,
+            "reject": settling.reject,
+            "renewLock": settling.renew,
+        }
+        self._pulls: RouteTable[PullOperation] = RouteTable(
+            {f"{_PULLED}:{verb}": pull for verb, pull in pulls.items()}
+        )
+
+    @property
+    def routes(self) -> list[str]:
+        """Method and pattern of every route."""
+        return [*self._publishes.names, *self._pulls.names]
+
+    def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Room
+        """See `Room.handles`; no other path of Event Grid has a colon."""
+        return ":" in path and path[: len(_BEGINNING)].lower() == _BEGINNING
+
+    async def answer(self, request: Request) -> Response:
+        """See `Room.answer`."""
+        now = self._engine.clock.now()
+        pull = self._pulls.find(request.method, request.path)
+        if pull is not None:
+            topic = await self._topic(request, pull.params)
+            queue = await self._queue(topic, pull.params["name"], now)
+            verb = _asked_for(pull, request)
+            return await verb(PullCall(request, topic, query_of(request), now, queue))
+        publish = self._publishes.find(request.method, request.path)
+        if publish is None:
+            raise not_found(f"There is nothing at {request.path}.", "NotFound")
+        topic = await self._topic(request, publish.params)
+        operation = _asked_for(publish, request)
+        return await operation(NamespaceCall(request, topic, query_of(request), now))
+
+    async def _topic(self, request: Request, params: Mapping[str, str]) -> Topic:
+        """The topic, for somebody who may know of it."""
+        resource = namespace_id(params["subscription"], params["group"], params["namespace"])
+        namespace = await self._engine.directory.get(NAMESPACE, namespace_name(resource).key)
+        if namespace is None:
+            raise not_found(f"The namespace '{resource.name}' does not exist.", "NotFound")
+        name = topic_name(resource.child("topics", params["topic"]))
+        topic = self._engine.topics.known(name) or await self._engine.topics.get(name)
+        await self._credentials.check(request, namespace, topic)
+        if topic is None:
+            raise not_found(f"The namespace has no topic '{params['topic']}'.", "NotFound")
+        return topic
+
+    async def _queue(self, topic: Topic, name: str, now: int) -> Queue:
+        subscription = await self._engine.topics.subscription(topic.name, names.subscription_id(name))
+        if subscription is None or (subscription.expires_at is not None and subscription.expires_at <= now):
+            raise not_found(f"The topic has no event subscription '{name}'.", "NotFound")
+        if subscription.protocol != PULL:
+            raise refused(f"The event subscription '{name}' is not in queue mode: its events are pushed.")
+        queue_name = ResourceName.from_key(subscription.endpoint)
+        queue = self._engine.queues.known(queue_name) or await self._engine.queues.get(queue_name)
+        if queue is None:
+            raise not_found(f"The topic has no event subscription '{name}'.", "NotFound")
+        return queue
+
+
+def _asked_for(found: Found[T], request: Request) -> T:
+    if found.verb is None:
+        said = f"The operation is asked for by POST, not {request.method}."
+        status, allowed = HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": ", ".join(found.methods)}
+        raise AzureError(status, "MethodNotAllowed", said, headers=allowed)
+    return found.verb

@@ -1,0 +1,127 @@
+"""Acknowledge, release, reject, renew: what a receiver says of the events it holds.
+
+Each call takes several lock tokens and answers which of them it did it for. It is a success as a whole also where no
+token is good any more: which are not is in the answer.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+import orjson
+
+from redrive.engine.ports import AttemptNote, Settled
+from redrive.engine.settle import Settler
+from redrive.model.attempt import Reason
+from redrive.model.queue import Queue
+from redrive.protocols.azure.namespaces import lock_tokens
+from redrive.protocols.azure.namespaces.call import PullCall, refused
+from redrive.protocols.azure.namespaces.lock_tokens import LockToken
+from redrive.protocols.azure.wire.answers import json_answer
+from redrive.protocols.http import Response
+
+RELEASE_DELAYS_SECONDS: Final = (0, 10, 60, 600, 3600)
+RENEWABLE_MS: Final = 60 * 60 * 1000  # from the first receipt on; the last renewal still gives a whole lock
+
+_BAD: Final = {"code": "BadToken", "message": "The lock token is not one of this event subscription."}
+_LOST: Final = {"code": "TokenLost", "message": "Token has expired."}
+_TOO_OLD: Final = {
+    "code": "BadToken",
+    "message": "The lock cannot be renewed any more: the event was first received more than an hour ago.",
+}
+
+Settle = Callable[[Queue, Sequence[LockToken]], Awaitable[Sequence[Settled]]]
+
+
+class Settling:
+    """Ends and renews locks."""
+
+    def __init__(self, settler: Settler) -> None:
+        """Settle through this part of the engine."""
+        self._settler = settler
+
+    async def acknowledge(self, call: PullCall) -> Response:
+        """The events are processed.
+
+        https://learn.microsoft.com/rest/api/eventgrid/dataplane/acknowledge-cloud-events.
+        """
+
+        async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
+            return await self._settler.delete(queue, [(one.seq, one.token) for one in locks], in_time=True)
+
+        return await _settled(call, settle)
+
+    async def release(self, call: PullCall) -> Response:
+        """The events are to be offered again, at once or later.
+
+        https://learn.microsoft.com/rest/api/eventgrid/dataplane/release-cloud-events.
+        """
+        delay = call.query.get("releasedelayinseconds", "0")
+        if delay not in map(str, RELEASE_DELAYS_SECONDS):
+            allowed = ", ".join(map(str, RELEASE_DELAYS_SECONDS))
+            raise refused(f"The query parameter 'releaseDelayInSeconds' must be one of {allowed}.")
+
+        async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
+            claims = [(one.seq, one.token) for one in locks]
+            return await self._settler.release(queue, claims, int(delay) * 1000, in_time=True)
+
+        return await _settled(call, settle)
+
+    async def reject(self, call: PullCall) -> Response:
+        """The events will never be processed: they are dead letters, or gone where nobody wants those.
+
+        https://learn.microsoft.com/rest/api/eventgrid/dataplane/reject-cloud-events.
+        """
+
+        async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
+            claims = [(one.seq, one.token, _rejection(one, call.now)) for one in locks]
+            return await self._settler.reject(queue, claims, in_time=True)
+
+        return await _settled(call, settle)
+
+    async def renew(self, call: PullCall) -> Response:
+        """The locks are to hold for their whole time again.
+
+        https://learn.microsoft.com/rest/api/eventgrid/dataplane/renew-cloud-event-locks.
+        """
+
+        async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
+            claims = [(one.seq, one.token, queue.lease_ms) for one in locks]
+            return await self._settler.extend(queue, claims, in_time=True)
+
+        return await _settled(call, settle, first_received_after=call.now - RENEWABLE_MS)
+
+
+async def _settled(call: PullCall, settle: Settle, first_received_after: int = -1) -> Response:
+    """Do it for the tokens that can be read, and say of each what became of it."""
+    failed: list[dict[str, Any]] = []
+    locks: list[LockToken] = []
+    for text in _tokens(call):
+        lock = lock_tokens.read(text, call.queue)
+        if lock is None:
+            failed.append({"lockToken": text, "error": _BAD})
+        elif lock.first_received_at <= first_received_after:
+            failed.append({"lockToken": text, "error": _TOO_OLD})
+        else:
+            locks.append(lock)
+    succeeded = []
+    for lock, one in zip(locks, await settle(call.queue, locks), strict=True):
+        if one.done:
+            succeeded.append(lock.text)
+        else:
+            failed.append({"lockToken": lock.text, "error": _LOST})
+    return json_answer({"failedLockTokens": failed, "succeededLockTokens": succeeded})
+
+
+def _tokens(call: PullCall) -> list[str]:
+    try:
+        said = orjson.loads(call.request.body)
+    except ValueError:
+        said = None
+    tokens = said.get("lockTokens") if isinstance(said, dict) else None
+    if not isinstance(tokens, list) or not tokens or not all(isinstance(one, str) for one in tokens):
+        raise refused("The body must be a JSON object whose 'lockTokens' are a list of texts, one at least.")
+    return tokens
+
+
+def _rejection(lock: LockToken, now: int) -> AttemptNote:
+    return AttemptNote(lock.deliveries, now, 0, Reason.REJECTED, 0, "")
