@@ -77,7 +77,7 @@ def in_file(path: Path) -> Home:
     """SQLite stores in one file."""
 
     async def query(statement: str) -> Rows:
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             return connection.execute(statement).fetchall()
         finally:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from redrive.model.errors import StoreUnavailable
 from tests.contracts.stores.homes import Home, Rows
 
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -36,6 +37,13 @@ _POSTGRES = (
     WHERE relnamespace = 'public'::regnamespace ORDER BY relname, option
     """,
 )
+
+
+# What a version leaves that has a thousand steps.
+_NEWER = {
+    "sqlite-file": "PRAGMA user_version = 1000",
+    "postgres": "INSERT INTO schema_steps (number) VALUES (1000)",
+}
 
 
 async def described(home: Home) -> str:
@@ -68,6 +76,15 @@ async def test_a_second_start_changes_nothing(lasting_home: Home) -> None:
     await lasting_home.close(await lasting_home.open())
     before = await traces(lasting_home)
     await lasting_home.open()
+    assert await traces(lasting_home) == before
+
+
+async def test_what_a_newer_version_made_is_refused_and_left_alone(lasting_home: Home) -> None:
+    await lasting_home.close(await lasting_home.open())
+    await lasting_home.query(_NEWER[lasting_home.kind])
+    before = await traces(lasting_home)
+    with pytest.raises(StoreUnavailable, match=r"newer version of Redrive .*step 1000,"):
+        await lasting_home.make("old").open()
     assert await traces(lasting_home) == before
 
 
