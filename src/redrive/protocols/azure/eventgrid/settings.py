@@ -109,7 +109,7 @@ def _topic(resource_id: str, text: str) -> TopicSettings:
 
 @lru_cache(maxsize=4096)
 def _delivery(resource_id: str, text: str) -> DeliverySettings:
-    properties = orjson.loads(text)
+    properties = _as_of_topics(orjson.loads(text))
     destination = _unwrapped(properties, "destination", "deliveryWithResourceIdentity")
     dead_letter = _unwrapped(properties, "deadLetterDestination", "deadLetterWithResourceIdentity")
     retry = properties.get("retryPolicy") or {}
@@ -126,6 +126,19 @@ def _delivery(resource_id: str, text: str) -> DeliverySettings:
         attributes=tuple(_attribute(one) for one in said.get("deliveryAttributeMappings") or ()),
         dead_letter_container=_container(dead_letter.get("properties") or {}),
     )
+
+
+def _as_of_topics(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An event subscription of a namespace's topic in the words of the others."""
+    configuration = properties.get("deliveryConfiguration")
+    if configuration is None:
+        return properties
+    mode = configuration.get("queue") or configuration.get("push") or {}
+    return {
+        **properties,
+        **mode,
+        "deadLetterWithResourceIdentity": mode.get("deadLetterDestinationWithResourceIdentity"),
+    }
 
 
 def _unwrapped(properties: Mapping[str, Any], name: str, with_identity: str) -> Mapping[str, Any]:

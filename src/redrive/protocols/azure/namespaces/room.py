@@ -15,11 +15,11 @@ from redrive.model.queue import Queue, ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.azure.arm.call import query_of
 from redrive.protocols.azure.eventgrid import names
+from redrive.protocols.azure.eventgrid.dialect import PULL
 from redrive.protocols.azure.namespaces.call import NamespaceCall, PullCall, refused
 from redrive.protocols.azure.namespaces.credentials import Credentials
 from redrive.protocols.azure.namespaces.places import (
     NAMESPACE,
-    PULL,
     namespace_id,
     namespace_name,
     topic_name,
