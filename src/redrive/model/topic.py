@@ -71,6 +71,8 @@ class Subscription:
         expires_at: From then on (ms) nothing is published to it; None: it stays.
         client_errors_delivered: An endpoint's 4xx that is not retried counts as delivered, where it would be refused.
         rests: Its endpoint is let rest when it fails (`redrive.model.probation`), also where the dialect has no rests.
+        waiting_id: The number of the queue where what is published waits behind a replay; None: there was none yet.
+        held: What is published waits there. Once it does not, it still goes behind what waits there.
     """
 
     id: str
@@ -90,6 +92,8 @@ class Subscription:
     expires_at: int | None = None
     client_errors_delivered: bool = False
     rests: bool = False
+    waiting_id: int | None = None
+    held: bool = False
 
     @property
     def key(self) -> str:
