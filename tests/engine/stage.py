@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from redrive.engine.engine import Engine
-from redrive.engine.facts import Attempted, DeadLettered
+from redrive.engine.facts import Accepted, Attempted, DeadLettered
 from redrive.engine.ports import Consequence, Parcel, Plan, Runtime
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome, Schedule
@@ -114,6 +114,9 @@ class Memory:
 
     def expired(self, fact: Attempted) -> None:
         self.expirations.append(fact)
+
+    def accepted(self, fact: Accepted) -> None:
+        self.attempts += fact.attempts()
 
     def dead_lettered(self, fact: DeadLettered) -> None:
         self.dead.append(fact)

@@ -1,9 +1,10 @@
 import random
+from dataclasses import replace
 
 from redrive.model.delivery import Ending
 from redrive.model.filtering import Verdict
 from redrive.testing import VirtualClock, run_virtual
-from tests.engine.stage import BROKEN, Stage
+from tests.engine.stage import BROKEN, CLOSED, Stage
 
 
 def test_only_those_who_want_it_get_it() -> None:
@@ -33,8 +34,6 @@ def test_a_filter_set_later_holds_for_what_is_published_later() -> None:
         topic, queue = await stage.topic(), await stage.queue("q")
         subscription = await stage.subscribe(topic, "s", "queue:q")
         await stage.publish(topic, "before")
-        from dataclasses import replace
-
         await stage.engine.topics.change(
             subscription, lambda one: replace(one, filter_text='{"never": [true]}')
         )
@@ -121,6 +120,69 @@ def test_a_removed_subscription_drops_what_it_is_owed() -> None:
         assert len(stage.endpoint.pushed) == 1
         assert await stage.store.peek(subscription.queue_id, 1) == []
         assert await stage.engine.topics.get(topic.name) is None
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
+def test_what_a_queue_does_not_take_without_its_envelope_is_a_dead_letter_at_once() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance)
+        await stage.engine.open()
+        topic = await stage.topic()
+        whole, alone, dead = [await stage.queue(name) for name in ("whole", "alone", "dead")]
+        await stage.subscribe(topic, "whole", "queue:whole")
+        await stage.subscribe(topic, "alone", "queue:alone", raw=True, dead_letter=dead.name)
+        await stage.subscribe(topic, "pushed", "somewhere", raw=True)
+        await stage.publish(topic, "before")
+        await stage.publish(topic, "crowded", raw_refusal=CLOSED)
+        await stage.publish(topic, "after")
+        await stage.engine.quiet()
+        assert await stage.bodies_in(whole) == ["before", "crowded", "after"]
+        assert await stage.bodies_in(alone) == ["before", "after"]
+        assert await stage.bodies_in(dead) == ["crowded"]
+        assert [body for _, body in stage.endpoint.pushed] == ["before", "crowded", "after"]
+        refused = [fact for fact in stage.memory.attempts if not fact.attempt.delivered]
+        assert [(fact.subscription.id, fact.attempt) for fact in refused] == [("alone", CLOSED)]
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
+def test_what_is_remembered_of_a_queue_goes_with_any_change() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance)
+        await stage.engine.open()
+        topic, queue = await stage.topic(), await stage.queue("q")
+        dead = await stage.queue("dead")
+        await stage.subscribe(topic, "s", "queue:q", dead_letter=dead.name)
+        await stage.publish(topic, "one")
+        await stage.engine.queues.update(queue.name, lambda one: replace(one, delay_ms=1_000))
+        await stage.publish(topic, "two")
+        waiting = await stage.store.peek(queue.id, 10)
+        assert [one.available_at - clock.now() for one in waiting] == [0, 1_000]
+        await stage.engine.queues.delete(queue)
+        await stage.publish(topic, "three")
+        assert await stage.bodies_in(dead) == ["three"]
+        again = await stage.queue("q")
+        await stage.publish(topic, "four")
+        assert await stage.bodies_in(again) == ["four"]
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
+def test_a_longer_message_is_looked_at_anew() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance)
+        await stage.engine.open()
+        topic, queue = await stage.topic(), await stage.queue("q")
+        await stage.subscribe(topic, "s", "queue:q")
+        await stage.publish(topic, "short")
+        stage.dialect.closed.add("q")  # a door that the engine has not been told of
+        await stage.publish(topic, "as long")
+        await stage.publish(topic, "fits")
+        assert await stage.bodies_in(queue) == ["short", "fits"]
         await stage.engine.close()
 
     run_virtual(story)

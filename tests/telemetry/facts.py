@@ -1,6 +1,6 @@
 """Facts as the engine tells them, with everything that a test does not care about filled in."""
 
-from redrive.engine.facts import Attempted, DeadLettered
+from redrive.engine.facts import Accepted, Attempted, DeadLettered
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Ending, Outcome, Transition
 from redrive.model.queue import DeadLetterTarget, Queue, ResourceName
@@ -50,3 +50,8 @@ def attempted(
 
 def dead_lettered(at: int, attempt: Attempt = ACCEPTED) -> DeadLettered:
     return DeadLettered(TOPIC, subscription(), delivery(at), attempt, at)
+
+
+def accepted(at: int, *queues: Queue) -> Accepted:
+    sent = [(one, len("hello")) for one in queues]
+    return Accepted(TOPIC, sent, lambda: [attempted(at) for _ in queues], at)

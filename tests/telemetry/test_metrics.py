@@ -13,6 +13,7 @@ from tests.telemetry.facts import (
     DEAD_LETTERS,
     FAILED,
     TOPIC,
+    accepted,
     attempted,
     dead_lettered,
     queue,
@@ -92,6 +93,16 @@ def test_an_attempt_counts_by_its_end_and_its_kind_of_endpoint(
 ) -> None:
     metrics.attempted(fact)
     assert counted(metrics.take()) == expected
+
+
+def test_what_queues_took_counts_as_attempts_and_as_sent(metrics: Metrics) -> None:
+    metrics.accepted(accepted(T0, Q, queue("other", 8)))
+    at_once = metrics.take()
+    for one in (Q, queue("other", 8)):
+        metrics.attempted(attempted(T0))
+        metrics.sent(one, 1, len("hello"), T0)
+    assert sorted(at_once, key=repr) == sorted(metrics.take(), key=repr)
+    assert counted(at_once)["deliveries_made other"] == (2, 2)
 
 
 def test_dead_letters_are_kept_or_lost(metrics: Metrics) -> None:

@@ -10,7 +10,7 @@ from uuid import UUID
 import orjson
 import pytest
 
-from redrive.engine.facts import Attempted, DeadLettered
+from redrive.engine.facts import Accepted, Attempted, DeadLettered
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Ending, Outcome, Transition
 from redrive.model.queue import ResourceName
@@ -267,6 +267,15 @@ def test_retries_share_an_id_and_count_up(log: StatusLog, lines: Lines) -> None:
     first, second = (orjson.loads(line[3])["delivery"] for line in lines.lines)
     assert first["deliveryId"] == second["deliveryId"]
     assert (first["attempts"], second["attempts"]) == (1, 2)
+
+
+@pytest.mark.parametrize(("attributes", "expected"), [(LOGGED, 2), ({}, 0)])
+def test_what_queues_took_is_logged_one_by_one_if_asked_for(
+    log: StatusLog, lines: Lines, attributes: dict[str, str], expected: int
+) -> None:
+    topic = replace(TOPIC, attributes=attributes)
+    log.accepted(Accepted(topic, [], lambda: [attempted(accepted(), topic=topic)] * 2, 1_058))
+    assert len(lines.lines) == expected
 
 
 # ---- who is logged ---------------------------------------------------------------------------------------------

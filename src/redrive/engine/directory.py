@@ -51,6 +51,11 @@ class Directory:
         else:
             self._known = {at: known for at, known in self._known.items() if kind and at[0] != kind}
 
+    @property
+    def changes(self) -> int:
+        """A number that moves with every document that changes, as far as this node has heard."""
+        return self._changes
+
     def known(self, kind: Kind[T], key: str) -> T | None:
         """The value if this node remembers it: the hot path's way, without waiting."""
         found = self._known.get((kind.name, key))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from redrive.engine.arrivals import Arrivals
-from redrive.engine.facts import Attempted, DeadLettered, Listener
+from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener
 from redrive.engine.faults import Faults
 from redrive.engine.ports import Arrival, Consequence, Dialect, Enqueued, Gate, Runtime, Store
 from redrive.engine.queues import Queues
@@ -69,7 +69,11 @@ class TopicPublisher:
 
         A repetition on an ordered topic answers the original and leads to nothing.
         """
-        return (await self.publish_each([(topic, publications)]))[0]
+        now = self._runtime.clock.now()
+        routed = [await self._router.routed(topic, one, now) for one in publications]
+        enqueued = await self._enter(routed, now)
+        self._tell_all(topic, routed, enqueued, now)
+        return enqueued
 
     async def publish_each(
         self, pairs: Sequence[tuple[Topic, Sequence[Publication]]]
@@ -85,9 +89,7 @@ class TopicPublisher:
         answers = iter(await self._enter(flat, now))
         enqueued = [[next(answers) for _ in these] for these in routed]
         for (topic, _), these, places in zip(pairs, routed, enqueued, strict=True):
-            self._tell_published(topic, these, now)
-            for one, place in zip(these, places, strict=True):
-                self._tell(one, now, repeated=place.repeated)
+            self._tell_all(topic, these, places, now)
         return enqueued
 
     async def _enter(self, routed: Sequence[Routed], now: int) -> list[Enqueued]:
@@ -156,6 +158,13 @@ class TopicPublisher:
 
     # ---- what happened ----------------------------------------------------------------------------------
 
+    def _tell_all(
+        self, topic: Topic, routed: Sequence[Routed], enqueued: Sequence[Enqueued], now: int
+    ) -> None:
+        self._tell_published(topic, routed, now)
+        for one, place in zip(routed, enqueued, strict=True):
+            self._tell(one, now, repeated=place.repeated)
+
     def _tell_published(self, topic: Topic, routed: Sequence[Routed], now: int) -> None:
         total = sum(one.publication.bytes_published for one in routed)
         for listener in self._listeners:
@@ -165,30 +174,49 @@ class TopicPublisher:
         for verdict, number in routed.refused.items():
             for listener in self._listeners:
                 listener.filtered(routed.topic, verdict, number, now)
-        if not repeated:
-            for route in routed.routes:
-                self._tell_route(routed.topic, routed.publication, route, now)
-
-    def _tell_route(self, topic: Topic, publication: Publication, route: Route, now: int) -> None:
-        if route.arrival is not None:
-            if route.arrival.available_at <= now:
-                self._arrivals.announce(route.arrival.queue_id)
+        if repeated:
+            return
+        for arrival in routed.arrivals:
+            if arrival.available_at <= now:
+                self._arrivals.announce(arrival.queue_id)
             else:
-                self._arrivals.expect(route.arrival.queue_id, route.arrival.available_at)
-        if route.queue is not None and route.arrival is not None:
-            for listener in self._listeners:
-                listener.sent(route.queue, 1, bytes_of(route.arrival.body), now)
-        if (route.queue is None and route.refusal is None) or not self._listeners:
-            return  # not tried yet: it waits in the backlog of an endpoint
-        delivery = _as_delivery(publication, route, now)
-        attempt = route.refusal or _accepted(route)
-        fact = Attempted(topic, route.subscription, delivery, attempt, route.transition, now)
+                self._arrivals.expect(arrival.queue_id, arrival.available_at)
+        if self._listeners:
+            self._tell_accepted(routed, now)
+            for route in routed.routes:
+                if route.refusal is not None:
+                    self._tell_refused(routed, route, route.refusal, now)
+
+    def _tell_accepted(self, routed: Routed, now: int) -> None:
+        """What went straight into queues; what entered an endpoint's backlog has not been tried yet."""
+        taken = [route for route in routed.routes if route.queue is not None and route.refusal is None]
+        if not taken:
+            return
+        fact = Accepted(
+            routed.topic,
+            [(route.queue, bytes_of(route.arrival.body)) for route in taken if route.queue and route.arrival],
+            lambda: [_attempted(routed, route, _accepted(route), now) for route in taken],
+            now,
+        )
         for listener in self._listeners:
+            listener.accepted(fact)
+
+    def _tell_refused(self, routed: Routed, route: Route, refusal: Attempt, now: int) -> None:
+        fact = _attempted(routed, route, refusal, now)
+        handed = route.dead_refusal or _accepted(route)
+        for listener in self._listeners:
+            if route.queue is not None and route.arrival is not None:
+                listener.sent(route.queue, 1, bytes_of(route.arrival.body), now)
             listener.attempted(fact)
-        if route.refusal is not None and route.subscription.dead_letter is not None:
-            handed = route.dead_refusal or _accepted(route)
-            for listener in self._listeners:
-                listener.dead_lettered(DeadLettered(topic, route.subscription, delivery, handed, now))
+            if route.subscription.dead_letter is not None:
+                listener.dead_lettered(
+                    DeadLettered(routed.topic, route.subscription, fact.delivery, handed, now)
+                )
+
+
+def _attempted(routed: Routed, route: Route, attempt: Attempt, now: int) -> Attempted:
+    delivery = _as_delivery(routed.publication, route, now)
+    return Attempted(routed.topic, route.subscription, delivery, attempt, route.transition, now)
 
 
 def _accepted(route: Route) -> Attempt:

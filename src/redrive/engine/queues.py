@@ -53,6 +53,11 @@ class Queues:
         self._directory = directory
         self._clock = clock
 
+    @property
+    def changes(self) -> int:
+        """A number that moves with every change of a queue, or of a topic or subscription."""
+        return self._directory.changes
+
     def known(self, name: ResourceName) -> Queue | None:
         """The queue if this node remembers it, without waiting."""
         return self._directory.known(QUEUE, name.key)

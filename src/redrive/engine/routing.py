@@ -6,6 +6,7 @@ dead-letter queue where the queue is gone or closed to us, or nowhere.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from redrive.engine.faults import Faults
 from redrive.engine.ports import Arrival, AttemptNote, Dialect, Runtime, Store
@@ -14,7 +15,7 @@ from redrive.engine.topics import Topics, Wanted
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Ending, Outcome, Transition
 from redrive.model.filtering import Subject, Verdict
-from redrive.model.message import Publication, content_deduplication_id
+from redrive.model.message import Publication, bytes_of, content_deduplication_id
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 
@@ -74,6 +75,31 @@ class Routed:
         return [route.arrival for route in self.routes if route.arrival is not None]
 
 
+@dataclass(frozen=True, slots=True)
+class _Letter:
+    """A publication while its routes are found.
+
+    Attributes:
+        body_bytes: Of the text for everybody; more than any text there is where protocols get different ones.
+    """
+
+    topic: Topic
+    dialect: Dialect
+    publication: Publication
+    now: int
+    body_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    """What is remembered of a subscription: its queue, which took a body of so many bytes without an objection."""
+
+    topic: Topic
+    subscription: Subscription
+    queue: Queue
+    bytes_taken: int
+
+
 class Router:
     """Finds the routes of publications; changes nothing."""
 
@@ -93,15 +119,27 @@ class Router:
         self._topics = topics
         self._dialects = dialects
         self._faults = faults
+        self._lanes: dict[int, _Lane] = {}
+        self._lanes_as_of = queues.changes
 
     async def routed(self, topic: Topic, publication: Publication, now: int) -> Routed:
         """The routes to all who want it."""
-        dialect = self._dialects[topic.dialect]
         wanted = await self._wanted(topic, publication)
         routed = Routed(topic, publication, refused=wanted.refused)
+        letter = self._letter(topic, publication, now)
+        lanes = self._current_lanes()
         for subscription in wanted.subscriptions:
-            at_once = self._route_at_once(dialect, topic, subscription, publication, now)
-            route = at_once or await self._route(dialect, topic, subscription, publication, now)
+            lane = lanes.get(subscription.queue_id)
+            if (
+                lane is not None
+                and lane.subscription is subscription
+                and lane.topic is topic
+                and letter.body_bytes <= lane.bytes_taken
+                and publication.raw_refusal is None
+            ):
+                route = Route(subscription, self._arrival(letter, subscription, lane.queue), lane.queue)
+            else:
+                route = await self._route(letter, subscription)
             routed.routes.append(route)
         return routed
 
@@ -109,9 +147,14 @@ class Router:
         self, topic: Topic, subscription: Subscription, publication: Publication, now: int
     ) -> Routed:
         """The route into one subscriber's backlog, who need not have been confirmed."""
+        letter = self._letter(topic, publication, now)
+        route = Route(subscription, self._arrival(letter, subscription))
+        return Routed(topic, publication, [route], alone=True)
+
+    def _letter(self, topic: Topic, publication: Publication, now: int) -> _Letter:
         dialect = self._dialects[topic.dialect]
-        arrival = self._arrival(dialect, topic, subscription, publication, now)
-        return Routed(topic, publication, [Route(subscription, arrival)], alone=True)
+        body_bytes = _ANY_BYTES if publication.bodies else bytes_of(publication.body)
+        return _Letter(topic, dialect, publication, now, body_bytes)
 
     async def _wanted(self, topic: Topic, publication: Publication) -> Wanted:
         """Who wants it. Where protocols get different texts, a filter on the body sees its own protocol's."""
@@ -128,36 +171,36 @@ class Router:
             ]
         return Wanted(subscriptions, wanted.refused)  # refused once a subscription, whatever texts there are
 
-    def _route_at_once(
-        self, dialect: Dialect, topic: Topic, subscription: Subscription, publication: Publication, now: int
-    ) -> Route | None:
-        """The usual case, of which a publication may have thousands: a queue that this node remembers takes it.
+    def _current_lanes(self) -> dict[int, _Lane]:
+        """The lanes that still hold: none that is older than the last change of a topic, subscription or queue.
 
-        Nothing is waited for here, which makes it a third cheaper than `_route`. None: ask that.
+        Of a publication to four queues, asking for each where it leads took a quarter of the processor's time.
         """
-        name = dialect.queue_of(subscription)
-        queue = None if name is None or self._faults.ever else self._queues.known(name)
-        if queue is None:
-            return None
-        if dialect.objection(topic, subscription, queue, publication.body_for(subscription.protocol)):
-            return None
-        arrival = self._arrival(dialect, topic, subscription, publication, now, queue)
-        return Route(subscription, arrival, queue)
+        if self._lanes_as_of != self._queues.changes or self._faults.ever:
+            self._lanes.clear()
+            self._lanes_as_of = self._queues.changes
+        return self._lanes
 
-    async def _route(
-        self, dialect: Dialect, topic: Topic, subscription: Subscription, publication: Publication, now: int
-    ) -> Route:
-        name = dialect.queue_of(subscription)
-        if name is None or await self._held_back(topic, subscription):
-            return Route(subscription, self._arrival(dialect, topic, subscription, publication, now))
+    async def _route(self, letter: _Letter, subscription: Subscription) -> Route:
+        name = letter.dialect.queue_of(subscription)
+        if name is None:
+            return Route(subscription, self._arrival(letter, subscription))
+        if letter.publication.raw_refusal is not None and subscription.raw:
+            return await self._dead_letter(letter, subscription, letter.publication.raw_refusal)
+        if await self._held_back(letter.topic, subscription):
+            return Route(subscription, self._arrival(letter, subscription))
         queue = self._queues.known(name) or await self._queues.get(name)
-        refusal = dialect.objection(topic, subscription, queue, publication.body_for(subscription.protocol))
+        refusal = _objection(letter, subscription, queue)
         if queue is None or refusal is not None:
-            return await self._dead_letter(
-                dialect, topic, subscription, publication, refusal or _MISSING, now
-            )
-        arrival = self._arrival(dialect, topic, subscription, publication, now, queue)
-        return Route(subscription, arrival, queue)
+            return await self._dead_letter(letter, subscription, refusal or _MISSING)
+        self._remember(letter, subscription, queue)
+        return Route(subscription, self._arrival(letter, subscription, queue), queue)
+
+    def _remember(self, letter: _Letter, subscription: Subscription, queue: Queue) -> None:
+        """Remember a queue that took something, if that is what it still is: it may have been waited for."""
+        if self._queues.known(queue.name) is queue and not letter.publication.bodies:
+            lane = _Lane(letter.topic, subscription, queue, letter.body_bytes)
+            self._lanes[subscription.queue_id] = lane
 
     async def _held_back(self, topic: Topic, subscription: Subscription) -> bool:
         """Whether a queue's deliveries wait in the backlog: while it fails, and in order, until that is through."""
@@ -165,52 +208,43 @@ class Router:
             return True
         return topic.ordered and self._faults.ever and bool(await self._store.peek(subscription.queue_id, 1))
 
-    async def _dead_letter(
-        self,
-        dialect: Dialect,
-        topic: Topic,
-        subscription: Subscription,
-        publication: Publication,
-        refusal: Attempt,
-        now: int,
-    ) -> Route:
+    async def _dead_letter(self, letter: _Letter, subscription: Subscription, refusal: Attempt) -> Route:
         if subscription.dead_letter is None:
             return Route(subscription, None, refusal=refusal)
         target = await self._queues.get(subscription.dead_letter)
-        objection = dialect.objection(
-            topic, subscription, target, publication.body_for(subscription.protocol)
-        )
+        objection = _objection(letter, subscription, target)
         if target is None or objection is not None:
             return Route(subscription, None, refusal=refusal, dead_refusal=objection or _MISSING)
-        arrival = self._arrival(dialect, topic, subscription, publication, now, target)
+        arrival = self._arrival(letter, subscription, target)
         arrival.origin = subscription.queue_id
         arrival.attempts = 1
-        arrival.note = AttemptNote(1, now, 0, refusal.reason, refusal.status, refusal.response)
+        arrival.note = AttemptNote(1, letter.now, 0, refusal.reason, refusal.status, refusal.response)
         return Route(subscription, arrival, target, refusal=refusal)
 
-    def _arrival(
-        self,
-        dialect: Dialect,
-        topic: Topic,
-        subscription: Subscription,
-        publication: Publication,
-        now: int,
-        queue: Queue | None = None,
-    ) -> Arrival:
+    def _arrival(self, letter: _Letter, subscription: Subscription, queue: Queue | None = None) -> Arrival:
+        topic, publication, now = letter.topic, letter.publication, letter.now
         ordered = topic.ordered if queue is None else queue.ordered
         arrival = Arrival(
-            queue_id=subscription.queue_id if queue is None else queue.id,
-            message_id=self._runtime.message_id(),
-            body=publication.body_for(subscription.protocol),
-            headers=dialect.headers(topic, subscription, publication.envelope),
-            available_at=now if queue is None else now + queue.delay_ms,
-            enqueued_at=now,
-            group_id=None if topic.ordered and not ordered else publication.group_id,
-            ordered=ordered,
+            subscription.queue_id if queue is None else queue.id,
+            self._runtime.message_id(),
+            publication.body_for(subscription.protocol),
+            letter.dialect.headers(topic, subscription, publication.envelope),
+            now if queue is None else now + queue.delay_ms,
+            now,
+            None if topic.ordered and not ordered else publication.group_id,
+            ordered,
         )
         if topic.ordered and ordered:
             arrival.deduplication_id = deduplication_id(topic, publication)
         return arrival
+
+
+_ANY_BYTES: Final = 2**63
+
+
+def _objection(letter: _Letter, subscription: Subscription, queue: Queue | None) -> Attempt | None:
+    body = letter.publication.body_for(subscription.protocol)
+    return letter.dialect.objection(letter.topic, subscription, queue, body)
 
 
 def deduplication_id(topic: Topic, publication: Publication) -> str:

@@ -3,8 +3,12 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from redrive.model.filtering import Attribute
+
+if TYPE_CHECKING:  # an attempt is one of a delivery, and that of a message
+    from redrive.model.attempt import Attempt
 
 
 @dataclass(slots=True)
@@ -41,6 +45,7 @@ class Publication:
         bytes_published: What it weighs, attributes included.
         group_id: The message group, None for none.
         deduplication_id: As the publisher gave it.
+        raw_refusal: Why a queue refuses it where a subscription wants the text alone; None: it does not.
         document: The body as filters on events see it, where it was parsed already.
     """
 
@@ -53,6 +58,7 @@ class Publication:
     group_id: str | None = None
     deduplication_id: str | None = None
     document: Mapping[str, object] | None = None
+    raw_refusal: "Attempt | None" = None
 
     def body_for(self, protocol: str) -> str:
         """The text that endpoints of a protocol get."""

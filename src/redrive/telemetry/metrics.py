@@ -20,7 +20,7 @@ A topic's (namespace `:topic`, dimension `topic` and the labels named):
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
-from redrive.engine.facts import Attempted, DeadLettered
+from redrive.engine.facts import Accepted, Attempted, DeadLettered
 from redrive.model.delivery import Ending
 from redrive.model.filtering import Verdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series
@@ -83,6 +83,12 @@ class Metrics:
     def expired(self, fact: Attempted) -> None:
         """See `Listener.expired`."""
         self._topic(fact.topic, fact.at).of("deliveries_failed", _labels(fact.subscription)).add(1)
+
+    def accepted(self, fact: Accepted) -> None:
+        """See `Listener.accepted`."""
+        self._topic(fact.topic, fact.at).of("deliveries_made", _OTHER).add(1, len(fact.sent))
+        for queue, body_bytes in fact.sent:
+            self.sent(queue, 1, body_bytes, fact.at)
 
     def dead_lettered(self, fact: DeadLettered) -> None:
         """See `Listener.dead_lettered`."""

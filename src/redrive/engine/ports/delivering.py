@@ -126,7 +126,8 @@ class Dialect(Protocol):
     ) -> Attempt | None:
         """Why a queue does not take a message from the topic (it is not there, its policy forbids it); None: it does.
 
-        Asked for the endpoint and for the dead-letter queue alike.
+        Asked for the endpoint and for the dead-letter queue alike. That there is none is remembered until a topic,
+        subscription or queue changes, for bodies of no more bytes.
         """
         ...
 

@@ -19,7 +19,7 @@ from uuid import UUID, uuid5
 
 import orjson
 
-from redrive.engine.facts import Attempted, DeadLettered
+from redrive.engine.facts import Accepted, Attempted, DeadLettered
 from redrive.engine.ports import LogSink
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery
@@ -115,6 +115,12 @@ class StatusLog:
 
     def expired(self, fact: Attempted) -> None:
         """Not logged: no schedule of SNS's has an end but its last attempt."""
+
+    def accepted(self, fact: Accepted) -> None:
+        """See `Listener.accepted`."""
+        if fact.topic.attributes.get(_SUCCESS_ROLES["sqs"]):
+            for attempted in fact.attempts():
+                self.attempted(attempted)
 
     def dead_lettered(self, fact: DeadLettered) -> None:
         """See `Listener.dead_lettered`."""
