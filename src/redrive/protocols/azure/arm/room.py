@@ -22,7 +22,8 @@ class Operations(Protocol):
     def routes(self) -> Mapping[str, Verb]:
         """By method and pattern, as `RouteTable` takes them.
 
-        The names `subscription` and `scope` in a pattern say whose the call is about.
+        The name `subscription` in a pattern says whose the call is about; where it has none, the resource id that
+        `scope` or `parent` takes.
         """
         ...
 
@@ -74,8 +75,9 @@ class Arm:
 
 def _check_owner(caller: Caller, params: Mapping[str, str]) -> None:
     subscription = params.get("subscription")
-    if subscription is None and "scope" in params:
-        scope = ArmId.parse(params["scope"])
+    above = params.get("scope", params.get("parent"))
+    if subscription is None and above is not None:
+        scope = ArmId.parse(above)
         subscription = "" if scope is None else scope.subscription
     if subscription is not None and not caller.manages(subscription):
         raise forbidden(

@@ -1,0 +1,196 @@
+"""`destination`: where an event subscription's deliveries go, checked, and turned into an endpoint of the engine's.
+
+A WebHook may be at an http URL here, and at the ARN of a queue of this server's Amazon SQS; both are Redrive's own.
+What stands behind the resource ids of the others, the settings say.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from redrive.model.queue import ResourceName
+from redrive.protocols.azure.arm import delivery_attributes, fields
+from redrive.protocols.azure.arm.delivery_attributes import MAPPINGS
+from redrive.protocols.azure.arm.fields import Document
+from redrive.protocols.azure.wire.arm_id import ArmId
+from redrive.protocols.azure.wire.errors import AzureError, invalid
+
+# What stands behind a resource id: a URL or a connection string; None: the settings do not say.
+Where = Callable[[str], str | None]
+
+WEBHOOK: Final = "WebHook"
+BATCH_EVENTS_MAX: Final = 5000
+BATCH_KILOBYTES_MAX: Final = 1024
+_ARN: Final = re.compile(r"arn:aws[a-z-]*:sqs:([a-z0-9-]+):(\d{12}):([A-Za-z0-9_.-]{1,85})")
+_QUEUE_NAME: Final = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
+_CONTAINER: Final = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
+_RESOURCES: Final = {
+    "AzureFunction": ("microsoft.web/sites/functions",),
+    "EventHub": ("microsoft.eventhub/namespaces/eventhubs",),
+    "HybridConnection": ("microsoft.relay/namespaces/hybridconnections",),
+    "NamespaceTopic": ("microsoft.eventgrid/namespaces/topics",),
+    "ServiceBusQueue": ("microsoft.servicebus/namespaces/queues",),
+    "ServiceBusTopic": ("microsoft.servicebus/namespaces/topics",),
+    "StorageQueue": ("microsoft.storage/storageaccounts",),
+}
+KINDS: Final = (WEBHOOK, *_RESOURCES)
+_AMQP: Final = ("EventHub", "ServiceBusQueue", "ServiceBusTopic")
+_BATCHED: Final = (WEBHOOK, "AzureFunction")
+_WITHOUT_ATTRIBUTES: Final = ("StorageQueue", "NamespaceTopic")
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A destination that is accepted.
+
+    Attributes:
+        protocol: Of the engine's endpoints: `http`, `https`, `storage-queue`, `amqp`, `topic` or `queue`.
+        endpoint: A URL, a resource id or an ARN.
+        document: What is kept and shown.
+    """
+
+    protocol: str
+    endpoint: str
+    document: Mapping[str, Any]
+
+    @property
+    def is_webhook(self) -> bool:
+        """Whether somebody may be there who has to agree first."""
+        return self.document["endpointType"] == WEBHOOK and self.protocol != "queue"
+
+
+def accepted_destination(given: Document, before: Document, where: Where) -> Destination:
+    """Check a destination.
+
+    Args:
+        given: As sent.
+        before: The one that it replaces; empty for none.
+        where: What stands behind resource ids.
+
+    Raises:
+        AzureError: It is none, or this server cannot deliver there.
+    """
+    kind = fields.one_of(given, "endpointType", KINDS)
+    if kind is None:
+        raise invalid("The destination has no endpointType.")
+    said = fields.present(fields.part(given, "properties") or {})
+    said.pop("endpointBaseUrl", None)
+    protocol, endpoint = _webhook(said) if kind == WEBHOOK else _resource(kind, said, where)
+    if kind in _BATCHED:
+        events = fields.number(said, "maxEventsPerBatch", 1, BATCH_EVENTS_MAX)
+        kilobytes = fields.number(said, "preferredBatchSizeInKilobytes", 1, BATCH_KILOBYTES_MAX)
+        said |= {"maxEventsPerBatch": events or 1, "preferredBatchSizeInKilobytes": kilobytes or 64}
+    mappings = fields.items(said, MAPPINGS) or []
+    if mappings and kind in _WITHOUT_ATTRIBUTES:
+        raise invalid(f"A destination of the type {kind} has no delivery attributes.")
+    if kind not in _WITHOUT_ATTRIBUTES:
+        earlier = (before.get("properties") or {}).get(MAPPINGS) or ()
+        said[MAPPINGS] = delivery_attributes.accepted_attributes(mappings, earlier)
+    return Destination(protocol, endpoint, {"endpointType": kind, "properties": said})
+
+
+def accepted_container(given: Document) -> dict[str, Any]:
+    """Check a dead-letter destination.
+
+    Raises:
+        AzureError: It is none.
+    """
+    fields.one_of(given, "endpointType", ("StorageBlob",))
+    said = fields.part(given, "properties") or {}
+    _checked_id(said, "StorageBlob", ("microsoft.storage/storageaccounts",))
+    container = fields.text(said, "blobContainerName") or ""
+    if not _CONTAINER.fullmatch(container):
+        raise invalid(f"The blobContainerName '{container}' is no name of a container.")
+    return {"endpointType": "StorageBlob", "properties": dict(said)}
+
+
+def shown_destination(kept: Document) -> dict[str, Any]:
+    """A destination without what only its owner may see: the query of a URL, the secrets of headers."""
+    said = dict(kept["properties"])
+    url = said.pop("endpointUrl", None)
+    if url is not None:
+        said["endpointBaseUrl"] = url.partition("?")[0]
+    if MAPPINGS in said:
+        said[MAPPINGS] = delivery_attributes.masked(said[MAPPINGS])
+    return {**kept, "properties": said}
+
+
+def queue_at(endpoint: str) -> ResourceName | None:
+    """The queue of this server that an ARN names; None: it is none."""
+    match = _ARN.fullmatch(endpoint)
+    return None if match is None else ResourceName(match[2], match[1], match[3])
+
+
+def _webhook(said: Document) -> tuple[str, str]:
+    url = fields.text(said, "endpointUrl") or ""
+    for name in ("azureActiveDirectoryTenantId", "azureActiveDirectoryApplicationIdOrUri"):
+        fields.text(said, name)
+    fields.one_of(said, "minimumTlsVersionAllowed", ("1.0", "1.1", "1.2", "1.3"))
+    if queue_at(url) is not None:
+        return "queue", url
+    try:
+        parts = urlsplit(url)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        is_url = False
+    if not is_url:
+        raise invalid(
+            f"The endpointUrl '{url.partition('?')[0]}' is not a URL that begins with https or http."
+        )
+    return parts.scheme, url
+
+
+def _resource(kind: str, said: Document, where: Where) -> tuple[str, str]:
+    resource = _checked_id(said, kind, _RESOURCES[kind])
+    if kind == "NamespaceTopic":
+        return "topic", resource.text
+    if kind == "StorageQueue":
+        return "storage-queue", _storage_queue(resource, said, where)
+    address = where(resource.text)
+    if address is None:
+        raise _nowhere(kind, resource)
+    if kind in _AMQP:
+        return "amqp", resource.text
+    url = _url(address, where, resource, "/api" if kind == "AzureFunction" else "")
+    return url.partition(":")[0], url
+
+
+def _storage_queue(account: ArmId, said: Document, where: Where) -> str:
+    name = fields.text(said, "queueName") or ""
+    if not _QUEUE_NAME.fullmatch(name):
+        raise invalid(f"The queueName '{name}' is no name of a storage queue.")
+    seconds = fields.number(said, "queueMessageTimeToLiveInSeconds", -1, None)
+    if seconds == 0:
+        raise invalid("The queueMessageTimeToLiveInSeconds must be more than 0, or -1 for ever.")
+    if where(account.text) is None:
+        raise _nowhere("StorageQueue", account)
+    return f"{account.text}/queueServices/default/queues/{name}"
+
+
+def _url(address: str, where: Where, resource: ArmId, beneath: str) -> str:
+    """The URL of a function or a hybrid connection: its own, or beneath that of what it is in."""
+    parent = resource._replace(parts=resource.parts[:-2])
+    own = address != where(parent.text)
+    url = address if own else f"{address.rstrip('/')}{beneath}/{resource.name}"
+    if not url.startswith(("http://", "https://")):
+        raise invalid(f"The settings have no URL for '{resource.text}'.")
+    return url
+
+
+def _checked_id(said: Document, kind: str, types: tuple[str, ...]) -> ArmId:
+    text = fields.text(said, "resourceId") or ""
+    resource = ArmId.parse(text)
+    if resource is None or resource.type not in types:
+        raise invalid(
+            f"The resourceId '{text}' of a {kind} destination is not the id of a {' or '.join(types)}."
+        )
+    return resource
+
+
+def _nowhere(kind: str, resource: ArmId) -> AzureError:
+    return invalid(
+        f"This server does not know where the {kind} destination '{resource.text}' is: "
+        "start it with --azure-endpoints NAME=VALUE, the name being the id or the outermost resource's name."
+    )

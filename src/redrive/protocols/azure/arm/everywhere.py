@@ -1,0 +1,157 @@
+"""Lists of event subscriptions across topics, and what there is to subscribe to: topic types and event types."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from redrive.engine.engine import Engine
+from redrive.engine.topics import SUBSCRIPTION, TOPIC
+from redrive.model.topic import Subscription, Topic
+from redrive.protocols.azure.arm import event_documents, paging
+from redrive.protocols.azure.arm.call import ArmCall, Verb
+from redrive.protocols.azure.arm.documents import RESOURCE
+from redrive.protocols.azure.arm.event_subscriptions import EXTENSION, listed_name
+from redrive.protocols.azure.arm.publishers import IN_GROUP, IN_SUBSCRIPTION
+from redrive.protocols.azure.arm.sources import STORAGE_ACCOUNT, Sources
+from redrive.protocols.azure.eventgrid import settings
+from redrive.protocols.azure.wire.answers import json_answer
+from redrive.protocols.azure.wire.arm_id import ArmId
+from redrive.protocols.azure.wire.errors import not_found
+from redrive.protocols.http import Response
+
+_TYPES: Final = "/providers/Microsoft.EventGrid/topicTypes"
+_BLOB_CREATED: Final = "Microsoft.Storage.BlobCreated"
+_TOPIC_TYPES: Final = {
+    # Topic type: what the names of the engine's topics begin with, and how people call it.
+    "Microsoft.EventGrid.Topics": ("topics:", "Event Grid Topics"),
+    "Microsoft.EventGrid.Domains": ("domains:", "Event Grid Domains"),
+    "Microsoft.Storage.StorageAccounts": ("storageaccounts:", "Storage Accounts"),
+}
+
+
+class EverywhereOperations:
+    """What is asked about more than one topic."""
+
+    def __init__(self, engine: Engine, sources: Sources) -> None:
+        """Look through this engine."""
+        self._engine = engine
+        self._sources = sources
+
+    @property
+    def routes(self) -> Mapping[str, Verb]:
+        """See `Operations.routes`."""
+        routes: dict[str, Verb] = {
+            f"GET {_TYPES}": self.topic_types,
+            f"GET {_TYPES}/{{topicType}}": self.topic_type,
+            f"GET {_TYPES}/{{topicType}}/eventTypes": self.event_types_of_type,
+            "GET /{scope...}/providers/Microsoft.EventGrid/eventTypes": self.event_types,
+        }
+        for beginning in (IN_SUBSCRIPTION, IN_GROUP):
+            for location in ("", "/locations/{location}"):
+                for topic_type in ("", "/topicTypes/{topicType}"):
+                    routes[f"GET {beginning}{location}{topic_type}/eventSubscriptions"] = self.list
+        return routes
+
+    async def list(self, call: ArmCall) -> Response:
+        """Event subscriptions of a group or a whole Azure subscription, of one location or topic type or of all."""
+        group = call.params.get("group", "")
+        prefix = f"{call.params['subscription']}/{group}".lower() + ("/" if group else "")
+        beginnings = self._beginnings(call)
+        elsewhere = await self._topics_elsewhere(prefix, call.params.get("location"))
+
+        async def fetch(after: str, limit: int) -> Sequence[Subscription]:
+            return await self._engine.directory.find(SUBSCRIPTION, prefix, after, limit)
+
+        def name(found: Subscription) -> str | None:
+            if not found.topic.name.startswith(beginnings) or found.topic.key in elsewhere:
+                return None
+            return listed_name(found)
+
+        return await paging.page(call, fetch, lambda one: one.key, name, lambda one: _shown(one, call.now))
+
+    def _beginnings(self, call: ArmCall) -> tuple[str, ...]:
+        wanted = call.params.get("topicType", "").lower()
+        return tuple(begins for kind, (begins, _) in _TOPIC_TYPES.items() if wanted in ("", kind.lower()))
+
+    async def _topics_elsewhere(self, prefix: str, location: str | None) -> frozenset[str]:
+        """The keys of topics in another location; what has none of its own is everywhere."""
+        if location is None:
+            return frozenset()
+        topics = await self._engine.directory.find(TOPIC, prefix)
+        return frozenset(topic.name.key for topic in topics if _is_elsewhere(topic, location))
+
+    async def topic_types(self, _: ArmCall) -> Response:
+        """What publishes events."""
+        return json_answer({"value": [_topic_type(kind) for kind in _TOPIC_TYPES]})
+
+    async def topic_type(self, call: ArmCall) -> Response:
+        """One of them."""
+        return json_answer(_topic_type(_known_type(call)))
+
+    async def event_types_of_type(self, call: ArmCall) -> Response:
+        """The events that one of them publishes by itself."""
+        stores = _known_type(call) == "Microsoft.Storage.StorageAccounts"
+        return json_answer({"value": [_event_type(_BLOB_CREATED, {})] if stores else []})
+
+    async def event_types(self, call: ArmCall) -> Response:
+        """The events that a resource publishes: for a topic, those that it says it has."""
+        resource = await self._sources.resource(ArmId.parse(call.params["scope"]), call.params["scope"])
+        if resource.type == STORAGE_ACCOUNT:
+            return json_answer({"value": [_event_type(_BLOB_CREATED, {})]})
+        topic = await self._sources.wanted(resource)
+        info = orjson.loads(topic.attributes[settings.PROPERTIES]).get("eventTypeInfo") or {}
+        inline = info.get("inlineEventTypes") or {}
+        return json_answer({"value": [_event_type(name, said or {}) for name, said in inline.items()]})
+
+
+def _shown(found: Subscription, now: int) -> Mapping[str, Any]:
+    resource_id = found.attributes[settings.ID]
+    return event_documents.shown(found, resource_id.partition(f"/{EXTENSION}")[0], now, resource_id)
+
+
+def _is_elsewhere(topic: Topic, location: str) -> bool:
+    own = orjson.loads(topic.attributes.get(RESOURCE, "{}")).get("location") or location
+    return bool(_compared(own) != _compared(location))
+
+
+def _compared(location: str) -> str:
+    return location.replace(" ", "").lower()
+
+
+def _known_type(call: ArmCall) -> str:
+    wanted = call.params["topicType"].lower()
+    for kind in _TOPIC_TYPES:
+        if kind.lower() == wanted:
+            return kind
+    raise not_found(f"The topic type '{call.params['topicType']}' was not found.")
+
+
+def _topic_type(kind: str) -> Mapping[str, Any]:
+    return {
+        "id": f"providers/Microsoft.EventGrid/topicTypes/{kind}",
+        "name": kind,
+        "type": "Microsoft.EventGrid/topicTypes",
+        "properties": {
+            "provider": kind.rpartition(".")[0],
+            "displayName": _TOPIC_TYPES[kind][1],
+            "description": f"{_TOPIC_TYPES[kind][1]} of this server.",
+            "resourceRegionType": "RegionalResource",
+            "provisioningState": "Succeeded",
+            "supportedScopesForSource": ["Resource"],
+        },
+    }
+
+
+def _event_type(name: str, said: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {
+        "id": f"providers/Microsoft.EventGrid/eventTypes/{name}",
+        "name": name,
+        "type": "Microsoft.EventGrid/topicTypes/eventTypes",
+        "properties": {
+            "displayName": said.get("displayName") or name,
+            "description": said.get("description") or name,
+            "schemaUrl": said.get("dataSchemaUrl"),
+            "isInDefaultSet": True,
+        },
+    }

@@ -1,0 +1,243 @@
+"""Handshakes: an endpoint is asked whether it wants events, before it gets any.
+
+Two questions, each of the schema that the endpoint is to get
+(https://learn.microsoft.com/azure/event-grid/end-point-validation-event-grid-events-schema and
+…/end-point-validation-cloud-events-schema):
+
+* A SubscriptionValidation event is posted. The endpoint answers 200 with the code that it was sent, or 200 alone, and
+  somebody opens the event's `validationUrl` within ten minutes.
+* For CloudEvents an OPTIONS request asks for leave (https://github.com/cloudevents/spec, http-webhook). The endpoint
+  answers with WebHook-Allowed-Origin, or calls back within ten minutes.
+"""
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any, Final, Self
+from urllib.parse import parse_qs
+
+import orjson
+
+from redrive.engine.directory import Kind
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Endpoint, Parcel
+from redrive.model.attempt import Attempt
+from redrive.model.errors import NotFound as Gone
+from redrive.model.message import id_text
+from redrive.model.queue import ResourceName
+from redrive.model.topic import Subscription
+from redrive.protocols.azure.eventgrid import settings
+from redrive.protocols.azure.wire.answers import json_answer
+from redrive.protocols.azure.wire.errors import AzureError, invalid, not_found
+from redrive.protocols.http import Request, Response
+
+ANSWER_MS: Final = 30_000
+ACTION_MS: Final = 10 * 60 * 1000
+ORIGIN: Final = "eventgrid.azure.net"
+PATH: Final = "/eventsubscriptions/"  # of the URLs that agree
+_ALLOWED_ORIGIN: Final = "webhook-allowed-origin"
+_JSON: Final = "application/json; charset=utf-8"
+_CLEARED_MAX: Final = 10  # questions cleared away for each one asked
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an endpoint was asked.
+
+    Attributes:
+        id: What the URL that agrees says; questions are kept in the order of their ids, which is that of their times.
+        topic: Of the event subscription in question.
+        subscription: Its id within the topic.
+        endpoint: Who is asked: a later one has not agreed.
+        ends_at: Until when it may be answered (ms).
+        agreed: Somebody opened the URL, perhaps before the event subscription was written.
+    """
+
+    id: str
+    topic: ResourceName
+    subscription: str
+    endpoint: str
+    ends_at: int
+    agreed: bool = False
+
+    def to_document(self) -> dict[str, Any]:
+        """The question as a JSON-ready document."""
+        return asdict(self) | {"topic": list(self.topic)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        return cls(**{**document, "topic": ResourceName(*document["topic"])})
+
+
+QUESTION: Final[Kind[Question]] = Kind("eventgrid_handshake", Question.to_document, Question.from_document)
+
+
+class Handshakes:
+    """Asks endpoints, and takes what is answered by hand (`redrive.protocols.azure.gateway.Room`)."""
+
+    def __init__(self, engine: Engine, endpoints: Mapping[str, Endpoint]) -> None:
+        """Ask through these endpoints."""
+        self._engine = engine
+        self._endpoints = endpoints
+
+    async def ask(self, asked: Subscription, base_url: str, now: int) -> Question | None:
+        """Ask an endpoint; None: it agrees. Else what may be answered by hand.
+
+        Args:
+            asked: The event subscription, not written yet.
+            base_url: What the URL that agrees begins with.
+            now: ms.
+
+        Raises:
+            AzureError: It does not agree.
+        """
+        await self._clear(now)
+        question = self._question(asked, now)
+        await self._engine.directory.create(QUESTION, question.id, question)
+        url = f"{base_url}{PATH}{asked.id}/validate?id={question.id}"
+        cloud_events = settings.delivery_settings(asked).schema == settings.CLOUD_EVENT_SCHEMA
+        parcel = _leave(asked, url) if cloud_events else self._event(asked, url, question.id, now)
+        attempt = await self._endpoints[asked.protocol].push(parcel)
+        try:
+            agreed = _gives_leave(attempt) if cloud_events else _agrees(attempt, question.id)
+        except ValueError as refusal:
+            await self._engine.directory.remove(QUESTION, question.id)
+            raise _refused(asked.endpoint, str(refusal)) from None
+        if agreed:
+            await self._engine.directory.remove(QUESTION, question.id)
+        return None if agreed else question
+
+    async def remember(self, question: Question, written: Subscription) -> Subscription:
+        """The event subscription as it stands after it was written: the URL may have been opened before."""
+        stored = await self._engine.directory.get(QUESTION, question.id)
+        if stored is None or not stored.agreed:
+            return written
+        return await self._confirm(stored) or written
+
+    def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Room
+        """See `Room.handles`."""
+        return path.startswith(PATH)
+
+    async def answer(self, request: Request) -> Response:
+        """Take an answer by hand: somebody opened the URL."""
+        now = self._engine.clock.now()
+        question = await self._engine.directory.get(QUESTION, parse_qs(request.query).get("id", [""])[-1])
+        if question is None or now >= question.ends_at or request.method not in ("GET", "POST"):
+            raise not_found("This URL agrees to nothing, or does not any more.", "NotFound")
+        agreed = await self._engine.directory.update(
+            QUESTION, question.id, lambda stored: replace(stored, agreed=True)
+        )
+        await self._confirm(agreed)
+        return json_answer("Webhook successfully validated as a subscription endpoint")
+
+    async def _confirm(self, question: Question) -> Subscription | None:
+        """Let the event subscription have events; None: it is not there, not yet or not any more."""
+        topics = self._engine.topics
+        waiting = await topics.subscription(question.topic, question.subscription)
+        if waiting is None:
+            return None
+        with contextlib.suppress(Gone):
+            return await topics.change(waiting, lambda current: _confirmed(current, question))
+        return None
+
+    def _question(self, asked: Subscription, now: int) -> Question:
+        random_part = id_text(self._engine.runtime.message_id())
+        ends_at = now + ACTION_MS
+        return Question(f"{now:012x}-{random_part}", asked.topic, asked.id, asked.endpoint, ends_at)
+
+    async def _clear(self, now: int) -> None:
+        """Forget the oldest questions as far as nobody can answer them."""
+        for question in await self._engine.directory.find(QUESTION, "", limit=_CLEARED_MAX):
+            if now < question.ends_at:
+                return
+            await self._engine.directory.remove(QUESTION, question.id)
+
+    def _event(self, asked: Subscription, url: str, code: str, now: int) -> Parcel:
+        delivery = settings.delivery_settings(asked)
+        event = {
+            "id": id_text(self._engine.runtime.message_id()),
+            "topic": delivery.id.partition("/providers/Microsoft.EventGrid/eventSubscriptions")[0],
+            "subject": "",
+            "eventType": "Microsoft.EventGrid.SubscriptionValidationEvent",
+            "eventTime": datetime.fromtimestamp(now / 1000, UTC).isoformat().replace("+00:00", "Z"),
+            "data": {"validationCode": code, "validationUrl": url},
+            "metadataVersion": "1",
+            "dataVersion": "2",
+        }
+        headers = {
+            **{one.name: one.value for one in delivery.attributes if one.value is not None},
+            "aeg-event-type": "SubscriptionValidation",
+            "aeg-subscription-name": delivery.name.upper(),
+            "aeg-delivery-count": "0",
+            "aeg-data-version": "2",
+            "aeg-metadata-version": "1",
+        }
+        return Parcel(asked.endpoint, orjson.dumps([event]), _JSON, headers, ANSWER_MS)
+
+
+def _leave(asked: Subscription, url: str) -> Parcel:
+    delivery = settings.delivery_settings(asked)
+    headers = {
+        **{one.name: one.value for one in delivery.attributes if one.value is not None},
+        "WebHook-Request-Origin": ORIGIN,
+        "WebHook-Request-Callback": url,
+        "WebHook-Request-Rate": "*",
+    }
+    kept = (_ALLOWED_ORIGIN,)
+    return Parcel(asked.endpoint, b"", _JSON, headers, ANSWER_MS, method="OPTIONS", headers_kept=kept)
+
+
+def _agrees(attempt: Attempt, code: str) -> bool:
+    """Whether the answer to an event has its code; False: it may come by hand.
+
+    Raises:
+        ValueError: The answer agrees to nothing; why.
+    """
+    if attempt.status != HTTPStatus.OK:
+        raise ValueError(f"Http POST request failed with {_told(attempt)}")
+    try:
+        said = orjson.loads(attempt.response)
+    except ValueError:
+        return False
+    answered = said.get("validationResponse") if isinstance(said, dict) else None
+    if answered is not None and answered != code:
+        raise ValueError("Http POST request was answered with another code than it had")
+    return answered is not None
+
+
+def _gives_leave(attempt: Attempt) -> bool:
+    """Whether the answer to OPTIONS allows our origin; False: it may call back.
+
+    Raises:
+        ValueError: It does not allow it; why.
+    """
+    if not HTTPStatus.OK <= attempt.status < HTTPStatus.MULTIPLE_CHOICES:
+        raise ValueError(f"Http OPTIONS request failed with {_told(attempt)}")
+    allowed = dict(attempt.identifiers).get(_ALLOWED_ORIGIN)
+    if allowed is not None and not {one.strip() for one in allowed.lower().split(",")} & {"*", ORIGIN}:
+        raise ValueError(f"Http OPTIONS request was answered with {_ALLOWED_ORIGIN}: {allowed}")
+    return allowed is not None
+
+
+def _told(attempt: Attempt) -> str:
+    return f"response code {attempt.status}" if attempt.status else f"{attempt.reason}: {attempt.response}"
+
+
+def _confirmed(current: Subscription, question: Question) -> Subscription:
+    """Succeeded, unless the event subscription goes elsewhere by now."""
+    if current.endpoint != question.endpoint:
+        return current
+    return replace(current, confirmed=True, attributes={**current.attributes, settings.STATE: "Succeeded"})
+
+
+def _refused(endpoint: str, why: str) -> AzureError:
+    place = endpoint.partition("?")[0]
+    return invalid(
+        f"Webhook validation handshake failed for {place}. {why}. "
+        f"The attempt to validate the provided endpoint {place} failed. "
+        "For more details, visit https://aka.ms/esvalidation",
+        "Url validation",
+    )
