@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo -n)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check format test-deep simulate bench postgresql lock clean
+.PHONY: help run demo test check format test-deep simulate bench postgresql azurite lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,7 +20,7 @@ run: $(VENV)/run.stamp ## Start the server; options go in args="--port 5000"
 demo: $(VENV)/run.stamp ## Watch one message published, failed, retried, dead-lettered and redriven
 	$(BIN)/redrive demo $(args)
 
-test: check postgresql ## Run every check and every test
+test: check postgresql azurite ## Run every check and every test
 	$(PYTEST) $(args)
 
 check: $(VENV)/test.stamp ## Run the linters and the type checker only
@@ -33,7 +33,7 @@ format: $(VENV)/test.stamp ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-test-deep: $(VENV)/test.stamp postgresql ## Let Hypothesis look for new examples, for as long as it takes
+test-deep: $(VENV)/test.stamp postgresql azurite ## Let Hypothesis look for new examples, for as long as it takes
 	$(PYTEST) --hypothesis-profile=deep $(args)
 
 simulate: $(VENV)/test.stamp ## Run one simulated cluster: make simulate seed=7
@@ -47,7 +47,7 @@ lock: $(VENV)/test.stamp ## Move every dependency to its newest version and writ
 	$(PIP) freeze --exclude-editable > constraints.txt
 
 clean: ## Remove what was installed and cached here
-	rm -rf $(VENV) .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .azurite .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # A stamp is newer than the lists it was installed from, so a second run installs nothing.
 $(VENV)/run.stamp: pyproject.toml constraints.txt | $(BIN)/pip
@@ -76,3 +76,15 @@ postgresql: ## Install PostgreSQL's binaries, for the tests
 	  $(SUDO) apt-get update -qq </dev/null && \
 	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends postgresql </dev/null; \
 	} || { echo 'Could not install PostgreSQL; the tests need it: apt-get install postgresql'; exit 1; }
+
+# The tests' storage emulator: the versions of its lock file, beside the virtual environment.
+azurite: .azurite/stamp ## Install Azurite, for the tests
+.azurite/stamp: tests/services/azurite_package/package.json tests/services/azurite_package/package-lock.json
+	@command -v npm >/dev/null || { \
+	  echo 'npm is missing: installing it from the system packages'; \
+	  $(SUDO) apt-get update -qq </dev/null && \
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends nodejs npm </dev/null; \
+	} || { echo 'Could not install npm; the tests need it: apt-get install nodejs npm'; exit 1; }
+	@mkdir -p .azurite && cp $^ .azurite/
+	cd .azurite && npm ci --silent --no-audit --no-fund --ignore-scripts
+	@touch $@

@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 from hypothesis import settings
 
+from tests.services.azurite import Azurite, shared_azurite
 from tests.services.postgres import (
     DatabaseMaker,
     PostgresServer,
@@ -73,6 +74,12 @@ def durable_postgres() -> Iterator[PostgresServer]:
     server = own_server(_run_directory())
     yield server
     server.crash()
+
+
+@pytest.fixture(scope="session")
+def azurite() -> Azurite:
+    """The storage emulator of this test run, and its one account. Others use it too: make containers of your own."""
+    return shared_azurite(_run_directory())
 
 
 def _run_directory() -> Path:

@@ -5,7 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+# The empty part before the first slash, three pairs (the last names the provider), a type and a name.
+_OUTERMOST_PARTS: Final = 9
 
 
 class SettingsInvalid(Exception):  # noqa: N818 - an answer to whoever starts the server
@@ -39,6 +42,10 @@ class Settings:
         smtp_user: Whom to log in as at the relay.
         smtp_password: The password.
         smtp_starttls: Whether the connection to the relay has to be encrypted.
+        blob_store: Where blobs go whose storage account `azure_endpoints` does not name: a folder, or
+            `s3://BUCKET[/PREFIX]`. Empty: `redrive-blobs`, beside the SQLite file or in the current directory.
+        azure_endpoints: What stands behind the resource ids of destinations, `NAME=VALUE` with spaces between them:
+            an id, or the name of a storage account or a namespace; its URL or connection string.
         log_level: `debug`, `info`, `warning` or `error`.
     """
 
@@ -63,6 +70,8 @@ class Settings:
     smtp_user: str = ""
     smtp_password: str = ""
     smtp_starttls: bool = False
+    blob_store: str = ""
+    azure_endpoints: str = ""
     log_level: str = "info"
 
     def __post_init__(self) -> None:
@@ -80,6 +89,9 @@ class Settings:
             )
         if not self.store.startswith(("sqlite://", "postgresql://", "postgres://")):
             raise SettingsInvalid(f"store {self.store} is neither sqlite:// nor postgresql://")
+        if "://" in self.blob_store and not self.blob_store.startswith(("file:///", "s3://")):
+            raise SettingsInvalid(f"blob_store {self.blob_store} is neither a folder nor s3://")
+        read_addresses(self.azure_endpoints)
 
 
 def is_loopback(host: str) -> bool:
@@ -90,6 +102,41 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def read_addresses(pairs: str) -> dict[str, str]:
+    """The `azure_endpoints` setting taken apart; names in lower case.
+
+    A name ends at its first equals sign: resource ids have none, keys and connection strings do.
+
+    Raises:
+        SettingsInvalid: Something is not `NAME=VALUE`. What it says of it ends before the value, which may be a secret.
+    """
+    addresses = {}
+    for pair in pairs.split():
+        name, _, value = pair.partition("=")
+        if not name or not value:
+            raise SettingsInvalid(f"azure_endpoints has NAME=VALUE pairs; {name!r} has no name or no value")
+        addresses[name.rstrip("/").lower()] = value
+    return addresses
+
+
+def address_of(addresses: Mapping[str, str], resource: str) -> str | None:
+    """What stands behind a resource id, by the nearest entry; None: the settings do not say.
+
+    Nearest is the id itself, then those of the resources it is within, then the bare name of the outermost one: the
+    connection string of a namespace or a storage account serves all its queues.
+
+    Args:
+        addresses: As `read_addresses` gives them.
+        resource: `/subscriptions/…/resourceGroups/…/providers/{provider}/{type}/{name}[/{type}/{name} …]`.
+    """
+    parts = resource.rstrip("/").lower().split("/")
+    for end in range(len(parts), _OUTERMOST_PARTS - 1, -2):
+        found = addresses.get("/".join(parts[:end]))
+        if found is not None:
+            return found
+    return addresses.get(parts[_OUTERMOST_PARTS - 1]) if len(parts) >= _OUTERMOST_PARTS else None
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
@@ -163,4 +210,16 @@ def _typed(name: str, value: object, wanted: type) -> str | int | bool:
         if not text.isdigit():
             raise SettingsInvalid(f"{name} is a number, not {text!r}")
         return int(text)
+    return (
+        " ".join(f"{key}={_unspaced(item)}" for key, item in value.items())
+        if isinstance(value, dict)
+        else text
+    )
+
+
+def _unspaced(value: object) -> str:
+    """A value within a table."""
+    text = str(value)
+    if not text or any(character.isspace() for character in text):
+        raise SettingsInvalid("a value in a table is empty or has a space in it")
     return text

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Final
 
 import pytest
 import uvloop
 
 from redrive.endpoints.http import HttpEndpoint
-from tests.contracts.endpoints import kinds
+from tests.contracts.endpoints import kinds, storage
 from tests.contracts.endpoints.kinds import Place
 from tests.contracts.endpoints.webhook import Webhook, webhook
 
@@ -18,11 +19,13 @@ def pytest_asyncio_loop_factories(
     return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
 
-@pytest.fixture(params=["http", "email"])
+_PLACES: Final = {"http": kinds.webhook_place, "email": kinds.mail_place, "blob": storage.blob_place}
+
+
+@pytest.fixture(params=_PLACES)
 async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
     """Any kind of endpoint, and what it pushes to."""
-    make = {"http": kinds.webhook_place, "email": kinds.mail_place}[request.param]
-    async with make() as place:
+    async with _PLACES[request.param]() as place:
         yield place
 
 

@@ -1,0 +1,265 @@
+import asyncio
+import errno
+import itertools
+import os
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from azure.storage.blob import BlobServiceClient, ContainerClient
+
+from redrive.endpoints.blob import BlobEndpoint
+from redrive.endpoints.storage_accounts import read_connection_string
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
+from tests.contracts.endpoints.kinds import IMPATIENCE_MS, NOW
+from tests.contracts.endpoints.storage import (
+    CONTAINER,
+    PATH,
+    blob_endpoint,
+    blob_parcel,
+    connection_string,
+)
+from tests.contracts.endpoints.webhook import Webhook, answer
+from tests.services.azurite import RESOURCE, Azurite
+
+_NAMES = itertools.count()
+
+
+def _files(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def _folder_endpoint(folder: Path | str) -> BlobEndpoint:
+    return BlobEndpoint(lambda: NOW, lambda _: None, str(folder))
+
+
+# ---- a folder ----------------------------------------------------------------------------------------------------
+
+
+async def test_a_folder_has_the_layout_of_the_account(tmp_path: Path) -> None:
+    endpoint = _folder_endpoint(tmp_path / "not" / "yet")
+    assert (await endpoint.push(blob_parcel("[1]"))).delivered
+    assert _files(tmp_path) == {f"not/yet/teststore/letters/{PATH}": "[1]"}
+
+
+async def test_a_folder_may_be_written_as_a_url(tmp_path: Path) -> None:
+    assert (await _folder_endpoint(f"file://{tmp_path}").push(blob_parcel())).delivered
+    assert (tmp_path / "teststore/letters" / PATH).exists()
+
+
+async def test_what_is_written_again_is_there_once(tmp_path: Path) -> None:
+    endpoint = _folder_endpoint(tmp_path)
+    for text in ("[1]", "[1, 2]"):
+        assert (await endpoint.push(blob_parcel(text))).delivered
+    assert list(_files(tmp_path).values()) == ["[1, 2]"]
+
+
+async def test_file_and_folders_are_on_disk_before_it_is_a_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled: list[str] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: settled.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+    )
+    assert (await _folder_endpoint(tmp_path / "blobs").push(blob_parcel(path="A/b.json"))).delivered
+    blobs = tmp_path / "blobs"
+    ways = ["teststore/letters/A/b.json", "teststore/letters/A", "teststore/letters", "teststore"]
+    assert settled == [*(str(blobs / way) for way in ways), str(blobs), str(tmp_path)]
+
+
+async def test_a_disk_that_fails_to_keep_it_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    attempt = await _folder_endpoint(tmp_path).push(blob_parcel())
+    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.FULL)
+
+
+async def test_a_folder_that_cannot_be_made_is_tried_again(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    attempt = await _folder_endpoint(tmp_path / "file" / "folder").push(blob_parcel())
+    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.SERVER_ERROR)
+    (tmp_path / "teststore").touch()
+    attempt = await _folder_endpoint(tmp_path).push(blob_parcel())
+    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.SERVER_ERROR)
+
+
+@pytest.mark.parametrize(
+    "path", ["../x", "a/../../x", "/etc/x", "a//b", "a/.", "..", "", "a b", "a\0b", "ä", "a/"]
+)
+async def test_no_name_leads_out_of_the_container(tmp_path: Path, path: str) -> None:
+    attempt = await _folder_endpoint(tmp_path / "blobs").push(blob_parcel(path=path))
+    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.CLIENT_ERROR)
+    assert not _files(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        RESOURCE,
+        f"{RESOURCE}/blobServices/default/containers/..",
+        f"{RESOURCE}/queueServices/default/queues/q",
+        f"{CONTAINER}/blobs/b",
+        "letters",
+    ],
+)
+async def test_only_a_container_takes_blobs(tmp_path: Path, container: str) -> None:
+    attempt = await _folder_endpoint(tmp_path).push(blob_parcel(container=container))
+    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.CLIENT_ERROR)
+
+
+async def test_ids_are_read_without_regard_to_case(tmp_path: Path) -> None:
+    assert (await _folder_endpoint(tmp_path).push(blob_parcel(container=CONTAINER.upper()))).delivered
+    assert (tmp_path / "teststore/letters" / PATH).exists()
+
+
+# ---- Azure -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def container(azurite: Azurite) -> ContainerClient:
+    service = BlobServiceClient.from_connection_string(azurite.connection_string)
+    return service.create_container(f"letters-{os.getpid()}-{next(_NAMES)}")
+
+
+@pytest.fixture
+async def azure(azurite: Azurite) -> AsyncIterator[BlobEndpoint]:
+    endpoint = BlobEndpoint(lambda: NOW, lambda _: azurite.connection_string, "")
+    yield endpoint
+    await endpoint.close()
+
+
+def _resource(name: str) -> str:
+    return f"{RESOURCE}/blobServices/default/containers/{name}"
+
+
+async def test_a_blob_as_its_owner_reads_it(azure: BlobEndpoint, container: ContainerClient) -> None:
+    parcel = blob_parcel('[{"id": "ü"}]', container=_resource(container.container_name))
+    attempt = await azure.push(replace(parcel, headers_kept=("etag",)))
+    blob = container.get_blob_client(PATH)
+    properties = blob.get_blob_properties()
+    assert attempt == Attempt(
+        Outcome.DELIVERED, Reason.ACCEPTED, 201, "", 0, (("etag", properties.etag.strip('"')),)
+    )
+    assert blob.download_blob().readall().decode() == '[{"id": "ü"}]'
+    assert properties.content_settings.content_type == "application/json"
+    assert properties.blob_type == "BlockBlob"
+
+
+async def test_a_large_blob_is_written_whole(azure: BlobEndpoint, container: ContainerClient) -> None:
+    text = "x" * 10_000_000
+    assert (await azure.push(blob_parcel(text, container=_resource(container.container_name)))).delivered
+    assert container.download_blob(PATH).readall() == text.encode()
+
+
+async def test_a_container_that_is_not_there_is_not_tried_again(azure: BlobEndpoint) -> None:
+    attempt = await azure.push(blob_parcel(container=_resource("nowhere")))
+    assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.REFUSED, Reason.MISSING, 404)
+    assert "ContainerNotFound" in attempt.response
+
+
+async def test_a_wrong_key_may_be_mended(azurite: Azurite, container: ContainerClient) -> None:
+    wrong = azurite.connection_string.replace("AccountKey=c2VjcmV0", "AccountKey=d3Jvbmc=")
+    endpoint = BlobEndpoint(lambda: NOW, lambda _: wrong, "")
+    attempt = await endpoint.push(blob_parcel(container=_resource(container.container_name)))
+    assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.FAILED, Reason.DENIED, 403)
+
+
+async def test_a_connection_string_without_an_account_refuses(hook: Webhook) -> None:
+    endpoint = BlobEndpoint(lambda: NOW, lambda _: "AccountKey=c2VjcmV0", "")
+    attempt = await endpoint.push(blob_parcel())
+    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.CLIENT_ERROR)
+    assert "c2VjcmV0" not in attempt.response
+
+
+# ---- what a service answers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "reason"),
+    [
+        ("400 Bad Request", Outcome.REFUSED, Reason.CLIENT_ERROR),
+        ("401 Unauthorized", Outcome.FAILED, Reason.DENIED),
+        ("403 Forbidden", Outcome.FAILED, Reason.DENIED),
+        ("404 Not Found", Outcome.REFUSED, Reason.MISSING),
+        ("409 Conflict", Outcome.FAILED, Reason.DISABLED),
+        ("412 Precondition Failed", Outcome.FAILED, Reason.DISABLED),
+        ("413 Payload Too Large", Outcome.REFUSED, Reason.TOO_LARGE),
+        ("429 Too Many Requests", Outcome.FAILED, Reason.THROTTLED),
+        ("500 Internal Server Error", Outcome.FAILED, Reason.SERVER_ERROR),
+        ("503 Service Unavailable", Outcome.FAILED, Reason.SERVER_ERROR),
+    ],
+)
+async def test_what_a_status_means(hook: Webhook, status: str, outcome: Outcome, reason: Reason) -> None:
+    hook.say(answer(status, b"because:\n\n<of>: that"))
+    endpoint = blob_endpoint(hook.url("/teststore"))
+    attempt = await endpoint.push(blob_parcel())
+    assert (attempt.outcome, attempt.reason, attempt.status) == (outcome, reason, int(status[:3]))
+    assert attempt.response == "because:\n\n<of>: that"
+    assert len(hook.received) == 1  # the schedule repeats, nobody else
+
+
+async def test_no_signature_is_told_in_what_came_of_it(hook: Webhook) -> None:
+    hook.say(answer("500 Oh", b"no"))
+    service = f"BlobEndpoint={hook.url('/teststore')};SharedAccessSignature=sv=2023&sig=a%2Fsecret"
+    endpoint = BlobEndpoint(lambda: NOW, lambda _: service, "")
+    attempt = await endpoint.push(blob_parcel())
+    assert "sig=a%2Fsecret" in hook.received[0].line
+    assert "secret" not in attempt.response
+    hook.script = _closing
+    assert "secret" not in (await endpoint.push(blob_parcel())).response
+
+
+async def _closing(_: object, writer: asyncio.StreamWriter) -> None:
+    writer.close()
+
+
+async def test_s3_has_the_same_layout(hook: Webhook, monkeypatch: pytest.MonkeyPatch) -> None:
+    hook.say(answer("200 OK", b"", 'ETag: "1"'))
+    for name, value in {
+        "AWS_ENDPOINT_URL": hook.url(""),
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_REGION": "eu-north-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    endpoint = _folder_endpoint("s3://bucket/dead")
+    assert (await endpoint.push(blob_parcel("[1]"))).delivered
+    (received,) = hook.received
+    assert received.line == f"PUT /bucket/dead/teststore/letters/{PATH} HTTP/1.1"
+    assert (received.body, received.headers["content-type"]) == (b"[1]", "application/json")
+    hook.say(answer("404 Not Found", b"NoSuchBucket"))
+    assert (await endpoint.push(blob_parcel())).reason is Reason.MISSING
+
+
+async def test_a_time_out_leaves_the_next_blob_alone(hook: Webhook) -> None:
+    async def never(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    hook.script = never
+    endpoint = blob_endpoint(hook.url("/teststore"))
+    attempt = await endpoint.push(blob_parcel(timeout_ms=IMPATIENCE_MS))
+    assert attempt.reason is Reason.TIMED_OUT
+    hook.say(answer("201 Created", b"", 'ETag: "1"'))
+    assert (await endpoint.push(blob_parcel())).delivered
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("UseDevelopmentStorage=true", "http://127.0.0.1:10000/devstoreaccount1"),
+        ("AccountName=a;AccountKey=aw==", "https://a.blob.core.windows.net"),
+        (
+            "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=aw==;EndpointSuffix=example.org;",
+            "http://a.blob.example.org",
+        ),
+        (connection_string("http://127.0.0.1:1/x/"), "http://127.0.0.1:1/x"),
+    ],
+)
+def test_a_connection_string_says_where_blobs_are(text: str, url: str) -> None:
+    assert read_connection_string(text).blob_url == url

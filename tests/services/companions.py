@@ -1,0 +1,89 @@
+"""Servers of other makers that a test run starts when it first needs them, and that end with it.
+
+Whichever process of the run asks first starts a server; the others read where it is. What ends it is a shell that
+watches the process which owns the run, so that a killed run leaves nothing behind either.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+# The server's own standard output is the pipe that its readiness is read from. The shell lets go of it, so that the
+# pipe's end is the server's end; and it goes on by itself, so that nobody here has a child to look after.
+_WATCHED: Final = '{ "$@" & server=$!; exec >/dev/null; tail --pid="$OWNER" -f /dev/null; kill "$server"; } &'
+
+_pipes: Final[
+    list[int]
+] = []  # open as long as this process lives: a server that writes more would die of a closed one
+
+
+class CompanionMissingError(RuntimeError):
+    """This machine lacks what the server is started from; the message says what installs it."""
+
+
+def shared(run_directory: Path, name: str, start: Callable[[Path], Mapping[str, str]]) -> Mapping[str, str]:
+    """What the run's server of this name is reached by, started by whichever process asks first.
+
+    Args:
+        run_directory: Where the processes of the run meet; `redrive-tests-{pid of its owner}-…`.
+        name: The server's.
+        start: Starts it in a directory of its own, and says what it is reached by.
+    """
+    found = run_directory / f"{name}.json"
+    with (run_directory / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not found.exists():
+            directory = run_directory / name
+            directory.mkdir()
+            found.write_text(json.dumps(dict(start(directory))))
+    reached: Mapping[str, str] = json.loads(found.read_text())
+    return reached
+
+
+def run(directory: Path, *command: str, ready: str, count: int = 1, **environment: str) -> None:
+    """Start a server that ends with the run that `directory` is in, and return when it says that it is ready.
+
+    Args:
+        directory: The server's; its errors go to `log` there.
+        command: What starts it.
+        ready: A part of the line that it then writes.
+        count: After how many of those lines it is.
+        environment: What its environment has besides this process's.
+    """
+    owner = directory.parent.name.removeprefix("redrive-tests-").partition("-")[0]
+    with (directory / "log").open("w") as log:
+        shell = subprocess.Popen(
+            ["/bin/sh", "-c", _WATCHED, "sh", *command],
+            env=os.environ | environment | {"OWNER": owner},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,  # what interrupts the tests is not the server's to hear
+        )
+    with shell:
+        assert shell.stdout is not None
+        _pipes.append(os.dup(shell.stdout.fileno()))
+        said: list[str] = []
+        while sum(ready in line for line in said) < count:
+            said.append(shell.stdout.readline())
+            if not said[-1]:
+                told = "".join(said) + (directory / "log").read_text()
+                raise RuntimeError(f"{command[0]} did not start:\n{told}")
+
+
+def program(name: str, advice: str) -> str:
+    """Where a program is.
+
+    Raises:
+        CompanionMissingError: It is not on the PATH.
+    """
+    found = shutil.which(name)
+    if found is None:
+        raise CompanionMissingError(f"{name} is not on the PATH: {advice}")
+    return found

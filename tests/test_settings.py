@@ -1,0 +1,72 @@
+from pathlib import Path
+
+import pytest
+
+from redrive.settings import Settings, SettingsInvalid, address_of, read_addresses, read_settings
+
+GROUP = "/subscriptions/1/resourceGroups/rg/providers"
+BUS = f"{GROUP}/Microsoft.ServiceBus/namespaces/Bus"
+FUNCTION = f"{GROUP}/Microsoft.Web/sites/app/functions/f"
+
+
+def test_an_address_ends_at_the_next_space_and_begins_at_the_first_equals_sign() -> None:
+    pairs = "Store=AccountName=a;AccountKey=aw==\n /x/Y/=https://h/f?code=a=b"
+    assert read_addresses(pairs) == {"store": "AccountName=a;AccountKey=aw==", "/x/y": "https://h/f?code=a=b"}
+
+
+@pytest.mark.parametrize("pairs", ["store", "store=", "=secret", "a=b store secret=x y"])
+def test_an_address_has_a_name_and_a_value(pairs: str) -> None:
+    with pytest.raises(SettingsInvalid, match="NAME=VALUE"):
+        Settings(azure_endpoints=pairs)
+
+
+@pytest.mark.parametrize(
+    ("resource", "address"),
+    [
+        (f"{BUS}/queues/q", "the queue"),
+        (f"{BUS}/QUEUES/Q".upper(), "the queue"),
+        (f"{BUS}/queues/other", "the bus"),
+        (f"{BUS}/topics/t/subscriptions/s", "the bus"),
+        (BUS, "the bus"),
+        (f"{BUS}/", "the bus"),
+        (BUS.replace("rg", "other"), "any bus"),
+        (BUS.replace("rg", "other") + "/queues/q", "any bus"),
+        (f"{GROUP}/Microsoft.ServiceBus/namespaces/else", None),
+        (FUNCTION, "the function"),
+        (f"{GROUP}/Microsoft.Web/sites/app", None),
+        (GROUP, None),
+        ("bus", None),
+        ("", None),
+    ],
+)
+def test_the_nearest_entry_says_what_stands_behind_a_resource(resource: str, address: str | None) -> None:
+    entries = {f"{BUS}/queues/q": "the queue", BUS: "the bus", "bus": "any bus", FUNCTION: "the function"}
+    assert address_of({name.lower(): value for name, value in entries.items()}, resource) == address
+
+
+def test_addresses_are_a_table_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "redrive.toml"
+    file.write_text('[azure_endpoints]\nstore = "AccountName=a;AccountKey=aw=="\n"/x/y" = "https://h/f"\n')
+    settings, _ = read_settings({}, {}, file)
+    assert read_addresses(settings.azure_endpoints) == {
+        "store": "AccountName=a;AccountKey=aw==",
+        "/x/y": "https://h/f",
+    }
+    settings, _ = read_settings({}, {"REDRIVE_AZURE_ENDPOINTS": "store=z"}, file)
+    assert settings.azure_endpoints == "store=z"
+
+
+@pytest.mark.parametrize("value", ['""', '"a b"'])
+def test_no_value_of_the_table_is_empty_or_has_a_space(tmp_path: Path, value: str) -> None:
+    file = tmp_path / "redrive.toml"
+    file.write_text(f"[azure_endpoints]\nstore = {value}\n")
+    with pytest.raises(SettingsInvalid, match="space"):
+        read_settings({}, {}, file)
+
+
+@pytest.mark.parametrize("store", ["azure://account", "http://host/path", "file://host"])
+def test_blobs_go_to_a_folder_or_to_s3(store: str) -> None:
+    with pytest.raises(SettingsInvalid, match="blob_store"):
+        Settings(blob_store=store)
+    assert Settings(blob_store="file:///var/blobs").blob_store == "file:///var/blobs"
+    assert Settings(blob_store="s3://bucket/prefix").blob_store == "s3://bucket/prefix"
