@@ -1,0 +1,191 @@
+"""Event subscriptions of namespaces' topics: made, shown, changed, removed.
+
+In queue mode there is, beside what every event subscription has (`redrive.protocols.azure.arm.subscribers`), the queue
+that callers receive from. It is made before the subscription and removed after it, so that nothing published is routed
+to a queue that is not there.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Final
+
+import orjson
+
+from redrive.engine.engine import Engine
+from redrive.model.errors import AlreadyExists
+from redrive.model.errors import NotFound as Gone
+from redrive.model.queue import Queue
+from redrive.model.topic import Subscription, Topic
+from redrive.protocols.azure.arm import event_documents, fields, paging
+from redrive.protocols.azure.arm import namespace_subscription_documents as documents
+from redrive.protocols.azure.arm.call import ArmCall, Verb
+from redrive.protocols.azure.arm.namespace_documents import id_of
+from redrive.protocols.azure.arm.publishers import IN_GROUP, PROVIDER, no_such
+from redrive.protocols.azure.arm.subscribers import Subscribers
+from redrive.protocols.azure.eventgrid import names, settings
+from redrive.protocols.azure.eventgrid.dialect import PULL
+from redrive.protocols.azure.namespaces.places import queue_name, topic_name
+from redrive.protocols.azure.wire.answers import empty_answer, json_answer
+from redrive.protocols.azure.wire.arm_id import ArmId
+from redrive.protocols.http import Response
+
+SEVERAL: Final = f"{IN_GROUP}/namespaces/{{namespace}}/topics/{{topic}}/eventSubscriptions"
+ONE: Final = f"{SEVERAL}/{{name}}"
+
+
+class NamespaceSubscribers:
+    """Writes and removes event subscriptions in queue mode, with their queues."""
+
+    def __init__(self, engine: Engine, subscribers: Subscribers) -> None:
+        """Keep them in this engine; `subscribers` writes and removes what they have in common with all others."""
+        self._queues = engine.queues
+        self._subscribers = subscribers
+
+    async def of(self, topic: Topic) -> list[Subscription]:
+        """A topic's event subscriptions."""
+        return await self._subscribers.of(topic)
+
+    async def write(self, topic: Topic, wanted: Subscription) -> Subscription:
+        """Make an event subscription, or change the one that stands."""
+        await self._write_queue(documents.engine_queue(wanted, topic))
+        return await self._subscribers.write(wanted)
+
+    async def remove(self, subscription: Subscription) -> None:
+        """Take an event subscription away, with what waits in its queue."""
+        await self._subscribers.remove(subscription)
+        queue = await self._queues.get(queue_name(subscription.topic, subscription.id))
+        if queue is not None:
+            await self._queues.delete(queue)
+
+    async def remove_all(self, topic: Topic) -> None:
+        """Take away all that a topic has."""
+        for subscription in await self.of(topic):
+            await self.remove(subscription)
+
+    async def follow(self, topic: Topic) -> None:
+        """A topic keeps its events for another time now: so do its queues."""
+        for subscription in await self.of(topic):
+            if subscription.protocol == PULL:
+                await self._write_queue(documents.engine_queue(subscription, topic))
+
+    async def _write_queue(self, wanted: Queue) -> None:
+        while True:
+            try:
+                if await self._queues.get(wanted.name) is None:
+                    await self._queues.create(wanted)
+                else:
+                    await self._queues.update(wanted.name, lambda current: _in_place_of(current, wanted))
+            except (AlreadyExists, Gone):
+                continue  # somebody was faster: look again
+            return
+
+
+def _in_place_of(current: Queue, wanted: Queue) -> Queue:
+    return replace(
+        wanted,
+        id=current.id,
+        created_at=current.created_at,
+        modified_at=current.modified_at,
+        purged_at=current.purged_at,
+    )
+
+
+class NamespaceSubscriptionOperations:
+    """What is done to event subscriptions of namespaces' topics."""
+
+    def __init__(self, engine: Engine, subscribers: NamespaceSubscribers) -> None:
+        """Do it through these."""
+        self._topics = engine.topics
+        self._subscribers = subscribers
+
+    @property
+    def routes(self) -> Mapping[str, Verb]:
+        """See `Operations.routes`."""
+        return {
+            f"PUT {ONE}": self.put,
+            f"GET {ONE}": self.get,
+            f"PATCH {ONE}": self.patch,
+            f"DELETE {ONE}": self.delete,
+            f"POST {ONE}/getDeliveryAttributes": self.get_delivery_attributes,
+            f"GET {SEVERAL}": self.list,
+        }
+
+    async def put(self, call: ArmCall) -> Response:
+        """Make it, or put another in its place; what waits in its queue stays."""
+        resource = _resource(call)
+        topic = await self._topic(resource)
+        event_documents.check_name(resource.name)
+        given = fields.part(call.document, "properties") or {}
+        stands = await self._topics.subscription(topic.name, names.subscription_id(resource.name))
+        status = HTTPStatus.CREATED if stands is None else HTTPStatus.OK
+        resource = resource if stands is None else id_of(stands.attributes)
+        return json_answer(await self._written(resource, topic, given), status)
+
+    async def get(self, call: ArmCall) -> Response:
+        """Show it."""
+        _, subscription = await self._found(call)
+        return json_answer(documents.shown(subscription))
+
+    async def patch(self, call: ArmCall) -> Response:
+        """Change some of it."""
+        topic, subscription = await self._found(call)
+        before = orjson.loads(subscription.attributes[settings.PROPERTIES])
+        change = fields.part(call.document, "properties") or {}
+        resource = id_of(subscription.attributes)
+        return json_answer(await self._written(resource, topic, fields.merged(before, change)))
+
+    async def delete(self, call: ArmCall) -> Response:
+        """Remove it."""
+        resource = _resource(call)
+        subscription = await self._topics.subscription(
+            topic_name(resource), names.subscription_id(resource.name)
+        )
+        if subscription is not None:
+            await self._subscribers.remove(subscription)
+        return empty_answer(HTTPStatus.NO_CONTENT)
+
+    async def list(self, call: ArmCall) -> Response:
+        """A topic's event subscriptions."""
+        topic = await self._topic(call.resource(PROVIDER, "namespaces", "topics"))
+
+        async def fetch(after: str, limit: int) -> Sequence[Subscription]:
+            return await self._topics.subscriptions_of(topic.name, after, limit)
+
+        return await paging.page(call, fetch, lambda one: one.key, _listed_name, documents.shown)
+
+    async def get_delivery_attributes(self, call: ArmCall) -> Response:
+        """What goes beside each delivery: nothing, where events are received from a queue."""
+        await self._found(call)
+        return json_answer({"value": []})
+
+    async def _written(self, resource: ArmId, topic: Topic, given: fields.Document) -> Mapping[str, object]:
+        properties = documents.accepted(given, topic)
+        wanted = documents.engine_subscription(resource, topic, properties)
+        return documents.shown(await self._subscribers.write(topic, wanted))
+
+    async def _topic(self, resource: ArmId) -> Topic:
+        """The topic that a resource is, or is at."""
+        topic = await self._topics.get(topic_name(resource))
+        if topic is None:
+            raise no_such(resource._replace(parts=resource.parts[:4]))
+        return topic
+
+    async def _found(self, call: ArmCall) -> tuple[Topic, Subscription]:
+        resource = _resource(call)
+        topic = await self._topic(resource)
+        subscription = await self._topics.subscription(topic.name, names.subscription_id(resource.name))
+        if subscription is None:
+            raise no_such(resource)
+        return topic, subscription
+
+
+def _resource(call: ArmCall) -> ArmId:
+    topic = call.resource(PROVIDER, "namespaces", "topics")
+    return topic.child("eventSubscriptions", call.params["name"])
+
+
+def _listed_name(subscription: Subscription) -> str | None:
+    if names.is_dead_letter_store(subscription.id):
+        return None
+    return id_of(subscription.attributes).name
