@@ -22,7 +22,7 @@ from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.directory import Kind
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.facts import Listener
-from redrive.engine.ports import Clock, Endpoint, NodeStore, Runtime
+from redrive.engine.ports import Clock, Dialect, Endpoint, NodeStore, Runtime
 from redrive.model.delivery import Delivery
 from redrive.model.message import id_text
 from redrive.protocols.aws.authentication import Authentication, Believing, Verifying
@@ -41,9 +41,14 @@ from redrive.protocols.aws.sns.status_log import StatusLog
 from redrive.protocols.aws.sqs.facade import Sqs
 from redrive.protocols.aws.sqs.peek import PATH as PEEK_PATH
 from redrive.protocols.aws.sqs.peek import Peek
+from redrive.protocols.azure.arm.offered import KINDS as AZURE_KINDS
+from redrive.protocols.azure.arm.offered import offered
 from redrive.protocols.azure.arm.room import Arm
 from redrive.protocols.azure.entra import Entra
+from redrive.protocols.azure.eventgrid.dialect import EventGridDialect
+from redrive.protocols.azure.eventgrid.names import DIALECT as EVENT_GRID
 from redrive.protocols.azure.gateway import AzureGateway, Room
+from redrive.protocols.azure.handshake import Handshakes
 from redrive.protocols.azure.wire import bearer
 from redrive.protocols.http import Request, Response
 from redrive.runtime.chance import real_runtime
@@ -64,9 +69,7 @@ from redrive.telemetry.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
 
-_MOMENT: Kind[int] = Kind(
-    "simulated_clock", lambda now: {"now": now}, lambda document: int(document["now"])
-)
+_MOMENT: Kind[int] = Kind("simulated_clock", lambda now: {"now": now}, lambda document: int(document["now"]))
 DRAIN_SECONDS = 10  # what is under way when SIGTERM comes may take so long to be answered
 
 
@@ -124,7 +127,8 @@ class App:
         self._endpoints = make_endpoints(settings, runtime)
         store = open_store(settings.store, runtime, alone=True)
         listeners: list[Listener] = []
-        self.engine = Engine(store, runtime, {"sns": self._dialect}, self._endpoints, listeners)
+        dialects: dict[str, Dialect] = {"sns": self._dialect, EVENT_GRID: EventGridDialect(store.notes)}
+        self.engine = Engine(store, runtime, dialects, self._endpoints, listeners)
         leaps = isinstance(clock, SimulatedClock)
         self.telemetry = Telemetry(store, clock, self.engine.queues, leaps=leaps)
         listeners.append(self.telemetry.metrics)
@@ -189,8 +193,11 @@ class App:
         authentication: bearer.Authentication = bearer.Believing()
         if self._settings.auth == "required":
             authentication = bearer.Verifying(Keyring(self.engine.store, SystemClock()), SystemClock())
+        handshakes = Handshakes(self.engine, self._endpoints)
+        where = partial(address_of, read_addresses(self._settings.azure_endpoints))
         return [
-            Arm(runtime.clock, authentication, (), public_url),
+            Arm(runtime.clock, authentication, offered(self.engine, handshakes, where), public_url),
+            handshakes,
             Entra(SystemClock(), authentication, public_url),
         ]
 
@@ -198,7 +205,7 @@ class App:
         """Remove all that callers made; access keys and the signing key stay."""
         await self.engine.reset()
         await self.telemetry.flush()  # first: it may make log groups
-        for kind in (*Sns.kinds, *Logs.kinds):
+        for kind in (*Sns.kinds, *Logs.kinds, *AZURE_KINDS):
             await self.engine.directory.clear(kind)
         await self.telemetry.reset()
 
