@@ -8,7 +8,8 @@ from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import Swept
 from redrive.engine.sweep import QUEUES_PER_TURN, ROWS_PER_SWEEP
 from redrive.model.errors import Refused
-from redrive.model.queue import Queue
+from redrive.model.queue import Queue, ResourceName
+from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.contracts.stores.bench import Bench
 from tests.engine.held_store import HeldStore
@@ -145,3 +146,18 @@ async def test_a_reset_leaves_nothing(engine: Engine, store: HeldStore) -> None:
     for kind in ("queue", "queue_number", "deleted_queue", "move_task"):
         assert await store.real.find(kind, "") == []
     assert await bodies(engine, dead) == await bodies(engine, queue) == []
+
+
+async def test_a_subscription_goes_when_its_time_is_over(engine: Engine, clock: VirtualClock) -> None:
+    topic = await engine.topics.create(Topic(0, ResourceName("1", "r", "t"), "sns"))
+    ends_at = clock.now() + MINUTE_MS
+    for name, moment in (("ends", ends_at), ("stays", None)):
+        await engine.topics.subscribe(
+            Subscription(name, topic.name, 0, "1", "http", "http://a", expires_at=moment)
+        )
+    await clock.sleep_until(ends_at - 1)
+    await engine.sweeper.round()
+    assert [one.id for one in await engine.topics.subscriptions_of(topic.name)] == ["ends", "stays"]
+    await clock.sleep_until(ends_at)
+    await engine.sweeper.round()
+    assert [one.id for one in await engine.topics.subscriptions_of(topic.name)] == ["stays"]

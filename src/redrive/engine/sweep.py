@@ -11,6 +11,7 @@ from redrive.engine.ports import Clock, Store
 from redrive.engine.queues import TOMBSTONE_MS, Number, Queues
 from redrive.engine.topics import Topics
 from redrive.model.queue import Queue
+from redrive.model.topic import Subscription
 
 QUEUES_PER_TURN = 50  # documents read and queues swept before others have their turn
 ROWS_PER_SWEEP = 1_000  # about 5 ms of the store's time
@@ -71,9 +72,14 @@ class Sweeper:
         after = ""
         while page := await self._topics.all_after(after, QUEUES_PER_TURN):
             for subscription in page:
-                gone += await self._sweep(subscription.queue_id, 0)
+                gone += await self._sweep_backlog(subscription)
             after = page[-1].key
         return gone
+
+    async def _sweep_backlog(self, subscription: Subscription) -> int:
+        if subscription.expires_at is not None and self._clock.now() >= subscription.expires_at:
+            await self._topics.unsubscribe(subscription)
+        return await self._sweep(subscription.queue_id, 0)
 
     async def _sweep(self, queue_id: int, enqueued_before: int) -> int:
         total = await self._sweep_all(queue_id, enqueued_before, self._clock.now())

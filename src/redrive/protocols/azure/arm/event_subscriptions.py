@@ -188,7 +188,9 @@ class EventSubscriptionOperations:
         return await self._sources.resource(scope, spelt)
 
     async def _existing(self, call: ArmCall, topic: Topic) -> Subscription | None:
-        return await self._engine.topics.subscription(topic.name, names.subscription_id(call.params[_NAME]))
+        found = await self._engine.topics.subscription(topic.name, names.subscription_id(call.params[_NAME]))
+        over = found is not None and found.expires_at is not None and call.now >= found.expires_at
+        return None if over else found
 
     async def _found(self, call: ArmCall) -> tuple[Topic, Subscription]:
         resource = await self._resource(call)
