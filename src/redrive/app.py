@@ -247,6 +247,7 @@ class App:
         On a simulated clock once after each advance: nobody can look in between, and a year has a million rounds.
         """
         await self.engine.redriver.take_up()
+        await self.engine.replayer.round()
         await self.engine.sweeper.round()
 
     async def _keep_up(self) -> None:

@@ -17,6 +17,7 @@ from redrive.engine.publish import Publisher
 from redrive.engine.queues import Queues
 from redrive.engine.receive import Receiver
 from redrive.engine.redrive import Redriver
+from redrive.engine.replay import Replayer
 from redrive.engine.settle import Settler
 from redrive.engine.sweep import Sweeper
 from redrive.engine.topics import Topics
@@ -94,6 +95,9 @@ class Engine:
             self.probations,
         )
         self.dispatcher = Dispatcher(means, self.topics, dialects)
+        self.replayer = Replayer(
+            store, runtime, self.directory, self.topics, self.arrivals, self.topic_publisher
+        )
 
     async def open(self, begin: Callable[[], Awaitable[None]] | None = None) -> None:
         """Open the store and take up the backlogs.
@@ -109,11 +113,12 @@ class Engine:
 
     async def quiet(self) -> None:
         """Return when nothing that was set off is under way any more."""
+        await self.replayer.quiet()
         await self.dispatcher.quiet()
         await self.store.flush()
 
     async def run(self) -> None:
-        """Carry on move tasks, look into backlogs and sweep, until cancelled.
+        """Carry on move tasks and replays, look into backlogs and sweep, until cancelled.
 
         A store that is away is tried again in the next round.
         """
@@ -121,6 +126,7 @@ class Engine:
             began = self.clock.now()
             try:
                 await self.redriver.take_up()
+                await self.replayer.round()
                 await self.dispatcher.look_round()
                 await self.sweeper.round()
             except StoreUnavailable as error:
@@ -139,6 +145,7 @@ class Engine:
     async def reset(self) -> None:
         """Remove every topic and queue with all that is in it, every task, and the memory of what was removed."""
         await self.redriver.reset()
+        await self.replayer.reset()
         while topics := await self.topics.everybodys(limit=100):
             for topic in topics:
                 await self.topics.delete(topic)
@@ -154,6 +161,7 @@ class Engine:
         self.receiver.close()
         await self.dispatcher.close()
         await self.redriver.stop()
+        await self.replayer.close()
         await self.store.close()
 
     def _arrived(self, queue_id: int) -> None:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from redrive.engine.archive import Archived, archived, mark
 from redrive.engine.arrivals import Arrivals
 from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener
 from redrive.engine.faults import Faults
@@ -133,6 +134,20 @@ class TopicPublisher:
             arrival.available_at += consequence.delay_ms
         return routed
 
+    async def publish_again(
+        self, topic: Topic, subscription: Subscription, these: Sequence[Archived], replay: str
+    ) -> None:
+        """Publish what an archive holds to one subscriber, once in the replay of that name."""
+        now = self._runtime.clock.now()
+        routed = [await self._router.routed_again(topic, subscription, one.publication, now) for one in these]
+        for one, again in zip(these, routed, strict=True):
+            for arrival in again.arrivals:
+                mark(arrival, one, replay)
+        places = iter(await self._store.enqueue([arrival for one in routed for arrival in one.arrivals]))
+        for again in routed:
+            repeated = any(next(places).repeated for _ in again.arrivals)
+            self._tell(again, now, repeated=repeated)
+
     def tell(self, led: Led) -> None:
         """What consequences led to is on disk: wake who waits for it, and tell the listeners."""
         for one in led.routed:
@@ -248,4 +263,11 @@ def _gate(routed: Routed, now: int) -> Gate:
     key = deduplication_id(topic, publication)
     if topic.deduplicates_per_group:
         key = f"{publication.group_id}\n{key}"
-    return Gate(topic.id, key, now, now + DEDUPLICATION_MS, publication.id, routed.arrivals)
+    return Gate(
+        topic.id,
+        key,
+        now,
+        now + DEDUPLICATION_MS,
+        publication.id,
+        [*routed.arrivals, *archived(topic, publication, now)],
+    )

@@ -5,7 +5,7 @@ dead-letter queue where the queue is gone or closed to us, or nowhere.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from redrive.engine.faults import Faults
@@ -151,6 +151,13 @@ class Router:
         route = Route(subscription, self._arrival(letter, subscription))
         return Routed(topic, publication, [route], alone=True)
 
+    async def routed_again(
+        self, topic: Topic, subscription: Subscription, publication: Publication, now: int
+    ) -> Routed:
+        """The route to one subscriber of what was published before."""
+        route = await self._route(self._letter(topic, publication, now), subscription)
+        return Routed(topic, publication, [route], alone=True)
+
     def _letter(self, topic: Topic, publication: Publication, now: int) -> _Letter:
         dialect = self._dialects[topic.dialect]
         body_bytes = _ANY_BYTES if publication.bodies else bytes_of(publication.body)
@@ -182,6 +189,9 @@ class Router:
         return self._lanes
 
     async def _route(self, letter: _Letter, subscription: Subscription) -> Route:
+        if subscription.waiting_id is not None and await self._waits(subscription, subscription.waiting_id):
+            waiting = replace(subscription, queue_id=subscription.waiting_id)
+            return Route(subscription, self._arrival(letter, waiting))
         name = letter.dialect.queue_of(subscription)
         if name is None:
             return Route(subscription, self._arrival(letter, subscription))
@@ -198,6 +208,8 @@ class Router:
 
     def _remember(self, letter: _Letter, subscription: Subscription, queue: Queue) -> None:
         """Remember a queue that took something, if that is what it still is: it may have been waited for."""
+        if subscription.waiting_id is not None:
+            return  # where it leads depends on what waits
         if self._queues.known(queue.name) is queue and not letter.publication.bodies:
             lane = _Lane(letter.topic, subscription, queue, letter.body_bytes)
             self._lanes[subscription.queue_id] = lane
@@ -206,7 +218,15 @@ class Router:
         """Whether a queue's deliveries wait in the backlog: while it fails, and in order, until that is through."""
         if self._faults.of(subscription.endpoint) is not None:
             return True
-        return topic.ordered and self._faults.ever and bool(await self._store.peek(subscription.queue_id, 1))
+        may_wait = self._faults.ever or subscription.waiting_id is not None
+        return topic.ordered and may_wait and bool(await self._store.peek(subscription.queue_id, 1))
+
+    async def _waits(self, subscription: Subscription, waiting_id: int) -> bool:
+        """Whether a publication waits behind a replay, or behind others that did.
+
+        What waits moves into the backlog, which is looked into after this: nothing overtakes.
+        """
+        return subscription.held or bool(await self._store.peek(waiting_id, 1))
 
     async def _dead_letter(self, letter: _Letter, subscription: Subscription, refusal: Attempt) -> Route:
         if subscription.dead_letter is None:

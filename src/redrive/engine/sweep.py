@@ -54,7 +54,7 @@ class Sweeper:
             for queue in queues:
                 gone += await self._sweep_queue(queue)
             after = queues[-1].name.key
-        gone += await self._backlogs()
+        gone += await self._backlogs() + await self._archives()
         for grave in await self._queues.graves():
             gone += await self._tend(grave)
         return gone
@@ -80,6 +80,17 @@ class Sweeper:
         if subscription.expires_at is not None and self._clock.now() >= subscription.expires_at:
             await self._topics.unsubscribe(subscription)
         return await self._sweep(subscription.queue_id, 0)
+
+    async def _archives(self) -> int:
+        """What an ordered topic keeps under its own number: an archive, and the memory of what was published."""
+        gone, after = 0, ""
+        now = self._clock.now()  # a topic that begins to archive now has nothing older to lose
+        while page := await self._topics.everybodys(QUEUES_PER_TURN, after):
+            for topic in page:
+                if topic.ordered:
+                    gone += await self._sweep_all(topic.id, now - topic.archive_ms, now)
+            after = page[-1].name.key
+        return gone
 
     async def _sweep(self, queue_id: int, enqueued_before: int) -> int:
         total = await self._sweep_all(queue_id, enqueued_before, self._clock.now())

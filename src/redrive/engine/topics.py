@@ -117,9 +117,9 @@ class Topics:
         """Topics of an account's region whose name begins so, by name, beginning after the key `after`."""
         return await self._directory.find(TOPIC, beginning.key, after, limit)
 
-    async def everybodys(self, limit: int) -> list[Topic]:
-        """The first topics of all accounts, by key."""
-        return await self._directory.find(TOPIC, "", limit=limit)
+    async def everybodys(self, limit: int, after: str = "") -> list[Topic]:
+        """Topics of all accounts, by key, beginning after the key `after`."""
+        return await self._directory.find(TOPIC, "", after, limit)
 
     async def create(self, wanted: Topic) -> Topic:
         """Make a topic; `wanted.id` and `created_at` are given here.
@@ -149,6 +149,8 @@ class Topics:
         came meanwhile: a topic that is made under the same name must not find any.
         """
         await self._unsubscribe_all(topic)
+        if topic.ordered:
+            await self._queues.bury(topic.id, topic.name._replace(name=f"archive:{topic.id}"))
         await self._directory.remove(TOPIC, topic.name.key)
         await self._unsubscribe_all(topic)
 
@@ -231,6 +233,8 @@ class Topics:
         """
         backlog = subscription.topic._replace(name=subscription.id)
         await self._queues.bury(subscription.queue_id, backlog)
+        if subscription.waiting_id is not None:
+            await self._queues.bury(subscription.waiting_id, backlog)
         return await self._take_away(subscription)
 
     async def finish_removal(self, queue_id: int) -> None:
@@ -265,6 +269,12 @@ class Topics:
         now = self._clock.now()
         left = [one for one in wanted.subscriptions if one.expires_at is None or now < one.expires_at]
         return Wanted(left, wanted.refused)
+
+    def wanting(self, subscription: Subscription) -> Callable[[Subject], bool]:
+        """Whether one subscription wants messages, confirmed or not."""
+        interest = _Interest()
+        interest.add(subscription)
+        return lambda subject: bool(interest.wanted(subject).subscriptions)
 
     async def _interest(self, topic: Topic) -> _Interest:
         before = self._changes

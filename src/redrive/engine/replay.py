@@ -1,0 +1,386 @@
+"""Replay: what a topic's archive holds goes to one subscription again, as a task in the background.
+
+    archive ──peek──► filter ──► route ──► the subscriber's queue, marked as replayed
+    published meanwhile ──► waits ──────► the subscriber's backlog, once the replay has caught up
+
+While a replay is under way, what is published waits in a queue of the subscription's own, so that it comes after
+what is replayed. The replay has caught up when the archive's next publication is the first of those that wait; these
+then move into the backlog, in their order, and what is published after them goes behind them. So each publication
+reaches the subscriber by one of the two ways, whichever nodes have heard of the replay: who has not yet, delivers.
+
+A replay with an end leaves the subscription at rest: what is published goes on waiting, and is dropped from there as
+it is old enough to be read out of the archive when another replay resumes.
+
+A replay is a document, so it survives its node, as move tasks do (`redrive.engine.redrive`). A batch that is
+repeated after a crash is recognised delivery by delivery.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from typing import NamedTuple
+
+from redrive.engine import archive
+from redrive.engine.archive import Archived
+from redrive.engine.arrivals import Arrivals
+from redrive.engine.directory import Directory, Kind
+from redrive.engine.fan_out import TopicPublisher
+from redrive.engine.ports import MoveOrder, Runtime, Store, Target
+from redrive.engine.topics import Topics
+from redrive.model.errors import Conflict, NotFound
+from redrive.model.filtering import Subject
+from redrive.model.replay import Replay, ReplayState
+from redrive.model.topic import Subscription, Topic
+
+logger = logging.getLogger(__name__)
+
+REPLAY: Kind[Replay] = Kind("replay", Replay.to_document, Replay.from_document)
+
+BATCH_MAX = 100  # publications read, and replayed in one transaction
+LEASE_MS = 30_000  # many times what a batch takes; a replay whose node died goes on this much later
+SETTLED_MS = 1_000  # older than this, a publication has none on its way that belongs before it
+OVERLAP_MS = (
+    15_000  # what waits is kept so long although the archive has it; far longer than nodes need for news
+)
+SKEW_MS = 60_000  # by so much nodes' clocks may differ, by which the archive is looked up
+ROWS_PER_SWEEP = 1_000
+
+
+class _Terms(NamedTuple):
+    topic: Topic
+    subscription: Subscription
+
+
+class Replayer:
+    """Starts, carries on and ends replays."""
+
+    def __init__(
+        self,
+        store: Store,
+        runtime: Runtime,
+        directory: Directory,
+        topics: Topics,
+        arrivals: Arrivals,
+        publisher: TopicPublisher,
+    ) -> None:
+        """Replay from this store's archives through this publisher."""
+        self._store = store
+        self._runtime = runtime
+        self._directory = directory
+        self._topics = topics
+        self._arrivals = arrivals
+        self._publisher = publisher
+        self._working: dict[str, asyncio.Future[None]] = {}
+        self._woken: set[str] = set()
+
+    # ---- verbs ------------------------------------------------------------------------------------------
+
+    async def start(self, subscription: Subscription, starts_at: int, ends_at: int | None) -> Replay:
+        """Begin a replay; one that the subscription has already ends with it.
+
+        Args:
+            subscription: Who gets it.
+            starts_at: What was published from then on (ms).
+            ends_at: And until then (ms), after which the subscription rests; None: up to now, and it goes on.
+        """
+        fresh = Replay(
+            id=self._runtime.message_id().hex(),
+            topic=subscription.topic,
+            subscription_id=subscription.id,
+            queue_id=subscription.queue_id,
+            starts_at=min(starts_at, self._runtime.clock.now()),
+            ends_at=ends_at,
+        )
+        replay = await self._put(self._leased(fresh))
+        self._work_at(replay)
+        return replay
+
+    async def _put(self, replay: Replay) -> Replay:
+        while True:
+            with contextlib.suppress(Conflict):
+                await self._directory.create(REPLAY, replay.key, replay)
+                return replay
+            with contextlib.suppress(NotFound):
+                return await self._directory.update(REPLAY, replay.key, lambda _: replay)
+
+    async def of(self, subscription: Subscription) -> Replay | None:
+        """The subscription's replay, under way or ended."""
+        replay = await self._directory.get(REPLAY, subscription.key)
+        return None if replay is None or replay.queue_id != subscription.queue_id else replay
+
+    async def end(self, subscription: Subscription) -> None:
+        """Take the subscription's replay away, if it has one: it gets what is published, from now on."""
+        replay = await self.of(subscription)
+        if replay is None:
+            return
+        with contextlib.suppress(NotFound):
+            stopped = await self._directory.update(
+                REPLAY, replay.key, lambda current: replace(current, state=ReplayState.STOPPED)
+            )
+            await self._tend(stopped)
+
+    # ---- upkeep -----------------------------------------------------------------------------------------
+
+    async def round(self) -> None:
+        """Carry on the replays that nobody works at, and look after those that ended."""
+        for replay in await self._directory.find(REPLAY, ""):
+            if not replay.state.active:
+                await self._tend(replay)
+            elif replay.id not in self._working and self._free(replay):
+                await self._take_up(replay)
+
+    async def _take_up(self, replay: Replay) -> None:
+        """Of all nodes that find a replay left alone at the same time, one gets its lease."""
+
+        def taken(current: Replay) -> Replay:
+            return self._leased(current) if current.state.active and self._free(current) else current
+
+        with contextlib.suppress(NotFound):
+            found = await self._directory.update(REPLAY, replay.key, taken)
+            if found.state.active and self._ours(found):
+                self._work_at(found)
+
+    def _free(self, replay: Replay) -> bool:
+        return self._ours(replay) or replay.lease_until <= self._runtime.clock.now()
+
+    def _ours(self, replay: Replay) -> bool:
+        return replay.node == self._runtime.node
+
+    def _leased(self, replay: Replay) -> Replay:
+        return replace(replay, node=self._runtime.node, lease_until=self._runtime.clock.now() + LEASE_MS)
+
+    async def quiet(self) -> None:
+        """Return when no replay is being worked at; one that waits for a moment to come is not."""
+        while self._working:
+            await asyncio.wait(self._working.values())
+
+    async def close(self) -> None:
+        """Leave the replays under way to the next start."""
+        working = list(self._working.values())
+        for work in working:
+            work.cancel()
+        await asyncio.gather(*working, return_exceptions=True)
+
+    async def reset(self) -> None:
+        """Stop and forget every replay."""
+        await self.close()
+        await self._directory.clear(REPLAY)
+
+    # ---- carrying a replay on ----------------------------------------------------------------------------
+
+    def _work_at(self, replay: Replay) -> None:
+        self._do(replay, self._carry_on)
+
+    def _do(self, replay: Replay, work: Callable[[Replay], Awaitable[None]]) -> None:
+        if replay.id in self._working:
+            self._woken.add(replay.id)
+            return
+        self._woken.discard(replay.id)
+        task = asyncio.ensure_future(work(replay))
+        self._working[replay.id] = task
+        task.add_done_callback(lambda done: self._left(replay, work, done))
+
+    def _left(
+        self, replay: Replay, work: Callable[[Replay], Awaitable[None]], task: asyncio.Future[None]
+    ) -> None:
+        self._working.pop(replay.id, None)
+        if task.cancelled():
+            return
+        if (error := task.exception()) is not None:
+            logger.error(
+                "replay.interrupted subscription=%s: taken up again later", replay.key, exc_info=error
+            )
+        elif replay.id in self._woken:
+            self._do(replay, work)
+
+    async def _carry_on(self, replay: Replay) -> None:
+        carried: Replay | None = replay
+        while carried is not None and carried.state.active:
+            terms = await self._terms(carried)
+            if terms is None:
+                await self._directory.remove(REPLAY, carried.key)
+                return
+            if not terms.topic.archive_ms:
+                carried = await self._record(carried, state=ReplayState.FAILED)
+            elif carried.state is ReplayState.PENDING:
+                carried = await self._begin(carried, terms)
+            else:
+                carried = await self._batch(carried, terms)
+        if carried is not None:
+            logger.info("replay.%s subscription=%s", carried.state, carried.key)
+            await self._tend(carried)
+
+    async def _terms(self, replay: Replay) -> _Terms | None:
+        """Whose replay it is; None: it is gone."""
+        topic = await self._topics.get(replay.topic)
+        subscription = await self._topics.subscription(replay.topic, replay.subscription_id)
+        if topic is None or subscription is None or subscription.queue_id != replay.queue_id:
+            return None
+        return _Terms(topic, subscription)
+
+    async def _begin(self, replay: Replay, terms: _Terms) -> Replay | None:
+        topic, subscription = terms
+        if subscription.held and subscription.waiting_id is not None:
+            now = self._runtime.clock.now()
+            await self._drop(subscription.waiting_id, max(replay.starts_at, now - OVERLAP_MS))
+        else:
+            await self._hold(terms)
+        last_seq = await self._last_before(topic.id, replay.starts_at - SKEW_MS)
+        return await self._record(replay, state=ReplayState.RUNNING, last_seq=last_seq)
+
+    async def _hold(self, terms: _Terms) -> None:
+        """Let wait what is published from now on."""
+        if terms.subscription.waiting_id is not None:
+            self._arrivals.unwatch(terms.subscription.waiting_id)
+        await self._let_go(terms)
+        waiting_id = terms.subscription.waiting_id or await self._store.new_id()
+        await self._topics.change(
+            terms.subscription, lambda one: replace(one, waiting_id=one.waiting_id or waiting_id, held=True)
+        )
+
+    async def _last_before(self, archive_id: int, moment: int) -> int:
+        """A place in an archive before which all is older, by some 30 looks at single rows."""
+        low, high = 0, await self._store.last_seq()
+        while low < high:
+            middle = (low + high) // 2
+            found = await self._store.peek(archive_id, 1, middle)
+            if found and found[0].enqueued_at < moment:
+                low = found[0].seq
+            else:
+                high = middle
+        return low
+
+    async def _batch(self, replay: Replay, terms: _Terms) -> Replay | None:
+        """Replay the next publications of the archive; None where there is nothing to go on with now."""
+        topic, subscription = terms
+        now = self._runtime.clock.now()
+        page = [archive.read(row) for row in await self._store.peek(topic.id, BATCH_MAX, replay.last_seq)]
+        first_waiting = await self._first_waiting(subscription)  # after the page, which it may be in
+
+        def is_next(one: Archived) -> bool:
+            if replay.ends_at is None:
+                return first_waiting is None or one.sequence < first_waiting
+            return one.at <= now - SETTLED_MS
+
+        ready = list(takewhile(is_next, page))
+        await self._again(replay, terms, [one for one in ready if replay.covers(one.at)])
+        last_seq = ready[-1].seq if ready else replay.last_seq
+        more = len(ready) == BATCH_MAX
+        done = not more if replay.ends_at is None else _is_past(replay.ends_at, ready, now, more=more)
+        state = ReplayState.COMPLETED if done else ReplayState.RUNNING
+        recorded = await self._record(replay, state=state, last_seq=last_seq)
+        if recorded is None or done or more:
+            return recorded
+        self._runtime.clock.call_at(now + SETTLED_MS, lambda: self._work_at(recorded))
+        return None
+
+    async def _first_waiting(self, subscription: Subscription) -> int | None:
+        """The place of the first publication that waits.
+
+        Rows of publications that entered together may be numbered a little otherwise than these are.
+        """
+        if subscription.waiting_id is None:
+            return None
+        waiting = await self._store.peek(subscription.waiting_id, BATCH_MAX)
+        return min((archive.sequence_of(one) for one in waiting), default=None)
+
+    async def _again(self, replay: Replay, terms: _Terms, wanted: Sequence[Archived]) -> None:
+        topic, subscription = terms
+        wants = self._topics.wanting(subscription)
+        passed = [
+            one
+            for one in wanted
+            if wants(Subject(one.publication.attributes, one.publication.body_for(subscription.protocol)))
+        ]
+        if passed:
+            past_those_that_wait = replace(subscription, waiting_id=None, held=False)
+            await self._publisher.publish_again(topic, past_those_that_wait, passed, replay.id)
+
+    async def _record(self, replay: Replay, state: ReplayState, last_seq: int | None = None) -> Replay | None:
+        """Write down how far it is; None where it is no more this node's to carry on."""
+
+        def carried_on(current: Replay) -> Replay:
+            if current.id != replay.id or not current.state.active or not self._ours(current):
+                return current
+            read = current.last_seq if last_seq is None else last_seq
+            return self._leased(replace(current, state=state, last_seq=read))
+
+        try:
+            stored = await self._directory.update(REPLAY, replay.key, carried_on)
+        except NotFound:
+            return None
+        ours = stored.id == replay.id and stored.state is state and self._ours(stored)
+        return stored if ours else None
+
+    # ---- when it has ended -------------------------------------------------------------------------------
+
+    async def _tend(self, replay: Replay) -> None:
+        """See to what follows from a replay's end; twice is once."""
+        terms = await self._terms(replay)
+        if terms is None:
+            await self._directory.remove(REPLAY, replay.key)
+            return
+        waiting_id = terms.subscription.waiting_id
+        rests = replay.state is ReplayState.COMPLETED and replay.ends_at is not None
+        if rests and waiting_id is not None and terms.topic.archive_ms:
+            await self._drop(waiting_id, self._runtime.clock.now() - 2 * OVERLAP_MS)
+            return
+        if replay.state is ReplayState.STOPPED and replay.ends_at is not None and waiting_id is not None:
+            await self._drop(waiting_id, self._runtime.clock.now())
+        await self._release(replay, terms)
+        if replay.state is ReplayState.STOPPED:
+            await self._directory.remove(REPLAY, replay.key)
+
+    async def _release(self, replay: Replay, terms: _Terms) -> None:
+        """Let what is published go to the subscriber, behind what waits, and behind what waits later.
+
+        A node that had not heard yet may let something wait, which would hold up all that comes after it.
+        """
+        current = await self._directory.get(REPLAY, replay.key)
+        if current is None or current.id != replay.id:
+            return  # another began meanwhile
+        subscription = terms.subscription
+        if subscription.held:
+            with contextlib.suppress(NotFound):
+                await self._topics.change(subscription, lambda one: replace(one, held=False))
+        if subscription.waiting_id is not None:
+            self._arrivals.watch(subscription.waiting_id, lambda: self._do(replay, self._let_pass))
+        await self._let_go(terms)
+
+    async def _let_pass(self, replay: Replay) -> None:
+        """Something waits: let it go, unless it waits for another replay."""
+        terms = await self._terms(replay)
+        if terms is not None and not terms.subscription.held:
+            await self._let_go(terms)
+
+    async def _let_go(self, terms: _Terms) -> None:
+        """Move what waits into the backlog, in its order."""
+        topic, subscription = terms
+        if subscription.waiting_id is None:
+            return
+        while await self._store.peek(subscription.waiting_id, 1):
+            order = MoveOrder(
+                queue_id=subscription.waiting_id,
+                ordered=topic.ordered,
+                limit=BATCH_MAX,
+                now=self._runtime.clock.now(),
+                seq_max=await self._store.last_seq(),
+                message_ids=[self._runtime.message_id() for _ in range(BATCH_MAX)],
+                destination=Target(subscription.queue_id, topic.ordered),
+            )
+            moved = await self._store.move(order)
+            self._arrivals.announce(subscription.queue_id, moved.total)
+
+    async def _drop(self, queue_id: int, before: int) -> None:
+        """Remove what entered a queue before that moment (ms)."""
+        now = self._runtime.clock.now()
+        while (await self._store.sweep(queue_id, before - 1, now, ROWS_PER_SWEEP)).left:
+            pass
+
+
+def _is_past(ends_at: int, ready: Sequence[Archived], now: int, *, more: bool) -> bool:
+    """Whether nothing that was published up to then can be left in the archive."""
+    return bool(ready and ready[-1].at > ends_at + SKEW_MS) or (not more and now - SETTLED_MS >= ends_at)

@@ -1,0 +1,72 @@
+"""A replay: one subscriber gets again what its topic's archive holds of some span of time."""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from redrive.model.queue import ResourceName
+
+
+class ReplayState(enum.StrEnum):
+    """Where a replay stands."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+    @property
+    def active(self) -> bool:
+        """Whether something may still be replayed."""
+        return self in (ReplayState.PENDING, ReplayState.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """One subscription's replay; a subscription has one at a time.
+
+    Attributes:
+        id: Unique.
+        topic: Whose archive.
+        subscription_id: Who gets it.
+        queue_id: The subscription's backlog: one that was made anew under the same id has another.
+        starts_at: Published from then on (ms).
+        ends_at: And until then (ms), after which the subscription rests; None: until it has caught up with what is
+            being published, after which it goes on with that.
+        state: See ReplayState.
+        last_seq: As far as the archive has been read.
+        lease_until: The node working at it holds it until then (ms); another may take it up after.
+        node: Which node that is.
+    """
+
+    id: str
+    topic: ResourceName
+    subscription_id: str
+    queue_id: int
+    starts_at: int
+    ends_at: int | None
+    state: ReplayState = ReplayState.PENDING
+    last_seq: int = 0
+    lease_until: int = 0
+    node: str = ""
+
+    @property
+    def key(self) -> str:
+        """What it is kept under: its subscription's key."""
+        return f"{self.topic.key}/{self.subscription_id}"
+
+    def covers(self, at: int) -> bool:
+        """Whether it is about what was published at that moment (ms)."""
+        return self.starts_at <= at and (self.ends_at is None or at <= self.ends_at)
+
+    def to_document(self) -> dict[str, Any]:
+        """The replay as a JSON-ready document."""
+        return asdict(self) | {"topic": list(self.topic)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        state, topic = ReplayState(document["state"]), ResourceName(*document["topic"])
+        return cls(**{**document, "topic": topic, "state": state})
