@@ -41,14 +41,21 @@ from redrive.protocols.aws.sns.status_log import StatusLog
 from redrive.protocols.aws.sqs.facade import Sqs
 from redrive.protocols.aws.sqs.peek import PATH as PEEK_PATH
 from redrive.protocols.aws.sqs.peek import Peek
+from redrive.protocols.azure.arm.namespaces_offered import namespaces_offered
 from redrive.protocols.azure.arm.offered import KINDS as AZURE_KINDS
 from redrive.protocols.azure.arm.offered import offered
 from redrive.protocols.azure.arm.room import Arm
 from redrive.protocols.azure.entra import Entra
-from redrive.protocols.azure.eventgrid.dialect import EventGridDialect
+from redrive.protocols.azure.eventgrid import dialect as eventgrid
+from redrive.protocols.azure.eventgrid.credentials import Credentials as PublisherCredentials
 from redrive.protocols.azure.eventgrid.names import DIALECT as EVENT_GRID
+from redrive.protocols.azure.eventgrid.publishing import Publishers
+from redrive.protocols.azure.eventgrid.topic_endpoint import TopicEndpoint
 from redrive.protocols.azure.gateway import AzureGateway, Room
 from redrive.protocols.azure.handshake import Handshakes
+from redrive.protocols.azure.namespaces.credentials import Credentials
+from redrive.protocols.azure.namespaces.places import NAMESPACE
+from redrive.protocols.azure.namespaces.room import Namespaces
 from redrive.protocols.azure.wire import bearer
 from redrive.protocols.http import Request, Response
 from redrive.runtime.chance import real_runtime
@@ -127,13 +134,19 @@ class App:
         self._endpoints = make_endpoints(settings, runtime)
         store = open_store(settings.store, runtime, alone=True)
         listeners: list[Listener] = []
-        dialects: dict[str, Dialect] = {"sns": self._dialect, EVENT_GRID: EventGridDialect(store.notes)}
+        dialects: dict[str, Dialect] = {
+            "sns": self._dialect,
+            EVENT_GRID: eventgrid.EventGridDialect(store.notes),
+        }
         self.engine = Engine(store, runtime, dialects, self._endpoints, listeners)
+        self._endpoints[eventgrid.TOPIC] = TopicEndpoint(self.engine.topics)
         leaps = isinstance(clock, SimulatedClock)
         self.telemetry = Telemetry(store, clock, self.engine.queues, leaps=leaps)
         listeners.append(self.telemetry.metrics)
         listeners.append(StatusLog(self.telemetry.logs, runtime.chance, id_text(runtime.message_id())))
-        self._presenters: dict[str, Callable[[Delivery], tuple[str, Mapping[str, Any]]]] = {}
+        self._presenters: dict[str, Callable[[Delivery], tuple[str, Mapping[str, Any]]]] = {
+            eventgrid.ENVELOPE: eventgrid.present
+        }
         self._certificates: dict[str, bytes] = {}
         self._signer: Signer | None = None
         authentication = self._authentication()
@@ -195,8 +208,14 @@ class App:
             authentication = bearer.Verifying(Keyring(self.engine.store, SystemClock()), SystemClock())
         handshakes = Handshakes(self.engine, self._endpoints)
         where = partial(address_of, read_addresses(self._settings.azure_endpoints))
+        namespaces = namespaces_offered(self.engine)
+        operations = offered(self.engine, handshakes, where, namespaces)
+        required = self._settings.auth == "required"
+        publishers = PublisherCredentials(authentication, SystemClock(), required=required)
         return [
-            Arm(runtime.clock, authentication, offered(self.engine, handshakes, where), public_url),
+            Publishers(self.engine, publishers),
+            Namespaces(self.engine, Credentials(authentication, required=required)),
+            Arm(runtime.clock, authentication, operations, public_url),
             handshakes,
             Entra(SystemClock(), authentication, public_url),
         ]
@@ -205,7 +224,7 @@ class App:
         """Remove all that callers made; access keys and the signing key stay."""
         await self.engine.reset()
         await self.telemetry.flush()  # first: it may make log groups
-        for kind in (*Sns.kinds, *Logs.kinds, *AZURE_KINDS):
+        for kind in (*Sns.kinds, *Logs.kinds, *AZURE_KINDS, NAMESPACE):
             await self.engine.directory.clear(kind)
         await self.telemetry.reset()
 

@@ -1,0 +1,1 @@
+"""Event Grid as a facade: what it accepts, what its subscribers get, and what becomes of what they do not take."""

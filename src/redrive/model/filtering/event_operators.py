@@ -123,8 +123,9 @@ def _bound(compare: Callable[[Any, Any], bool]) -> Callable[..., Comparison]:
 def _ranges(*, negated: bool) -> Callable[..., Comparison]:
     def reader(operator: str, said: Mapping[str, Any]) -> Comparison:
         ranges = [_range(operator, pair) for pair in _operands(operator, said)]
-        holds: Holds = lambda value: any(low <= value <= high for low, high in ranges)  # noqa: E731
-        return Comparison(_number, holds, negated, without=negated)
+        return Comparison(
+            _number, lambda value: any(low <= value <= high for low, high in ranges), negated, without=negated
+        )
 
     return reader
 

@@ -15,7 +15,7 @@ from redrive.model.retry_plans import EVENT_WEBHOOK, MINUTE_MS
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.eventgrid import dead_letters, names, outcomes, parcels
 from redrive.protocols.azure.eventgrid.blob_created import blob_created
-from redrive.protocols.azure.eventgrid.published import Published, delivered_as
+from redrive.protocols.azure.eventgrid.published import ENVELOPE, Published, delivered_as
 from redrive.protocols.azure.eventgrid.rendering import rendered
 from redrive.protocols.azure.eventgrid.settings import (
     CLOUD_EVENT_SCHEMA,
@@ -31,6 +31,8 @@ _QUEUE_ARN_PARTS: Final = 6
 _PATIENCE_MS: Final = 30_000  # "waits 30 seconds for a response after delivering a message"
 _LEASE_MS: Final = 60_000
 _BLOB_TYPE: Final = "application/json"
+
+__all__ = ["ENVELOPE", "TOPIC", "EventGridDialect", "present"]
 
 Notes = Callable[[int, bytes], Awaitable[Sequence[AttemptNote]]]
 

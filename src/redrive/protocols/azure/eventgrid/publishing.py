@@ -1,0 +1,225 @@
+"""The door for publishers: events posted to a topic or a domain.
+
+    POST /eventgrid/{subscription}/{group}/{topic}/api/events
+    POST /eventgrid/{subscription}/{group}/domains/{domain}/api/events
+    POST https://{topic or domain}.{region}.eventgrid.{…}/api/events        where that name leads here
+
+All events of a request are taken or none. The answer is 200 without a body: clients take any other for a failure.
+"""
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Final
+
+from redrive.engine.engine import Engine
+from redrive.engine.topics import TOPIC
+from redrive.model.message import Publication, bytes_of, id_text
+from redrive.model.queue import ResourceName
+from redrive.model.topic import Topic
+from redrive.protocols.azure.eventgrid import json_text, names, refusals
+from redrive.protocols.azure.eventgrid.cloud_event import read_cloud_events
+from redrive.protocols.azure.eventgrid.credentials import Credentials
+from redrive.protocols.azure.eventgrid.custom_schema import read_custom_events
+from redrive.protocols.azure.eventgrid.event_schema import read_events
+from redrive.protocols.azure.eventgrid.incoming import Incoming
+from redrive.protocols.azure.eventgrid.published import Published
+from redrive.protocols.azure.eventgrid.refusals import Unacceptable, too_large
+from redrive.protocols.azure.eventgrid.settings import (
+    CLOUD_EVENT_SCHEMA,
+    CUSTOM_EVENT_SCHEMA,
+    TopicSettings,
+    topic_settings,
+)
+from redrive.protocols.azure.wire.answers import empty_answer
+from redrive.protocols.azure.wire.arm_id import ArmId
+from redrive.protocols.azure.wire.errors import not_found
+from redrive.protocols.azure.wire.routes import RouteTable
+from redrive.protocols.http import Request, Response
+
+# The documented megabyte, as the service was measured to count it (2025).
+REQUEST_BYTES_MAX: Final = 1_536_000
+EVENT_BYTES_MAX: Final = 1_049_600
+
+_BEGINNING: Final = "/eventgrid/"
+_END: Final = "/api/events"
+_OF_TOPIC: Final = "/eventgrid/{subscription}/{group}/{topic}/api/events"
+_OF_DOMAIN: Final = "/eventgrid/{subscription}/{group}/domains/{domain}/api/events"
+_PROVIDER: Final = "Microsoft.EventGrid"
+_HOST_MARK: Final = ".eventgrid."
+_METHODS: Final = "POST, OPTIONS"
+
+
+class Publishers:
+    """Publishing to topics and domains (`redrive.protocols.azure.gateway.Room`)."""
+
+    def __init__(self, engine: Engine, credentials: Credentials) -> None:
+        """Publish through this engine."""
+        self._engine = engine
+        self._credentials = credentials
+        self._routes: RouteTable[str] = RouteTable(
+            {
+                f"{method} {pattern}": kind
+                for method in ("POST", "OPTIONS")
+                for pattern, kind in ((_OF_DOMAIN, "domains"), (_OF_TOPIC, "topics"))
+            }
+        )
+        self._names: dict[str, ResourceName] = {}
+        self._hosts: dict[str, ResourceName] = {}
+
+    @property
+    def routes(self) -> list[str]:
+        """Method and pattern of every route."""
+        return self._routes.names
+
+    def handles(self, path: str, host: str) -> bool:
+        """See `Room.handles`."""
+        lower = path.lower()
+        if not lower.rstrip("/").endswith(_END):
+            return False
+        return lower.startswith(_BEGINNING) or _HOST_MARK in host.lower()
+
+    async def answer(self, request: Request) -> Response:
+        """See `Room.answer`."""
+        topic = await self._topic(request)
+        now = self._engine.clock.now()
+        try:
+            return await self._answer(request, topic, now)
+        except Unacceptable as refusal:
+            raise refusal.reported(id_text(self._engine.runtime.message_id()), now) from refusal
+
+    async def _answer(self, request: Request, topic: Topic, now: int) -> Response:
+        settings = topic_settings(topic)
+        if request.method == "OPTIONS":
+            return empty_answer(headers=_options(settings))
+        if request.method != "POST":
+            message = f"The method {request.method} is not allowed."
+            raise Unacceptable(message, "MethodNotAllowed", HTTPStatus.METHOD_NOT_ALLOWED)
+        await self._credentials.check(request, topic)
+        await self._publish(request, topic, settings, now)
+        return empty_answer(headers=_VERSIONS)
+
+    # ---- the events -------------------------------------------------------------------------------------
+
+    async def _publish(self, request: Request, topic: Topic, settings: TopicSettings, now: int) -> None:
+        if len(request.body) > REQUEST_BYTES_MAX:
+            raise too_large(REQUEST_BYTES_MAX)
+        in_domain = topic.name.name.startswith("domains:")
+        events = self._read(request, settings, now, in_domain=in_domain)
+        for event in events:
+            event.text = json_text.written(event.body)
+        if len(request.body) > EVENT_BYTES_MAX and any(
+            bytes_of(one.text) > EVENT_BYTES_MAX for one in events
+        ):
+            raise too_large(EVENT_BYTES_MAX)
+        publications = self._publications(events, settings, now)
+        publisher = self._engine.topic_publisher
+        if in_domain:
+            await publisher.publish_each(await self._with_domain_topics(topic, events, publications))
+        else:
+            await publisher.publish(topic, publications)
+
+    def _read(
+        self, request: Request, settings: TopicSettings, now: int, *, in_domain: bool
+    ) -> Sequence[Incoming]:
+        if settings.input_schema == CLOUD_EVENT_SCHEMA:
+            return read_cloud_events(request.body, request.headers)
+        if settings.input_schema == CUSTOM_EVENT_SCHEMA:
+            return read_custom_events(request.body, settings, now, self._new_id, in_domain=in_domain)
+        return read_events(request.body, settings.id, in_domain=in_domain)
+
+    def _publications(
+        self, events: Sequence[Incoming], settings: TopicSettings, now: int
+    ) -> list[Publication]:
+        """The same envelope for all but custom events, of which each has been mapped in its own way."""
+        shared = Published(settings.input_schema, settings.id, now).envelope()
+        message_id = self._engine.runtime.message_id
+        return [
+            Publication(
+                id=message_id(),
+                body=one.text,
+                bodies={},
+                attributes={},
+                envelope=_own_envelope(one, settings, now) if one.mapped else shared,
+                bytes_published=bytes_of(one.text),
+                document=one.document,
+            )
+            for one in events
+        ]
+
+    async def _with_domain_topics(
+        self, domain: Topic, events: Sequence[Incoming], publications: Sequence[Publication]
+    ) -> list[tuple[Topic, Sequence[Publication]]]:
+        """What enters the domain, which is everything, and what its topics that stand."""
+        by_place: dict[str, list[Publication]] = {}
+        for event, publication in zip(events, publications, strict=True):
+            if event.place is not None:
+                by_place.setdefault(event.place.lower(), []).append(publication)
+        pairs: list[tuple[Topic, Sequence[Publication]]] = [(domain, publications)]
+        for place, these in by_place.items():
+            name = domain.name._replace(name=f"{domain.name.name}:{place}")
+            topic = self._engine.topics.known(name) or await self._engine.topics.get(name)
+            if topic is not None:
+                pairs.append((topic, these))
+        return pairs
+
+    def _new_id(self) -> str:
+        return id_text(self._engine.runtime.message_id())
+
+    # ---- the topic --------------------------------------------------------------------------------------
+
+    async def _topic(self, request: Request) -> Topic:
+        """The topic or domain that a request is for.
+
+        Raises:
+            AzureError: There is none.
+        """
+        if request.path.lower().startswith(_BEGINNING):
+            name = self._name_in(request.path)
+            topic = name and (self._engine.topics.known(name) or await self._engine.topics.get(name))
+        else:
+            topic = await self._topic_of_host(request.host.lower())
+        if not topic:
+            raise not_found("The specified resource does not exist.", "NotFound")
+        return topic
+
+    def _name_in(self, path: str) -> ResourceName | None:
+        known = self._names.get(path)
+        if known is not None:
+            return known
+        found = self._routes.find("POST", path)
+        if found is None or found.verb is None:
+            return None
+        params = found.params
+        own = params.get("domain") or params.get("topic") or ""
+        resource = ArmId(params["subscription"], params["group"], _PROVIDER, (found.verb, own))
+        name = names.topic_name(resource)
+        if name is not None and len(self._names) < _NAMES_MAX:
+            self._names[path] = name
+        return name
+
+    async def _topic_of_host(self, host: str) -> Topic | None:
+        """The one topic or domain that is called so; a host says neither its Azure subscription nor its group."""
+        known = self._hosts.get(host)
+        topic = None if known is None else await self._engine.topics.get(known)
+        if topic is not None:
+            return topic
+        first = host.partition(".")[0]
+        wanted = (f"topics:{first}", f"domains:{first}")
+        for one in await self._engine.directory.find(TOPIC, ""):
+            if one.dialect == names.DIALECT and one.name.name in wanted:
+                self._hosts[host] = one.name
+                return one
+        return None
+
+
+_NAMES_MAX: Final = 10_000
+_VERSIONS: Final = {"api-supported-versions": "2018-01-01"}
+
+
+def _options(settings: TopicSettings) -> dict[str, str]:
+    schema = refusals.SCHEMA_NAMES[settings.input_schema]
+    return {"Allow": _METHODS, "aeg-input-event-schema": schema, **_VERSIONS}
+
+
+def _own_envelope(event: Incoming, settings: TopicSettings, now: int) -> bytes:
+    return Published(settings.input_schema, settings.id, now, event.mapped).envelope()

@@ -1,0 +1,87 @@
+"""SAS tokens: leave to publish until some moment, signed with one of a topic's keys.
+
+    r=<resource, encoded>&e=<when it ends, encoded>&s=<HMAC-SHA256 of all before, base64, encoded>
+
+What is signed is the text as it came. Every client encodes in its own way (a blank as `%20` or `+`, hexadecimal in
+either case), so nothing here is decoded and encoded anew.
+"""
+
+import base64
+import binascii
+import hmac
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Self
+from urllib.parse import unquote, unquote_plus, urlsplit
+
+_SIGNATURE: Final = "&s="
+# .NET writes moments as its culture does, and since it has ICU with a narrow blank before AM and PM.
+_AMERICAN: Final = ("%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M:%S %p %z")
+_NARROW_BLANK: Final = "\u202f"
+
+
+@dataclass(frozen=True, slots=True)
+class SasToken:
+    """A token, read.
+
+    Attributes:
+        signed: The part that the signature is of.
+        signature: The signature itself.
+        resource: What it is for: a URL, or a resource's id.
+        expires_at: When it ends (ms).
+    """
+
+    signed: str
+    signature: bytes
+    resource: str
+    expires_at: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a token.
+
+        Raises:
+            ValueError: It is none.
+        """
+        signed, found, signature = text.strip().rpartition(_SIGNATURE)
+        fields = dict(part.partition("=")[::2] for part in signed.split("&"))
+        if not found or "r" not in fields or "e" not in fields:
+            raise ValueError("The token does not have the form r=…&e=…&s=…")
+        try:
+            decoded = base64.b64decode(unquote(signature), validate=True)
+        except binascii.Error:
+            raise ValueError("The signature is no base64") from None
+        return cls(signed, decoded, unquote_plus(fields["r"]), _moment(unquote_plus(fields["e"])))
+
+    def is_signed_with(self, keys: Iterable[str]) -> bool:
+        """Whether the signature was made with one of these keys (base64)."""
+        made = [hmac.digest(base64.b64decode(key), self.signed.encode(), "sha256") for key in keys]
+        return any(hmac.compare_digest(one, self.signature) for one in made)
+
+    def is_for(self, path: str, resource_id: str) -> bool:
+        """Whether it is for a request to this path, or to something above it.
+
+        Scheme and host do not count: a server behind a proxy does not know by which name it was called.
+        """
+        parts = urlsplit(self.resource)
+        wanted = parts.path.rstrip("/").lower()
+        return any(f"{place.lower()}/".startswith(f"{wanted}/") for place in (path, resource_id))
+
+
+def _moment(text: str) -> int:
+    plain = text.replace(_NARROW_BLANK, " ")
+    for form in _AMERICAN:
+        try:
+            return _milliseconds(datetime.strptime(plain, form))  # noqa: DTZ007 - UTC where it does not say
+        except ValueError:
+            continue
+    try:
+        return _milliseconds(datetime.fromisoformat(plain))
+    except ValueError:
+        raise ValueError(f"The token's end is no moment: {text}") from None
+
+
+def _milliseconds(moment: datetime) -> int:
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return int(aware.timestamp() * 1000)

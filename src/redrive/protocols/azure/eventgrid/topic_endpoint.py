@@ -1,0 +1,38 @@
+"""Topics of this server as destinations: whether an event can go there.
+
+What publishes it there is the dialect, in the transaction that ends the delivery; see `EventGridDialect.leads_to`.
+"""
+
+from http import HTTPStatus
+from typing import Final
+
+from redrive.engine.ports import Parcel
+from redrive.engine.topics import Topics
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
+from redrive.protocols.azure.eventgrid import names
+from redrive.protocols.azure.wire.arm_id import ArmId
+
+
+class TopicEndpoint:
+    """Takes an event where its topic stands (`redrive.engine.ports.Endpoint`)."""
+
+    def __init__(self, topics: Topics) -> None:
+        """Look for topics here."""
+        self._topics = topics
+
+    async def push(self, parcel: Parcel) -> Attempt:
+        """Say whether it can go there."""
+        resource = ArmId.parse(parcel.endpoint)
+        name = None if resource is None else names.topic_name(resource)
+        topic = None if name is None else await self._topics.get(name)
+        return _MISSING if topic is None else _TAKEN
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+_TAKEN: Final = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, HTTPStatus.OK, "", 0)
+_MISSING: Final = Attempt(
+    Outcome.FAILED, Reason.MISSING, HTTPStatus.NOT_FOUND, "The topic does not exist.", 0
+)
