@@ -18,6 +18,7 @@ from redrive.model.errors import NotFound as Gone
 from redrive.protocols.azure.arm import fields, paging
 from redrive.protocols.azure.arm.call import ArmCall, Verb
 from redrive.protocols.azure.arm.destinations import Where
+from redrive.protocols.azure.arm.sources import SYSTEM_TOPIC
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.wire.answers import empty_answer, json_answer
@@ -147,12 +148,15 @@ class AccountOperations:
         )
 
     async def delete_group(self, call: ArmCall) -> Response:
-        """Remove a group with the topics in it."""
-        for topic in await self._engine.directory.find(TOPIC, f"{_group_key(call)}/"):
+        """Remove a group with all topics in it."""
+        directory, key = self._engine.directory, _group_key(call)
+        for topic in await directory.find(TOPIC, f"{key}/"):
             if topic.dialect == names.DIALECT:
                 await self._subscribers.remove_all(topic)
                 await self._engine.topics.delete(topic)
-        await self._engine.directory.remove(GROUP, _group_key(call))
+        for system_topic in await directory.find(SYSTEM_TOPIC, f"{key}/"):
+            await directory.remove(SYSTEM_TOPIC, system_topic.key)
+        await directory.remove(GROUP, key)
         return empty_answer(HTTPStatus.OK)
 
     # ---- storage accounts ----------------------------------------------------------------------------------------

@@ -77,6 +77,12 @@ def accepted_destination(given: Document, before: Document, where: Where) -> Des
         raise invalid("The destination has no endpointType.")
     said = fields.present(fields.part(given, "properties") or {})
     said.pop("endpointBaseUrl", None)
+    earlier = before.get("properties") or {}
+    if kind == WEBHOOK and before.get("endpointType") == WEBHOOK:
+        said = {
+            "endpointUrl": earlier["endpointUrl"],
+            **said,
+        }  # `az … update` leaves out what it was not shown
     protocol, endpoint = _webhook(said) if kind == WEBHOOK else _resource(kind, said, where)
     if kind in _BATCHED:
         events = fields.number(said, "maxEventsPerBatch", 1, BATCH_EVENTS_MAX)
@@ -86,8 +92,7 @@ def accepted_destination(given: Document, before: Document, where: Where) -> Des
     if mappings and kind in _WITHOUT_ATTRIBUTES:
         raise invalid(f"A destination of the type {kind} has no delivery attributes.")
     if kind not in _WITHOUT_ATTRIBUTES:
-        earlier = (before.get("properties") or {}).get(MAPPINGS) or ()
-        said[MAPPINGS] = delivery_attributes.accepted_attributes(mappings, earlier)
+        said[MAPPINGS] = delivery_attributes.accepted_attributes(mappings, earlier.get(MAPPINGS) or ())
     return Destination(protocol, endpoint, {"endpointType": kind, "properties": said})
 
 

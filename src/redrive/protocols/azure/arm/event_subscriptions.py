@@ -106,7 +106,19 @@ class EventSubscriptionOperations:
         written = await self._subscribers.write(made)
         if question is not None:
             written = await self._handshakes.remember(question, written)
-        return json_answer(self._shown(call, topic, written), HTTPStatus.CREATED)
+        return self._begun(self._shown(call, topic, written), "Creating" if existing is None else "Updating")
+
+    @staticmethod
+    def _begun(shown: Mapping[str, Any], state: str) -> Response:
+        """What was done is shown as begun, as Azure shows it: clients then ask again.
+
+        Those that take the first answer for the last (azure-mgmt-eventgrid up to 10.2, which `az` brings) read it
+        twice, and lose the types of the destination and of the filters the second time.
+        """
+        properties = shown["properties"]
+        if properties["provisioningState"] == event_documents.SUCCEEDED:
+            shown = {**shown, "properties": {**properties, "provisioningState": state}}
+        return json_answer(shown, HTTPStatus.CREATED, _soon(shown))
 
     async def _agreed(
         self, call: ArmCall, topic: Topic, existing: Subscription | None, wanted: Accepted, resource_id: str
@@ -140,7 +152,7 @@ class EventSubscriptionOperations:
     async def get(self, call: ArmCall) -> Response:
         """Show it."""
         topic, found = await self._found(call)
-        return json_answer(self._shown(call, topic, found))
+        return json_answer(shown := self._shown(call, topic, found), headers=_soon(shown))
 
     async def delete(self, call: ArmCall) -> Response:
         """Remove it, and a domain topic with the last."""
@@ -213,6 +225,12 @@ class EventSubscriptionOperations:
             resource_id = scope.child("eventSubscriptions", resource_id.rpartition("/")[2]).text
             kind = "/".join((scope.provider, *scope.parts[::2], "eventSubscriptions"))
         return event_documents.shown(found, topic_id, call.now, resource_id, kind)
+
+
+def _soon(shown: Mapping[str, Any]) -> Mapping[str, str]:
+    """Who waits for an action by hand asks again in a second: by itself a client does so twice a minute."""
+    awaiting = shown["properties"]["provisioningState"] == event_documents.AWAITING
+    return {"Retry-After": "1"} if awaiting else {}
 
 
 def listed_name(found: Subscription) -> str | None:

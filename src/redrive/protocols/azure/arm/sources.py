@@ -46,6 +46,14 @@ class SystemTopic:
     topic_type: str
     document: Mapping[str, Any]
 
+    @property
+    def key(self) -> str:
+        """What the directory keeps it under."""
+        resource = ArmId.parse(self.id)
+        if resource is None:
+            raise ValueError(f"no resource id: {self.id}")
+        return system_topic_key(resource)
+
     def to_document(self) -> dict[str, Any]:
         """The system topic as a JSON-ready document."""
         return asdict(self)

@@ -100,7 +100,9 @@ class SystemTopicOperations:
         async def fetch(after: str, limit: int) -> Sequence[SystemTopic]:
             return await self._engine.directory.find(SYSTEM_TOPIC, prefix, after, limit)
 
-        return await paging.page(call, fetch, _key, lambda one: one.id.rpartition("/")[2], _shown)
+        return await paging.page(
+            call, fetch, lambda one: one.key, lambda one: one.id.rpartition("/")[2], _shown
+        )
 
     async def _found(self, resource: ArmId) -> SystemTopic:
         found = await self._engine.directory.get(SYSTEM_TOPIC, system_topic_key(resource))
@@ -111,11 +113,6 @@ class SystemTopicOperations:
 
 def _resource(call: ArmCall) -> ArmId:
     return call.resource(PROVIDER, "systemTopics")
-
-
-def _key(topic: SystemTopic) -> str:
-    resource = ArmId.parse(topic.id)
-    return "" if resource is None else system_topic_key(resource)
 
 
 def _source(topic: SystemTopic) -> ArmId:
