@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+import asyncpg
 import pytest
 
 from redrive.engine.ports import Resource, Store
@@ -150,6 +151,26 @@ async def test_a_database_that_is_not_there_is_named_at_the_start(postgres_datab
         store = PostgresStore(wire.url, SystemClock(), "one")
     with pytest.raises(StoreUnavailable):
         await store.open()
+
+
+async def test_a_store_closed_while_it_listens_again_leaves_no_connection(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[asyncpg.Connection] = []
+    listens_again = asyncio.Event()
+
+    async def listen_never(connection: asyncpg.Connection, *_: object) -> None:
+        made.append(connection)
+        listens_again.set()
+        await asyncio.Event().wait()
+
+    store = PostgresStore(wire.url, SystemClock(), "one")
+    await store.open()
+    monkeypatch.setattr(asyncpg.Connection, "add_listener", listen_never)
+    wire.cut()
+    await asyncio.wait_for(listens_again.wait(), PATIENCE_SECONDS)
+    await store.close()
+    assert [one.is_closed() for one in made] == [True]
 
 
 async def test_messages_do_not_get_into_the_log(queue: Bench, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,6 +1,7 @@
 """A wire between a store and its database that a test can cut, or let fall silent."""
 
 import asyncio
+import contextlib
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import urlsplit
@@ -16,7 +17,8 @@ class Wire:
         self._open = asyncio.Event()
         self._open.set()
         self._ends: set[asyncio.StreamWriter] = set()
-        self._flows: set[asyncio.Task[None]] = set()
+        self._links: set[asyncio.Task[None]] = set()
+        self._left = False
 
     async def __aenter__(self) -> Self:
         self._listener = await asyncio.start_server(self._connected, "127.0.0.1", 0)
@@ -25,11 +27,14 @@ class Wire:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """End all that was connected, also what is only just about to be: an open socket would fail the test."""
+        self._left = True
         self._listener.close()
         self.cut()
-        for flow in self._flows:
-            flow.cancel()
-        await asyncio.gather(*self._flows, return_exceptions=True)
+        for link in self._links:
+            link.cancel()
+        while self._links:
+            await asyncio.wait(self._links)
 
     @property
     def url(self) -> str:
@@ -48,29 +53,36 @@ class Wire:
         self._ends.clear()
         self._open.set()
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        far_reader, far_writer = await asyncio.open_connection(self._far.hostname, self._far.port)
-        self._ends |= {writer, far_writer}
-        for flow in (self._flow(reader, far_writer), self._answer_flow(far_reader, writer)):
-            task = asyncio.create_task(flow)
-            self._flows.add(task)
-            task.add_done_callback(self._flows.discard)
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._left:
+            writer.transport.abort()
+            return
+        link = asyncio.create_task(self._link(reader, writer))
+        self._links.add(link)
+        link.add_done_callback(self._links.discard)
+
+    async def _link(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with contextlib.AsyncExitStack() as ends:
+            ends.callback(self._end, writer)
+            self._ends.add(writer)
+            far_reader, far_writer = await asyncio.open_connection(self._far.hostname, self._far.port)
+            ends.callback(self._end, far_writer)
+            self._ends.add(far_writer)
+            await asyncio.gather(self._flow(reader, far_writer), self._answer_flow(far_reader, writer))
+
+    def _end(self, end: asyncio.StreamWriter) -> None:
+        end.transport.abort()
+        self._ends.discard(end)
 
     async def _flow(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        try:
+        with contextlib.suppress(ConnectionError):
             while piece := await source.read(_PIECE):
                 sink.write(piece)
-        except ConnectionError:
-            pass
-        finally:
-            sink.close()
+        sink.close()
 
     async def _answer_flow(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        try:
+        with contextlib.suppress(ConnectionError):
             while piece := await source.read(_PIECE):
                 if self._open.is_set():
                     sink.write(piece)
-        except ConnectionError:
-            pass
-        finally:
-            sink.close()
+        sink.close()

@@ -97,7 +97,11 @@ class Notices:
         # News need not be on disk.
         connection = await connect(self._url, self._name, synchronous_commit="off")
         connection.add_termination_listener(lambda _: self._wake.set())
-        await connection.add_listener(_CHANNEL, self._heard)
+        try:
+            await connection.add_listener(_CHANNEL, self._heard)
+        except BaseException:
+            connection.terminate()
+            raise
         self._pid = connection.get_server_pid()
         return connection
 
@@ -137,9 +141,12 @@ class Notices:
             raise
 
     async def _say_goodbye(self, connection: asyncpg.Connection) -> None:
-        with contextlib.suppress(*LOST, asyncpg.PostgresError):  # then others look for themselves
-            await self._send(connection)
-            await connection.close()
+        try:
+            with contextlib.suppress(*LOST, asyncpg.PostgresError):  # then others look for themselves
+                await self._send(connection)
+                await connection.close()
+        finally:
+            connection.terminate()
 
     async def _connect_again(self) -> asyncpg.Connection:
         tries = 0
