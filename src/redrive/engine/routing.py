@@ -75,7 +75,7 @@ class Routed:
         return [route.arrival for route in self.routes if route.arrival is not None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Letter:
     """A publication while its routes are found.
 

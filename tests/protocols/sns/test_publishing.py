@@ -80,6 +80,26 @@ class TestPublish:
         bodies = [delivery.body for delivery in await stage.in_queue("q")]
         assert bodies == ['{"field": "value"}', "only", '{"default":"as it is"}']
 
+    async def test_more_attributes_than_a_queue_takes_are_a_dead_letter_of_raw_delivery(
+        self, stage: Stage
+    ) -> None:
+        for name in ("raw", "whole", "dead"):
+            await stage.queue(name)
+        topic = await stage.topic()
+        dead_letters = orjson.dumps({"deadLetterTargetArn": queue_arn("dead")}).decode()
+        await stage.subscribe(
+            topic, "sqs", queue_arn("raw"), RawMessageDelivery="true", RedrivePolicy=dead_letters
+        )
+        await stage.subscribe(topic, "sqs", queue_arn("whole"))
+        ten = {f"name-{number}": text("v") for number in range(10)}
+        await stage.publish(topic, "ten", MessageAttributes=ten)
+        await stage.publish(topic, "eleven", MessageAttributes=ten | {"one-more": text("v")})
+        bodies = {
+            name: [delivery.body for delivery in await stage.in_queue(name)]
+            for name in ("raw", "whole", "dead")
+        }
+        assert bodies == {"raw": ["ten"], "whole": ["ten", "eleven"], "dead": ["eleven"]}
+
     async def test_a_group_of_a_standard_topic_is_kept(self, stage: Stage) -> None:
         await stage.queue("q")
         topic = await stage.topic()

@@ -27,10 +27,11 @@ from redrive.protocols.aws.sns.delivery_policy import (
     SubscriptionDeliveryPolicy,
 )
 from redrive.protocols.aws.sns.parcels import Parcels
-from redrive.protocols.aws.sns.published import address, is_confirmation
+from redrive.protocols.aws.sns.published import is_confirmation, opening
 from redrive.protocols.aws.sns.subscription_attributes import effective_delivery_policy
 
 MAILS_PER_SECOND: Final = 10  # for each subscription ("Amazon SNS endpoints and quotas")
+_RAW_ATTRIBUTES_MAX: Final = 10  # what SQS takes of one message
 _PLATFORMS: Final = "platforms"
 _TEXT: Final = "text"
 _MANAGED: Final = Plan(MANAGED_ENDPOINT)
@@ -120,7 +121,7 @@ class SnsDialect:
         text = None
         if _MARK in envelope:
             envelope, text = _without_platforms(subscription, envelope)
-        headers = address(envelope, names.subscription_arn(subscription), raw=subscription.raw)
+        headers = _opening(subscription.topic, subscription.id, raw=subscription.raw) + envelope[1:]
         return (
             headers if text is None else b'%b,"%b":%b}' % (headers[:-1], _TEXT.encode(), orjson.dumps(text))
         )
@@ -152,6 +153,12 @@ class SnsDialect:
         while self._parcels is None:
             await self._prepared.wait()
         return self._parcels
+
+
+# Asked for at each delivery: a publication to four queues made of it 3 us less. As many as a topic may have.
+@lru_cache(maxsize=12_500)
+def _opening(topic: ResourceName, subscription_id: str, *, raw: bool) -> bytes:
+    return opening(names.subscription_arn_in(topic, subscription_id), raw=raw)
 
 
 # Asked for at each claim; few policies are shared by many subscriptions.
@@ -224,3 +231,14 @@ _DENIED: Final = _refusal(
 _TOO_LARGE: Final = _refusal(
     Reason.TOO_LARGE, 400, "InvalidParameterValue", "The message is longer than the queue's maximum."
 )
+
+
+def raw_refusal(attributes: int) -> Attempt | None:
+    """Why a queue refuses a message of so many attributes where they become its own: raw delivery, of ten at most.
+
+    "SNS raw message delivery": with more, the delivery fails as a client-side error.
+    """
+    if attributes <= _RAW_ATTRIBUTES_MAX:
+        return None
+    text = f"Number of message attributes [{attributes}] exceeds the allowed maximum [{_RAW_ATTRIBUTES_MAX}]."
+    return _refusal(Reason.TOO_LARGE, 400, "InvalidParameterValue", text)

@@ -23,7 +23,12 @@ def arn_of(topic: ResourceName) -> str:
 
 def subscription_arn(subscription: Subscription) -> str:
     """The subscription's ARN."""
-    return f"{arn_of(subscription.topic)}:{subscription.id}"
+    return subscription_arn_in(subscription.topic, subscription.id)
+
+
+def subscription_arn_in(topic: ResourceName, subscription_id: str) -> str:
+    """The ARN of a subscription of that id."""
+    return f"{arn_of(topic)}:{subscription_id}"
 
 
 def check_topic_name(name: str, *, fifo: bool) -> None:

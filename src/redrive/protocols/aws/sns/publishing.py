@@ -103,6 +103,7 @@ class Publishing:
             bytes_published=message.bytes_of(wish["Message"], attributes),
             group_id=wish.get("MessageGroupId"),
             deduplication_id=wish.get("MessageDeduplicationId"),
+            raw_refusal=dialect.raw_refusal(len(attributes)),
         )
 
 

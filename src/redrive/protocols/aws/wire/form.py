@@ -1,6 +1,7 @@
 """The parameters of a query request: a flat form, and the tree its dotted names spell."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote_plus
 
@@ -32,8 +33,8 @@ class Node:
 
     __slots__ = ("children", "text")
 
-    def __init__(self) -> None:
-        self.text: str | None = None
+    def __init__(self, text: str | None = None) -> None:
+        self.text = text
         self.children: dict[str, Node] = {}
 
 
@@ -55,27 +56,38 @@ def tree(fields: Mapping[str, str]) -> Node:
     """Return the root of the tree that the names spell."""
     root = Node()
     for name, text in fields.items():
-        if name.count(".") > _NAME_DOTS_MAX:
-            continue
-        node = root
-        for step in name.split("."):
-            child = node.children.get(step)
-            if child is None:
-                child = node.children[step] = Node()
-            node = child
-        node.text = text
+        if "." not in name and name not in root.children:
+            root.children[name] = Node(text)
+        elif name.count(".") <= _NAME_DOTS_MAX:
+            node = root
+            for step in name.split("."):
+                child = node.children.get(step)
+                if child is None:
+                    child = node.children[step] = Node()
+                node = child
+            node.text = text
     return root
 
 
 def _fields(text: str, errors: str) -> dict[str, str]:
     """Return the decoded fields; the standard library's own parser takes twice as long for short forms."""
     fields: dict[str, str] = {}
+    if not text:
+        return fields
     for field in text.split("&"):
         name, _, value = field.partition("=")
-        fields[_decoded(name, errors)] = _decoded(value, errors)
+        if "%" in field or "+" in field:
+            name, value = _decoded(name, errors), _decoded(value, errors)
+        fields[name] = value
     fields.pop("", None)
     return fields
 
 
 def _decoded(text: str, errors: str) -> str:
-    return unquote_plus(text, errors=errors) if "%" in text or "+" in text else text
+    return (_remembered if len(text) <= _REMEMBERED_CHARS_MAX else unquote_plus)(text, "utf-8", errors)
+
+
+# Nearly every call names a resource by an ARN, whose colons come escaped, and most name the same ones again: 5 us of
+# a Publish that takes 60. 4 MB of them at most.
+_REMEMBERED_CHARS_MAX: Final = 256
+_remembered: Final = lru_cache(maxsize=4096)(unquote_plus)

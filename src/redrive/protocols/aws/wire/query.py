@@ -1,7 +1,8 @@
 """The AWS query protocol: a form goes in, with its operation in `Action`; XML, or JSON if asked for, comes out."""
 
 from collections.abc import Mapping
-from typing import Final
+from functools import cache
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -49,15 +50,11 @@ class QueryCodec:
 
     def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
         """Return the result as XML."""
-        service, out = operation.service, []
-        out.append(service.profile.xml_declaration)
-        out.append(f'<{operation.name}Response xmlns="{service.xml_namespace}">')
+        frame = _frame(operation)
+        out = [frame.before]
         if operation.output is not None:
-            out.append(f"<{operation.result_wrapper}>")
             structure_writer(operation.output)(result, out)
-            out.append(f"</{operation.result_wrapper}>")
-        out.append(f"<ResponseMetadata><RequestId>{escaped(request_id)}</RequestId></ResponseMetadata>")
-        out.append(f"</{operation.name}Response>")
+        out.append(f"{frame.between}{escaped(request_id)}{frame.after}")
         return Response(200, "".join(out).encode(), _XML, answer_headers(request_id))
 
     def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:
@@ -70,6 +67,25 @@ class QueryCodec:
             f"<RequestId>{escaped(request_id)}</RequestId></ErrorResponse>"
         )
         return Response(error.status, body.encode(), _XML, answer_headers(request_id))
+
+
+class _Frame(NamedTuple):
+    """What stands around an operation's result and the request's id."""
+
+    before: str
+    between: str
+    after: str
+
+
+@cache
+def _frame(operation: Operation) -> _Frame:
+    service, wrapper = operation.service, operation.result_wrapper
+    start, end = ("", "") if operation.output is None else (f"<{wrapper}>", f"</{wrapper}>")
+    return _Frame(
+        before=f'{service.profile.xml_declaration}<{operation.name}Response xmlns="{service.xml_namespace}">{start}',
+        between=f"{end}<ResponseMetadata><RequestId>",
+        after=f"</RequestId></ResponseMetadata></{operation.name}Response>",
+    )
 
 
 class QueryAsJsonCodec(QueryCodec):
