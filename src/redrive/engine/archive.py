@@ -47,7 +47,7 @@ def archived(topic: Topic, publication: Publication, now: int) -> Sequence[Arriv
     headers: dict[str, Any] = {
         "group": publication.group_id,
         "bytes": publication.bytes_published,
-        "attributes": publication.attributes,
+        "attributes": {name: list(one) for name, one in publication.attributes.items()},
         "envelope": orjson.Fragment(publication.envelope),
     }
     if publication.bodies:

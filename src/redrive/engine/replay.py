@@ -95,6 +95,9 @@ class Replayer:
             ends_at=ends_at,
         )
         replay = await self._put(self._leased(fresh))
+        terms = await self._terms(replay)
+        if terms is not None:
+            await self._hold(terms)
         self._work_at(replay)
         return replay
 
@@ -105,6 +108,10 @@ class Replayer:
                 return replay
             with contextlib.suppress(NotFound):
                 return await self._directory.update(REPLAY, replay.key, lambda _: replay)
+
+    async def expecting(self, wanted: Subscription) -> Subscription:
+        """A subscription that is about to be made and to begin with a replay: what is published waits for it."""
+        return replace(wanted, held=True, waiting_id=await self._store.new_id())
 
     async def of(self, subscription: Subscription) -> Replay | None:
         """The subscription's replay, under way or ended."""
@@ -222,23 +229,25 @@ class Replayer:
         return _Terms(topic, subscription)
 
     async def _begin(self, replay: Replay, terms: _Terms) -> Replay | None:
-        topic, subscription = terms
-        if subscription.held and subscription.waiting_id is not None:
+        """Forget what has waited for long, if it has, and find where in the archive to begin."""
+        subscription = await self._hold(terms)
+        if subscription.waiting_id is not None:
             now = self._runtime.clock.now()
             await self._drop(subscription.waiting_id, max(replay.starts_at, now - OVERLAP_MS))
-        else:
-            await self._hold(terms)
-        last_seq = await self._last_before(topic.id, replay.starts_at - SKEW_MS)
+        last_seq = await self._last_before(terms.topic.id, replay.starts_at - SKEW_MS)
         return await self._record(replay, state=ReplayState.RUNNING, last_seq=last_seq)
 
-    async def _hold(self, terms: _Terms) -> None:
+    async def _hold(self, terms: _Terms) -> Subscription:
         """Let wait what is published from now on."""
-        if terms.subscription.waiting_id is not None:
-            self._arrivals.unwatch(terms.subscription.waiting_id)
+        subscription = terms.subscription
+        if subscription.held:
+            return subscription
+        if subscription.waiting_id is not None:
+            self._arrivals.unwatch(subscription.waiting_id)
         await self._let_go(terms)
-        waiting_id = terms.subscription.waiting_id or await self._store.new_id()
-        await self._topics.change(
-            terms.subscription, lambda one: replace(one, waiting_id=one.waiting_id or waiting_id, held=True)
+        waiting_id = subscription.waiting_id or await self._store.new_id()
+        return await self._topics.change(
+            subscription, lambda one: replace(one, waiting_id=one.waiting_id or waiting_id, held=True)
         )
 
     async def _last_before(self, archive_id: int, moment: int) -> int:
@@ -329,7 +338,7 @@ class Replayer:
             await self._drop(waiting_id, self._runtime.clock.now() - 2 * OVERLAP_MS)
             return
         if replay.state is ReplayState.STOPPED and replay.ends_at is not None and waiting_id is not None:
-            await self._drop(waiting_id, self._runtime.clock.now())
+            await self._drop(waiting_id, self._runtime.clock.now() + 1)
         await self._release(replay, terms)
         if replay.state is ReplayState.STOPPED:
             await self._directory.remove(REPLAY, replay.key)

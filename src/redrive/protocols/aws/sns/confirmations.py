@@ -16,7 +16,7 @@ from redrive.model.message import id_text
 from redrive.model.queue import DAY_MS, ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sns import names, standing
+from redrive.protocols.aws.sns import names, replays, standing
 from redrive.protocols.aws.sns.access import is_unsigned
 from redrive.protocols.aws.sns.errors import error, invalid
 from redrive.protocols.aws.sns.published import Confirmation
@@ -111,9 +111,11 @@ class Confirmations:
         subscription = await self._subscription(call, params["Token"], region)
         locked = (params.get("AuthenticateOnUnsubscribe") or "").lower() == "true"
         signed = not is_unsigned(call)
-        await self._engine.topics.change(
+        confirmed = await self._engine.topics.change(
             subscription, lambda current: standing.confirmed(current, signed=signed, locked=locked)
         )
+        if replays.POLICY in confirmed.attributes and not subscription.confirmed:
+            await replays.follow(self._engine.replayer, confirmed)
         return {"SubscriptionArn": names.subscription_arn(subscription)}
 
     async def _subscription(self, call: Call, token: str, region: str) -> Subscription:

@@ -71,7 +71,9 @@ class Links:
 # ---- notifications -------------------------------------------------------------------------------------------
 
 
-def notification(published: Published, text: str, links: Links, signature: str | None) -> str:
+def notification(
+    published: Published, text: str, links: Links, signature: str | None, *, replayed: bool = False
+) -> str:
     """A notification in JSON, for every protocol but Lambda and Firehose.
 
     Args:
@@ -79,6 +81,7 @@ def notification(published: Published, text: str, links: Links, signature: str |
         text: The message.
         links: The URLs in it.
         signature: In base 64; None on a FIFO topic, which signs nothing.
+        replayed: It comes out of the topic's archive.
     """
     document: dict[str, Any] = {"Type": _NOTIFICATION, "MessageId": published.id}
     if published.sequence is not None:
@@ -95,6 +98,8 @@ def notification(published: Published, text: str, links: Links, signature: str |
     document["UnsubscribeURL"] = links.unsubscribe(published.subscription)
     if published.attributes:
         document["MessageAttributes"] = message_attributes(published.attributes)
+    if replayed:
+        document["Replayed"] = True
     return orjson.dumps(document).decode()
 
 

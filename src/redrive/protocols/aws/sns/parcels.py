@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import orjson
 
+from redrive.engine.archive import is_replayed
 from redrive.engine.ports import Parcel
 from redrive.model.delivery import Delivery
 from redrive.model.topic import Subscription
@@ -17,6 +18,7 @@ TIMEOUT_MS: Final = (
     15_000  # "no answer within 15 seconds" is a failed attempt (SNS, message delivery retries)
 )
 _JSON: Final = "application/json"
+_REPLAYED: Final = {"Replayed": ("String", "true")}
 _HTTP: Final = frozenset({"http", "https"})
 _SUBJECT: Final = "AWS Notification Message"
 _CONFIRMATION_SUBJECT: Final = "AWS Notification - Subscription Confirmation"
@@ -75,13 +77,13 @@ class Parcels:
             signed = self._signer.sign_now(asked, confirmation.version)
             return notification.confirmation_text(confirmation, self._links, signed), {}
         published = Published.unpack(headers)
+        replayed = is_replayed(headers)
         if published.raw:
-            return delivery.body, {
-                name: _sqs_attribute(declared, value)
-                for name, (declared, value) in published.attributes.items()
-            }
+            attributes = {**published.attributes, **(_REPLAYED if replayed else {})}
+            return delivery.body, {name: _sqs_attribute(*one) for name, one in attributes.items()}
         if published.sequence is not None:
-            return notification.notification(published, delivery.body, self._links, None), {}
+            shown = notification.notification(published, delivery.body, self._links, None, replayed=replayed)
+            return shown, {}
         signed = notification.signed_text(published, delivery.body)
         signature = self._signer.sign_now(signed, published.version)
         return notification.notification(published, delivery.body, self._links, signature), {}

@@ -6,14 +6,21 @@ What the engine acts on are fields of `Subscription`; what only this facade acts
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from redrive.model.filtering import FilterPolicyInvalid, NestedPolicyRefused, Scope, read_policy
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.aws.sns import destinations, json_text, names, standing, topic_attributes, values
+from redrive.protocols.aws.sns import (
+    destinations,
+    json_text,
+    names,
+    replays,
+    standing,
+    topic_attributes,
+    values,
+)
 from redrive.protocols.aws.sns.delivery_policy import SubscriptionDeliveryPolicy, effective_policy
 from redrive.protocols.aws.sns.delivery_policy_reader import DeliveryPolicyInvalid, read_subscription_policy
 from redrive.protocols.aws.sns.errors import AttributeRefused
@@ -23,12 +30,10 @@ FILTER_POLICY: Final = "FilterPolicy"
 FILTER_SCOPE: Final = "FilterPolicyScope"
 RAW: Final = "RawMessageDelivery"
 REDRIVE_POLICY: Final = "RedrivePolicy"
-REPLAY_POLICY: Final = "ReplayPolicy"
 ROLE: Final = "SubscriptionRoleArn"
 
 _SCOPES: Final = {"MessageAttributes": False, "MessageBody": True}
-_KEPT: Final = (DELIVERY_POLICY, REDRIVE_POLICY, REPLAY_POLICY, ROLE)
-_REPLAY_NAMES: Final = {"PointType", "StartingPoint", "EndingPoint"}
+_KEPT: Final = (DELIVERY_POLICY, REDRIVE_POLICY, replays.POLICY, ROLE)
 # What another attribute's rules look at comes before it.
 _ORDER: Final = (RAW, FILTER_SCOPE)
 
@@ -149,34 +154,7 @@ def _check_dead_letter_queue(subscription: Subscription, topic: Topic, queue: Re
 
 
 def _change_replay(subscription: Subscription, topic: Topic, value: str) -> Subscription:
-    if not value:
-        return _keep(subscription, REPLAY_POLICY, None)
-    if not topic.archive_ms:
-        raise AttributeRefused(f"{REPLAY_POLICY}: the topic has no archive policy")  # chosen
-    document = json_text.read_object(REPLAY_POLICY, value)
-    if document:
-        _check_replay(document)
-    return _keep(subscription, REPLAY_POLICY, value if document else None)
-
-
-def _check_replay(document: Mapping[str, Any]) -> None:
-    if unknown := sorted(document.keys() - _REPLAY_NAMES):
-        raise AttributeRefused(f"{REPLAY_POLICY}: invalid JSON. Attribute {unknown[0]} is unknown.")
-    if document.get("PointType") != "Timestamp":
-        raise AttributeRefused(f"{REPLAY_POLICY}: PointType must be Timestamp")  # chosen
-    begins = _moment(document, "StartingPoint")
-    if "EndingPoint" in document and _moment(document, "EndingPoint") <= begins:
-        raise AttributeRefused(f"{REPLAY_POLICY}: EndingPoint must be after StartingPoint")  # chosen
-
-
-def _moment(document: Mapping[str, Any], name: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(document.get(name, ""))
-    except (TypeError, ValueError):
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        raise AttributeRefused(f"{REPLAY_POLICY}: {name} must be a UTC timestamp")  # chosen
-    return moment
+    return _keep(subscription, replays.POLICY, replays.check(topic, value))
 
 
 def _change_role(subscription: Subscription, _: Topic, value: str) -> Subscription:
@@ -189,7 +167,7 @@ _CHANGES: Final[Mapping[str, Callable[[Subscription, Topic, str], Subscription]]
     FILTER_SCOPE: _change_scope,
     RAW: _change_raw,
     REDRIVE_POLICY: _change_redrive,
-    REPLAY_POLICY: _change_replay,
+    replays.POLICY: _change_replay,
     ROLE: _change_role,
 }
 
@@ -235,8 +213,6 @@ def shown(topic: Topic, subscription: Subscription) -> dict[str, str]:
     }
     if subscription.protocol in destinations.HTTP:
         shown["EffectiveDeliveryPolicy"] = effective_delivery_policy(topic, subscription).to_json()
-    if REPLAY_POLICY in settings:
-        shown["ReplayStatus"] = "Pending"
     return shown
 
 

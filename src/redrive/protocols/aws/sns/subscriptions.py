@@ -13,6 +13,7 @@ from redrive.protocols.aws.sns import (
     destinations,
     names,
     paging,
+    replays,
     standing,
     subscription_attributes,
     topic_attributes,
@@ -48,6 +49,8 @@ class SubscriptionOperations:
         given: Mapping[str, str] = params.get("Attributes") or {}
         wanted = _wanted(call, topic, params, given)
         subscription = await self._made(call, wanted, given)
+        if replays.POLICY in subscription.attributes and await self._engine.replayer.of(subscription) is None:
+            await replays.follow(self._engine.replayer, subscription)
         if not subscription.confirmed:
             await self._confirmations.ask(topic, subscription, SUBSCRIBE, call.now)
             if not params.get("ReturnSubscriptionArn"):
@@ -66,7 +69,7 @@ class SubscriptionOperations:
             if existing is not None:
                 await topics.unsubscribe(existing)
             try:
-                return await topics.subscribe(wanted)
+                return await topics.subscribe(await replays.expecting(self._engine.replayer, wanted))
             except AlreadyExists:
                 continue
 
@@ -133,7 +136,8 @@ class SubscriptionOperations:
     async def get_subscription_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_GetSubscriptionAttributes.html."""
         topic, subscription = await self._found(call, params, "GetSubscriptionAttributes")
-        return {"Attributes": subscription_attributes.shown(topic, subscription)}
+        status = await replays.status(self._engine.replayer, subscription)
+        return {"Attributes": subscription_attributes.shown(topic, subscription) | status}
 
     async def set_subscription_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_SetSubscriptionAttributes.html."""
@@ -144,11 +148,13 @@ class SubscriptionOperations:
             return subscription_attributes.changed(current, topic, name, value)
 
         try:
-            await self._engine.topics.change(subscription, changed)
+            subscription = await self._engine.topics.change(subscription, changed)
         except AttributeRefused as refusal:
             raise refused_alone(refusal) from None
         except NotFound:
             raise no_such("Subscription") from None
+        if name == replays.POLICY:
+            await replays.follow(self._engine.replayer, subscription)
         return {}
 
     async def _found(self, call: Call, params: Structure, action: str) -> tuple[Topic, Subscription]:

@@ -193,13 +193,14 @@ def delivery_policy(topic: Topic) -> TopicDeliveryPolicy:
 _read = lru_cache(maxsize=1024)(read_topic_policy)
 
 
-def shown(topic: Topic, confirmed: int, pending: int) -> dict[str, str]:
+def shown(topic: Topic, confirmed: int, pending: int, now: int) -> dict[str, str]:
     """The attributes that GetTopicAttributes answers.
 
     Args:
         topic: Whose.
         confirmed: How many of its subscriptions are.
         pending: How many wait for confirmation.
+        now: ms.
     """
     shown = _set(topic) | {
         "Owner": topic.name.account,
@@ -210,7 +211,7 @@ def shown(topic: Topic, confirmed: int, pending: int) -> dict[str, str]:
         DELETED: topic.attributes.get(DELETED, "0"),
     }
     if since := topic.attributes.get(_ARCHIVED_SINCE):
-        shown[_ARCHIVED_SINCE] = _iso(int(since))
+        shown[_ARCHIVED_SINCE] = _iso(max(int(since), now - topic.archive_ms))
     return shown
 
 

@@ -79,7 +79,7 @@ class TopicOperations:
         subscriptions = await self._engine.topics.subscriptions_of(topic.name)
         there = [one for one in subscriptions if standing.is_there(one, call.now)]
         confirmed = sum(one.confirmed for one in there)
-        return {"Attributes": topic_attributes.shown(topic, confirmed, len(there) - confirmed)}
+        return {"Attributes": topic_attributes.shown(topic, confirmed, len(there) - confirmed, call.now)}
 
     async def set_topic_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html."""
@@ -90,9 +90,12 @@ class TopicOperations:
             return topic_attributes.changed(current, name, value, call.now)
 
         try:
-            await self._engine.topics.update(topic.name, changed)
+            after = await self._engine.topics.update(topic.name, changed)
         except AttributeRefused as refusal:
             raise refused_alone(refusal) from None
+        if topic.archive_ms and not after.archive_ms:
+            await self._engine.sweeper.purge(topic.id)
+            await self._engine.replayer.round()
         return {}
 
     # ---- policies ----------------------------------------------------------------------------------------------

@@ -1,0 +1,96 @@
+"""Replays: what a subscription's `ReplayPolicy` asks of the engine, and how far that has come.
+
+https://docs.aws.amazon.com/sns/latest/dg/message-archiving-and-replay-subscriber.html
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from redrive.engine.replay import Replayer
+from redrive.model.replay import ReplayState
+from redrive.model.topic import Subscription, Topic
+from redrive.protocols.aws.sns import json_text
+from redrive.protocols.aws.sns.errors import AttributeRefused
+
+POLICY: Final = "ReplayPolicy"
+STATUS: Final = "ReplayStatus"
+_NAMES: Final = {"PointType", "StartingPoint", "EndingPoint"}
+_STATUSES: Final = {
+    ReplayState.PENDING: "Pending",
+    ReplayState.RUNNING: "In progress",
+    ReplayState.COMPLETED: "Completed",
+    ReplayState.FAILED: "Failed",
+}
+
+
+class Span(NamedTuple):
+    """What is replayed: from a moment (ms), to another or until there is no more."""
+
+    starts_at: int
+    ends_at: int | None
+
+
+def check(topic: Topic, value: str) -> str | None:
+    """A policy as it is kept; None where it asks for nothing.
+
+    Raises:
+        AttributeRefused: It is not acceptable, or there is nothing that could be replayed.
+    """
+    if not value:
+        return None
+    if not topic.archive_ms:
+        raise AttributeRefused(f"{POLICY}: the topic has no archive policy")  # chosen
+    document = json_text.read_object(POLICY, value)
+    if not document:
+        return None
+    if unknown := sorted(document.keys() - _NAMES):
+        raise AttributeRefused(f"{POLICY}: invalid JSON. Attribute {unknown[0]} is unknown.")
+    if document.get("PointType") != "Timestamp":
+        raise AttributeRefused(f"{POLICY}: PointType must be Timestamp")  # chosen
+    span = _span(document)
+    if span.ends_at is not None and span.ends_at <= span.starts_at:
+        raise AttributeRefused(f"{POLICY}: EndingPoint must be after StartingPoint")  # chosen
+    return value
+
+
+def _span(document: Mapping[str, Any]) -> Span:
+    ends_at = _moment(document, "EndingPoint") if "EndingPoint" in document else None
+    return Span(_moment(document, "StartingPoint"), ends_at)
+
+
+def _moment(document: Mapping[str, Any], name: str) -> int:
+    try:
+        moment = datetime.fromisoformat(document.get(name, ""))
+    except (TypeError, ValueError):
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise AttributeRefused(f"{POLICY}: {name} must be a UTC timestamp")  # chosen
+    return int(moment.timestamp() * 1000)
+
+
+async def expecting(replayer: Replayer, wanted: Subscription) -> Subscription:
+    """A subscription about to be made; what is published from its first moment on comes after its replay."""
+    return await replayer.expecting(wanted) if POLICY in wanted.attributes and wanted.confirmed else wanted
+
+
+async def follow(replayer: Replayer, subscription: Subscription) -> None:
+    """Begin the replay that the subscription's policy asks for, or end one where it asks for none.
+
+    A subscription whose endpoint has not agreed yet gets nothing, nor what is replayed.
+    """
+    text = subscription.attributes.get(POLICY)
+    if text is None:
+        await replayer.end(subscription)
+    elif subscription.confirmed:
+        await replayer.start(subscription, *_span(orjson.loads(text)))
+
+
+async def status(replayer: Replayer, subscription: Subscription) -> dict[str, str]:
+    """`ReplayStatus`, where the subscription has a policy."""
+    if POLICY not in subscription.attributes:
+        return {}
+    replay = await replayer.of(subscription)
+    return {STATUS: _STATUSES.get(ReplayState.PENDING if replay is None else replay.state, "Pending")}
