@@ -97,8 +97,10 @@ def make_endpoints(settings: Settings, runtime: Runtime) -> dict[str, Endpoint]:
     policy = HttpPolicy(forbids_private=settings.forbid_private_endpoints, ca_file=ca_file)
     http = HttpEndpoint(SystemClock().now, runtime.chance, policy)
     address = partial(address_of, read_addresses(settings.azure_endpoints))
-    blobs = BlobEndpoint(runtime.clock.now, address, settings.blob_store or _blob_folder(settings), ca_file)
+    blobs = BlobEndpoint(SystemClock().now, address, settings.blob_store or _blob_folder(settings), ca_file)
     endpoints: dict[str, Endpoint] = {"http": http, "https": http, "blob": blobs}
+    if settings.azure_endpoints:
+        endpoints |= _named_destinations(address, ca_file)
     if settings.smtp_host:
         relay = Relay(
             settings.smtp_host,
@@ -111,6 +113,16 @@ def make_endpoints(settings: Settings, runtime: Runtime) -> dict[str, Endpoint]:
         )
         endpoints["email"] = endpoints["email-json"] = EmailEndpoint(runtime.clock.now, relay)
     return endpoints
+
+
+def _named_destinations(address: Callable[[str], str | None], ca_file: Path | None) -> dict[str, Endpoint]:
+    """What pushes to storage queues; nothing where its libraries are not installed, which few servers need."""
+    try:
+        from redrive.endpoints.storage_queue import StorageQueueEndpoint  # noqa: PLC0415 - of an extra
+    except ImportError as error:
+        logger.warning("destinations.missing: %s is not installed; pip install 'redrive[azure]'", error.name)
+        return {}
+    return {"storage-queue": StorageQueueEndpoint(SystemClock().now, address, ca_file)}
 
 
 def _blob_folder(settings: Settings) -> str:

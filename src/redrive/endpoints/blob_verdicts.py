@@ -7,12 +7,11 @@ of each, so that a version which speaks otherwise is noticed.
 
 import errno
 import re
-from http import HTTPStatus
 from typing import Final
 
 from obstore.exceptions import BaseError
 
-from redrive.endpoints import verdicts
+from redrive.endpoints import storage_verdicts
 from redrive.endpoints.verdicts import Verdict
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
@@ -22,17 +21,6 @@ _SAID: Final = re.compile(r"(?:.* in [\d.]+\S* - )?(?P<said>.*?)(?:\n\nDebug sou
 _STATUS: Final = re.compile(r".*status code: (?P<status>\d{3})[^:\n]*(?:: )?(?P<body>.*)", re.DOTALL)
 _ERRNO: Final = re.compile(r"os error (?P<number>\d+)")
 
-_BY_STATUS: Final = {
-    HTTPStatus.UNAUTHORIZED: (Outcome.FAILED, Reason.DENIED),
-    HTTPStatus.FORBIDDEN: (Outcome.FAILED, Reason.DENIED),
-    HTTPStatus.NOT_FOUND: (Outcome.REFUSED, Reason.MISSING),
-    HTTPStatus.CONFLICT: (
-        Outcome.FAILED,
-        Reason.DISABLED,
-    ),  # it is being deleted, or kept from changing for now
-    HTTPStatus.PRECONDITION_FAILED: (Outcome.FAILED, Reason.DISABLED),  # somebody holds a lease on it
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: (Outcome.REFUSED, Reason.TOO_LARGE),
-}
 _BY_ERRNO: Final = {
     errno.EACCES: Reason.DENIED,
     errno.EPERM: Reason.DENIED,
@@ -66,14 +54,6 @@ def of_failure(error: Exception) -> Verdict:
             return Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, response=str(error))
 
 
-def of_status(status: int, said: str) -> Verdict:
-    """What a status of a storage service means."""
-    if status not in _BY_STATUS:
-        return verdicts.of_status(status, said)
-    outcome, reason = _BY_STATUS[HTTPStatus(status)]
-    return Verdict(outcome, reason, status, said)
-
-
 def _of_system(number: int, said: str) -> Verdict:
     return Verdict(Outcome.FAILED, _BY_ERRNO.get(number, Reason.SERVER_ERROR), response=said)
 
@@ -83,7 +63,7 @@ def _of_words(text: str) -> Verdict:
     said = read["said"] if read else text
     answered = _STATUS.match(said)
     if answered:
-        return of_status(int(answered["status"]), answered["body"] or said)
+        return storage_verdicts.of_status(int(answered["status"]), answered["body"] or said)
     system = _ERRNO.search(said)
     if system:
         return _of_system(int(system["number"]), said)

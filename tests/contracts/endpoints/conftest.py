@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from typing import Final
 
 import pytest
@@ -19,7 +20,12 @@ def pytest_asyncio_loop_factories(
     return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
 
-_PLACES: Final = {"http": kinds.webhook_place, "email": kinds.mail_place, "blob": storage.blob_place}
+_PLACES: Final = {
+    "http": kinds.webhook_place,
+    "email": kinds.mail_place,
+    "blob": partial(storage.storage_place, storage.BLOBS),
+    "storage queue": partial(storage.storage_place, storage.QUEUES),
+}
 
 
 @pytest.fixture(params=_PLACES)

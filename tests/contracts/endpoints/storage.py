@@ -1,11 +1,15 @@
 """A storage account that is a webhook: what it answers is scripted, which no emulator offers."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import re
+from base64 import b64decode
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from redrive.endpoints.blob import BlobEndpoint
+from redrive.endpoints.storage_queue import StorageQueueEndpoint
 from redrive.engine.ports import Endpoint, Parcel
 from tests.contracts.endpoints.kinds import NOW, PATIENCE_MS, Place
 from tests.contracts.endpoints.webhook import Received, Webhook, answer, hang, webhook
@@ -13,7 +17,7 @@ from tests.services import azurite
 
 CONTAINER: Final = f"{azurite.RESOURCE}/blobServices/default/containers/letters"
 PATH: Final = "ORDERS/2026/11/20/9/4f1c.json"
-_CREATED: Final = answer("201 Created", b"", 'ETag: "0x8D"', "Last-Modified: Fri, 20 Nov 2026 09:00:00 GMT")
+CREATED: Final = answer("201 Created", b"", 'ETag: "0x8D"', "Last-Modified: Fri, 20 Nov 2026 09:00:00 GMT")
 
 
 def blob_parcel(
@@ -32,18 +36,58 @@ def connection_string(url: str) -> str:
     return f"AccountName={azurite.ACCOUNT};AccountKey={azurite.KEY};{services}"
 
 
-class BlobPlace:
-    """A scripted container behind a BlobEndpoint."""
+QUEUE: Final = f"{azurite.RESOURCE}/queueServices/default/queues/events"
+_TEXT: Final = re.compile(rb"<MessageText>(.*)</MessageText>", re.DOTALL)
 
-    def __init__(self, endpoint: Endpoint, hook: Webhook) -> None:
+
+def queue_parcel(text: str = "hello", timeout_ms: int = PATIENCE_MS, *, queue: str = QUEUE) -> Parcel:
+    return Parcel(queue, text.encode(), "application/json", {"aeg-event-type": "Notification"}, timeout_ms)
+
+
+def queue_endpoint(url: str) -> StorageQueueEndpoint:
+    """An endpoint whose every queue is of the account at this URL."""
+    return StorageQueueEndpoint(lambda: NOW, lambda _: connection_string(url))
+
+
+def message_text(body: bytes) -> str:
+    """What a message says, from the request that puts it into a queue."""
+    found = _TEXT.search(body)
+    assert found is not None
+    return b64decode(found[1]).decode()
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service of a storage account.
+
+    Attributes:
+        endpoint: Pushes to the account at a URL.
+        parcel: For it.
+        text: What a request brought.
+    """
+
+    endpoint: Callable[[str], Endpoint]
+    parcel: Callable[[str, int], Parcel]
+    text: Callable[[bytes], str]
+
+
+BLOBS: Final = Service(blob_endpoint, blob_parcel, bytes.decode)
+QUEUES: Final = Service(queue_endpoint, queue_parcel, message_text)
+
+
+class StoragePlace:
+    """A scripted service of an account, behind its kind of endpoint."""
+
+    def __init__(self, service: Service, endpoint: Endpoint, hook: Webhook) -> None:
         self.endpoint = endpoint
+        self._service = service
         self._hook = hook
 
     def parcel(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> Parcel:
-        return blob_parcel(text, timeout_ms)
+        return self._service.parcel(text, timeout_ms)
 
     def received(self) -> list[str]:
-        return [request.body.decode() for request in self._hook.received]
+        return [self._service.text(request.body) for request in self._hook.received]
 
     def refuse(self) -> None:
         self._hook.say(answer("400 Bad Request", b"never"))
@@ -53,9 +97,9 @@ class BlobPlace:
 
     def hang_on(self, text: str) -> None:
         async def script(request: Received, writer: asyncio.StreamWriter) -> None:
-            if request.body.decode() == text:
+            if self._service.text(request.body) == text:
                 await hang(request, writer)
-            writer.write(_CREATED)
+            writer.write(CREATED)
 
         self._hook.script = script
 
@@ -66,13 +110,13 @@ class BlobPlace:
         self._hook.script = script
 
     def elsewhere(self, host: str, port: int) -> tuple[Endpoint, Parcel]:
-        return blob_endpoint(f"http://{host}:{port}/{azurite.ACCOUNT}"), blob_parcel()
+        return self._service.endpoint(f"http://{host}:{port}/{azurite.ACCOUNT}"), self.parcel()
 
 
 @asynccontextmanager
-async def blob_place() -> AsyncIterator[Place]:
+async def storage_place(service: Service) -> AsyncIterator[Place]:
     async with webhook() as hook:
-        hook.say(_CREATED)
-        endpoint = blob_endpoint(hook.url(f"/{azurite.ACCOUNT}"))
-        yield BlobPlace(endpoint, hook)
+        hook.say(CREATED)
+        endpoint = service.endpoint(hook.url(f"/{azurite.ACCOUNT}"))
+        yield StoragePlace(service, endpoint, hook)
         await endpoint.close()

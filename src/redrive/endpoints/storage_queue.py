@@ -1,0 +1,125 @@
+"""Queues of Azure's storage accounts: parcels put into them as messages."""
+
+import asyncio
+import logging
+import re
+import ssl
+from base64 import b64encode
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+from xml.etree.ElementTree import ParseError
+
+import aiohttp
+from azure.core.exceptions import AzureError
+from azure.core.pipeline.transport import AioHttpTransport, AsyncHttpResponse
+from azure.storage.queue.aio import QueueServiceClient
+
+from redrive.endpoints import storage_verdicts, verdicts
+from redrive.endpoints.addresses import SystemResolver
+from redrive.endpoints.verdicts import Verdict
+from redrive.engine.ports import Parcel
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
+
+TTL_HEADER: Final = "ttl-seconds"  # of a parcel: how long the queue keeps the message; -1 for ever
+_TTL_SECONDS: Final = 7 * 24 * 3600  # where a parcel says nothing; the service's own
+_ACCOUNTS_MAX: Final = 1000  # with clients at once
+_QUEUE: Final = re.compile(r".*/queueServices/default/queues/(?P<queue>[a-z0-9-]+)", re.IGNORECASE)
+
+
+class StorageQueueEndpoint:
+    """Puts each parcel into its queue (`redrive.engine.ports.Endpoint`).
+
+    A parcel's endpoint is the queue's resource id; its body goes as base 64, which is how Event Grid writes and how the
+    functions that are triggered by a queue read. Of its headers, `ttl-seconds` is how long the queue keeps it; nothing
+    else goes beside a message.
+
+    Args:
+        now: Milliseconds, for durations.
+        connection_string: Of the storage account of a resource id; None where the settings name none.
+        ca_file: Certificates in PEM that are trusted besides the system's.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[], int],
+        connection_string: Callable[[str], str | None],
+        ca_file: Path | None = None,
+    ) -> None:
+        self._now = now
+        self._connection_string = connection_string
+        self._ca_file = ca_file
+        self._resolver = SystemResolver()
+        self._session: aiohttp.ClientSession | None = None
+        self._account = lru_cache(_ACCOUNTS_MAX)(self._opened_account)
+        # Two lines for each request at the level that a server usually has.
+        logging.getLogger("azure.core.pipeline.policies.http_logging_policy").setLevel(logging.WARNING)
+
+    async def push(self, parcel: Parcel) -> Attempt:
+        """Put it in; every way this can go wrong is an Attempt, never an exception."""
+        began = self._now()
+        verdict = await self._verdict(parcel)
+        return verdict.after(self._now() - began)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        if self._session is not None:
+            await self._session.close()
+        await self._resolver.close()
+
+    async def _verdict(self, parcel: Parcel) -> Verdict:
+        answers: list[Verdict] = []
+        try:
+            async with asyncio.timeout(parcel.timeout_ms / 1000):
+                await self._put(parcel, answers.append)
+        except (AzureError, aiohttp.ClientError, OSError, ValueError, ParseError) as error:
+            return answers[-1] if answers else _of_failure(error)
+        return answers[-1]
+
+    async def _put(self, parcel: Parcel, answered: Callable[[Verdict], None]) -> None:
+        """Put it in; whatever was answered has been told, also where the library cannot read it."""
+        named = _QUEUE.fullmatch(parcel.endpoint)
+        account = self._connection_string(parcel.endpoint)
+        if named is None or account is None:
+            raise ValueError(f"{parcel.endpoint} is not a queue of a storage account that the settings name")
+        await (
+            self._account(account)
+            .get_queue_client(named["queue"].lower())
+            .send_message(
+                b64encode(parcel.body).decode(),
+                time_to_live=int(parcel.headers.get(TTL_HEADER, _TTL_SECONDS)),
+                raw_response_hook=lambda response: answered(_of_answer(response.http_response)),
+            )
+        )
+
+    def _opened_account(self, connection_string: str) -> QueueServiceClient:
+        """A client that asks once, over this endpoint's connections: the schedule asks again."""
+        transport = AioHttpTransport(session=self._session or self._open(), session_owner=False)
+        return QueueServiceClient.from_connection_string(
+            connection_string, retry_total=0, transport=transport
+        )
+
+    def _open(self) -> aiohttp.ClientSession:
+        trust = ssl.create_default_context()
+        if self._ca_file is not None:
+            trust.load_verify_locations(self._ca_file)
+        connector = aiohttp.TCPConnector(resolver=self._resolver, ssl=trust)
+        self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+        return self._session
+
+
+def _of_answer(response: AsyncHttpResponse) -> Verdict:
+    said = response.body().decode("utf-8", "replace")
+    return storage_verdicts.of_status(response.status_code or 0, said or response.reason or "")
+
+
+def _of_failure(error: Exception) -> Verdict:
+    match error:
+        case AzureError(inner_exception=Exception() as cause):
+            return verdicts.of_failure(cause)
+        case ValueError() if not isinstance(error, aiohttp.ClientError | ssl.SSLError):
+            return Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, response=str(error))
+        case _:
+            return verdicts.of_failure(error)
