@@ -26,13 +26,13 @@ class _NoCredential:
         raise AssertionError("over plain HTTP nobody asks for a token")
 
 
-def management(url: str) -> EventGridManagementClient:
-    """The resource manager's client, over plain HTTP and without a token."""
+def management(url: str, authentication: Any = None) -> EventGridManagementClient:
+    """The resource manager's client, over plain HTTP and without a token, or with whatever the policy adds."""
     return EventGridManagementClient(
         _NoCredential(),
         SUBSCRIPTION,
         base_url=url,
-        authentication_policy=SansIOHTTPPolicy(),
+        authentication_policy=authentication or SansIOHTTPPolicy(),
         retry_total=0,
     )
 

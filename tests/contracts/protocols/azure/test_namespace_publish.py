@@ -190,3 +190,12 @@ def test_events_are_posted(shop: Shop) -> None:
     path = f"{shop.endpoint.removeprefix(shop.server.url)}/topics/orders:publish"
     assert shop.server.ask("GET", path)[0] == 405
     assert shop.server.ask("POST", path.replace("publish", "shout"))[0] == 404
+
+
+def test_a_namespace_may_be_called_by_its_host_name(shop: Shop) -> None:
+    shop.subscribe()
+    host = {"host": "Shop.local-1.eventgrid.example", "content-type": BATCH}
+    assert shop.server.ask("POST", "/topics/orders:publish", orjson.dumps([EVENT]), host)[0] == 200
+    assert events(shop) == [EVENT]
+    nobody = host | {"host": "nobody.local-1.eventgrid.example"}
+    assert shop.server.ask("POST", "/topics/orders:publish", orjson.dumps([EVENT]), nobody)[0] == 404

@@ -2,6 +2,7 @@
 
     POST /eventgrid/{subscription}/{group}/{namespace}/topics/{topic}:publish
     POST /eventgrid/{subscription}/{group}/{namespace}/topics/{topic}/eventsubscriptions/{name}:receive …
+    POST https://{namespace}.{region}.eventgrid.{…}/topics/…              where that name leads here
 
 Clients are told the part before `/topics/` as their endpoint; the rest they know themselves.
 """
@@ -35,6 +36,9 @@ _BEGINNING: Final = "/eventgrid/"
 _TOPIC: Final = "POST /eventgrid/{subscription}/{group}/{namespace}/topics/{topic}"
 _PULLED: Final = f"{_TOPIC}/eventsubscriptions/{{name}}"
 
+_HOST_MARK: Final = ".eventgrid."
+_AT_HOST: Final = "/topics/"
+
 T = TypeVar("T")
 Operation = Callable[[NamespaceCall], Awaitable[Response]]
 PullOperation = Callable[[PullCall], Awaitable[Response]]
@@ -65,25 +69,38 @@ class Namespaces:
         """Method and pattern of every route."""
         return [*self._publishes.names, *self._pulls.names]
 
-    def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Room
+    def handles(self, path: str, host: str) -> bool:
         """See `Room.handles`; no other path of Event Grid has a colon."""
-        return ":" in path and path[: len(_BEGINNING)].lower() == _BEGINNING
+        if ":" not in path:
+            return False
+        return path[: len(_BEGINNING)].lower() == _BEGINNING or _is_at_host(path, host)
 
     async def answer(self, request: Request) -> Response:
         """See `Room.answer`."""
         now = self._engine.clock.now()
-        pull = self._pulls.find(request.method, request.path)
+        path = request.path
+        if _is_at_host(path, request.host):
+            path = f"{await self._path_of_host(request.host)}{path}"
+        pull = self._pulls.find(request.method, path)
         if pull is not None:
             topic = await self._topic(request, pull.params)
             queue = await self._queue(topic, pull.params["name"], now)
             verb = _asked_for(pull, request)
             return await verb(PullCall(request, topic, query_of(request), now, queue))
-        publish = self._publishes.find(request.method, request.path)
+        publish = self._publishes.find(request.method, path)
         if publish is None:
             raise not_found(f"There is nothing at {request.path}.", "NotFound")
         topic = await self._topic(request, publish.params)
         operation = _asked_for(publish, request)
         return await operation(NamespaceCall(request, topic, query_of(request), now))
+
+    async def _path_of_host(self, host: str) -> str:
+        """The path of the one namespace that is called so; a host says neither its subscription nor its group."""
+        first = host.partition(".")[0].lower()
+        for one in await self._engine.directory.find(NAMESPACE, ""):
+            if one.name.name == first:
+                return f"{_BEGINNING}{one.name.key}"
+        raise not_found(f"The namespace '{first}' does not exist.", "NotFound")
 
     async def _topic(self, request: Request, params: Mapping[str, str]) -> Topic:
         """The topic, for somebody who may know of it."""
@@ -109,6 +126,10 @@ class Namespaces:
         if queue is None:
             raise not_found(f"The topic has no event subscription '{name}'.", "NotFound")
         return queue
+
+
+def _is_at_host(path: str, host: str) -> bool:
+    return _HOST_MARK in host.lower() and path[: len(_AT_HOST)].lower() == _AT_HOST
 
 
 def _asked_for(found: Found[T], request: Request) -> T:
