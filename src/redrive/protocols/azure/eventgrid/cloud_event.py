@@ -94,6 +94,6 @@ def _checked(event: Event) -> Event:
         value = event.get(name)
         if not value or not isinstance(value, str):
             raise lacking(CLOUD_EVENT_SCHEMA, name)
-    if "data" in event and event.get("data_base64") is not None:
+    if event.get("data") is not None and event.get("data_base64") is not None:
         raise Unacceptable("An event has 'data' or 'data_base64', not both.")
     return event

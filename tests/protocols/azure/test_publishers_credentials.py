@@ -1,0 +1,203 @@
+"""Who may publish: keys, what is signed with them, and bearers; the SDK's own tokens and recorded ones."""
+
+import base64
+import datetime as dt
+import hashlib
+import hmac
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from azure.eventgrid import generate_sas
+
+from redrive.model.topic import Topic
+from redrive.protocols.azure.eventgrid import names
+from redrive.protocols.azure.eventgrid.credentials import Credentials
+from redrive.protocols.azure.eventgrid.refusals import Unacceptable
+from redrive.protocols.azure.eventgrid.sas_token import SasToken
+from redrive.protocols.azure.wire.bearer import Caller
+from redrive.protocols.azure.wire.errors import unauthorized
+from redrive.protocols.http import Request
+from tests.protocols.azure.stage import TOPIC, Stage
+
+HOST = "127.0.0.1:4566"
+PATH = names.publishing_path(TOPIC)
+URL = f"http://{HOST}{PATH}"
+KEY1, KEY2, OTHER = (base64.b64encode(letter * 32).decode() for letter in (b"a", b"b", b"c"))
+END = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
+
+
+class Bearers:
+    """Believes `Bearer 000000000000`."""
+
+    async def caller(self, request: Request) -> Caller:
+        token = request.headers["authorization"].partition(" ")[2]
+        if not token.isdigit():
+            raise unauthorized("Authentication failed. The access token is invalid.")
+        return Caller(token)
+
+    async def accepts(self, client: str, secret: str) -> bool:
+        return False
+
+
+@pytest.fixture
+def credentials(stage: Stage) -> Credentials:
+    return Credentials(Bearers(), stage.clock, required=True)
+
+
+async def topic_with_keys(stage: Stage, **properties: Any) -> Topic:
+    from dataclasses import replace
+
+    topic = await stage.topic(**properties)
+    return replace(topic, attributes={**topic.attributes, "key1": KEY1, "key2": KEY2})
+
+
+def request(query: str = "api-version=2018-01-01", **headers: str) -> Request:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Request("POST", PATH, query, {"host": HOST, **named}, b"[]")
+
+
+async def refusal(credentials: Credentials, asked: Request, topic: Topic) -> Unacceptable:
+    with pytest.raises(Unacceptable) as raised:
+        await credentials.check(asked, topic)
+    return raised.value
+
+
+def signed(resource: str, end: str, key: str = KEY1, *, safe: str = "") -> str:
+    text = f"r={quote(resource, safe=safe)}&e={quote(end, safe=safe)}"
+    mac = hmac.new(base64.b64decode(key), text.encode(), hashlib.sha256).digest()
+    return f"{text}&s={quote(base64.b64encode(mac).decode(), safe='')}"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        request(aeg_sas_key=KEY1),
+        request(aeg_sas_key=KEY2),
+        request(f"api-version=2018-01-01&aeg-sas-key={quote(KEY2)}"),
+        request(f"AEG-SAS-KEY={quote(KEY1, safe='')}"),
+        request(aeg_sas_token=signed(URL, "2030-01-01T00:00:00Z")),
+        request(aeg_sas_token=signed(URL, "2030-01-01T00:00:00Z", KEY2)),
+        request(authorization=f"SharedAccessSignature {signed(URL, '2030-01-01T00:00:00Z')}"),
+        request(aeg_sas_token=generate_sas(URL, KEY1, END)),
+        request(authorization="Bearer 000000000000"),
+    ],
+)
+async def test_what_opens_a_topic(stage: Stage, credentials: Credentials, asked: Request) -> None:
+    await credentials.check(asked, await topic_with_keys(stage))
+
+
+NOT_ONE = "Request must contain one of the following authorization signature: aeg-sas-token, aeg-sas-key."
+NOT_FOR = f"The request authorization key is not authorized for {HOST}. This is due to the reason: "
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "message"),
+    [
+        (request(), 401, NOT_ONE),
+        (request(authorization="Basic eDp5"), 401, NOT_ONE),
+        (request(aeg_sas_key=""), 400, "The request's authorization key is empty."),
+        (request(aeg_sas_key=OTHER), 401, NOT_FOR + "The key is not one of this resource's."),
+        (request(aeg_sas_token="x"), 401, NOT_FOR + "The token does not have the form r=…&e=…&s=…."),
+        (request(aeg_sas_token="r=a&e=b&s=!"), 401, NOT_FOR + "The signature is no base64."),
+        (request(aeg_sas_token=signed(URL, "soon")), 401, NOT_FOR + "The token's end is no moment: soon."),
+        (
+            request(aeg_sas_token=signed(URL, "2030-01-01T00:00:00Z", OTHER)),
+            401,
+            NOT_FOR + "The signature is not one of this resource's keys.",
+        ),
+        (
+            request(aeg_sas_token=signed(URL, "2025-12-31T23:59:59Z")),
+            401,
+            NOT_FOR + "The token has expired.",
+        ),
+        (
+            request(aeg_sas_token=signed(URL.replace("Orders", "Order"), "2030-01-01T00:00:00Z")),
+            401,
+            NOT_FOR + "The token is for another resource.",
+        ),
+        (request(authorization="Bearer x"), 401, "Authentication failed. The access token is invalid."),
+        (
+            request(authorization="Bearer 123456789012"),
+            401,
+            NOT_FOR + "The bearer does not manage the Azure subscription.",
+        ),
+    ],
+)
+async def test_what_does_not(
+    stage: Stage, credentials: Credentials, asked: Request, status: int, message: str
+) -> None:
+    error = await refusal(credentials, asked, await topic_with_keys(stage))
+    assert (error.status, error.message) == (status, message)
+
+
+async def test_a_topic_that_takes_no_keys(stage: Stage, credentials: Credentials) -> None:
+    topic = await topic_with_keys(stage, disableLocalAuth=True)
+    for asked in (
+        request(aeg_sas_key=KEY1),
+        request(aeg_sas_token=signed(URL, "2030-01-01T00:00:00Z")),
+    ):
+        error = await refusal(credentials, asked, topic)
+        assert error.message == NOT_FOR + "Local authentication is disabled for this resource."
+    await credentials.check(request(authorization="Bearer 000000000000"), topic)
+
+
+async def test_where_nobody_has_to_say_who_they_are(stage: Stage) -> None:
+    open_to_all = Credentials(Bearers(), stage.clock, required=False)
+    await open_to_all.check(request(aeg_sas_key=OTHER), await topic_with_keys(stage))
+
+
+MOMENT = int(END.timestamp() * 1000)
+
+
+@pytest.mark.parametrize(
+    ("end", "expires_at"),
+    [
+        ("2030-01-01T00:00:00", MOMENT),
+        ("2030-01-01T00:00:00Z", MOMENT),
+        ("2030-01-01T00:00:00.250000+00:00", MOMENT + 250),
+        ("2030-01-01T01:00:00+01:00", MOMENT),
+        ("2030-01-01 00:00:00", MOMENT),
+        ("2030-01-01 00:00:00.250000+00:00", MOMENT + 250),
+        ("1/1/2030 12:00:00 AM", MOMENT),
+        ("01/01/2030 12:00:00 AM", MOMENT),
+        ("1/1/2030 12:00:00\u202fAM", MOMENT),
+        ("1/1/2030 12:00:00 AM +00:00", MOMENT),
+        ("12/31/2029 11:59:59 PM", MOMENT - 1000),
+    ],
+)
+@pytest.mark.parametrize("safe", ["", ":/"])
+def test_moments_as_every_client_writes_them(end: str, expires_at: int, safe: str) -> None:
+    token = SasToken.parse(signed(URL, end, safe=safe))
+    assert token.expires_at == expires_at
+    assert token.resource == URL
+    assert token.is_signed_with([OTHER, KEY1])
+
+
+def test_what_is_signed_is_the_text_as_it_came() -> None:
+    """A token made by the SDK for another server, kept here."""
+    token = SasToken.parse(
+        "r=http%3A%2F%2F127.0.0.1%3A8911%2Fapi%2Fevents%3FapiVersion%3D2018-01-01&e=2030-01-01%2000%3A00%3A00"
+        "&s=3OeE4Zy22TBbflls0ubMS06FCRZgcvphH0gCjYQyEFI%3D"
+    )
+    assert token.is_signed_with(["a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="])
+    assert token.expires_at == MOMENT
+    assert token.is_for("/api/events", "")
+
+
+@pytest.mark.parametrize(
+    ("resource", "expected"),
+    [
+        (URL, True),
+        (f"{URL}?apiVersion=2018-01-01", True),
+        (f"{URL.upper()}/", True),
+        (f"https://elsewhere{PATH}", True),
+        (URL.removesuffix("/api/events"), True),
+        (TOPIC.text, True),
+        (URL.removesuffix("s"), False),
+        (f"{URL}/more", False),
+    ],
+)
+def test_what_a_token_is_for(resource: str, expected: bool) -> None:
+    token = SasToken.parse(signed(resource, "2030-01-01T00:00:00Z"))
+    assert token.is_for(PATH, TOPIC.text) is expected
