@@ -4,10 +4,10 @@ It is a queue like any other, under the topic's own number: a publication enters
 deliveries, nobody claims from it, and the sweep removes what is older than the topic keeps.
 """
 
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, Final, NamedTuple
-
-import orjson
 
 from redrive.engine.ports import Arrival
 from redrive.engine.routing import deduplication_id
@@ -48,18 +48,18 @@ def archived(topic: Topic, publication: Publication, now: int) -> Sequence[Arriv
         "group": publication.group_id,
         "bytes": publication.bytes_published,
         "attributes": {name: list(one) for name, one in publication.attributes.items()},
-        "envelope": orjson.Fragment(publication.envelope),
+        "envelope": json.loads(publication.envelope),
     }
     if publication.bodies:
         headers["bodies"] = publication.bodies
     if publication.raw_refusal is not None:
-        headers["raw_refusal"] = publication.raw_refusal
+        headers["raw_refusal"] = asdict(publication.raw_refusal)
     return (
         Arrival(
             queue_id=topic.id,
             message_id=publication.id,
             body=publication.body,
-            headers=orjson.dumps(headers),
+            headers=_written(headers),
             available_at=now,
             enqueued_at=now,
             deduplication_id=deduplication_id(topic, publication),
@@ -69,20 +69,25 @@ def archived(topic: Topic, publication: Publication, now: int) -> Sequence[Arriv
 
 def read(row: Delivery) -> Archived:
     """A row of an archive."""
-    kept = orjson.loads(row.headers or b"{}")
+    kept = json.loads(row.headers or b"{}")
     refusal = kept.get("raw_refusal")
     publication = Publication(
         id=row.message_id,
         body=row.body,
         bodies=kept.get("bodies", {}),
         attributes={name: Attribute(*one) for name, one in kept["attributes"].items()},
-        envelope=orjson.dumps(kept["envelope"]),
+        envelope=_written(kept["envelope"]),
         bytes_published=kept["bytes"],
         group_id=kept["group"],
         deduplication_id=row.deduplication_id,
         raw_refusal=None if refusal is None else _refusal(refusal),
     )
     return Archived(row.seq, kept["sequence"], row.enqueued_at, publication)
+
+
+def _written(document: dict[str, Any]) -> bytes:
+    """Without blanks, as the envelopes of facades are."""
+    return json.dumps(document, separators=(",", ":")).encode()
 
 
 def _refusal(kept: dict[str, Any]) -> Attempt:
@@ -106,5 +111,5 @@ def is_replayed(headers: bytes) -> bool:
 
 def sequence_of(row: Delivery) -> int:
     """The publication's place that a delivery of an ordered topic was told."""
-    sequence: int = orjson.loads(row.headers or b"{}")["sequence"]
+    sequence: int = json.loads(row.headers or b"{}")["sequence"]
     return sequence
