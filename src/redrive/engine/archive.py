@@ -6,7 +6,6 @@ deliveries, nobody claims from it, and the sweep removes what is older than the 
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
 from redrive.engine.ports import Arrival
@@ -53,7 +52,8 @@ def archived(topic: Topic, publication: Publication, now: int) -> Sequence[Arriv
     if publication.bodies:
         headers["bodies"] = publication.bodies
     if publication.raw_refusal is not None:
-        headers["raw_refusal"] = asdict(publication.raw_refusal)
+        refusal = publication.raw_refusal
+        headers["raw_refusal"] = [refusal.outcome.value, refusal.reason, refusal.status, refusal.response]
     return (
         Arrival(
             queue_id=topic.id,
@@ -80,7 +80,7 @@ def read(row: Delivery) -> Archived:
         bytes_published=kept["bytes"],
         group_id=kept["group"],
         deduplication_id=row.deduplication_id,
-        raw_refusal=None if refusal is None else _refusal(refusal),
+        raw_refusal=None if refusal is None else _refusal(*refusal),
     )
     return Archived(row.seq, kept["sequence"], row.enqueued_at, publication)
 
@@ -90,8 +90,8 @@ def _written(document: dict[str, Any]) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-def _refusal(kept: dict[str, Any]) -> Attempt:
-    return Attempt(Outcome(kept["outcome"]), Reason(kept["reason"]), kept["status"], kept["response"], 0)
+def _refusal(outcome: str, reason: str, status: int, response: str) -> Attempt:
+    return Attempt(Outcome(outcome), Reason(reason), status, response, 0)
 
 
 def mark(arrival: Arrival, one: Archived, replay: str) -> None:
