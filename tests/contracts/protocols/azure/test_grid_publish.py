@@ -1,0 +1,167 @@
+"""Events published by azure-eventgrid and the CloudEvents SDK, and what websubscribers get of them."""
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Any
+
+import cloudevents.http
+import orjson
+import pytest
+from azure.core.credentials import AzureSasCredential
+from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
+from azure.core.messaging import CloudEvent
+from azure.eventgrid import EventGridEvent, EventGridPublisherClient, generate_sas
+from azure.mgmt.eventgrid import models
+from cloudevents.conversion import to_binary, to_structured
+
+from tests.contracts.protocols.azure.grid import Grid, Subscriber
+from tests.contracts.protocols.azure.resources import EVENT_GRID, STORAGE, Resources
+
+CLOUD_EVENTS = "CloudEventSchemaV1_0"
+
+
+@pytest.fixture
+def grid(resources: Resources) -> Iterator[Grid]:
+    grid = Grid(resources)
+    yield grid
+    grid.close()
+
+
+@pytest.fixture
+def subscriber() -> Iterator[Subscriber]:
+    with Subscriber().serving() as subscriber:
+        yield subscriber
+
+
+def event(number: int, **fields: Any) -> EventGridEvent:
+    fields = {"subject": f"/orders/{number}", "event_type": "Order.Placed", "data_version": "1.0", **fields}
+    return EventGridEvent(data={"order": number}, **fields)
+
+
+def test_events_of_the_sdk(grid: Grid, subscriber: Subscriber) -> None:
+    topic = grid.topic()
+    grid.subscribe(topic.id, subscriber)
+    grid.publish(topic, [event(1), event(2)])
+    hits = [subscriber.next(), subscriber.next()]
+    assert sorted(hit.document[0]["data"]["order"] for hit in hits) == [1, 2]
+    (read,) = [EventGridEvent.from_dict(one) for one in hits[0].document]
+    assert read.topic == topic.id
+    assert hits[0].headers["aeg-event-type"] == "Notification"
+    assert hits[0].headers["aeg-subscription-name"] == "WATCHER"
+    assert hits[0].headers["content-type"] == "application/json; charset=utf-8"
+
+
+# The azure SDK asks the other one for JSON in an old way.
+@pytest.mark.filterwarnings("ignore:to_json is deprecated:DeprecationWarning")
+def test_cloud_events_of_both_sdks(grid: Grid, subscriber: Subscriber) -> None:
+    topic = grid.topic(CLOUD_EVENTS)
+    grid.subscribe(topic.id, subscriber, event_delivery_schema=CLOUD_EVENTS)
+    attributes = {"source": "/shop", "type": "order.placed", "id": "c-1", "comexample": "x"}
+    grid.publish(topic, CloudEvent(source="/shop", type="order.placed", data=b"\x00\x01"))
+    assert subscriber.next().document["data_base64"] == "AAE="
+    grid.publish(topic, [cloudevents.http.CloudEvent(attributes, {"order": 2})])
+    hit = subscriber.next()
+    assert hit.document["comexample"] == "x"
+    assert hit.headers["content-type"] == "application/cloudevents+json; charset=utf-8"
+    read = cloudevents.http.from_http(hit.headers, orjson.dumps(hit.document))
+    assert (read["id"], read.data) == ("c-1", {"order": 2})
+
+
+@pytest.mark.parametrize("convert", [to_structured, to_binary])
+def test_cloud_events_in_either_mode(grid: Grid, subscriber: Subscriber, convert: Any) -> None:
+    topic = grid.topic(CLOUD_EVENTS)
+    grid.subscribe(topic.id, subscriber, event_delivery_schema=CLOUD_EVENTS)
+    sent = cloudevents.http.CloudEvent(
+        {"source": "/shop", "type": "order.placed", "datacontenttype": "application/json"}, {"order": 3}
+    )
+    headers, body = convert(sent)
+    path = topic.endpoint.removeprefix(grid.server.url)
+    assert grid.server.ask("POST", path, body, headers) == (200, b"")
+    document = subscriber.next().document
+    assert (document["id"], document["data"]) == (sent["id"], {"order": 3})
+
+
+def test_custom_events(grid: Grid, subscriber: Subscriber) -> None:
+    mapping = models.JsonInputSchemaMapping(
+        event_type=models.JsonFieldWithDefault(source_field="kind", default_value="order"),
+        subject=models.JsonFieldWithDefault(default_value="orders"),
+        data_version=models.JsonFieldWithDefault(default_value="1.0"),
+    )
+    topic = grid.topic("CustomEventSchema", input_schema_mapping=mapping)
+    grid.subscribe(topic.id, subscriber, "custom", event_delivery_schema="CustomInputSchema")
+    grid.publish(topic, [{"kind": "placed", "order": 4}])
+    assert subscriber.next().document == [{"kind": "placed", "order": 4}]
+    grid.subscribe(topic.id, subscriber, "custom", event_delivery_schema="EventGridSchema")
+    grid.publish(topic, [{"kind": "placed", "order": 5}])
+    (document,) = subscriber.next().document
+    assert (document["eventType"], document["data"]["order"]) == ("placed", 5)
+
+
+def test_a_domain(grid: Grid, subscriber: Subscriber) -> None:
+    domain = grid.resources.domain()
+    grid.subscribe(f"{domain.id}/topics/orders", subscriber)
+    grid.publish(domain, [event(1, topic="orders"), event(2, topic="bills")])
+    (document,) = subscriber.next().document
+    assert document["topic"] == f"{EVENT_GRID}/domains/shops/topics/orders"
+    grid.publish(domain, [event(3, topic="orders")])
+    assert subscriber.next().document[0]["data"] == {"order": 3}
+
+
+def test_a_signed_token(grid: Grid, subscriber: Subscriber) -> None:
+    topic = grid.topic()
+    grid.subscribe(topic.id, subscriber)
+    key = grid.resources.client.topics.list_shared_access_keys("rg", "orders").key1
+    token = generate_sas(topic.endpoint, key, dt.datetime.now(dt.UTC) + dt.timedelta(hours=1))
+    with EventGridPublisherClient(topic.endpoint, AzureSasCredential(token)) as client:
+        client.send([event(1)])
+    assert subscriber.next().document[0]["data"] == {"order": 1}
+
+
+def test_what_the_sdk_makes_of_a_refusal(grid: Grid) -> None:
+    topic = grid.topic(CLOUD_EVENTS)
+    with pytest.raises(HttpResponseError, match="configured to receive event in 'CloudEventV10' schema"):
+        grid.publish(topic, [event(1)])
+    grid.resources.client.topics.begin_delete("rg", "orders").result()
+    with pytest.raises(ResourceNotFoundError):
+        grid.publish(topic, [event(1)])
+
+
+def test_a_batch_of_the_wished_size(grid: Grid, subscriber: Subscriber) -> None:
+    topic = grid.topic()
+    grid.subscribe(topic.id, subscriber, destination={"max_events_per_batch": 10})
+    grid.publish(topic, [event(number) for number in range(25)])
+    sizes = [len(subscriber.next().document) for _ in range(3)]
+    assert sorted(sizes) == [5, 10, 10]
+
+
+def test_filters_and_delivery_attributes(grid: Grid, subscriber: Subscriber) -> None:
+    topic = grid.topic()
+    mappings = [
+        models.StaticDeliveryAttributeMapping(name="x-shop", value="north", is_secret=True),
+        models.DynamicDeliveryAttributeMapping(name="x-order", source_field="data.order"),
+    ]
+    wants = models.EventSubscriptionFilter(
+        subject_begins_with="/ORDERS/",
+        advanced_filters=[models.NumberInAdvancedFilter(key="data.order", values=[2])],
+    )
+    grid.subscribe(topic.id, subscriber, destination={"delivery_attribute_mappings": mappings}, filter=wants)
+    grid.publish(topic, [event(1), event(2)])
+    hit = subscriber.next()
+    assert hit.document[0]["data"] == {"order": 2}
+    assert (hit.headers["x-shop"], hit.headers["x-order"]) == ("north", "2")
+    assert subscriber.is_idle
+
+
+def test_a_dead_letter_reaches_its_container(grid: Grid, subscriber: Subscriber) -> None:
+    topic = grid.topic()
+    told = Subscriber()
+    with told.serving():
+        grid.subscribe(topic.id, subscriber, container="dead")
+        grid.subscribe(STORAGE, told, "letters")
+        subscriber.status = 400
+        grid.publish(topic, event(1))
+        subscriber.next()
+        grid.server.advance(6 * 60)
+        (created,) = told.next().document
+    assert created["eventType"] == "Microsoft.Storage.BlobCreated"
+    assert created["subject"].startswith("/blobServices/default/containers/dead/blobs/WATCHER/")
