@@ -13,7 +13,7 @@ was woken: it hands the news on.
 import asyncio
 from collections.abc import Callable
 
-from redrive.engine.ports import Clock, Timer
+from redrive.engine.ports import Clock, Target, Timer
 
 
 class Gone:
@@ -102,6 +102,11 @@ class Arrivals:
         """News: a delivery of the queue falls due then (ms)."""
         self._move_count(queue_id)
         self.remind(queue_id, due_at)
+
+    def expect_copies(self, target: Target, now: int) -> None:
+        """Dead letters went to `target`: so did their copies, if it has such."""
+        if target.copies is not None:
+            self.expect(target.copies.queue_id, now + target.copies.delay_ms)
 
     def remind(self, queue_id: int, due_at: int) -> None:
         """Wake a receiver then (ms), if one still waits."""

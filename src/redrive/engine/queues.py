@@ -171,7 +171,7 @@ class Queues:
         if queue.dead_letter is None:
             return None
         target = self.known(queue.dead_letter.queue) or await self.get(queue.dead_letter.queue)
-        return None if target is None else Target(target.id, target.ordered)
+        return None if target is None else Target(target.id, target.ordered, queue.copies)
 
     async def graves(self) -> list[Number]:
         """Deleted queues that are remembered."""

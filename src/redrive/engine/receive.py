@@ -180,6 +180,7 @@ class Receiver:
             measure.messages_dead_lettered += claimed.dead_lettered
             logger.info("delivery.dead_lettered queue=%s number=%d", queue.name.key, claimed.dead_lettered)
             self._arrivals.announce(target.queue_id, claimed.dead_lettered)
+            self._arrivals.expect_copies(target, self._runtime.clock.now())
 
 
 class Flights:

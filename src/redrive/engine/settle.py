@@ -77,7 +77,7 @@ class Settler:
         settlements = [
             Settlement(seq, token, ending, target=target, note=note) for seq, token, note in claims
         ]
-        settled, _ = await self._settle(queue, settlements, in_time=in_time)
+        settled, now = await self._settle(queue, settlements, in_time=in_time)
         done = sum(one.done for one in settled)
         measure = self._measure.queue(queue.id)
         if target is None:
@@ -85,6 +85,7 @@ class Settler:
         elif done:
             measure.messages_dead_lettered += done
             self._arrivals.announce(target.queue_id, done)
+            self._arrivals.expect_copies(target, now)
         return settled
 
     async def _settle(

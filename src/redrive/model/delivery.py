@@ -193,6 +193,40 @@ def as_dead_letter(delivery: Delivery, queue_id: int, seq: int, now: int, *, ord
     )
 
 
+class End(enum.StrEnum):
+    """How a delivery that nobody pushes came to be a dead letter."""
+
+    EXHAUSTED = "exhausted"  # it had all its claims
+    EXPIRED = "expired"  # it was kept too long
+    REJECTED = "rejected"  # its consumer will never take it
+
+
+def end_of(delivery: Delivery, limits: Limits, now: int) -> End:
+    """How a delivery ends that `offer` answers DEAD_LETTERED to."""
+    return End.EXPIRED if _retention_ended(delivery, limits, now) else End.EXHAUSTED
+
+
+def as_copy(delivery: Delivery, queue_id: int, seq: int, now: int, delay_ms: int, end: End) -> Delivery:
+    """The copy of a dead letter that enters the backlog `queue_id`, to be pushed from there.
+
+    Its headers, a JSON object, get a first member that says how it ended:
+    `"ended":{"how":"exhausted","attempts":3,"at":1700000000000}`. `at` is when its consumer had it last, as far as
+    that is known: at the first claim where there was one alone, else by the end of the last.
+    """
+    first, attempts = delivery.first_claimed_at, delivery.attempts
+    at = delivery.sent_at if first is None else first if attempts == 1 else min(delivery.available_at, now)
+    rest = (delivery.headers or b"{}")[1:]
+    comma = b"" if rest == b"}" else b","
+    ended = b'{"ended":{"how":"%b","attempts":%d,"at":%d}' % (end.encode(), attempts, at)
+    return replace(
+        as_handed_over(delivery, queue_id, seq, now),
+        available_at=now + delay_ms,
+        group_id=None,
+        deduplication_id=None,
+        headers=ended + comma + rest,
+    )
+
+
 def as_handed_over(delivery: Delivery, queue_id: int, seq: int, now: int) -> Delivery:
     """The delivery as it enters the queue that it was pushed to: new there, and never received yet."""
     return replace(

@@ -37,6 +37,14 @@ class DeadLetterTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyTarget:
+    """The backlog that gets a copy of each dead letter, and how long a copy waits there before it is pushed."""
+
+    queue_id: int
+    delay_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Queue:
     """One queue as configured; its deliveries are elsewhere.
 
@@ -53,6 +61,7 @@ class Queue:
         drops_after: After so many claims a delivery is dropped where no dead-letter queue takes it; 0: it is offered
             for ever.
         buries_expired: What was kept for `retention_ms` goes to the dead-letter queue, if that stands.
+        copies: Where a copy of each dead letter is pushed from, besides; None: nowhere.
         deduplicates_content: An ordered queue takes the body's SHA-256 where a sender gives no deduplication id.
         deduplicates_per_group: Deduplication ids are told apart by message group.
         attributes: What only the facade understands, in its own words (policies, keys, quotas).
@@ -73,6 +82,7 @@ class Queue:
     dead_letter: DeadLetterTarget | None = None
     drops_after: int = 0
     buries_expired: bool = False
+    copies: CopyTarget | None = None
     deduplicates_content: bool = False
     deduplicates_per_group: bool = False
     attributes: Mapping[str, str] = field(default_factory=dict)
@@ -110,4 +120,6 @@ class Queue:
         fields["name"] = ResourceName(*fields["name"])
         if target := fields.get("dead_letter"):
             fields["dead_letter"] = DeadLetterTarget(ResourceName(*target["queue"]), target["attempts_max"])
+        if copies := fields.get("copies"):
+            fields["copies"] = CopyTarget(**copies)
         return cls(**fields)

@@ -1,12 +1,17 @@
-"""Deliveries that end without a consumer's word: dropped after their claims, buried when they are kept too long."""
+"""Deliveries that end without a consumer's word: dropped after their claims, buried when they are kept too long.
+
+And what a dead letter leaves for who wants to be told of it.
+"""
 
 import asyncio
+import json
 
 import pytest
 
-from redrive.engine.ports import Claimed
-from redrive.model.delivery import Limits
-from tests.contracts.stores.bench import NOON, Bench, bodies
+from redrive.engine.ports import Claimed, Store, Target
+from redrive.model.delivery import Ending, Limits
+from redrive.model.queue import CopyTarget
+from tests.contracts.stores.bench import DONE, NOON, Bench, bodies
 
 LATER = NOON + 5000
 DROPPED_AFTER_TWO = Limits(attempts_max=2, drops_exhausted=True)
@@ -116,3 +121,62 @@ async def test_each_is_ended_once(plain: Bench, dead_letters: Bench) -> None:
     answers = await asyncio.gather(*orders)
     assert sum(answer.dead_lettered for answer in answers) == 30
     assert sorted(map(int, bodies(await dead_letters.peek()))) == list(range(30))
+
+
+# ---- copies of dead letters --------------------------------------------------------------------------------------
+
+
+def copying(target: Bench, backlog: Bench) -> Target:
+    return Target(target.id, target.ordered, CopyTarget(backlog.id, 300))
+
+
+async def test_a_dead_letter_leaves_a_copy_that_says_how_it_ended(
+    plain: Bench, dead_letters: Bench, store: Store
+) -> None:
+    backlog = Bench(store, await store.new_id())
+    arrival = plain.arrival("a", group="g")
+    arrival.headers = b'{"k":1}'
+    await store.enqueue([arrival])
+    await exhaust(plain, 2)
+    limits = Limits(attempts_max=2, dead_letters=True)
+    await plain.order(LATER, limits=limits, dead_letters_to=copying(dead_letters, backlog))
+    (dead,), (copy,) = await dead_letters.peek(), await backlog.peek()
+    assert (copy.body, copy.message_id, copy.origin) == ("a", dead.message_id, None)
+    assert (copy.available_at, copy.attempts, copy.token, copy.group_id) == (LATER + 300, 0, None, None)
+    assert json.loads(copy.headers or b"") == {
+        "ended": {"how": "exhausted", "attempts": 2, "at": NOON + 2},
+        "k": 1,
+    }
+    assert dead.headers == b'{"k":1}'
+
+
+async def test_a_copy_says_when_it_was_had_last_or_published(
+    plain: Bench, dead_letters: Bench, store: Store
+) -> None:
+    backlog = Bench(store, await store.new_id())
+    await plain.send("claimed")
+    await plain.claim(NOON + 7, lease_ms=1)
+    await plain.send("never claimed", now=NOON + 8)
+    ended = await plain.order(
+        LATER,
+        limits=BURIED_AFTER_A_SECOND,
+        dead_letters_to=copying(dead_letters, backlog),
+        claims_nothing=True,
+    )
+    assert ended.dead_lettered == 2
+    said = {one.body: json.loads(one.headers or b"")["ended"] for one in await backlog.peek()}
+    assert said == {
+        "claimed": {"how": "expired", "attempts": 1, "at": NOON + 7},
+        "never claimed": {"how": "expired", "attempts": 0, "at": NOON + 8},
+    }
+
+
+async def test_what_is_settled_as_dead_leaves_a_copy(plain: Bench, dead_letters: Bench, store: Store) -> None:
+    backlog = Bench(store, await store.new_id())
+    await plain.send("a")
+    delivery = await plain.claim_one()
+    target = copying(dead_letters, backlog)
+    assert await plain.settle(delivery, LATER, Ending.DEAD_LETTERED, target=target) == DONE
+    assert not (await plain.settle(delivery, LATER, Ending.DEAD_LETTERED, target=target)).done
+    (copy,) = await backlog.peek()
+    assert json.loads(copy.headers or b"") == {"ended": {"how": "rejected", "attempts": 1, "at": NOON}}

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from redrive.model.delivery import Delivery, Ending, Limits
+from redrive.model.queue import CopyTarget
 
 
 class Resource(NamedTuple):
@@ -114,10 +115,17 @@ class Enqueued(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A queue that deliveries are moved to."""
+    """A queue that deliveries are moved to.
+
+    Attributes:
+        queue_id: Which.
+        ordered: Whether it keeps the order of groups.
+        copies: For dead letters: where a copy of each goes as well, see `redrive.model.delivery.as_copy`.
+    """
 
     queue_id: int
     ordered: bool
+    copies: CopyTarget | None = None
 
 
 _UNLIMITED = Limits()

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from asyncpg import Connection
 
-from redrive.engine.ports import Arrival, Enqueued, Target
-from redrive.model.delivery import Delivery, as_dead_letter
+from redrive.engine.ports import Arrival, ClaimOrder, Enqueued, Target
+from redrive.model.delivery import Delivery, End, as_copy, as_dead_letter, end_of
 from redrive.stores.postgres import deduplication, notes, rows
 
 # The way of most messages: no group, no deduplication, no past. One statement, which commits for itself.
@@ -124,7 +124,9 @@ async def admit(connection: Connection, deliveries: Sequence[Delivery]) -> None:
     await rows.insert(connection, [rows.values_of(one) for one in deliveries], places)
 
 
-async def bury(connection: Connection, dead: Sequence[Delivery], target: Target, now: int) -> None:
+async def bury(
+    connection: Connection, dead: Sequence[Delivery], order: ClaimOrder, target: Target, now: int
+) -> None:
     """Let deliveries that left their queue enter the dead-letter queue; their groups there are locked."""
     if not dead:
         return
@@ -134,3 +136,19 @@ async def bury(connection: Connection, dead: Sequence[Delivery], target: Target,
         for one, seq in zip(dead, seqs, strict=True)
     ]
     await admit(connection, buried)
+    await copy(connection, [(one, end_of(one, order.limits, now)) for one in dead], target, now)
+
+
+async def copy(
+    connection: Connection, dead: Sequence[tuple[Delivery, End]], target: Target, now: int
+) -> None:
+    """Let the copies of dead letters enter the backlog for such, if there is one."""
+    if target.copies is None or not dead:
+        return
+    copies = target.copies
+    seqs = await rows.next_seqs(connection, len(dead))
+    made = [
+        as_copy(one, copies.queue_id, seq, now, copies.delay_ms, end)
+        for (one, end), seq in zip(dead, seqs, strict=True)
+    ]
+    await admit(connection, made)

@@ -220,7 +220,7 @@ class _Filling:
         self._removed += len(plan.removed)
         await self._connection.execute(rows.REMOVE, order.queue_id, [one.seq for one in plan.removed])
         if order.dead_letters_to is not None:
-            await arriving.bury(self._connection, plan.dead, order.dead_letters_to, self._now)
+            await arriving.bury(self._connection, plan.dead, order, order.dead_letters_to, self._now)
 
     async def _claim(self, deliveries: Sequence[Delivery]) -> None:
         await self._connection.execute(

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from asyncpg import Connection
 
 from redrive.engine.ports import Settled, Settlement, Target
-from redrive.model.delivery import Delivery, Ending, Place, as_dead_letter, as_handed_over
+from redrive.model.delivery import Delivery, End, Ending, Place, as_dead_letter, as_handed_over
 from redrive.stores.postgres import arriving, notes, rows
 from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.fencing import (
@@ -235,8 +235,12 @@ class _Settling:
         for record, seq in zip(taken, seqs, strict=True):
             self._leave_turn(record)
             end, target = targets[record["own_seq"], record["own_token"]]
-            admitted.append(self._sent_on(rows.delivery_of(record), seq, end, target))
+            delivery = rows.delivery_of(record)
+            admitted.append(self._sent_on(delivery, seq, end, target))
             self.news.add(target.queue_id)
+            if target.copies is not None:
+                await arriving.copy(self._connection, [(delivery, End.REJECTED)], target, end.now)
+                self.news.add(target.copies.queue_id)
         await arriving.admit(self._connection, admitted)
 
     def _sent_on(self, delivery: Delivery, seq: int, end: _End, target: Target) -> Delivery:

@@ -144,6 +144,8 @@ class PostgresStore(TelemetryVerbs):
         claimed = await self._claimer.claim(order)
         if claimed.dead_lettered and order.dead_letters_to is not None:
             self._notices.arrived(order.dead_letters_to.queue_id)
+            if order.dead_letters_to.copies is not None:
+                self._notices.arrived(order.dead_letters_to.copies.queue_id)
         return claimed
 
     async def settle(

@@ -6,7 +6,7 @@ import apsw
 import orjson
 
 from redrive.engine.ports import Claimed, ClaimOrder
-from redrive.model.delivery import Delivery, Ending, Place, offer
+from redrive.model.delivery import Delivery, Ending, Place, end_of, offer
 from redrive.model.queue import DEDUPLICATION_MS
 from redrive.stores.sqlite import pacing, rows
 from redrive.stores.sqlite.arriving import dead_letter
@@ -135,7 +135,8 @@ class _Claiming:
         elif ending is Ending.DROPPED:
             self.claimed.dropped += 1
         elif self.order.dead_letters_to is not None:
-            dead_letter(self.cursor, self.next_seq, delivery, self.order.dead_letters_to, self.order.now)
+            end = end_of(delivery, self.order.limits, self.order.now)
+            dead_letter(self.cursor, self.next_seq, delivery, self.order.dead_letters_to, self.order.now, end)
             self.claimed.dead_lettered += 1
 
     def _claim(self, delivery: Delivery, place: int) -> None:

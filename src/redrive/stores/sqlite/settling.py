@@ -6,7 +6,7 @@ from typing import Any
 import apsw
 
 from redrive.engine.ports import Settled, Settlement, Swept, Target
-from redrive.model.delivery import Ending, as_handed_over
+from redrive.model.delivery import End, Ending, as_handed_over
 from redrive.model.queue import DAY_MS
 from redrive.stores.sqlite import notes, rows
 from redrive.stores.sqlite.arriving import dead_letter, enqueue
@@ -96,7 +96,7 @@ def _send_on(
     delivery = rows.delivery_of(row)
     rows.pass_turn(cursor, queue_id, row[-1], delivery.group_id)
     if one.ending is Ending.DEAD_LETTERED:
-        dead_letter(cursor, next_seq, delivery, target, now)
+        dead_letter(cursor, next_seq, delivery, target, now, End.REJECTED)
         if one.note is not None:
             notes.write(cursor, queue_id, delivery.message_id, one.note)
     else:
