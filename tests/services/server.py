@@ -38,7 +38,8 @@ class Server:
 
     Attributes:
         flags: What it was started with, the port included, so that a second start serves the same address.
-        log: The file its standard error goes to, over all its starts.
+        log: The file its standard error goes to, over all its starts; it runs in that directory, and what it keeps
+            in the current one (certificates, blobs) is there.
     """
 
     flags: tuple[str, ...]
@@ -61,6 +62,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
+                cwd=self.log.parent,
                 text=True,
                 preexec_fn=_end_with_parent,  # noqa: PLW1509 - one system call, and no lock is taken
             )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.contracts.protocols.azure.namespaces import Shop
+from tests.contracts.protocols.azure.resources import Resources, Webhook
 from tests.services.server import Server
 
 
@@ -15,3 +16,18 @@ def shop(server: Server) -> Iterator[Shop]:
     shop.open()
     yield shop
     shop.close()
+
+
+@pytest.fixture
+def hook() -> Iterator[Webhook]:
+    """A webhook that agrees to everything."""
+    with Webhook().serving() as hook:
+        yield hook
+
+
+@pytest.fixture
+def resources(server: Server, hook: Webhook) -> Iterator[Resources]:
+    """The resource manager on each store."""
+    resources = Resources(server, hook)
+    yield resources
+    resources.client.close()
