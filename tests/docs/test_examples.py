@@ -13,6 +13,7 @@ from tests.services.server import Server, serving
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 _LAST_LINES = {
+    "event_grid": "['cars/7', 'cars/8']",
     "simulated_clock": """{'days': 14}: {"now":1768436130.0,"attempts":0}""",
     "sns_filters": "expensive ['bus', 'truck']",
     "sns_webhook": "('Notification', 200)",
