@@ -16,7 +16,7 @@ def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     top = argparse.ArgumentParser(
         prog="redrive",
-        description="Durable event delivery that you run yourself: SQS and SNS on one engine, nothing lost.",
+        description="Durable event delivery that you run yourself: SQS, SNS and Event Grid on one engine, nothing lost.",
     )
     top.add_argument("--version", action="version", version=f"redrive {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
