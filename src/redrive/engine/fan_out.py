@@ -4,6 +4,7 @@ Everything a publication leads to is one transaction: deliveries straight into q
 into the backlogs of endpoints that Redrive pushes to, and dead letters for queues that are gone or closed to us.
 """
 
+import functools
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from redrive.engine.topics import Topics
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome
 from redrive.model.message import Publication, bytes_of, id_text
-from redrive.model.queue import DEDUPLICATION_MS
+from redrive.model.queue import DEDUPLICATION_MS, Queue
 from redrive.model.topic import Subscription, Topic
 
 logger = logging.getLogger(__name__)
@@ -191,30 +192,25 @@ class TopicPublisher:
                 listener.filtered(routed.topic, verdict, number, now)
         if repeated:
             return
-        for arrival in routed.arrivals:
-            if arrival.available_at <= now:
-                self._arrivals.announce(arrival.queue_id)
-            else:
-                self._arrivals.expect(arrival.queue_id, arrival.available_at)
-        if self._listeners:
-            self._tell_accepted(routed, now)
-            for route in routed.routes:
-                if route.refusal is not None:
-                    self._tell_refused(routed, route, route.refusal, now)
+        sent: list[tuple[Queue, int]] = []
+        for route in routed.routes:
+            arrival = route.arrival
+            if arrival is not None:
+                self._wake(arrival, now)
+                if route.refusal is None and route.queue is not None:
+                    sent.append((route.queue, bytes_of(arrival.body)))
+            if route.refusal is not None:
+                self._tell_refused(routed, route, route.refusal, now)
+        if sent:
+            fact = Accepted(routed.topic, sent, functools.partial(_taken, routed, now), now)
+            for listener in self._listeners:
+                listener.accepted(fact)
 
-    def _tell_accepted(self, routed: Routed, now: int) -> None:
-        """What went straight into queues; what entered an endpoint's backlog has not been tried yet."""
-        taken = [route for route in routed.routes if route.queue is not None and route.refusal is None]
-        if not taken:
-            return
-        fact = Accepted(
-            routed.topic,
-            [(route.queue, bytes_of(route.arrival.body)) for route in taken if route.queue and route.arrival],
-            lambda: [_attempted(routed, route, _accepted(route), now) for route in taken],
-            now,
-        )
-        for listener in self._listeners:
-            listener.accepted(fact)
+    def _wake(self, arrival: Arrival, now: int) -> None:
+        if arrival.available_at <= now:
+            self._arrivals.announce(arrival.queue_id)
+        else:
+            self._arrivals.expect(arrival.queue_id, arrival.available_at)
 
     def _tell_refused(self, routed: Routed, route: Route, refusal: Attempt, now: int) -> None:
         fact = _attempted(routed, route, refusal, now)
@@ -227,6 +223,12 @@ class TopicPublisher:
                 listener.dead_lettered(
                     DeadLettered(routed.topic, route.subscription, fact.delivery, handed, now)
                 )
+
+
+def _taken(routed: Routed, now: int) -> list[Attempted]:
+    """What went straight into queues; what entered an endpoint's backlog has not been tried yet."""
+    taken = [route for route in routed.routes if route.queue is not None and route.refusal is None]
+    return [_attempted(routed, route, _accepted(route), now) for route in taken]
 
 
 def _attempted(routed: Routed, route: Route, attempt: Attempt, now: int) -> Attempted:

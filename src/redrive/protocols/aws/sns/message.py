@@ -64,7 +64,8 @@ def check_id(parameter: str, value: str) -> None:
 
 def bytes_of(text: str, attributes: Attributes) -> int:
     """What a message weighs: its text, and name, type and value of each attribute."""
-    return len(text.encode()) + sum(_attribute_bytes(name, one) for name, one in attributes.items())
+    attribute_bytes = [_attribute_bytes(name, one) for name, one in attributes.items()]
+    return (len(text) if text.isascii() else len(text.encode())) + sum(attribute_bytes)
 
 
 def _attribute_bytes(name: str, attribute: Mapping[str, Any]) -> int:
