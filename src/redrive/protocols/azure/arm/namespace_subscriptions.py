@@ -15,7 +15,7 @@ import orjson
 from redrive.engine.engine import Engine
 from redrive.model.errors import AlreadyExists
 from redrive.model.errors import NotFound as Gone
-from redrive.model.queue import Queue
+from redrive.model.queue import CopyTarget, Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm import event_documents, fields, paging
 from redrive.protocols.azure.arm import namespace_subscription_documents as documents
@@ -24,6 +24,7 @@ from redrive.protocols.azure.arm.namespace_documents import id_of
 from redrive.protocols.azure.arm.publishers import IN_GROUP, PROVIDER, no_such
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.eventgrid import names, settings
+from redrive.protocols.azure.eventgrid.dead_letters import DELAY_MS
 from redrive.protocols.azure.eventgrid.dialect import PULL
 from redrive.protocols.azure.namespaces.places import queue_name, topic_name
 from redrive.protocols.azure.wire.answers import empty_answer, json_answer
@@ -40,6 +41,7 @@ class NamespaceSubscribers:
     def __init__(self, engine: Engine, subscribers: Subscribers) -> None:
         """Keep them in this engine; `subscribers` writes and removes what they have in common with all others."""
         self._queues = engine.queues
+        self._topics = engine.topics
         self._subscribers = subscribers
 
     async def of(self, topic: Topic) -> list[Subscription]:
@@ -48,8 +50,10 @@ class NamespaceSubscribers:
 
     async def write(self, topic: Topic, wanted: Subscription) -> Subscription:
         """Make an event subscription, or change the one that stands."""
-        await self._write_queue(documents.engine_queue(wanted, topic))
-        return await self._subscribers.write(wanted)
+        await self._write_queue(await self._queue(wanted, topic))
+        written = await self._subscribers.write(wanted)
+        await self._write_queue(await self._queue(written, topic))
+        return written
 
     async def remove(self, subscription: Subscription) -> None:
         """Take an event subscription away, with what waits in its queue."""
@@ -67,7 +71,15 @@ class NamespaceSubscribers:
         """A topic keeps its events for another time now: so do its queues."""
         for subscription in await self.of(topic):
             if subscription.protocol == PULL:
-                await self._write_queue(documents.engine_queue(subscription, topic))
+                await self._write_queue(await self._queue(subscription, topic))
+
+    async def _queue(self, subscription: Subscription, topic: Topic) -> Queue:
+        """The queue of a subscription; a copy of each dead letter goes to its store, once that is there."""
+        queue = documents.engine_queue(subscription, topic)
+        store = await self._topics.subscription(topic.name, names.dead_letter_store(subscription.id))
+        if store is None or subscription.dead_letter is None:
+            return queue
+        return replace(queue, copies=CopyTarget(store.queue_id, DELAY_MS))
 
     async def _write_queue(self, wanted: Queue) -> None:
         while True:

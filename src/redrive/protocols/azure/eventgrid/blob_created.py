@@ -4,8 +4,10 @@ from typing import Final
 
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import Consequence
+from redrive.model.delivery import Delivery
 from redrive.model.message import Publication, bytes_of, id_text
-from redrive.protocols.azure.eventgrid import dead_letters, json_text, names
+from redrive.model.topic import Subscription
+from redrive.protocols.azure.eventgrid import dead_letters, json_text, names, namespace_letters
 from redrive.protocols.azure.eventgrid.published import Published
 from redrive.protocols.azure.eventgrid.settings import EVENT_GRID_SCHEMA
 from redrive.protocols.azure.eventgrid.times import timestamp
@@ -36,8 +38,20 @@ def blob_created(fact: Attempted) -> Consequence | None:
     return Consequence(topic, publication)
 
 
+def letter_path(store: Subscription, first: Delivery) -> str:
+    """The name of the blob that a batch of letters is kept in.
+
+    Args:
+        store: The subscription that stands for the store.
+        first: The first delivery of the batch.
+    """
+    if namespace_letters.are_letters_of(store):
+        return dead_letters.path_of(namespace_letters.folder_of(store), first)
+    return dead_letters.path_of(store.id.removesuffix(f":{names.DEAD_LETTERS}").upper(), first)
+
+
 def _event(account: ArmId, container: ArmId, fact: Attempted) -> dict[str, object]:
-    path = dead_letters.path_of(fact.subscription.id, fact.delivery)
+    path = letter_path(fact.subscription, fact.delivery)
     kept = dict(fact.attempt.identifiers)
     request_id = id_text(fact.delivery.message_id)
     details: dict[str, object] = {

@@ -19,7 +19,6 @@ from redrive.model.message import id_text
 from redrive.model.retry import Phase, RetrySchedule, Stage
 from redrive.model.retry_plans import HOUR_MS, MINUTE_MS, SECOND_MS
 from redrive.protocols.azure.eventgrid import json_text, outcomes
-from redrive.protocols.azure.eventgrid.names import DEAD_LETTERS
 from redrive.protocols.azure.eventgrid.published import Letter, Published
 from redrive.protocols.azure.eventgrid.rendering import as_cloud_event, as_event_grid
 from redrive.protocols.azure.eventgrid.settings import (
@@ -120,15 +119,14 @@ def _added(published: Published, letter: Letter) -> dict[str, Any]:
     }
 
 
-def path_of(store_id: str, first: Delivery) -> str:
+def path_of(folder: str, first: Delivery) -> str:
     """The name of the blob that a batch of letters is kept in: `NAME/2026/1/2/3/….json`, nothing padded, UTC.
 
     It follows from the first letter alone, so that a batch which is written again replaces its blob.
 
     Args:
-        store_id: The id of the subscription that stands for the store.
+        folder: What the names of a subscription's blobs begin with.
         first: The first delivery of the batch.
     """
     due = datetime.fromtimestamp((first.sent_at + DELAY_MS) // 1000, UTC)
-    name = store_id.removesuffix(f":{DEAD_LETTERS}").upper()
-    return f"{name}/{due.year}/{due.month}/{due.day}/{due.hour}/{id_text(first.message_id)}.json"
+    return f"{folder}/{due.year}/{due.month}/{due.day}/{due.hour}/{id_text(first.message_id)}.json"

@@ -13,8 +13,8 @@ from redrive.model.message import Publication, bytes_of
 from redrive.model.queue import Queue, ResourceName
 from redrive.model.retry_plans import EVENT_WEBHOOK, MINUTE_MS
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.azure.eventgrid import dead_letters, names, outcomes, parcels
-from redrive.protocols.azure.eventgrid.blob_created import blob_created
+from redrive.protocols.azure.eventgrid import dead_letters, names, namespace_letters, outcomes, parcels
+from redrive.protocols.azure.eventgrid.blob_created import blob_created, letter_path
 from redrive.protocols.azure.eventgrid.published import ENVELOPE, Published, delivered_as
 from redrive.protocols.azure.eventgrid.rendering import rendered
 from redrive.protocols.azure.eventgrid.settings import (
@@ -86,7 +86,8 @@ class EventGridDialect:
     def plan(self, topic: Topic, subscription: Subscription) -> Plan:  # noqa: ARG002 - as Dialect
         """See `Dialect.plan`."""
         if names.is_dead_letter_store(subscription.id):
-            return dead_letters.PLAN
+            of_namespace = namespace_letters.are_letters_of(subscription)
+            return namespace_letters.PLAN if of_namespace else dead_letters.PLAN
         settings = delivery_settings(subscription)
         return _plan(
             settings.destination_type, settings.attempts_max, settings.minutes_to_live, settings.batch
@@ -103,24 +104,27 @@ class EventGridDialect:
         """See `Dialect.parcel`."""
         if not names.is_dead_letter_store(subscription.id):
             return parcels.parcel(subscription, delivery_settings(subscription), deliveries)
-        texts = [await self._letter_text(delivery) for delivery in deliveries]
+        of_namespace = namespace_letters.are_letters_of(subscription)
+        texts = [await self._letter_text(one, of_namespace=of_namespace) for one in deliveries]
         return Parcel(
             endpoint=subscription.endpoint,
             body=f"[{','.join(texts)}]".encode(),
             content_type=_BLOB_TYPE,
-            headers={"path": dead_letters.path_of(subscription.id, deliveries[0])},
+            headers={"path": letter_path(subscription, deliveries[0])},
             timeout_ms=_PATIENCE_MS,
             headers_kept=("etag", "content-length"),
         )
 
-    async def _letter_text(self, delivery: Delivery) -> str:
+    async def _letter_text(self, delivery: Delivery, *, of_namespace: bool) -> str:
         published = Published.unpack(delivery.headers)
         letter = published.letter
-        if letter is None:
-            raise ValueError(f"delivery {delivery.seq} is no dead letter")
-        if letter.outcome is None:
+        if letter is not None and letter.outcome is None:
             notes = await self._notes(letter.backlog, bytes.fromhex(letter.message_id))
             letter = dead_letters.with_last_attempt(letter, notes)
+        if of_namespace:
+            return namespace_letters.text_of(delivery, letter)
+        if letter is None:
+            raise ValueError(f"delivery {delivery.seq} is no dead letter")
         return dead_letters.text_of(delivery.body, published, letter)
 
     # ---- what follows ----------------------------------------------------------------------------------------
