@@ -27,7 +27,7 @@ test: check postgresql azurite az ## Run every check and every test
 check: $(VENV)/test.stamp ## Run the linters and the type checker only
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy src tests/services
+	$(BIN)/mypy src tests/services benchmarks
 	$(BIN)/lint-imports --no-logo
 
 format: $(VENV)/test.stamp ## Format the code and mend what the linter can

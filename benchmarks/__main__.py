@@ -13,7 +13,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from benchmarks import backlog, long_polls, machine, overhead, publish, throughput
+from benchmarks import (
+    backlog,
+    filters,
+    hanging,
+    long_polls,
+    machine,
+    overhead,
+    publish,
+    throughput,
+    webhooks,
+)
 from benchmarks.bench import SMALL, Bench, Scale
 from benchmarks.figures import Figure
 from benchmarks.load import LoadFailedError
@@ -22,6 +32,9 @@ from benchmarks.stores import KINDS
 QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
     "throughput": throughput.measure,
     "publish": publish.measure,
+    "filters": filters.measure,
+    "webhooks": webhooks.measure,
+    "hanging": hanging.measure,
     "backlog": backlog.measure,
     "long_polls": long_polls.measure,
     "overhead": overhead.measure,

@@ -20,6 +20,10 @@ class Scale:
         idle_seconds: How long they are watched doing nothing.
         wake_ups: Messages sent to them.
         calls: Calls made in the process itself, for one reading of its processor time.
+        pushes: Deliveries in the backlog of a webhook.
+        webhooks: Subscribed to one topic, of which one hangs.
+        publications: To that topic.
+        filters: Subscriptions of a topic that do not want what is published.
     """
 
     seconds: int = 3
@@ -31,6 +35,10 @@ class Scale:
     idle_seconds: int = 10
     wake_ups: int = 500
     calls: int = 20_000
+    pushes: int = 20_000
+    webhooks: int = 100
+    publications: int = 100
+    filters: int = 10_000
 
 
 SMALL = Scale(
@@ -43,6 +51,10 @@ SMALL = Scale(
     idle_seconds=1,
     wake_ups=20,
     calls=500,
+    pushes=200,
+    webhooks=10,
+    publications=5,
+    filters=100,
 )
 """Enough to see that everything runs, in half a minute; the figures mean nothing."""
 

@@ -31,7 +31,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, host: str) -> None:
         self.host = host
         self._transport: asyncio.Transport
-        self._answered: asyncio.Future[bytes]
+        self._answered: asyncio.Future[bytes] | None = None
         self._received = b""
 
     @classmethod
@@ -53,14 +53,15 @@ class Connection(asyncio.Protocol):
 
     def send(self, call: bytes) -> asyncio.Future[bytes]:
         """Send what `request` made; the answer's body, or CallFailedError."""
-        self._answered = asyncio.get_running_loop().create_future()
+        answered = self._answered = asyncio.get_running_loop().create_future()
         self._transport.write(call)
-        return self._answered
+        return answered
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
+        assert self._answered is not None, "an answer to no call"
         self._received += data
         head, end, body = self._received.partition(_END_OF_HEAD)
         if not end or len(body) < _body_bytes(head):
@@ -72,7 +73,7 @@ class Connection(asyncio.Protocol):
             self._answered.set_exception(CallFailedError(f"{head.decode()}\n{body.decode()}"))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if not self._answered.done():
+        if self._answered is not None and not self._answered.done():
             self._answered.set_exception(exc or CallFailedError("the server hung up"))
 
 

@@ -1,0 +1,78 @@
+"""What do thousands of filters that do not match cost a publication, beside the same without them?
+
+The subscriptions are put into the store before the server starts: SNS itself lets a topic have 200 filters.
+"""
+
+import asyncio
+import functools
+from collections.abc import Iterator
+from typing import Final
+
+import orjson
+import uvloop
+
+from benchmarks.bench import Bench
+from benchmarks.ceiling import FAN_OUT
+from benchmarks.figures import Figure, at_least
+from benchmarks.rounds import Lane, compared, in_turn
+from benchmarks.servers import redrive
+from benchmarks.topics import arn
+from redrive.app import open_store
+from redrive.engine.directory import Directory
+from redrive.engine.queues import Queues
+from redrive.engine.topics import Topics
+from redrive.model.queue import Queue, ResourceName
+from redrive.model.topic import Subscription, Topic
+from redrive.runtime.chance import real_runtime
+from redrive.runtime.clock import SystemClock
+
+FILTERED_MIN: Final = 0.5
+
+_HERE: Final = ResourceName("000000000000", "us-east-1", "")
+_WANTED: Final = "wanted"  # by `loads/publish_filtered.lua`
+_AT_ONCE: Final = 500
+
+
+def measure(bench: Bench) -> Iterator[Figure]:
+    """The topic with all the filters against one with only those that match."""
+    others = bench.scale.filters
+    with redrive(bench, lambda store: uvloop.run(_prepare(store, others))) as server:
+        many = Lane("many", server, lambda: arn("sns", "many"))
+        few = Lane("few", server, lambda: arn("sns", "few"))
+        for connections in bench.scale.connections:
+            runs = in_turn(bench.scale, (many, few), "publish_filtered", connections)
+            what = f"{others:,} filters besides {FAN_OUT}, {connections} connections"
+            yield compared(what, runs, at_least(FILTERED_MIN))
+
+
+async def _prepare(store_url: str, others: int) -> None:
+    """Two topics whose messages some queues want; one has other subscribers, each of whom wants something else."""
+    runtime = real_runtime(SystemClock())
+    store = open_store(store_url, runtime)
+    await store.open()
+    directory = Directory(store)
+    queues = Queues(store, directory, runtime.clock)
+    topics = Topics(store, directory, queues, runtime.clock)
+    for name in ("few", "many"):
+        await topics.create(Topic(0, _HERE._replace(name=name), "sns"))
+        for number in range(FAN_OUT):
+            queue = await queues.create(Queue(0, _HERE._replace(name=f"{name}-{number}")))
+            await topics.subscribe(_subscription(name, number, queue.name.name, _WANTED))
+    subscribe = functools.partial(_subscription, "many")
+    for start in range(FAN_OUT, FAN_OUT + others, _AT_ONCE):
+        numbers = range(start, min(start + _AT_ONCE, FAN_OUT + others))
+        made = [subscribe(number, f"other-{number}", f"something else {number}") for number in numbers]
+        await asyncio.gather(*map(topics.subscribe, made))
+    await store.close()
+
+
+def _subscription(topic: str, number: int, queue: str, wish: str) -> Subscription:
+    return Subscription(
+        id=f"{number:08x}-0000-4000-8000-{number:012x}",
+        topic=_HERE._replace(name=topic),
+        queue_id=0,
+        owner=_HERE.account,
+        protocol="sqs",
+        endpoint=arn("sqs", queue),
+        filter_text=orjson.dumps({"wish": [wish]}).decode(),
+    )
