@@ -25,6 +25,7 @@ from tests.services.server import Server, free_port
 _DEFAULT_PORT: Final = "4566"
 _DEFAULT_ADDRESS: Final = f"127.0.0.1:{_DEFAULT_PORT}"
 _PROMPT: Final = "$ "
+_AZ_PLACE: Final = Path(__file__).parents[2] / ".venv-az/bin"  # `make az`
 _NO_MARK: Final = ("", "no-run")
 
 
@@ -47,7 +48,7 @@ class Reader:
 
     def __post_init__(self) -> None:
         self._environment = {
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PATH": f"{Path(sys.executable).parent}:{_AZ_PLACE}:{os.environ['PATH']}",
             "HOME": str(self.directory),
             "LANG": "C.UTF-8",
             "AWS_EC2_METADATA_DISABLED": "true",

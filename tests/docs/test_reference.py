@@ -132,3 +132,28 @@ def test_every_sqs_attribute_is_there() -> None:
 def test_every_sqs_message_attribute_is_there() -> None:
     section = page("sqs").sections["ReceiveMessage"]
     assert not [name for name in ATTRIBUTES if f"`{name}`" not in section]
+
+
+# ---- Event Grid --------------------------------------------------------------------------------------------------
+
+_IN_ALL_GROUPS = "/subscriptions/{subscription}/providers/Microsoft.EventGrid"
+_IN_A_GROUP = "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.EventGrid"
+
+
+def azure_routes(room: str) -> list[str]:
+    (azure,) = router()._recognising
+    (found,) = [one for one in azure._rooms if type(one).__name__ == room]
+    names: list[str] = found.routes.names
+    return [name.replace(_IN_ALL_GROUPS, "…in all groups").replace(_IN_A_GROUP, "…") for name in names]
+
+
+@pytest.mark.parametrize("route", azure_routes("Arm"))
+def test_a_route_of_the_resource_manager_has_its_line(route: str) -> None:
+    method, path = route.split(" ", 1)
+    (methods,) = re.findall(rf"^\| `{re.escape(path)}` \| (.*) \|$", page("eventgrid").text, re.MULTILINE)
+    assert method in methods.split()
+
+
+@pytest.mark.parametrize("route", azure_routes("Entra"))
+def test_a_route_of_the_sign_in_has_its_line(route: str) -> None:
+    assert f"| `{route}` |" in page("eventgrid").text
