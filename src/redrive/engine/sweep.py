@@ -15,6 +15,7 @@ from redrive.model.topic import Subscription
 
 QUEUES_PER_TURN = 50  # documents read and queues swept before others have their turn
 ROWS_PER_SWEEP = 1_000  # about 5 ms of the store's time
+MAKING_MS = 60_000  # a subscription may be made before its topic, and that a moment later
 
 
 class Sweeper:
@@ -77,7 +78,11 @@ class Sweeper:
         return gone
 
     async def _sweep_backlog(self, subscription: Subscription) -> int:
-        if subscription.expires_at is not None and self._clock.now() >= subscription.expires_at:
+        """Also take away subscriptions that are over, and those whose topic's deletion was cut short."""
+        now = self._clock.now()
+        over = subscription.expires_at is not None and now >= subscription.expires_at
+        settled = now >= subscription.created_at + MAKING_MS
+        if over or (settled and await self._topics.get(subscription.topic) is None):
             await self._topics.unsubscribe(subscription)
         return await self._sweep(subscription.queue_id, 0)
 

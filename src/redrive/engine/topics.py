@@ -1,12 +1,14 @@
 """Topics and subscriptions come and go, and which subscriptions of a topic want a message."""
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from redrive.engine.directory import Directory, Kind
+from redrive.engine.numbers import Numbers
 from redrive.engine.ports import Clock, Store
 from redrive.engine.queues import Queues
-from redrive.model.errors import AlreadyExists, Conflict
+from redrive.model.errors import AlreadyExists, Conflict, NotFound
 from redrive.model.filtering import (
     EventFilter,
     FilterIndex,
@@ -24,6 +26,8 @@ SUBSCRIPTION: Kind[Subscription] = Kind("subscription", Subscription.to_document
 _OF_QUEUE: Kind[str] = Kind(
     "subscription_of_queue", lambda key: {"key": key}, lambda document: document["key"]
 )
+# Those that an account has at topics of others, by the account: they are found among nobody's own.
+_ELSEWHERE: Kind[str] = Kind("subscription_elsewhere", _OF_QUEUE.write, _OF_QUEUE.read)
 
 
 @dataclass(slots=True)
@@ -94,6 +98,7 @@ class Topics:
         self._clock = clock
         self._interests: dict[str, _Interest] = {}
         self._changes = 0
+        self.numbers = Numbers(directory, TOPIC, SUBSCRIPTION)
         self.on_subscription: Callable[[Subscription], None] = lambda _: None
         self.on_unsubscription: Callable[[Subscription], None] = lambda _: None
         directory.on_forget(self._forget)
@@ -102,6 +107,7 @@ class Topics:
         if kind in ("", SUBSCRIPTION.name):
             self._changes += 1
             self._interests.pop(key.rpartition("/")[0], None) if key else self._interests.clear()
+        self.numbers.changed(kind, key)
 
     # ---- topics -----------------------------------------------------------------------------------------
 
@@ -132,6 +138,8 @@ class Topics:
             await self._directory.create(TOPIC, topic.name.key, topic)
         except Conflict:
             raise AlreadyExists(topic.name.key) from None
+        finally:
+            self._forget(TOPIC.name, topic.name.key)
         return topic
 
     async def update(self, name: ResourceName, change: Callable[[Topic], Topic]) -> Topic:
@@ -151,7 +159,10 @@ class Topics:
         await self._unsubscribe_all(topic)
         if topic.ordered:
             await self._queues.bury(topic.id, topic.name._replace(name=f"archive:{topic.id}"))
-        await self._directory.remove(TOPIC, topic.name.key)
+        try:
+            await self._directory.remove(TOPIC, topic.name.key)
+        finally:
+            self._forget(TOPIC.name, topic.name.key)
         await self._unsubscribe_all(topic)
 
     async def _unsubscribe_all(self, topic: Topic) -> None:
@@ -160,14 +171,23 @@ class Topics:
 
     # ---- subscriptions ----------------------------------------------------------------------------------
 
-    async def subscribe(self, wanted: Subscription) -> Subscription:
+    async def subscribe(self, wanted: Subscription, *, topic_follows: bool = False) -> Subscription:
         """Make a subscription; `queue_id` and `created_at` are given here.
+
+        Args:
+            wanted: What it is to be.
+            topic_follows: Its topic is only made after it.
 
         Raises:
             AlreadyExists: There is one of that id.
+            NotFound: There is no such topic (any more): whoever deletes one looks for subscriptions after it is gone,
+                so that of a deletion and a subscription at the same moment one at least sees the other.
         """
         made = replace(wanted, queue_id=await self._store.new_id(), created_at=self._clock.now())
         await self._directory.create(_OF_QUEUE, _queue_key(made.queue_id), made.key)
+        if made.owner != made.topic.account:
+            with contextlib.suppress(Conflict):  # left by one whose removal was cut short
+                await self._directory.create(_ELSEWHERE, _elsewhere_key(made), made.key)
         try:
             await self._directory.create(SUBSCRIPTION, made.key, made)
         except Conflict:
@@ -175,6 +195,9 @@ class Topics:
             raise AlreadyExists(made.key) from None
         finally:
             self._forget(SUBSCRIPTION.name, made.key)  # made or not: the answer may have been lost
+        if not topic_follows and await self._store.get(TOPIC.name, made.topic.key) is None:
+            await self.unsubscribe(made)
+            raise NotFound(f"{TOPIC.name} {made.topic.key}")
         self.on_subscription(made)
         return made
 
@@ -202,9 +225,28 @@ class Topics:
         """The subscriptions of all topics of an account's region, by key, beginning after the key `after`."""
         return await self._directory.find(SUBSCRIPTION, f"{account}/{region}/", after, limit)
 
+    async def subscriptions_elsewhere(
+        self, account: str, region: str, after: str = "", limit: int | None = None
+    ) -> list[Subscription]:
+        """The subscriptions that an account has at topics of others, by key, beginning after the key `after`."""
+        prefix = f"{account}/{region}/"
+        found: list[Subscription] = []
+        while keys := await self._directory.find(
+            _ELSEWHERE, prefix, f"{prefix}{after}" if after else "", limit
+        ):
+            after = keys[-1]
+            for key in keys:
+                subscription: Subscription | None = await self._directory.get(SUBSCRIPTION, key)
+                if subscription is not None and subscription.owner == account:
+                    found.append(subscription)
+            if limit is None or len(found) >= limit:
+                break
+        return found[:limit]
+
     async def dead_lettering_to(self, queue: ResourceName) -> list[Subscription]:
-        """The subscriptions whose dead letters go to a queue; they are all in its account and region."""
+        """The subscriptions whose dead letters go to a queue; they belong to its account, in its region."""
         found = await self.subscriptions_in(queue.account, queue.region)
+        found += await self.subscriptions_elsewhere(queue.account, queue.region)
         return [one for one in found if one.dead_letter == queue]
 
     async def all_after(self, key: str, limit: int) -> Sequence[Subscription]:
@@ -253,6 +295,8 @@ class Topics:
         finally:
             self._forget(SUBSCRIPTION.name, subscription.key)
         await self._directory.remove(_OF_QUEUE, _queue_key(subscription.queue_id))
+        if subscription.owner != subscription.topic.account:
+            await self._directory.remove(_ELSEWHERE, _elsewhere_key(subscription))
         self.on_unsubscription(subscription)
         return removed
 
@@ -285,6 +329,10 @@ class Topics:
         if self._changes == before:
             self._interests[topic.name.key] = interest
         return interest
+
+
+def _elsewhere_key(subscription: Subscription) -> str:
+    return f"{subscription.owner}/{subscription.topic.region}/{subscription.key}"
 
 
 def _queue_key(queue_id: int) -> str:

@@ -84,7 +84,8 @@ class Direct:
             return topic
         # The subscription comes first: whoever finds the topic can publish to it.
         with contextlib.suppress(AlreadyExists):
-            await topics.subscribe(Subscription(_ONE, name, 0, name.account, protocol, endpoint))
+            only = Subscription(_ONE, name, 0, name.account, protocol, endpoint)
+            await topics.subscribe(only, topic_follows=True)
         with contextlib.suppress(AlreadyExists):
             await topics.create(Topic(0, name, DIALECT))
         return await self._topic(name, protocol, endpoint)

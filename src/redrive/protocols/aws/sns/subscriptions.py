@@ -1,8 +1,9 @@
 """Subscriptions and their attributes: subscribe, find, change, unsubscribe."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from redrive.engine.engine import Engine
 from redrive.model.errors import AlreadyExists, NotFound
@@ -11,6 +12,7 @@ from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import (
     destinations,
+    limits,
     names,
     paging,
     replays,
@@ -32,6 +34,8 @@ from redrive.protocols.aws.sns.errors import (
 from redrive.protocols.aws.sns.notification import SUBSCRIBE, UNSUBSCRIBE
 from redrive.protocols.aws.wire.shapes import Structure
 
+_ELSEWHERE: Final = "elsewhere:"
+
 
 class SubscriptionOperations:
     """What is done to subscriptions."""
@@ -48,7 +52,7 @@ class SubscriptionOperations:
         topic = await topic_at(call, self._engine.topics, params["TopicArn"], "Subscribe")
         given: Mapping[str, str] = params.get("Attributes") or {}
         wanted = _wanted(call, topic, params, given)
-        subscription = await self._made(call, wanted, given)
+        subscription = await self._made(call, topic, wanted, given)
         if replays.POLICY in subscription.attributes and await self._engine.replayer.of(subscription) is None:
             await replays.follow(self._engine.replayer, subscription)
         if not subscription.confirmed:
@@ -57,7 +61,9 @@ class SubscriptionOperations:
                 return {"SubscriptionArn": "pending confirmation"}
         return {"SubscriptionArn": names.subscription_arn(subscription)}
 
-    async def _made(self, call: Call, wanted: Subscription, given: Mapping[str, str]) -> Subscription:
+    async def _made(
+        self, call: Call, topic: Topic, wanted: Subscription, given: Mapping[str, str]
+    ) -> Subscription:
         """The subscription as it stands already, or as it is wanted."""
         topics = self._engine.topics
         while True:
@@ -68,6 +74,7 @@ class SubscriptionOperations:
                 return existing
             if existing is not None:
                 await topics.unsubscribe(existing)
+            await limits.check_subscriptions(topics.numbers, topic, wanted)
             try:
                 return await topics.subscribe(await replays.expecting(self._engine.replayer, wanted))
             except AlreadyExists:
@@ -121,17 +128,23 @@ class SubscriptionOperations:
     # ---- look and change ---------------------------------------------------------------------------------------
 
     async def list_subscriptions(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_ListSubscriptions.html; to the account's own topics."""
-        after = paging.after(params)
-        found = await self._engine.topics.subscriptions_in(call.account, call.region, after, paging.PAGE + 1)
-        return _listed(call, found, owner=call.account)
+        """https://docs.aws.amazon.com/sns/latest/api/API_ListSubscriptions.html; those to topics of others last."""
+        topics, after, more = self._engine.topics, paging.after(params), paging.PAGE + 1
+        found: list[Subscription] = []
+        if not after.startswith(_ELSEWHERE):
+            found = await topics.subscriptions_in(call.account, call.region, after, more)
+            after = _ELSEWHERE
+        if len(found) < more:
+            last = after.removeprefix(_ELSEWHERE)
+            found += await topics.subscriptions_elsewhere(call.account, call.region, last, more - len(found))
+        return _listed(call, found, lambda one: _place_of(call, one), owner=call.account)
 
     async def list_subscriptions_by_topic(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListSubscriptionsByTopic.html."""
         topic = await topic_at(call, self._engine.topics, params["TopicArn"], "ListSubscriptionsByTopic")
         after = paging.after(params)
         found = await self._engine.topics.subscriptions_of(topic.name, after, paging.PAGE + 1)
-        return _listed(call, found)
+        return _listed(call, found, lambda one: one.key)
 
     async def get_subscription_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_GetSubscriptionAttributes.html."""
@@ -147,6 +160,8 @@ class SubscriptionOperations:
         def changed(current: Subscription) -> Subscription:
             return subscription_attributes.changed(current, topic, name, value)
 
+        if name == subscription_attributes.FILTER_POLICY and value and subscription.filter_text is None:
+            await limits.check_filters(self._engine.topics.numbers, topic)
         try:
             subscription = await self._engine.topics.change(subscription, changed)
         except AttributeRefused as refusal:
@@ -199,8 +214,20 @@ def _id_of(topic: Topic, protocol: str, endpoint: str) -> str:
     return id_text(hashlib.sha256(told_apart.encode()).digest()[:16])
 
 
-def _listed(call: Call, found: Sequence[Subscription], owner: str | None = None) -> Structure:
-    page, token = paging.paged(found, lambda subscription: subscription.key)
+def _place_of(call: Call, subscription: Subscription) -> str:
+    """Where in the list of an account's subscriptions one stands: those to its own topics come first."""
+    return (
+        subscription.key if subscription.topic.account == call.account else f"{_ELSEWHERE}{subscription.key}"
+    )
+
+
+def _listed(
+    call: Call,
+    found: Sequence[Subscription],
+    place_of: Callable[[Subscription], str],
+    owner: str | None = None,
+) -> Structure:
+    page, token = paging.paged(found, place_of)
     listed = [
         {
             "SubscriptionArn": names.subscription_arn(one) if one.confirmed else "PendingConfirmation",

@@ -4,12 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from redrive.engine.engine import Engine
+from redrive.engine.numbers import CONFIRMED
 from redrive.model.errors import AlreadyExists
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import (
     data_protection,
+    limits,
     names,
     paging,
     standing,
@@ -47,6 +49,7 @@ class TopicOperations:
         wanted = data_protection.changed(wanted, params.get("DataProtectionPolicy") or "")
         existing = await self._engine.topics.get(name)
         if existing is None:
+            await limits.check_topics(self._engine.topics.numbers, wanted)
             try:
                 existing = await self._engine.topics.create(wanted)
             except AlreadyExists:
@@ -76,10 +79,11 @@ class TopicOperations:
     async def get_topic_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_GetTopicAttributes.html."""
         topic = await topic_at(call, self._engine.topics, params["TopicArn"], "GetTopicAttributes")
-        subscriptions = await self._engine.topics.subscriptions_of(topic.name)
-        there = [one for one in subscriptions if standing.is_there(one, call.now)]
-        confirmed = sum(one.confirmed for one in there)
-        return {"Attributes": topic_attributes.shown(topic, confirmed, len(there) - confirmed, call.now)}
+        numbers = self._engine.topics.numbers
+        confirmed = (await numbers.subscriptions(topic.name))[CONFIRMED]
+        asked = await numbers.unconfirmed(topic.name)
+        pending = sum(standing.is_there(one, call.now) for one in asked)
+        return {"Attributes": topic_attributes.shown(topic, confirmed, pending, call.now)}
 
     async def set_topic_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html."""

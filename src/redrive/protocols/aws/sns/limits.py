@@ -1,0 +1,62 @@
+"""How many topics, subscriptions and filter policies there may be.
+
+The numbers are those of "Amazon SNS endpoints and quotas". Those for subscriptions of standard topics (12,500,000) and
+topics of an account (100,000) are further than one server reaches, but the second is told all the same.
+"""
+
+from typing import Final
+
+from redrive.engine.numbers import CONFIRMED, FILTERED, ORDERED, UNCONFIRMED, UNORDERED, Numbers
+from redrive.model.topic import Subscription, Topic
+from redrive.protocols.aws.sns.errors import error
+
+FIFO_TOPICS_MAX: Final = 1_000
+STANDARD_TOPICS_MAX: Final = 100_000
+FIFO_SUBSCRIPTIONS_MAX: Final = 100
+FILTERS_OF_TOPIC_MAX: Final = 200
+FILTERS_OF_ACCOUNT_MAX: Final = 10_000
+
+
+async def check_topics(numbers: Numbers, wanted: Topic) -> None:
+    """Refuse a topic beyond what an account's region may have.
+
+    Raises:
+        AwsError: `TopicLimitExceeded`.
+    """
+    there = await numbers.topics(wanted.name.account, wanted.name.region)
+    most, sort = (FIFO_TOPICS_MAX, ORDERED) if wanted.ordered else (STANDARD_TOPICS_MAX, UNORDERED)
+    if there[sort] >= most:
+        raise error("TopicLimitExceeded", f"There are {most} topics of this kind already")  # chosen
+
+
+async def check_subscriptions(numbers: Numbers, topic: Topic, wanted: Subscription) -> None:
+    """Refuse a subscription beyond what its topic may have, or its filter policy.
+
+    Raises:
+        AwsError: `SubscriptionLimitExceeded`, `FilterPolicyLimitExceeded`.
+    """
+    if topic.ordered:
+        there = await numbers.subscriptions(topic.name)
+        if there[CONFIRMED] + there[UNCONFIRMED] >= FIFO_SUBSCRIPTIONS_MAX:
+            raise error(
+                "SubscriptionLimitExceeded",
+                f"A FIFO topic has {FIFO_SUBSCRIPTIONS_MAX} subscriptions at most",  # chosen
+            )
+    if wanted.filter_text is not None:
+        await check_filters(numbers, topic)
+
+
+async def check_filters(numbers: Numbers, topic: Topic) -> None:
+    """Refuse a filter policy beyond what a topic or an account's region may have.
+
+    Raises:
+        AwsError: `FilterPolicyLimitExceeded`.
+    """
+    of_topic = (await numbers.subscriptions(topic.name))[FILTERED]
+    of_account = await numbers.filtered(topic.name.account, topic.name.region)
+    if of_topic >= FILTERS_OF_TOPIC_MAX or of_account >= FILTERS_OF_ACCOUNT_MAX:
+        raise error(
+            "FilterPolicyLimitExceeded",
+            f"There are {FILTERS_OF_TOPIC_MAX} filter policies at most for each topic,"  # chosen
+            f" and {FILTERS_OF_ACCOUNT_MAX} for each account",
+        )
