@@ -48,6 +48,9 @@ from redrive.protocols.azure.arm.room import Arm
 from redrive.protocols.azure.entra import Entra
 from redrive.protocols.azure.eventgrid import dialect as eventgrid
 from redrive.protocols.azure.eventgrid.credentials import Credentials as PublisherCredentials
+from redrive.protocols.azure.eventgrid.failure_log import FailureLog
+from redrive.protocols.azure.eventgrid.insights import Insights
+from redrive.protocols.azure.eventgrid.measures import Measures
 from redrive.protocols.azure.eventgrid.names import DIALECT as EVENT_GRID
 from redrive.protocols.azure.eventgrid.publishing import Publishers
 from redrive.protocols.azure.eventgrid.topic_endpoint import TopicEndpoint
@@ -155,7 +158,12 @@ class App:
         leaps = isinstance(clock, SimulatedClock)
         self.telemetry = Telemetry(store, clock, self.engine.queues, leaps=leaps)
         listeners.append(self.telemetry.metrics)
-        listeners.append(StatusLog(self.telemetry.logs, runtime.chance, id_text(runtime.message_id())))
+        stream = id_text(runtime.message_id())
+        listeners.append(StatusLog(self.telemetry.logs, runtime.chance, stream))
+        failures = FailureLog(self.telemetry.logs, stream, settings.region)
+        self._measures = Measures(self.telemetry.metrics.put_back, failures)
+        self._insights = Insights(store, self.telemetry.flush)
+        listeners.append(self._measures)
         self._presenters: dict[str, Callable[[Delivery], tuple[str, Mapping[str, Any]]]] = {
             eventgrid.ENVELOPE: eventgrid.present
         }
@@ -221,11 +229,11 @@ class App:
         handshakes = Handshakes(self.engine, self._endpoints)
         where = partial(address_of, read_addresses(self._settings.azure_endpoints))
         namespaces = namespaces_offered(self.engine)
-        operations = offered(self.engine, handshakes, where, namespaces)
+        operations = offered(self.engine, handshakes, where, [*namespaces, self._insights])
         required = self._settings.auth == "required"
         publishers = PublisherCredentials(authentication, SystemClock(), required=required)
         return [
-            Publishers(self.engine, publishers),
+            Publishers(self.engine, publishers, self._measures),
             Namespaces(self.engine, Credentials(authentication, required=required)),
             Arm(runtime.clock, authentication, operations, public_url),
             handshakes,

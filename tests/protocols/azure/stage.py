@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from redrive.engine.engine import Engine
+from redrive.engine.facts import Listener
 from redrive.engine.ports import Parcel, Runtime
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
@@ -86,13 +87,14 @@ class Stage:
         self.blobs = Scripted(clock, WRITTEN)
         self.forwarded = Scripted(clock, OK)
         self.memory = Memory()
+        self.listeners: list[Listener] = [self.memory]
         store = SqliteStore(None)
         self.engine = Engine(
             store,
             Runtime(clock, chance, "a"),
             {names.DIALECT: EventGridDialect(store.notes)},
             {"https": self.web, "http": self.web, "blob": self.blobs, "topic": self.forwarded},
-            [self.memory],
+            self.listeners,
         )
 
     async def topic(self, resource: ArmId = TOPIC, **properties: Any) -> Topic:
@@ -118,6 +120,7 @@ class Stage:
         properties["destination"] = {"endpointType": kind, "properties": dict(destination or {})}
         one = names.subscription_id(name)
         queue = names.dead_letter_queue(topic.name, one) if dead_letters else None
+        resource = f"{topic.attributes[settings.ID]}/eventSubscriptions/{name}"
         if queue is not None:
             properties["deadLetterDestination"] = {
                 "endpointType": "StorageBlob",
@@ -132,9 +135,9 @@ class Stage:
                 "blob",
                 CONTAINER,
                 confirmed=False,
+                attributes={"id": resource, "properties": orjson.dumps(properties).decode()},
             )
             await self.engine.topics.subscribe(store)
-        resource = f"{topic.attributes[settings.ID]}/eventSubscriptions/{name}"
         wanted = Subscription(
             one,
             topic.name,

@@ -6,9 +6,12 @@ from typing import Any
 import orjson
 import pytest
 
+from redrive.model.queue import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.eventgrid.credentials import Credentials
+from redrive.protocols.azure.eventgrid.failure_log import FailureLog
+from redrive.protocols.azure.eventgrid.measures import Measures
 from redrive.protocols.azure.eventgrid.publishing import Publishers
 from redrive.protocols.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, CUSTOM_EVENT_SCHEMA
 from redrive.protocols.azure.wire.bearer import Believing
@@ -40,9 +43,17 @@ MAPPING: dict[str, Any] = {
 }
 
 
+class Nowhere:
+    """A sink without a bottom."""
+
+    def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
+        pass
+
+
 @pytest.fixture
 def publishers(stage: Stage) -> Publishers:
-    return Publishers(stage.engine, Credentials(Believing(), stage.clock, required=False))
+    credentials = Credentials(Believing(), stage.clock, required=False)
+    return Publishers(stage.engine, credentials, Measures(lambda _: None, FailureLog(Nowhere(), "", "")))
 
 
 def request(

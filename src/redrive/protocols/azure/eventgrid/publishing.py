@@ -22,6 +22,7 @@ from redrive.protocols.azure.eventgrid.credentials import Credentials
 from redrive.protocols.azure.eventgrid.custom_schema import read_custom_events
 from redrive.protocols.azure.eventgrid.event_schema import read_events
 from redrive.protocols.azure.eventgrid.incoming import Incoming
+from redrive.protocols.azure.eventgrid.measures import Measures
 from redrive.protocols.azure.eventgrid.published import Published
 from redrive.protocols.azure.eventgrid.refusals import Unacceptable, too_large
 from redrive.protocols.azure.eventgrid.settings import (
@@ -52,10 +53,11 @@ _METHODS: Final = "POST, OPTIONS"
 class Publishers:
     """Publishing to topics and domains (`redrive.protocols.azure.gateway.Room`)."""
 
-    def __init__(self, engine: Engine, credentials: Credentials) -> None:
-        """Publish through this engine."""
+    def __init__(self, engine: Engine, credentials: Credentials, measures: Measures) -> None:
+        """Publish through this engine, and count what is refused."""
         self._engine = engine
         self._credentials = credentials
+        self._measures = measures
         self._routes: RouteTable[str] = RouteTable(
             {
                 f"{method} {pattern}": kind
@@ -85,6 +87,7 @@ class Publishers:
         try:
             return await self._answer(request, topic, now)
         except Unacceptable as refusal:
+            self._measures.refused(topic, refusal, now)
             raise refusal.reported(id_text(self._engine.runtime.message_id()), now) from refusal
 
     async def _answer(self, request: Request, topic: Topic, now: int) -> Response:
@@ -96,6 +99,8 @@ class Publishers:
             raise Unacceptable(message, "MethodNotAllowed", HTTPStatus.METHOD_NOT_ALLOWED)
         await self._credentials.check(request, topic)
         await self._publish(request, topic, settings, now)
+        ended = self._engine.clock.now()
+        self._measures.answered(topic, ended - now, ended)
         return empty_answer(headers=_VERSIONS)
 
     # ---- the events -------------------------------------------------------------------------------------

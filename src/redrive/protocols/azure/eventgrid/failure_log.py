@@ -1,0 +1,107 @@
+"""Failures, written down as the categories DeliveryFailures and PublishFailures of Azure's resource logs.
+
+Each topic has a log group for each category, `/azure/eventgrid/{group}/{topic}/DeliveryFailures`, in the account that
+its Azure subscription's GUID ends in. A line is a JSON object: `time`, `resourceId` and `eventSubscriptionName` in
+capitals, `category`, `operationName`, and what is known of the attempt in one `message` of `name=value` pairs.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from redrive.engine.facts import Attempted
+from redrive.engine.ports import LogSink
+from redrive.model.message import bytes_of, id_text
+from redrive.model.queue import ResourceName
+from redrive.model.topic import Topic
+from redrive.protocols.azure.eventgrid.published import Published
+from redrive.protocols.azure.eventgrid.refusals import Unacceptable
+from redrive.protocols.azure.eventgrid.rendering import as_event_grid
+from redrive.protocols.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, delivery_settings, topic_settings
+from redrive.protocols.azure.eventgrid.times import timestamp
+
+DELIVERY_FAILURES: Final = "DeliveryFailures"
+PUBLISH_FAILURES: Final = "PublishFailures"
+_ACCOUNT_DIGITS: Final = 12
+_UNNAMED: Final = "Aborted"
+_GENERIC: Final = "GenericError"  # what the logs call the failures that dead letters have no name for
+
+
+class FailureLog:
+    """Writes failures to log groups."""
+
+    def __init__(self, sink: LogSink, stream: str, region: str) -> None:
+        """Write to this sink.
+
+        Args:
+            sink: Takes the lines.
+            stream: The stream of this node in every group.
+            region: Where the groups are.
+        """
+        self._sink = sink
+        self._stream = stream
+        self._region = region
+
+    def delivering(self, fact: Attempted, outcome: str) -> None:
+        """An attempt failed."""
+        name = delivery_settings(fact.subscription).name.upper()
+        record = {"eventSubscriptionName": name, "message": f"Message:{_pairs(_attempt(fact, outcome))}"}
+        self._write(fact.topic, DELIVERY_FAILURES, "Deliver", record, fact.at)
+
+    def publishing(self, topic: Topic, refusal: Unacceptable, now: int) -> None:
+        """A publisher's request was refused."""
+        known = {
+            "inputEventsCount": "null",
+            "httpStatusCode": refusal.status.phrase.replace(" ", ""),
+            "errorType": refusal.rule,
+            "errorMessage": refusal.message,
+        }
+        self._write(topic, PUBLISH_FAILURES, "Post", {"message": _pairs(known)}, now)
+
+    def _write(self, topic: Topic, category: str, operation: str, record: Mapping[str, str], at: int) -> None:
+        line = {
+            "time": timestamp(at),
+            "resourceId": topic_settings(topic).id.upper(),
+            "category": category,
+            "operationName": operation,
+            **record,
+        }
+        self._sink.write(_group(topic, category, self._region), self._stream, at, orjson.dumps(line).decode())
+
+
+def _group(topic: Topic, category: str, region: str) -> ResourceName:
+    name = f"/azure/eventgrid/{topic.name.region}/{topic.name.name.replace(':', '/')}/{category}"
+    return ResourceName(topic.name.account[-_ACCOUNT_DIGITS:], region, name)
+
+
+def _pairs(known: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in known.items())
+
+
+def _attempt(fact: Attempted, outcome: str) -> dict[str, object]:
+    delivery, attempt = fact.delivery, fact.attempt
+    published = Published.unpack(delivery.headers)
+    event: Mapping[str, Any] = orjson.loads(delivery.body)
+    if published.schema == CLOUD_EVENT_SCHEMA:
+        event_type, event_time = event.get("type", ""), event.get("time", "")
+    else:
+        event = as_event_grid(event, published)
+        event_type, event_time = event.get("eventType", ""), event.get("eventTime", "")
+    return {
+        "outcome": _GENERIC if outcome == _UNNAMED else outcome,
+        "latencyInMs": attempt.duration_ms,
+        "id": event.get("id", ""),
+        "systemId": id_text(delivery.message_id),
+        "state": fact.transition.ending.name,
+        "deliveryTime": timestamp(fact.at),
+        "deliveryCount": delivery.attempts,
+        "deliverySchema": delivery_settings(fact.subscription).schema,
+        "inputSchema": published.schema,
+        "publishTime": timestamp(published.published_at),
+        "eventTime": event_time,
+        "eventType": event_type,
+        "size": bytes_of(delivery.body),
+        "url": fact.subscription.endpoint.partition("?")[0],  # what follows may open the endpoint
+        "deliveryResponse": f"{attempt.status} {attempt.response}".strip(),
+    }

@@ -1,0 +1,172 @@
+"""What is counted of Event Grid's topics, under the names that Azure Monitor has for it.
+
+    PublishSuccessCount, PublishFailCount            events; requests, by `Error` and `ErrorType`
+    PublishSuccessLatencyInMs                        of requests
+    DeliverySuccessCount                             by `EventSubscriptionName`, as all that follow
+    DeliveryAttemptFailCount                         by `Error` and `ErrorType`
+    DestinationProcessingDurationInMs                of requests to webhooks and their like
+    DeadLetteredCount                                by `DeadLetterReason`; counted when they are in their container
+    DroppedEventCount                                by `DropReason`
+
+What belongs to a domain's topic is counted of the domain, with a dimension `Topic`. Source: "Monitoring data reference
+for Azure Event Grid push delivery".
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Final
+
+from redrive.engine.facts import Accepted, Attempted, DeadLettered
+from redrive.model.delivery import Ending
+from redrive.model.filtering import Verdict
+from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
+from redrive.model.queue import Queue, ResourceName
+from redrive.model.topic import Topic
+from redrive.protocols.azure.eventgrid import dead_letters, names, outcomes
+from redrive.protocols.azure.eventgrid.failure_log import FailureLog
+from redrive.protocols.azure.eventgrid.published import Published
+from redrive.protocols.azure.eventgrid.refusals import Unacceptable
+from redrive.protocols.azure.eventgrid.settings import delivery_settings
+
+RESOURCE: Final = "resource"  # the dimension that says of what; nobody asks for it by name
+SUBSCRIPTION: Final = "EventSubscriptionName"
+NAMESPACES: Final = {
+    "topics": "Microsoft.EventGrid/topics",
+    "domains": "Microsoft.EventGrid/domains",
+    "namespaces": "Microsoft.EventGrid/namespaces",
+    "storageaccounts": "Microsoft.EventGrid/systemTopics",
+}
+
+Dimensions = tuple[tuple[str, str], ...]
+
+
+class Measures:
+    """`redrive.engine.facts.Listener`: counts what happens to events, and has failures written down."""
+
+    def __init__(self, hand_in: Callable[[Sequence[MetricPoint]], None], failures: FailureLog) -> None:
+        """Count from zero.
+
+        Args:
+            hand_in: Takes points; they are on disk some seconds later.
+            failures: Takes what went wrong.
+        """
+        self._hand_in = hand_in
+        self._failures = failures
+
+    # ---- publishers -------------------------------------------------------------------------------------
+
+    def published(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:  # noqa: ARG002 - as Listener
+        """See `Listener.published`; what enters a domain's topic entered the domain too."""
+        if topic.dialect == names.DIALECT and messages and not _place_in_domain(topic):
+            self._add(topic, "PublishSuccessCount", messages, now)
+
+    def answered(self, topic: Topic, took_ms: int, now: int) -> None:
+        """A publisher's request was answered so fast."""
+        self._add(topic, "PublishSuccessLatencyInMs", took_ms, now)
+
+    def refused(self, topic: Topic, refusal: Unacceptable, now: int) -> None:
+        """A publisher's request was not taken."""
+        kind = "ClientError" if refusal.status < HTTPStatus.INTERNAL_SERVER_ERROR else "ServerError"
+        dimensions = (("Error", refusal.rule), ("ErrorType", kind))
+        self._add(topic, "PublishFailCount", 1, now, dimensions)
+        self._failures.publishing(topic, refusal, now)
+
+    # ---- subscribers ------------------------------------------------------------------------------------
+
+    def attempted(self, fact: Attempted) -> None:
+        """See `Listener.attempted`."""
+        if fact.topic.dialect != names.DIALECT:
+            return
+        if names.is_dead_letter_store(fact.subscription.id):
+            self._stored(fact)
+        elif fact.attempt.delivered:
+            self._of_subscription(fact, "DeliverySuccessCount", 1)
+            if fact.position == 0:
+                self._of_subscription(fact, "DestinationProcessingDurationInMs", fact.attempt.duration_ms)
+        else:
+            self._failed(fact)
+
+    def accepted(self, fact: Accepted) -> None:
+        """See `Listener.accepted`."""
+        if fact.topic.dialect == names.DIALECT:
+            for attempt in fact.attempts():
+                self.attempted(attempt)
+
+    def expired(self, fact: Attempted) -> None:
+        """See `Listener.expired`."""
+        if fact.topic.dialect == names.DIALECT:
+            self._dropped(fact)
+
+    def _failed(self, fact: Attempted) -> None:
+        kind = delivery_settings(fact.subscription).destination_type
+        error = outcomes.outcome_of(fact.attempt.reason, fact.attempt.status, kind)
+        dimensions = (("Error", error), ("ErrorType", _error_type(fact.attempt.status)))
+        self._of_subscription(fact, "DeliveryAttemptFailCount", 1, dimensions)
+        self._failures.delivering(fact, error)
+        if fact.transition.ending is not Ending.RETRY:
+            self._dropped(fact)
+
+    def _stored(self, fact: Attempted) -> None:
+        if fact.attempt.delivered:
+            letter = Published.unpack(fact.delivery.headers).letter
+            reason = "" if letter is None else letter.reason
+            self._of_subscription(fact, "DeadLetteredCount", 1, (("DeadLetterReason", reason),))
+        elif fact.transition.ending is not Ending.RETRY:
+            self._dropped(fact)
+
+    def _dropped(self, fact: Attempted) -> None:
+        """An event that nobody keeps: one that has a container to go to is not lost yet."""
+        reason = "DeadLetterDestinationUnavailable"
+        if not names.is_dead_letter_store(fact.subscription.id):
+            settings = delivery_settings(fact.subscription)
+            if settings.dead_letter_container is not None:
+                return
+            reason = dead_letters.letter_of(fact, settings).reason
+        self._of_subscription(fact, "DroppedEventCount", 1, (("DropReason", reason),))
+
+    def _of_subscription(self, fact: Attempted, name: str, value: float, dimensions: Dimensions = ()) -> None:
+        own = (SUBSCRIPTION, delivery_settings(fact.subscription).name)
+        self._add(fact.topic, name, value, fact.at, (own, *dimensions))
+
+    # ---- not counted ------------------------------------------------------------------------------------
+
+    def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
+        """Not counted."""
+
+    def dead_lettered(self, fact: DeadLettered) -> None:
+        """Not counted: a letter counts when its container has it."""
+
+    def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
+        """Not counted."""
+
+    def received(self, queue: Queue, messages: int, now: int) -> None:
+        """Not counted."""
+
+    def deleted(self, queue: Queue, messages: int, now: int) -> None:
+        """Not counted."""
+
+    # ---- points -----------------------------------------------------------------------------------------
+
+    def _add(self, topic: Topic, name: str, value: float, at: int, dimensions: Dimensions = ()) -> None:
+        series = series_of(topic.name, name, dimensions)
+        self._hand_in([MetricPoint(series, at - at % MINUTE_MS, "", Statistics.of(value))])
+
+
+@lru_cache(maxsize=16_384)
+def series_of(topic: ResourceName, name: str, dimensions: Dimensions = ()) -> Series:
+    """A metric of a topic or a domain."""
+    kind, _, rest = topic.name.partition(":")
+    own, _, place = rest.partition(":") if kind == "domains" else (rest, "", "")
+    named = (*dimensions, (RESOURCE, f"{kind}:{own}"), *((("Topic", place),) if place else ()))
+    return Series(topic.account, topic.region, NAMESPACES.get(kind, kind), name, tuple(sorted(named)))
+
+
+def _place_in_domain(topic: Topic) -> bool:
+    return topic.name.name.startswith("domains:") and topic.name.name.count(":") > 1
+
+
+def _error_type(status: int) -> str:
+    if not status:
+        return "NetworkError"
+    return "ServerError" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "ClientError"
