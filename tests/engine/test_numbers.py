@@ -1,0 +1,124 @@
+"""Numbers are right whichever node changed something, and are not read again for what did not change."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from redrive.engine.engine import Engine
+from redrive.engine.numbers import CONFIRMED, FILTERED, ORDERED, UNCONFIRMED, UNORDERED
+from redrive.engine.sweep import MAKING_MS
+from redrive.engine.topics import SUBSCRIPTION, TOPIC
+from redrive.model.errors import NotFound, StoreUnavailable
+from redrive.model.topic import Subscription, Topic
+from redrive.testing import VirtualClock
+from tests.engine.held_store import HeldStore
+from tests.engine.samples import named
+
+MakeNode = Callable[[str], Engine]
+
+
+@pytest.fixture
+async def topic(engine: Engine) -> Topic:
+    return await engine.topics.create(Topic(0, named("t"), "plain"))
+
+
+def wanted(topic: Topic, text: str, **fields: Any) -> Subscription:
+    return replace(Subscription(text, topic.name, 0, "1", "http", f"http://{text}"), **fields)
+
+
+async def counted(engine: Engine, topic: Topic) -> tuple[int, int, int]:
+    numbers = await engine.topics.numbers.subscriptions(topic.name)
+    return numbers[CONFIRMED], numbers[UNCONFIRMED], numbers[FILTERED]
+
+
+async def test_what_changes_is_counted_anew(engine: Engine, store: HeldStore, topic: Topic) -> None:
+    assert await counted(engine, topic) == (0, 0, 0)
+    one = await engine.topics.subscribe(wanted(topic, "one", confirmed=False))
+    two = await engine.topics.subscribe(wanted(topic, "two", filter_text='{"a":["b"]}'))
+    assert await counted(engine, topic) == (1, 1, 1)
+    assert await engine.topics.numbers.unconfirmed(topic.name) == [one]
+    assert await engine.topics.numbers.filtered("1", "here") == 1
+    await engine.topics.change(one, lambda current: replace(current, confirmed=True))
+    await engine.topics.unsubscribe(two)
+    store.calls.clear()
+    assert await counted(engine, topic) == (1, 0, 0)
+    assert "find" not in store.calls  # two documents of however many
+    assert await engine.topics.numbers.filtered("1", "here") == 0
+
+
+async def test_other_nodes_change_things_too(
+    engine: Engine, nodes: MakeNode, store: HeldStore, topic: Topic
+) -> None:
+    two = nodes("two")
+    assert await counted(two, topic) == (0, 0, 0)
+    made = await engine.topics.subscribe(wanted(topic, "one"))
+    two.directory.forget(SUBSCRIPTION.name, made.key)
+    assert await counted(two, topic) == (1, 0, 0)
+    await engine.topics.unsubscribe(made)
+    two.directory.forget("", "")  # it may have missed news
+    assert await counted(two, topic) == (0, 0, 0)
+
+
+async def test_a_change_while_others_are_counted_is_not_missed(
+    engine: Engine, store: HeldStore, topic: Topic
+) -> None:
+    held = store.hold_answer("find")
+    counting = asyncio.create_task(counted(engine, topic))
+    await held.reached
+    await engine.topics.subscribe(wanted(topic, "late"))
+    held.let_go()
+    assert await counting == (1, 0, 0)
+
+
+async def test_a_store_that_was_away_is_asked_again(engine: Engine, store: HeldStore, topic: Topic) -> None:
+    await engine.topics.subscribe(wanted(topic, "one"))
+    store.away = True
+    with pytest.raises(StoreUnavailable):
+        await counted(engine, topic)
+    store.away = False
+    assert await counted(engine, topic) == (1, 0, 0)
+
+
+async def test_topics_are_counted_by_kind(engine: Engine, topic: Topic) -> None:
+    ordered = await engine.topics.create(Topic(0, named("t.fifo"), "plain", ordered=True))
+    numbers = await engine.topics.numbers.topics("1", "here")
+    assert (numbers[ORDERED], numbers[UNORDERED]) == (1, 1)
+    await engine.topics.delete(ordered)
+    numbers = await engine.topics.numbers.topics("1", "here")
+    assert (numbers[ORDERED], numbers[UNORDERED]) == (0, 1)
+
+
+class TestSubscribingToWhatIsDeleted:
+    async def test_one_of_both_sees_the_other(self, engine: Engine, store: HeldStore, topic: Topic) -> None:
+        held = store.hold("put")
+        subscribing = asyncio.create_task(engine.topics.subscribe(wanted(topic, "late")))
+        await held.reached
+        await engine.topics.delete(topic)
+        held.let_go()
+        with pytest.raises(NotFound):
+            await subscribing
+        assert await store.real.find(SUBSCRIPTION.name, "") == []
+
+    async def test_a_deletion_cut_short_is_ended_by_the_sweep(
+        self, engine: Engine, store: HeldStore, clock: VirtualClock, topic: Topic
+    ) -> None:
+        await engine.topics.subscribe(wanted(topic, "orphan"))
+        await engine.directory.remove(TOPIC, topic.name.key)
+        await engine.sweeper.round()
+        assert len(await store.real.find(SUBSCRIPTION.name, "")) == 1  # its topic may be about to be made
+        await clock.sleep_until(clock.now() + MAKING_MS)
+        await engine.sweeper.round()
+        assert await store.real.find(SUBSCRIPTION.name, "") == []
+
+
+async def test_an_account_has_subscriptions_elsewhere(engine: Engine, topic: Topic) -> None:
+    theirs = [await engine.topics.subscribe(wanted(topic, f"s{number}", owner="2")) for number in range(3)]
+    await engine.topics.subscribe(wanted(topic, "own"))
+    assert await engine.topics.subscriptions_elsewhere("2", "here") == theirs
+    assert await engine.topics.subscriptions_elsewhere("2", "here", theirs[0].key, 1) == [theirs[1]]
+    assert await engine.topics.subscriptions_elsewhere("1", "here") == []
+    await engine.topics.unsubscribe(theirs[1])
+    assert await engine.topics.subscriptions_elsewhere("2", "here") == [theirs[0], theirs[2]]
