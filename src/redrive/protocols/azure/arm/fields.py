@@ -44,7 +44,7 @@ def number(document: Document, name: str, least: int, most: int | None) -> int |
     value = document.get(name)
     if value is None:
         return None
-    whole = isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
+    whole = isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0
     if not whole or value < least or (most is not None and value > most):
         range_text = f"between {least} and {most}" if most is not None else f"of {least} or more"
         raise invalid(f"The property '{name}' is '{value}'; it must be a number {range_text}.")

@@ -1,0 +1,80 @@
+"""The engine's documents of an event subscription come and go together."""
+
+from dataclasses import replace
+
+import pytest
+
+from redrive.model.topic import Subscription, Topic
+from redrive.protocols.azure.arm import event_documents
+from redrive.protocols.azure.arm.sources import new_topic
+from redrive.protocols.azure.arm.subscribers import DEAD_LETTERS_KEPT_MS, Subscribers
+from redrive.protocols.azure.eventgrid import names
+from tests.protocols.azure.stage import ACCOUNT, CONTAINER, TOPIC, Stage
+
+WEBHOOK = {"endpointType": "WebHook", "properties": {"endpointUrl": "https://hook.example"}}
+LETTERS = {
+    "endpointType": "StorageBlob",
+    "properties": {"resourceId": ACCOUNT.text, "blobContainerName": "dead"},
+}
+
+
+@pytest.fixture
+async def topic(stage: Stage) -> Topic:
+    return await stage.engine.topics.create(new_topic(TOPIC, {"inputSchema": "EventGridSchema"}))
+
+
+def wanted(topic: Topic, *, letters: bool) -> Subscription:
+    given = {"destination": WEBHOOK, **({"deadLetterDestination": LETTERS} if letters else {})}
+    accepted = event_documents.accepted(given, {}, topic, lambda _: None, 0)
+    return event_documents.subscription(topic, f"{TOPIC.text}/x/Billing", accepted, "Succeeded", 0)
+
+
+async def kept(stage: Stage, topic: Topic) -> list[tuple[str, str, bool]]:
+    found = await stage.engine.topics.subscriptions_of(topic.name)
+    return [(one.id, one.endpoint, one.confirmed) for one in found]
+
+
+async def test_dead_letters_have_a_queue_and_a_store(stage: Stage, topic: Topic) -> None:
+    subscribers = Subscribers(stage.engine)
+    made = await subscribers.write(wanted(topic, letters=True))
+    assert await kept(stage, topic) == [
+        ("billing", "https://hook.example", True),
+        ("billing:dead-letters", CONTAINER, False),
+    ]
+    assert made.dead_letter == names.dead_letter_queue(topic.name, "billing")
+    assert made.dead_letter is not None
+    queue = await stage.engine.queues.get(made.dead_letter)
+    assert queue is not None
+    assert queue.retention_ms == DEAD_LETTERS_KEPT_MS
+    assert await subscribers.of(topic) == [made]
+    await subscribers.remove(made)
+    assert await kept(stage, topic) == []
+    assert await stage.engine.queues.get(made.dead_letter) is None
+
+
+async def test_a_change_keeps_the_backlog_and_the_letters(stage: Stage, topic: Topic) -> None:
+    subscribers = Subscribers(stage.engine)
+    before = await subscribers.write(wanted(topic, letters=True))
+    assert before.dead_letter is not None
+    queue = await stage.engine.queues.get(before.dead_letter)
+    after = await subscribers.write(replace(wanted(topic, letters=True), endpoint="https://other.example"))
+    assert (after.queue_id, after.created_at) == (before.queue_id, before.created_at)
+    assert await stage.engine.queues.get(before.dead_letter) == queue
+
+
+async def test_letters_go_when_the_destination_does(stage: Stage, topic: Topic) -> None:
+    subscribers = Subscribers(stage.engine)
+    before = await subscribers.write(wanted(topic, letters=True))
+    after = await subscribers.write(wanted(topic, letters=False))
+    assert (after.queue_id, after.dead_letter) == (before.queue_id, None)
+    assert await kept(stage, topic) == [("billing", "https://hook.example", True)]
+    assert before.dead_letter is not None
+    assert await stage.engine.queues.get(before.dead_letter) is None
+
+
+async def test_a_topic_goes_with_all(stage: Stage, topic: Topic) -> None:
+    subscribers = Subscribers(stage.engine)
+    await subscribers.write(wanted(topic, letters=True))
+    await subscribers.remove_all(topic)
+    assert await kept(stage, topic) == []
+    assert await stage.engine.queues.find(topic.name._replace(name="")) == []
