@@ -1,8 +1,10 @@
 """Topics and subscriptions come and go, and which subscriptions of a topic want a message."""
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from weakref import WeakValueDictionary
 
 from redrive.engine.directory import Directory, Kind
 from redrive.engine.numbers import Numbers
@@ -97,6 +99,7 @@ class Topics:
         self._directory = directory
         self._clock = clock
         self._interests: dict[str, _Interest] = {}
+        self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._changes = 0
         self.numbers = Numbers(directory, TOPIC, SUBSCRIPTION)
         self.on_subscription: Callable[[Subscription], None] = lambda _: None
@@ -321,6 +324,12 @@ class Topics:
         return lambda subject: bool(interest.wanted(subject).subscriptions)
 
     async def _interest(self, topic: Topic) -> _Interest:
+        """Read once for all who ask meanwhile: the filters of ten thousand subscriptions take half a second."""
+        key = topic.name.key
+        async with self._reading.setdefault(key, asyncio.Lock()):
+            return self._interests.get(key) or await self._read_interest(topic)
+
+    async def _read_interest(self, topic: Topic) -> _Interest:
         before = self._changes
         interest = _Interest()
         for subscription in await self.subscriptions_of(topic.name):
