@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from redrive.engine.ports import Parcel
+from redrive.engine.ports import Claimed, ClaimOrder, Parcel
 from redrive.model.delivery import Ending
 from redrive.model.retry import Phase, RetrySchedule
 from redrive.model.retry import Stage as RetryStage
@@ -219,6 +219,30 @@ def test_a_hanging_endpoint_holds_up_nobody_else() -> None:
         await clock.sleep_until(began + 50)
         answered = [at for at, _ in stage.endpoint.pushed]
         assert len(answered) == 9 * 100 + stage.dialect.concurrency_max
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
+def test_what_is_about_to_be_another_nodes_is_looked_at_again_without_haste() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance)
+        await stage.engine.open()
+        subscription = await stage.subscribe(await stage.topic(), "s", "somewhere")
+        await stage.engine.quiet()
+        claims = []
+
+        def passed_over(order: ClaimOrder) -> asyncio.Future[Claimed]:
+            """As PostgreSQL answers: what is due is locked, and was due before now."""
+            claims.append(order.now)
+            answer: asyncio.Future[Claimed] = asyncio.get_running_loop().create_future()
+            answer.set_result(Claimed(next_at=order.now - 1 if len(claims) < 200 else None))
+            return answer
+
+        stage.store.claim = passed_over  # type: ignore[method-assign]  # a store that answers as told
+        stage.engine.arrivals.announce(subscription.queue_id)
+        await clock.sleep_until(clock.now() + 100)
+        assert len(claims) <= 11
         await stage.engine.close()
 
     run_virtual(story)

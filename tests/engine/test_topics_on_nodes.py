@@ -17,7 +17,7 @@ from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.engine.held_store import HeldStore
 from tests.engine.samples import named
-from tests.engine.stage import PlainDialect, ScriptedEndpoint
+from tests.engine.stage import BROKEN, PlainDialect, ScriptedEndpoint
 
 LEASE_MS = 30_000  # of an attempt, where the dialect does not say
 
@@ -154,6 +154,34 @@ async def test_a_subscription_removed_on_another_node_is_pushed_no_more(
     await clock.sleep_until(clock.now() + 1)
     assert two.dispatcher._consumers == {}
     assert not two.arrivals.anyone(subscription.queue_id)
+
+
+async def test_a_backlog_that_nobody_told_of_any_more_is_forgotten(
+    engine: Engine, two: Engine, clock: VirtualClock, topic: Topic
+) -> None:
+    stays, goes = [await engine.topics.subscribe(wanted(topic, one)) for one in ("stays", "goes")]
+    await two.dispatcher.look_round()
+    await clock.sleep_until(clock.now() + 1)
+    await engine.topics.unsubscribe(goes)
+    two.directory.forget("subscription_of_queue", "")
+    for _ in range(2):
+        await two.dispatcher.look_round()
+        await clock.sleep_until(clock.now() + 1)
+    assert list(two.dispatcher._consumers) == [stays.queue_id]
+
+
+async def test_a_node_that_has_closed_pushes_nothing(
+    engine: Engine, clock: VirtualClock, topic: Topic, endpoint: ScriptedEndpoint
+) -> None:
+    endpoint.otherwise = BROKEN
+    subscription = await engine.topics.subscribe(wanted(topic))
+    await publish(engine, topic, "a")
+    await clock.sleep_until(clock.now() + 1)
+    await engine.dispatcher.close()
+    await engine.dispatcher.look_round()
+    engine.arrivals.announce(subscription.queue_id)
+    await clock.sleep_until(clock.now() + 60_000)  # its timer for the next attempt
+    assert [body for _, body in endpoint.pushed] == ["a"]
 
 
 @pytest.mark.parametrize("lost", ["made", "changed"])

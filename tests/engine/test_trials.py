@@ -6,7 +6,7 @@ import random
 import pytest
 
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import Batch, Consequence, Parcel
+from redrive.engine.ports import Batch, Claimed, ClaimOrder, Consequence, Parcel
 from redrive.model.answers import AnswerProfile, statuses
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Ending, Outcome
@@ -73,6 +73,66 @@ class TestBatches:
             await clock.sleep_until(began + 2 * MINUTE_MS)
             assert stage.endpoint.pushed == [(began, "a+b+c"), (began + MINUTE_MS, "a+b+c")]
             assert await stage.store.peek(backlog, 10) == []
+
+        run_virtual(story)
+
+    def test_what_finds_no_room_among_the_attempts_is_given_back_uncounted(self) -> None:
+        async def story(clock: VirtualClock, chance: random.Random) -> None:
+            stage = Stage(clock, chance)
+            stage.dialect.changes = {"batch": Batch(100, 1), "concurrency_max": 2}
+            under_way, most = 0, 0
+
+            async def think(_: Parcel) -> None:
+                nonlocal under_way, most
+                under_way, most = under_way + 1, max(most, under_way + 1)
+                await clock.sleep_until(clock.now() + 1000)
+                under_way -= 1
+
+            stage.endpoint.before = think
+            began = clock.now()
+            publishing = asyncio.create_task(published_while_away(stage, *"abcdefg"))
+            await clock.sleep_until(began + 500)
+            topic = await stage.engine.topics.get(name("orders"))
+            assert topic is not None
+            (subscription,) = await stage.engine.topics.subscriptions_of(topic.name)
+            held = [
+                one.available_at > clock.now() for one in await stage.store.peek(subscription.queue_id, 10)
+            ]
+            assert held == [True, True, False, False, False, False, False]
+            await publishing
+            assert most == 2
+            assert [body for _, body in stage.endpoint.pushed] == list("abcdefg")
+            assert {fact.delivery.attempts for fact in stage.memory.attempts} == {1}
+
+        run_virtual(story)
+
+    def test_claims_follow_what_finds_room(self) -> None:
+        async def story(clock: VirtualClock, chance: random.Random) -> None:
+            stage = Stage(clock, chance)
+            stage.dialect.changes = {"batch": Batch(64, 1), "concurrency_max": 1}
+            limits: list[int] = []
+            claim = stage.store.claim
+
+            def counted(order: ClaimOrder) -> asyncio.Future[Claimed]:
+                limits.append(order.limit)
+                return claim(order)
+
+            stage.store.claim = counted  # type: ignore[method-assign]  # a store that a test looks into
+            await published_while_away(stage, *("aa" for _ in range(20)))
+            assert max(limits[limits.index(1) :]) == 2
+            stage.dialect.changes = {"batch": Batch(64, 1000), "concurrency_max": 1}
+            topic = await stage.engine.topics.get(name("orders"))
+            assert topic is not None
+
+            async def until_all_are_there(_: Parcel) -> None:
+                await clock.sleep_until(clock.now() + 1000)
+
+            stage.endpoint.before = until_all_are_there
+            for _ in range(200):
+                await stage.publish(topic, "a")
+            await stage.engine.quiet()
+            assert limits[-1] == 64
+            assert len(stage.endpoint.pushed) < 20 + 10
 
         run_virtual(story)
 

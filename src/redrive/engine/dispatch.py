@@ -28,6 +28,8 @@ CLAIM_MAX = (
 PAGE = 500  # subscriptions read together
 LOOKS_MAX = 5_000  # backlogs looked into in one round of upkeep: 0.3 s of work in 30
 STORE_AWAY_MS = 1_000  # a store that does not answer is tried again after this
+LOOK_AGAIN_MS = 10  # a claim passes over what another node is about to take; sooner would be a busy loop
+_ANY_NUMBER = 2**31
 
 
 class Dispatcher:
@@ -41,6 +43,8 @@ class Dispatcher:
         self.attempts = 0
         self._consumers: dict[int, _Consumer] = {}
         self._looked_after = ""
+        self._unseen: set[int] = set()
+        self._closed = False
         topics.on_subscription = self._watch
         topics.on_unsubscription = self._unwatch
 
@@ -60,10 +64,18 @@ class Dispatcher:
         for _ in range(LOOKS_MAX // PAGE):
             page = await self.topics.all_after(self._looked_after, PAGE)
             for subscription in page:
+                self._unseen.discard(subscription.queue_id)
                 self._watch(subscription)
             self._looked_after = page[-1].key if len(page) == PAGE else ""
             if not self._looked_after:
+                self._look_at_the_unseen()
                 return
+
+    def _look_at_the_unseen(self) -> None:
+        """A backlog that was in no page has lost its subscription, on another node: who looks finds that out."""
+        for queue_id in self._unseen & self._consumers.keys():
+            self._consumers[queue_id].wake()
+        self._unseen = set(self._consumers)
 
     async def lift(self, subscription: Subscription) -> bool:
         """End the probation of a subscription's endpoint, and serve it at once; whether there was one."""
@@ -72,8 +84,10 @@ class Dispatcher:
         return lifted
 
     async def close(self) -> None:
-        """Leave what is under way to its leases."""
-        work = [task for consumer in self._consumers.values() for task in consumer.stop()]
+        """Leave what is under way to its leases, and take up nothing any more, whatever is heard of."""
+        self._closed = True
+        consumers = [self.forget(queue_id) for queue_id in list(self._consumers)]
+        work = [task for consumer in consumers if consumer is not None for task in consumer.stop()]
         await asyncio.gather(*work, return_exceptions=True)
 
     async def quiet(self) -> None:
@@ -82,6 +96,8 @@ class Dispatcher:
             await asyncio.wait(work)
 
     def _watch(self, subscription: Subscription) -> None:
+        if self._closed:
+            return
         consumer = self._consumers.get(subscription.queue_id)
         if consumer is None:
             consumer = self._consumers[subscription.queue_id] = _Consumer(self, subscription.queue_id)
@@ -108,9 +124,13 @@ class _Consumer:
         self._claiming: asyncio.Task[None] | None = None
         self._attempts: set[asyncio.Task[None]] = set()
         self._woken = False
+        self._stopped = False
+        self._fitting = _ANY_NUMBER  # deliveries an attempt takes, as far as is known: see `_fit`
 
     def wake(self) -> None:
         """Something may be due."""
+        if self._stopped:
+            return
         self._woken = True
         if self._claiming is None:
             self._claiming = asyncio.get_running_loop().create_task(self._claim_all())
@@ -121,7 +141,8 @@ class _Consumer:
         return [*self._attempts, *([self._claiming] if self._claiming else [])]
 
     def stop(self) -> list[asyncio.Task[None]]:
-        """Give up what is under way; its leases run out."""
+        """Give up what is under way, for good; its leases run out."""
+        self._stopped = True
         work = self.work()
         for task in work:
             task.cancel()
@@ -151,16 +172,20 @@ class _Consumer:
             room = served.plan.concurrency_max - len(self._attempts)
             if room <= 0:
                 return  # the next attempt to end wakes us
-            claimed = await dispatcher.means.store.claim(self._order(served, room))
+            order = self._order(served, room)
+            claimed = await dispatcher.means.store.claim(order)
             if claimed.deliveries:
                 terms = (
                     await self._terms()
                 )  # a change made during the claim holds for what was published after it
             if terms is None:
                 return
-            self._try_all(terms, claimed.deliveries)
+            surplus = self._try_all(terms, claimed.deliveries, room)
+            self._fit(len(claimed.deliveries), len(surplus), order, room)
+            if surplus:
+                await self._give_back(terms, surplus)
             if claimed.next_at is not None and not claimed.deliveries:
-                dispatcher.means.arrivals.expect(self._queue_id, claimed.next_at)
+                self._expect(claimed.next_at)
             if not claimed.deliveries and not self._woken:
                 return
 
@@ -192,11 +217,12 @@ class _Consumer:
 
     def _order(self, terms: Terms, room: int) -> ClaimOrder:
         runtime = self._dispatcher.means.runtime
-        ordered, batch = terms.topic.ordered, terms.plan.batch
+        ordered = terms.topic.ordered
+        together = min(terms.plan.batch.deliveries_max, room * self._fitting)
         return ClaimOrder(
             queue_id=self._queue_id,
             ordered=ordered,
-            limit=1 if ordered else max(min(room, CLAIM_MAX), batch.deliveries_max),
+            limit=1 if ordered else max(min(room, CLAIM_MAX), together),
             now=runtime.clock.now(),
             lease_ms=terms.plan.lease_ms,
             token=runtime.token(),
@@ -204,16 +230,38 @@ class _Consumer:
             rate_max=terms.plan.rate_max,
         )
 
-    def _try_all(self, terms: Terms, deliveries: Sequence[Delivery]) -> None:
+    def _expect(self, due_at: int) -> None:
+        means = self._dispatcher.means
+        now = means.runtime.clock.now()
+        means.arrivals.expect(self._queue_id, due_at if due_at > now else now + LOOK_AGAIN_MS)
+
+    def _try_all(self, terms: Terms, deliveries: Sequence[Delivery], room: int) -> list[Delivery]:
+        """Begin as many attempts as there is room for; the deliveries that would have needed more."""
         means = self._dispatcher.means
         now, schedule = means.runtime.clock.now(), terms.plan.schedule
         overdue = [one for one in deliveries if schedule.expired(one.sent_at, now)]
         if overdue:
             self._start(Trial(means, terms, overdue).give_up())
             deliveries = [one for one in deliveries if not schedule.expired(one.sent_at, now)]
-        for together in _batches(deliveries, terms.plan.batch):
+        batches = list(_batches(deliveries, terms.plan.batch))
+        for together in batches[:room]:
             self._dispatcher.attempts += 1
             self._start(Trial(means, terms, together).run())
+        return [one for together in batches[room:] for one in together]
+
+    def _fit(self, claimed: int, surplus: int, order: ClaimOrder, room: int) -> None:
+        """Learn how many deliveries go in one attempt, by their weight: what is claimed beyond is read in vain."""
+        if surplus:
+            self._fitting = max(1, (claimed - surplus) // room)
+        elif claimed == order.limit:
+            self._fitting = min(2 * self._fitting, _ANY_NUMBER)
+
+    async def _give_back(self, terms: Terms, deliveries: Sequence[Delivery]) -> None:
+        """Let go of what was claimed and not tried; when it is claimed again, it is as the same attempt."""
+        means = self._dispatcher.means
+        now = means.runtime.clock.now()
+        claims = [(one.seq, one.token or 0, now) for one in deliveries]
+        await means.store.extend(self._queue_id, claims, now, ordered=terms.topic.ordered)
 
     def _start(self, trial: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(trial)
