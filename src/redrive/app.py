@@ -228,7 +228,7 @@ class App:
             authentication = bearer.Verifying(Keyring(self.engine.store, SystemClock()), SystemClock())
         handshakes = Handshakes(self.engine, self._endpoints)
         where = partial(address_of, read_addresses(self._settings.azure_endpoints))
-        namespaces = namespaces_offered(self.engine)
+        namespaces = namespaces_offered(self.engine, handshakes, where)
         operations = offered(self.engine, handshakes, where, [*namespaces, self._insights])
         required = self._settings.auth == "required"
         publishers = PublisherCredentials(authentication, SystemClock(), required=required)

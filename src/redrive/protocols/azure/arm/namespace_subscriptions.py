@@ -8,9 +8,7 @@ to a queue that is not there.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Final
-
-import orjson
+from typing import Any, Final
 
 from redrive.engine.engine import Engine
 from redrive.model.errors import AlreadyExists
@@ -20,12 +18,15 @@ from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm import event_documents, fields, paging
 from redrive.protocols.azure.arm import namespace_subscription_documents as documents
 from redrive.protocols.azure.arm.call import ArmCall, Verb
+from redrive.protocols.azure.arm.delivery_attributes import MAPPINGS
+from redrive.protocols.azure.arm.destinations import Where
 from redrive.protocols.azure.arm.namespace_documents import id_of
 from redrive.protocols.azure.arm.publishers import IN_GROUP, PROVIDER, no_such
 from redrive.protocols.azure.arm.subscribers import Subscribers
-from redrive.protocols.azure.eventgrid import names, settings
+from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.eventgrid.dead_letters import DELAY_MS
 from redrive.protocols.azure.eventgrid.dialect import PULL
+from redrive.protocols.azure.handshake import Handshakes, Question
 from redrive.protocols.azure.namespaces.places import queue_name, topic_name
 from redrive.protocols.azure.wire.answers import empty_answer, json_answer
 from redrive.protocols.azure.wire.arm_id import ArmId
@@ -36,7 +37,7 @@ ONE: Final = f"{SEVERAL}/{{name}}"
 
 
 class NamespaceSubscribers:
-    """Writes and removes event subscriptions in queue mode, with their queues."""
+    """Writes and removes event subscriptions, those in queue mode with their queues."""
 
     def __init__(self, engine: Engine, subscribers: Subscribers) -> None:
         """Keep them in this engine; `subscribers` writes and removes what they have in common with all others."""
@@ -50,6 +51,8 @@ class NamespaceSubscribers:
 
     async def write(self, topic: Topic, wanted: Subscription) -> Subscription:
         """Make an event subscription, or change the one that stands."""
+        if wanted.protocol != PULL:
+            return await self._subscribers.write(wanted)
         await self._write_queue(await self._queue(wanted, topic))
         written = await self._subscribers.write(wanted)
         await self._write_queue(await self._queue(written, topic))
@@ -106,10 +109,21 @@ def _in_place_of(current: Queue, wanted: Queue) -> Queue:
 class NamespaceSubscriptionOperations:
     """What is done to event subscriptions of namespaces' topics."""
 
-    def __init__(self, engine: Engine, subscribers: NamespaceSubscribers) -> None:
-        """Do it through these."""
+    def __init__(
+        self, engine: Engine, subscribers: NamespaceSubscribers, handshakes: Handshakes, where: Where
+    ) -> None:
+        """Do it through this engine.
+
+        Args:
+            engine: Keeps them.
+            subscribers: Writes and removes them.
+            handshakes: Asks endpoints whether they agree.
+            where: What stands behind the resource ids of destinations.
+        """
         self._topics = engine.topics
         self._subscribers = subscribers
+        self._handshakes = handshakes
+        self._where = where
 
     @property
     def routes(self) -> Mapping[str, Verb]:
@@ -120,6 +134,7 @@ class NamespaceSubscriptionOperations:
             f"PATCH {ONE}": self.patch,
             f"DELETE {ONE}": self.delete,
             f"POST {ONE}/getDeliveryAttributes": self.get_delivery_attributes,
+            f"POST {ONE}/getFullUrl": self.get_full_url,
             f"GET {SEVERAL}": self.list,
         }
 
@@ -129,23 +144,23 @@ class NamespaceSubscriptionOperations:
         topic = await self._topic(resource)
         event_documents.check_name(resource.name)
         given = fields.part(call.document, "properties") or {}
-        stands = await self._topics.subscription(topic.name, names.subscription_id(resource.name))
-        status = HTTPStatus.CREATED if stands is None else HTTPStatus.OK
-        resource = resource if stands is None else id_of(stands.attributes)
-        return json_answer(await self._written(resource, topic, given), status)
+        existing = await self._topics.subscription(topic.name, names.subscription_id(resource.name))
+        status = HTTPStatus.CREATED if existing is None else HTTPStatus.OK
+        resource = resource if existing is None else id_of(existing.attributes)
+        return json_answer(await self._written(call, resource, topic, existing, given), status)
 
     async def get(self, call: ArmCall) -> Response:
         """Show it."""
         _, subscription = await self._found(call)
-        return json_answer(documents.shown(subscription))
+        return json_answer(documents.shown(subscription, call.now))
 
     async def patch(self, call: ArmCall) -> Response:
         """Change some of it."""
         topic, subscription = await self._found(call)
-        before = orjson.loads(subscription.attributes[settings.PROPERTIES])
         change = fields.part(call.document, "properties") or {}
+        given = fields.merged(event_documents.properties_of(subscription), change)
         resource = id_of(subscription.attributes)
-        return json_answer(await self._written(resource, topic, fields.merged(before, change)))
+        return json_answer(await self._written(call, resource, topic, subscription, given))
 
     async def delete(self, call: ArmCall) -> Response:
         """Remove it."""
@@ -161,20 +176,57 @@ class NamespaceSubscriptionOperations:
         """A topic's event subscriptions."""
         topic = await self._topic(call.resource(PROVIDER, "namespaces", "topics"))
 
+        def shown(one: Subscription) -> Mapping[str, object]:
+            return documents.shown(one, call.now)
+
         async def fetch(after: str, limit: int) -> Sequence[Subscription]:
             return await self._topics.subscriptions_of(topic.name, after, limit)
 
-        return await paging.page(call, fetch, lambda one: one.key, _listed_name, documents.shown)
+        return await paging.page(call, fetch, lambda one: one.key, _listed_name, shown)
 
     async def get_delivery_attributes(self, call: ArmCall) -> Response:
-        """What goes beside each delivery: nothing, where events are received from a queue."""
-        await self._found(call)
-        return json_answer({"value": []})
+        """The headers of its deliveries, secrets included; none, where events are received from a queue."""
+        _, subscription = await self._found(call)
+        return json_answer({"value": _destination(subscription).get(MAPPINGS) or []})
 
-    async def _written(self, resource: ArmId, topic: Topic, given: fields.Document) -> Mapping[str, object]:
-        properties = documents.accepted(given, topic)
-        wanted = documents.engine_subscription(resource, topic, properties)
-        return documents.shown(await self._subscribers.write(topic, wanted))
+    async def get_full_url(self, call: ArmCall) -> Response:
+        """A webhook's URL with its query, which may be a secret."""
+        _, subscription = await self._found(call)
+        return json_answer({"endpointUrl": _destination(subscription).get("endpointUrl")})
+
+    async def _written(
+        self,
+        call: ArmCall,
+        resource: ArmId,
+        topic: Topic,
+        existing: Subscription | None,
+        given: fields.Document,
+    ) -> Mapping[str, object]:
+        before = {} if existing is None else event_documents.properties_of(existing)
+        wanted = documents.accepted(given, before, topic, self._where)
+        made = documents.engine_subscription(resource, topic, wanted)
+        question = await self._question(call, wanted, made, existing)
+        if question is not None:
+            awaiting = event_documents.AWAITING
+            made = documents.engine_subscription(resource, topic, wanted, awaiting, question.ends_at)
+        written = await self._subscribers.write(topic, made)
+        if question is not None:
+            written = await self._handshakes.remember(question, written)
+        return documents.shown(written, call.now)
+
+    async def _question(
+        self,
+        call: ArmCall,
+        wanted: documents.Accepted,
+        made: Subscription,
+        existing: Subscription | None,
+    ) -> Question | None:
+        """None: nobody has to agree, or has agreed; else what is still to be answered."""
+        if wanted.destination is None or not wanted.destination.is_webhook:
+            return None
+        question = await self._handshakes.ask(made, call.base_url, call.now)
+        agreed = existing is not None and existing.confirmed and existing.endpoint == made.endpoint
+        return None if agreed else question
 
     async def _topic(self, resource: ArmId) -> Topic:
         """The topic that a resource is, or is at."""
@@ -195,6 +247,15 @@ class NamespaceSubscriptionOperations:
 def _resource(call: ArmCall) -> ArmId:
     topic = call.resource(PROVIDER, "namespaces", "topics")
     return topic.child("eventSubscriptions", call.params["name"])
+
+
+def _destination(subscription: Subscription) -> Mapping[str, Any]:
+    """The properties of where events are pushed; empty in queue mode."""
+    configuration = event_documents.properties_of(subscription)["deliveryConfiguration"]
+    found: Mapping[str, Any] = (
+        documents.destination_of(configuration.get("push") or {}).get("properties") or {}
+    )
+    return found
 
 
 def _listed_name(subscription: Subscription) -> str | None:

@@ -45,7 +45,7 @@ def letter_path(store: Subscription, first: Delivery) -> str:
         store: The subscription that stands for the store.
         first: The first delivery of the batch.
     """
-    if namespace_letters.are_letters_of(store):
+    if namespace_letters.is_of_namespace(store):
         return dead_letters.path_of(namespace_letters.folder_of(store), first)
     return dead_letters.path_of(store.id.removesuffix(f":{names.DEAD_LETTERS}").upper(), first)
 

@@ -13,7 +13,14 @@ from redrive.model.message import Publication, bytes_of
 from redrive.model.queue import Queue, ResourceName
 from redrive.model.retry_plans import EVENT_WEBHOOK, MINUTE_MS
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.azure.eventgrid import dead_letters, names, namespace_letters, outcomes, parcels
+from redrive.protocols.azure.eventgrid import (
+    dead_letters,
+    names,
+    namespace_letters,
+    namespace_push,
+    outcomes,
+    parcels,
+)
 from redrive.protocols.azure.eventgrid.blob_created import blob_created, letter_path
 from redrive.protocols.azure.eventgrid.published import ENVELOPE, Published, delivered_as
 from redrive.protocols.azure.eventgrid.rendering import rendered
@@ -83,12 +90,14 @@ class EventGridDialect:
 
     # ---- how often -------------------------------------------------------------------------------------------
 
-    def plan(self, topic: Topic, subscription: Subscription) -> Plan:  # noqa: ARG002 - as Dialect
+    def plan(self, topic: Topic, subscription: Subscription) -> Plan:
         """See `Dialect.plan`."""
+        of_namespace = namespace_letters.is_of_namespace(subscription)
         if names.is_dead_letter_store(subscription.id):
-            of_namespace = namespace_letters.are_letters_of(subscription)
             return namespace_letters.PLAN if of_namespace else dead_letters.PLAN
         settings = delivery_settings(subscription)
+        if of_namespace:
+            return namespace_push.plan(topic, settings)
         return _plan(
             settings.destination_type, settings.attempts_max, settings.minutes_to_live, settings.batch
         )
@@ -104,7 +113,7 @@ class EventGridDialect:
         """See `Dialect.parcel`."""
         if not names.is_dead_letter_store(subscription.id):
             return parcels.parcel(subscription, delivery_settings(subscription), deliveries)
-        of_namespace = namespace_letters.are_letters_of(subscription)
+        of_namespace = namespace_letters.is_of_namespace(subscription)
         texts = [await self._letter_text(one, of_namespace=of_namespace) for one in deliveries]
         return Parcel(
             endpoint=subscription.endpoint,

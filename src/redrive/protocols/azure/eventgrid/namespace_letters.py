@@ -53,7 +53,7 @@ _REASONS: Final = {
 }
 
 
-def are_letters_of(subscription: Subscription) -> bool:
+def is_of_namespace(subscription: Subscription) -> bool:
     """Whether a subscription is at a namespace's topic."""
     return subscription.topic.name.startswith(_BEGINNING)
 

@@ -12,7 +12,10 @@ from typing import Any, Final
 import orjson
 
 from redrive.engine.ports import ONE_EACH, Batch
+from redrive.model.queue import DAY_MS
+from redrive.model.retry_plans import MINUTE_MS
 from redrive.model.topic import Subscription, Topic
+from redrive.protocols.azure.namespaces.durations import duration_ms
 
 EVENT_GRID_SCHEMA: Final = "EventGridSchema"
 CLOUD_EVENT_SCHEMA: Final = "CloudEventSchemaV1_0"
@@ -26,6 +29,7 @@ STATE: Final = "state"  # an event subscription's provisioning state
 
 ATTEMPTS_MAX: Final = 30
 MINUTES_TO_LIVE_MAX: Final = 1440
+_NAMESPACE_TO_LIVE_MS: Final = 7 * DAY_MS  # as long as a topic may keep it
 _EVENTS_DEFAULT: Final = 1
 _KILOBYTES_DEFAULT: Final = 64
 
@@ -39,12 +43,14 @@ class TopicSettings:
         input_schema: Of what publishers send.
         mapping: For custom events: `{"subject": {"sourceField": …, "defaultValue": …}, …}`.
         local_auth_disabled: Keys and tokens made with them are refused.
+        retention_days: How long events are kept, where that is the topic's own: of namespaces' topics.
     """
 
     id: str
     input_schema: str = EVENT_GRID_SCHEMA
     mapping: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     local_auth_disabled: bool = False
+    retention_days: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +110,7 @@ def _topic(resource_id: str, text: str) -> TopicSettings:
         properties.get("inputSchema") or EVENT_GRID_SCHEMA,
         {name: fields for name, fields in mapping.items() if fields},
         bool(properties.get("disableLocalAuth")),
+        properties.get("eventRetentionInDays"),
     )
 
 
@@ -134,9 +141,14 @@ def _as_of_topics(properties: Mapping[str, Any]) -> Mapping[str, Any]:
     if configuration is None:
         return properties
     mode = configuration.get("queue") or configuration.get("push") or {}
+    to_live_ms = duration_ms(mode.get("eventTimeToLive") or "") or _NAMESPACE_TO_LIVE_MS
     return {
         **properties,
         **mode,
+        "retryPolicy": {
+            "maxDeliveryAttempts": mode["maxDeliveryCount"],
+            "eventTimeToLiveInMinutes": to_live_ms // MINUTE_MS,
+        },
         "deadLetterWithResourceIdentity": mode.get("deadLetterDestinationWithResourceIdentity"),
     }
 
