@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
+import boto3  # type: ignore[import-untyped]  # boto3 ships no types
 import cloudevents.http
 import orjson
 import pytest
@@ -165,3 +166,40 @@ def test_a_dead_letter_reaches_its_container(grid: Grid, subscriber: Subscriber)
         (created,) = told.next().document
     assert created["eventType"] == "Microsoft.Storage.BlobCreated"
     assert created["subject"].startswith("/blobServices/default/containers/dead/blobs/WATCHER/")
+
+
+def test_what_is_counted(grid: Grid, subscriber: Subscriber) -> None:
+    topic = grid.topic()
+    grid.subscribe(topic.id, subscriber)
+    grid.publish(topic, [event(1), event(2)])
+    subscriber.next()
+    subscriber.next()
+    asked = "metricnames=PublishSuccessCount,DeliverySuccessCount&aggregation=total&api-version=2023-10-01"
+    grid.server.advance(60)
+    path = f"{topic.id}/providers/Microsoft.Insights/metrics?{asked}"
+    status, body = grid.server.ask("GET", path)
+    assert status == 200, body
+    read = orjson.loads(body)["value"]
+    totals = {one["name"]["value"]: sum(p["total"] for p in one["timeseries"][0]["data"]) for one in read}
+    assert totals == {"PublishSuccessCount": 2, "DeliverySuccessCount": 2}
+
+
+def test_failures_are_in_the_logs(grid: Grid, subscriber: Subscriber) -> None:
+    topic = grid.topic()
+    subscriber.status = 503
+    grid.subscribe(topic.id, subscriber)
+    grid.publish(topic, [event(1)])
+    subscriber.next()
+    grid.server.advance(1)
+    logs = boto3.client(
+        "logs",
+        endpoint_url=grid.server.url,
+        region_name="us-east-1",
+        aws_access_key_id="000000000000",
+        aws_secret_access_key="secret",
+    )
+    group = "/azure/eventgrid/rg/topics/orders/DeliveryFailures"
+    (found,) = logs.filter_log_events(logGroupName=group)["events"]
+    record = orjson.loads(found["message"])
+    assert record["eventSubscriptionName"] == "WATCHER"
+    assert record["message"].startswith("Message:outcome=Busy, ")
