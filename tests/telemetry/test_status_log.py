@@ -181,12 +181,13 @@ def test_the_article_s_success(log: StatusLog, lines: Lines) -> None:
         ("message_id", "05fecd22-60a1-4d7d-bb79-026d49700b5a"),
     )
     delivery = message("e8c2bb09-235c-5f5d-b583-efd8df0f7d74", at)
-    log.attempted(Attempted(TOPIC, QUEUE, delivery, attempt, Transition(Ending.DELIVERED), at + 58))
+    ended_at = at + 58 + attempt.duration_ms
+    log.attempted(Attempted(TOPIC, QUEUE, delivery, attempt, Transition(Ending.DELIVERED), ended_at))
     check(lines, SUCCESS)
     assert lines.lines[0][:3] == (
         HERE._replace(name="sns/us-east-1/123456789012/Rental-Orders"),
         "stream",
-        at + 58,
+        ended_at,
     )
 
 

@@ -68,7 +68,8 @@ class _Entry:
         protocol: How.
         attempt: What came of it.
         attempts: How many there were.
-        took_ms: From its beginning to its end.
+        dwell_ms: From its publication to just before it was handed over ("Amazon SNS message delivery status"); of a
+            dead letter until the queue had it.
         redrive_policy: The subscription's, where there is one and this is not the dead letter itself.
     """
 
@@ -78,7 +79,7 @@ class _Entry:
     protocol: str
     attempt: Attempt
     attempts: int
-    took_ms: int
+    dwell_ms: int
     redrive_policy: str | None = None
 
 
@@ -108,7 +109,7 @@ class StatusLog:
             protocol=fact.subscription.protocol,
             attempt=fact.attempt,
             attempts=fact.delivery.attempts,
-            took_ms=fact.at - fact.delivery.sent_at,
+            dwell_ms=max(0, fact.at - fact.attempt.duration_ms - fact.delivery.sent_at),
             redrive_policy=_redrive_policy(fact.subscription),
         )
         self._write(fact.topic, fact.delivery, entry, fact.at)
@@ -134,7 +135,7 @@ class StatusLog:
             protocol="sqs",
             attempt=fact.attempt,
             attempts=1,
-            took_ms=fact.attempt.duration_ms,
+            dwell_ms=fact.attempt.duration_ms,
         )
         self._write(fact.topic, fact.delivery, entry, fact.at)
 
@@ -183,7 +184,7 @@ def _shown(topic: Topic, text: str, published: Published, entry: _Entry) -> dict
         delivery["redrivePolicy"] = entry.redrive_policy
     delivery["destination"] = entry.destination
     delivery["providerResponse"] = _provider_response(entry)
-    delivery["dwellTimeMs"] = entry.took_ms
+    delivery["dwellTimeMs"] = entry.dwell_ms
     if entry.protocol != "lambda":  # recorded: a function's entry does not count attempts
         delivery["attempts"] = entry.attempts
     delivery["statusCode"] = entry.attempt.status
