@@ -2,10 +2,11 @@ import asyncio
 import itertools
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from redrive.engine.ports import Claimed, ClaimOrder, Parcel
+from redrive.engine.ports import Claimed, ClaimOrder, Parcel, Settled
 from redrive.model.delivery import Ending
 from redrive.model.retry import Phase, RetrySchedule
 from redrive.model.retry import Stage as RetryStage
@@ -99,6 +100,32 @@ def test_without_a_dead_letter_queue_it_is_dropped_and_told(trouble: str) -> Non
         assert [fact.attempt.delivered for fact in stage.memory.dead] == (
             [] if trouble == "none" else [False]
         )
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
+@pytest.mark.parametrize("overdue", [False, True])
+def test_nobody_is_told_of_an_end_that_came_too_late(overdue: bool) -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance, otherwise=GONE)
+        stage.dialect.schedule = replace(SAMPLE, expires_after_ms=0 if overdue else None)
+        await stage.engine.open()
+        topic, dead = await stage.topic(), await stage.queue("dead")
+        await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
+        settle = stage.store.settle
+
+        async def emptied_before(queue_id: int, *ends: Any, ordered: bool) -> list[Settled]:
+            await stage.store.purge(queue_id, await stage.store.last_seq(), 10)
+            return await settle(queue_id, *ends, ordered=ordered)
+
+        stage.store.settle = emptied_before  # type: ignore[method-assign, assignment]  # as after a purge
+        await stage.publish(topic)
+        await stage.engine.quiet()
+        assert len(stage.endpoint.pushed) == len(stage.memory.attempts) == (0 if overdue else 1)
+        assert not stage.memory.expirations
+        assert not stage.memory.dead
+        assert not await stage.bodies_in(dead)
         await stage.engine.close()
 
     run_virtual(story)

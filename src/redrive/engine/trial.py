@@ -74,12 +74,14 @@ class _End:
         target: The queue it enters, if it enters one.
         led: What its end leads to besides.
         handed: For a dead letter: what came of handing it over; None: it was dropped without anybody to take it.
+        met: Whether it came in time: else the delivery was another's by then, or gone, and did not end like this.
     """
 
     fact: Attempted
     target: Target | None = None
     led: Led | None = None
     handed: Attempt | None = None
+    met: bool = True
 
 
 class Trial:
@@ -252,12 +254,12 @@ class Trial:
         settled = await store.settle(queue_id, settlements, now, ordered=ordered)
         for end, answer in zip(ends, settled, strict=True):
             delivery = end.fact.delivery
-            if not answer.done:
-                end.led = None
+            end.met = answer.done
+            if not end.met:
                 logger.warning("dispatch.late queue=%d seq=%d: %s", queue_id, delivery.seq, answer.reason)
             elif end.target is not None:
                 self._means.arrivals.announce(end.target.queue_id)
-            if end.led is not None:
+            if end.met and end.led is not None:
                 self._means.publisher.tell(end.led)
 
     # ---- what happened ----------------------------------------------------------------------------------
@@ -278,15 +280,15 @@ class Trial:
                 attempt.duration_ms,
                 transition.ending,
             )
-        if end.handed is not None:
+        if end.met and end.handed is not None:
             letter = DeadLettered(fact.topic, fact.subscription, delivery, end.handed, fact.at)
             for listener in listeners:
                 listener.dead_lettered(letter)
         for listener in listeners:
-            if attempt is EXPIRED:
+            if attempt is not EXPIRED:
+                listener.attempted(fact)  # also if it is not met: the attempt was made
+            elif end.met:
                 listener.expired(fact)
-            else:
-                listener.attempted(fact)
 
 
 def _settlement(delivery: Delivery, end: _End, attempt: Attempt, now: int) -> Settlement:
