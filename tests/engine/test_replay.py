@@ -19,7 +19,7 @@ from redrive.model.queue import DAY_MS, Queue
 from redrive.model.replay import ReplayState
 from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
-from tests.engine.held_store import HeldStore
+from tests.engine.held_store import Held, HeldStore
 from tests.engine.samples import numbered
 from tests.engine.stage import PlainDialect, name
 
@@ -111,6 +111,33 @@ async def test_a_late_one_is_let_go_at_once(
     await publishing
     await publish(engine, topic, "next")
     assert await take(engine, queue) == [("a", True), ("late", False), ("next", False)]
+
+
+async def test_one_that_comes_as_the_replay_ends_does_not_begin_it_anew(
+    engine: Engine, store: HeldStore, topic: Topic, queue: Queue, subscription: Subscription
+) -> None:
+    await publish(engine, topic, "a")
+    await take(engine, queue)
+    beginning = store.hold("last_seq")
+    await again(engine, subscription)
+    await beginning.reached
+    late = store.hold("publish")
+    publishing = asyncio.create_task(publish(engine, topic, "late"))
+    await late.reached
+    ending: asyncio.Future[Held] = asyncio.get_running_loop().create_future()
+    engine.topics.on_subscription = lambda one: None if one.held else ending.set_result(store.hold("peek"))
+    beginning.let_go()
+    letting_go = await ending
+    await letting_go.reached
+    late.let_go()
+    await publishing
+    letting_go.let_go()
+    assert await take(engine, queue) == [("a", True), ("late", False)]
+    now = await engine.topics.subscription(topic.name, subscription.id)
+    assert now is not None
+    assert not now.held
+    await publish(engine, topic, "next")
+    assert await take(engine, queue) == [("next", False)]
 
 
 async def test_who_has_not_heard_of_the_replay_delivers(

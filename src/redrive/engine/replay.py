@@ -49,6 +49,9 @@ SKEW_MS = 60_000  # by so much nodes' clocks may differ, by which the archive is
 ROWS_PER_SWEEP = 1_000
 
 
+_Work = Callable[[Replay], Awaitable[None]]
+
+
 class _Terms(NamedTuple):
     topic: Topic
     subscription: Subscription
@@ -74,7 +77,7 @@ class Replayer:
         self._arrivals = arrivals
         self._publisher = publisher
         self._working: dict[str, asyncio.Future[None]] = {}
-        self._woken: set[str] = set()
+        self._asked: dict[str, tuple[Replay, _Work]] = {}  # what is to be done after what is being done
 
     # ---- verbs ------------------------------------------------------------------------------------------
 
@@ -181,27 +184,25 @@ class Replayer:
     def _work_at(self, replay: Replay) -> None:
         self._do(replay, self._carry_on)
 
-    def _do(self, replay: Replay, work: Callable[[Replay], Awaitable[None]]) -> None:
+    def _do(self, replay: Replay, work: _Work) -> None:
         if replay.id in self._working:
-            self._woken.add(replay.id)
+            self._asked[replay.id] = (replay, work)
             return
-        self._woken.discard(replay.id)
         task = asyncio.ensure_future(work(replay))
         self._working[replay.id] = task
-        task.add_done_callback(lambda done: self._left(replay, work, done))
+        task.add_done_callback(lambda done: self._left(replay, done))
 
-    def _left(
-        self, replay: Replay, work: Callable[[Replay], Awaitable[None]], task: asyncio.Future[None]
-    ) -> None:
+    def _left(self, replay: Replay, task: asyncio.Future[None]) -> None:
         self._working.pop(replay.id, None)
+        asked = self._asked.pop(replay.id, None)
         if task.cancelled():
             return
         if (error := task.exception()) is not None:
             logger.error(
                 "replay.interrupted subscription=%s: taken up again later", replay.key, exc_info=error
             )
-        elif replay.id in self._woken:
-            self._do(replay, work)
+        elif asked is not None:
+            self._do(*asked)
 
     async def _carry_on(self, replay: Replay) -> None:
         carried: Replay | None = replay
