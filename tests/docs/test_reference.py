@@ -157,3 +157,9 @@ def test_a_route_of_the_resource_manager_has_its_line(route: str) -> None:
 @pytest.mark.parametrize("route", azure_routes("Entra"))
 def test_a_route_of_the_sign_in_has_its_line(route: str) -> None:
     assert f"| `{route}` |" in page("eventgrid").text
+
+
+def test_every_route_of_namespaces_has_its_line() -> None:
+    (azure,) = router()._recognising
+    (namespaces,) = [one for one in azure._rooms if type(one).__name__ == "Namespaces"]
+    assert not [route for route in namespaces.routes if f"| `{route}` |" not in page("eventgrid").text]
