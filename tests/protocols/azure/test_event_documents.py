@@ -23,6 +23,7 @@ SCHEMAS = {
 BUS = "/subscriptions/1/resourceGroups/g/providers/Microsoft.ServiceBus/namespaces/bus"
 SITE = "/subscriptions/1/resourceGroups/g/providers/Microsoft.Web/sites/app"
 RELAY = "/subscriptions/1/resourceGroups/g/providers/Microsoft.Relay/namespaces/relay"
+UP = ACCOUNT._replace(parts=("storageAccounts", ".."))
 PLACES = {
     BUS: "Endpoint=amqp://bus",
     f"{BUS}/queues/orders": "Endpoint=amqp://bus",
@@ -235,6 +236,7 @@ def test_what_an_input_can_be_delivered_as(incoming: str, possible: set[str]) ->
         {"deadLetterDestination": resource("StorageBlob", TOPIC.text, blobContainerName="dead")},
         {"deadLetterDestination": resource("StorageBlob", ACCOUNT.text, blobContainerName="-dead")},
         {"deadLetterDestination": resource("StorageBlob", ACCOUNT.text)},
+        {"deadLetterDestination": resource("StorageBlob", UP.text, blobContainerName="dead")},
     ],
 )
 def test_properties_that_are_none(given: dict[str, Any]) -> None:

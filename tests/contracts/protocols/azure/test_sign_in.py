@@ -74,6 +74,36 @@ def test_an_access_key_manages_its_accounts_subscription(
         assert (refusal.value.status_code, refusal.value.error.code) == (403, "AuthorizationFailed")
 
 
+def test_what_a_document_names_has_to_be_the_callers_too(
+    server: Server, key: tuple[Path, str, str], trusted: str
+) -> None:
+    _, key_id, secret = key
+    theirs = f"/subscriptions/{OTHERS}/resourceGroups/rg/providers/Microsoft.Storage/storageAccounts/letters"
+    queue = models.WebHookEventSubscriptionDestination(endpoint_url="arn:aws:sqs:us-east-1:000000000000:q")
+    with client(server, key_id, secret) as mine:
+        topic = mine.topics.begin_create_or_update("rg", "orders", models.Topic(location="local")).result()
+        system_topic = models.SystemTopic(location="local", source=theirs)
+        letters = models.StorageBlobDeadLetterDestination(resource_id=theirs, blob_container_name="dead")
+        own = models.WebHookEventSubscriptionDestination(endpoint_url=f"arn:aws:sqs:us-east-1:{ACCOUNT}:q")
+        refusals = [
+            lambda: mine.system_topics.begin_create_or_update("rg", "theirs", system_topic),
+            lambda: mine.event_subscriptions.begin_create_or_update(
+                topic.id,
+                "theirs",
+                models.EventSubscription(destination=own, dead_letter_destination=letters),
+            ),
+            lambda: mine.event_subscriptions.get(theirs, "billing"),
+        ]
+        for call in refusals:
+            with pytest.raises(HttpResponseError) as refusal:
+                call()
+            assert (refusal.value.status_code, refusal.value.error.code) == (403, "AuthorizationFailed")
+        with pytest.raises(HttpResponseError, match="does not exist at this server"):
+            mine.event_subscriptions.begin_create_or_update(
+                topic.id, "theirs", models.EventSubscription(destination=queue)
+            )
+
+
 def test_a_wrong_secret_gets_no_token(server: Server, key: tuple[Path, str, str], trusted: str) -> None:
     _, key_id, secret = key
     for given in ((key_id, f"{secret}x"), ("nobody", secret)):

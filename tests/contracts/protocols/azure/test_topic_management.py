@@ -88,6 +88,17 @@ def test_names_that_are_none(resources: Resources, name: str) -> None:
     assert "3 to 50 letters" in message
 
 
+@pytest.mark.parametrize("name", ["a%2Fb-c", "a%3Ab-c"])
+def test_names_that_would_break_out(resources: Resources, name: str) -> None:
+    for path in (f"{EVENT_GRID}/topics/{name}", f"{EVENT_GRID}/topics/{name}/eventSubscriptions/billing"):
+        assert resources.ask("GET", path)[0] in (400, 404)
+    group = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{name}/providers/Microsoft.EventGrid/topics/orders"
+    status, answer = resources.ask("PUT", group, {"location": "local"})
+    assert (status, answer["error"]["code"]) == (400, "InvalidResourceName")
+    dots = f"{PROVIDERS}/Microsoft.Storage/storageAccounts/.."
+    assert refused(resources.subscribe, dots)[0] == 400
+
+
 def test_what_cannot_be_changed(resources: Resources) -> None:
     resources.topic(input_schema=CLOUD_EVENTS)
     status, _, message = refused(resources.topic)

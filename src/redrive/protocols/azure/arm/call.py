@@ -9,7 +9,7 @@ import orjson
 
 from redrive.protocols.azure.wire.arm_id import ArmId
 from redrive.protocols.azure.wire.bearer import Caller
-from redrive.protocols.azure.wire.errors import AzureError, invalid
+from redrive.protocols.azure.wire.errors import AzureError, forbidden, invalid
 from redrive.protocols.http import Request, Response
 
 
@@ -62,6 +62,19 @@ class ArmCall:
 
 
 Verb = Callable[[ArmCall], Awaitable[Response]]
+
+
+def check_theirs(call: ArmCall, *resources: ArmId) -> None:
+    """What a document refers to has to be the caller's as well.
+
+    Raises:
+        AzureError: It is somebody else's.
+    """
+    for resource in resources:
+        if not call.caller.manages(resource.subscription):
+            raise forbidden(
+                f"The client does not have authorization over '{resource.text}', which the request names."
+            )
 
 
 def query_of(request: Request) -> Mapping[str, str]:

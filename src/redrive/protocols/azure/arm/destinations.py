@@ -21,19 +21,20 @@ from redrive.protocols.azure.wire.errors import AzureError, invalid
 Where = Callable[[str], str | None]
 
 WEBHOOK: Final = "WebHook"
+STORAGE_ACCOUNT: Final = "microsoft.storage/storageaccounts"
 BATCH_EVENTS_MAX: Final = 5000
 BATCH_KILOBYTES_MAX: Final = 1024
 _ARN: Final = re.compile(r"arn:aws[a-z-]*:sqs:([a-z0-9-]+):(\d{12}):([A-Za-z0-9_.-]{1,85})")
-_QUEUE_NAME: Final = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
-_CONTAINER: Final = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
+_CONTAINER_NAME: Final = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
+_ACCOUNT: Final = re.compile(r"[A-Za-z0-9]{3,24}")
 _RESOURCES: Final = {
-    "AzureFunction": ("microsoft.web/sites/functions",),
-    "EventHub": ("microsoft.eventhub/namespaces/eventhubs",),
-    "HybridConnection": ("microsoft.relay/namespaces/hybridconnections",),
-    "NamespaceTopic": ("microsoft.eventgrid/namespaces/topics",),
-    "ServiceBusQueue": ("microsoft.servicebus/namespaces/queues",),
-    "ServiceBusTopic": ("microsoft.servicebus/namespaces/topics",),
-    "StorageQueue": ("microsoft.storage/storageaccounts",),
+    "AzureFunction": "microsoft.web/sites/functions",
+    "EventHub": "microsoft.eventhub/namespaces/eventhubs",
+    "HybridConnection": "microsoft.relay/namespaces/hybridconnections",
+    "NamespaceTopic": "microsoft.eventgrid/namespaces/topics",
+    "ServiceBusQueue": "microsoft.servicebus/namespaces/queues",
+    "ServiceBusTopic": "microsoft.servicebus/namespaces/topics",
+    "StorageQueue": STORAGE_ACCOUNT,
 }
 KINDS: Final = (WEBHOOK, *_RESOURCES)
 _AMQP: Final = ("EventHub", "ServiceBusQueue", "ServiceBusTopic")
@@ -59,6 +60,16 @@ class Destination:
     def is_webhook(self) -> bool:
         """Whether somebody may be there who has to agree first."""
         return self.document["endpointType"] == WEBHOOK and self.protocol != "queue"
+
+
+def check_storage_account(resource: ArmId) -> None:
+    """A storage account's name: letters and digits, which a folder's name can be made of.
+
+    Raises:
+        AzureError: It is none.
+    """
+    if not _ACCOUNT.fullmatch(resource.name):
+        raise invalid(f"The storage account's name '{resource.name}' must be 3 to 24 letters and digits.")
 
 
 def accepted_destination(given: Document, before: Document, where: Where) -> Destination:
@@ -104,9 +115,9 @@ def accepted_container(given: Document) -> dict[str, Any]:
     """
     fields.one_of(given, "endpointType", ("StorageBlob",))
     said = fields.part(given, "properties") or {}
-    _checked_id(said, "StorageBlob", ("microsoft.storage/storageaccounts",))
+    _checked_id(said, "StorageBlob", STORAGE_ACCOUNT)
     container = fields.text(said, "blobContainerName") or ""
-    if not _CONTAINER.fullmatch(container):
+    if not _CONTAINER_NAME.fullmatch(container):
         raise invalid(f"The blobContainerName '{container}' is no name of a container.")
     return {"endpointType": "StorageBlob", "properties": dict(said)}
 
@@ -164,7 +175,7 @@ def _resource(kind: str, said: Document, where: Where) -> tuple[str, str]:
 
 def _storage_queue(account: ArmId, said: Document, where: Where) -> str:
     name = fields.text(said, "queueName") or ""
-    if not _QUEUE_NAME.fullmatch(name):
+    if not _CONTAINER_NAME.fullmatch(name):
         raise invalid(f"The queueName '{name}' is no name of a storage queue.")
     seconds = fields.number(said, "queueMessageTimeToLiveInSeconds", -1, None)
     if seconds == 0:
@@ -184,13 +195,13 @@ def _url(address: str, where: Where, resource: ArmId, beneath: str) -> str:
     return url
 
 
-def _checked_id(said: Document, kind: str, types: tuple[str, ...]) -> ArmId:
+def _checked_id(said: Document, kind: str, resource_type: str) -> ArmId:
     text = fields.text(said, "resourceId") or ""
     resource = ArmId.parse(text)
-    if resource is None or resource.type not in types:
-        raise invalid(
-            f"The resourceId '{text}' of a {kind} destination is not the id of a {' or '.join(types)}."
-        )
+    if resource is None or resource.type != resource_type:
+        raise invalid(f"The resourceId '{text}' of a {kind} destination is not the id of a {resource_type}.")
+    if resource.type == STORAGE_ACCOUNT:
+        check_storage_account(resource)
     return resource
 
 

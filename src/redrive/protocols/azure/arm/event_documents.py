@@ -20,6 +20,7 @@ from redrive.protocols.azure.arm.destinations import (
 from redrive.protocols.azure.arm.event_filters import accepted_filter, filter_text
 from redrive.protocols.azure.arm.fields import Document
 from redrive.protocols.azure.eventgrid import names, settings
+from redrive.protocols.azure.wire.arm_id import ArmId
 from redrive.protocols.azure.wire.errors import AzureError, invalid
 
 SUCCEEDED: Final = "Succeeded"
@@ -158,6 +159,13 @@ def properties_of(kept: Subscription) -> dict[str, Any]:
 def destination_of(properties: Document) -> Document:
     """The destination, wherever it stands."""
     return _inner(properties, _DESTINATIONS)[0] or {}
+
+
+def named(properties: Document) -> list[ArmId]:
+    """The resources that a destination and a dead-letter destination name."""
+    parts = [_inner(properties, where)[0] or {} for where in (_DESTINATIONS, _DEAD_LETTERS)]
+    ids = [ArmId.parse((one.get("properties") or {}).get("resourceId") or "") for one in parts]
+    return [found for found in ids if found is not None]
 
 
 def state_of(kept: Subscription, now: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from redrive.engine.engine import Engine
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm import event_documents, fields, paging
-from redrive.protocols.azure.arm.call import ArmCall, Verb
+from redrive.protocols.azure.arm.call import ArmCall, Verb, check_theirs
 from redrive.protocols.azure.arm.delivery_attributes import MAPPINGS
 from redrive.protocols.azure.arm.destinations import Destination, Where, queue_at
 from redrive.protocols.azure.arm.event_documents import Accepted
@@ -96,6 +96,7 @@ class EventSubscriptionOperations:
     ) -> Response:
         before = {} if existing is None else event_documents.properties_of(existing)
         wanted = event_documents.accepted(given, before, topic, self._where, call.now)
+        check_theirs(call, *event_documents.named(wanted.properties))
         await self._check_local(call, wanted.destination)
         resource_id = f"{topic.attributes[settings.ID]}/{EXTENSION}/{call.params[_NAME]}"
         question = await self._agreed(call, topic, existing, wanted, resource_id)

@@ -10,10 +10,11 @@ from redrive.engine.topics import SUBSCRIPTION, TOPIC
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm import event_documents, paging
 from redrive.protocols.azure.arm.call import ArmCall, Verb
+from redrive.protocols.azure.arm.destinations import STORAGE_ACCOUNT
 from redrive.protocols.azure.arm.documents import RESOURCE
 from redrive.protocols.azure.arm.event_subscriptions import EXTENSION, listed_name
 from redrive.protocols.azure.arm.publishers import IN_GROUP, IN_SUBSCRIPTION
-from redrive.protocols.azure.arm.sources import STORAGE_ACCOUNT, Sources
+from redrive.protocols.azure.arm.sources import Sources
 from redrive.protocols.azure.eventgrid import settings
 from redrive.protocols.azure.wire.answers import json_answer
 from redrive.protocols.azure.wire.arm_id import ArmId

@@ -8,7 +8,7 @@ from redrive.engine.ports import Clock
 from redrive.protocols.azure.arm.call import ArmCall, Verb, query_of
 from redrive.protocols.azure.wire.arm_id import ArmId
 from redrive.protocols.azure.wire.bearer import Authentication, Caller
-from redrive.protocols.azure.wire.errors import AzureError, forbidden, not_found
+from redrive.protocols.azure.wire.errors import AzureError, forbidden, invalid, not_found
 from redrive.protocols.azure.wire.routes import RouteTable
 from redrive.protocols.http import Request, Response
 
@@ -67,10 +67,18 @@ class Arm:
             status, allowed = HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": ", ".join(found.methods)}
             said = f"The resource does not support {request.method}."
             raise AzureError(status, "MethodNotAllowed", said, headers=allowed)
+        _check_names(found.params)
         _check_owner(caller, found.params)
         base_url = self._public_url or f"{request.scheme}://{request.host}"
         call = ArmCall(request, found.params, query_of(request), caller, self._clock.now(), base_url)
         return await found.verb(call)
+
+
+def _check_names(params: Mapping[str, str]) -> None:
+    """What holds a slash or a colon, percent-encoded in the path, names nothing: keys of the engine are made of them."""
+    for name, value in params.items():
+        if ":" in value or ("/" in value and name not in ("scope", "parent")):
+            raise invalid(f"The name '{value}' is not one of a resource.", "InvalidResourceName")
 
 
 def _check_owner(caller: Caller, params: Mapping[str, str]) -> None:

@@ -16,7 +16,8 @@ from redrive.engine.engine import Engine
 from redrive.model.errors import AlreadyExists
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Topic
-from redrive.protocols.azure.arm.documents import RESOURCE
+from redrive.protocols.azure.arm.destinations import STORAGE_ACCOUNT, check_storage_account
+from redrive.protocols.azure.arm.documents import RESOURCE, check_name
 from redrive.protocols.azure.arm.publishers import no_such
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.eventgrid import names, settings
@@ -25,7 +26,6 @@ from redrive.protocols.azure.wire.errors import AzureError, invalid
 
 DOMAIN_TOPIC: Final = "microsoft.eventgrid/domains/topics"
 SYSTEM_TOPIC_TYPE: Final = "microsoft.eventgrid/systemtopics"
-STORAGE_ACCOUNT: Final = "microsoft.storage/storageaccounts"
 _CREATES: Final = "autoCreateTopicWithFirstSubscription"
 _DELETES: Final = "autoDeleteTopicWithLastSubscription"
 
@@ -94,6 +94,10 @@ class Sources:
             scope = ArmId.parse(system_topic.source)
         if scope is None or names.topic_name(scope) is None:
             raise _publishes_nothing(spelt)
+        if scope.type == STORAGE_ACCOUNT:
+            check_storage_account(scope)
+        if scope.type == DOMAIN_TOPIC:
+            check_name(scope.name)
         return scope
 
     async def topic(self, resource: ArmId) -> Topic | None:

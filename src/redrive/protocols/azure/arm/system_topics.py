@@ -10,10 +10,10 @@ from redrive.engine.engine import Engine
 from redrive.model.errors import Conflict
 from redrive.model.errors import NotFound as Gone
 from redrive.protocols.azure.arm import documents, fields, paging
-from redrive.protocols.azure.arm.call import ArmCall, Verb
+from redrive.protocols.azure.arm.call import ArmCall, Verb, check_theirs
+from redrive.protocols.azure.arm.destinations import STORAGE_ACCOUNT
 from redrive.protocols.azure.arm.publishers import IN_GROUP, IN_SUBSCRIPTION, PROVIDER, no_such
 from redrive.protocols.azure.arm.sources import (
-    STORAGE_ACCOUNT,
     SYSTEM_TOPIC,
     Sources,
     SystemTopic,
@@ -53,7 +53,9 @@ class SystemTopicOperations:
         resource = _resource(call)
         documents.check_name(resource.name)
         wanted = _accepted(resource, call.document)
-        await self._sources.ensured(await self._sources.wanted(_source(wanted)))
+        source = await self._sources.resource(_source(wanted), wanted.source)
+        check_theirs(call, source)
+        await self._sources.ensured(await self._sources.wanted(source))
         return json_answer(
             _shown(await self._written(system_topic_key(resource), wanted)), HTTPStatus.CREATED
         )
