@@ -1,9 +1,12 @@
 """Data-protection policies: kept and given back.
 
 What they ask for is not carried out: finding a name or an address in a message takes the identifiers that Amazon
-manages, and Redrive has none. A server that must not carry such data has to be kept from getting it.
+manages, and Redrive has none. A server that must not carry such data has to be kept from getting it. Refusing the
+policies would keep whole deployments from being tried; so they are taken, and each is answered by a warning in the
+server's log and a paragraph in its reference.
 """
 
+import logging
 from dataclasses import replace
 from typing import Any, Final, NoReturn
 
@@ -12,6 +15,8 @@ import orjson
 from redrive.model.topic import Topic
 from redrive.protocols.aws.sns.errors import invalid
 from redrive.protocols.aws.sns.topic_attributes import DATA_PROTECTION_POLICY
+
+logger = logging.getLogger(__name__)
 
 POLICY_BYTES_MAX: Final = 30 * 1024
 _DIRECTIONS: Final = ("Inbound", "Outbound")
@@ -33,6 +38,15 @@ def changed(topic: Topic, text: str) -> Topic:
         _check(text)
         others[DATA_PROTECTION_POLICY] = text
     return replace(topic, attributes=others)
+
+
+def warn(topic: Topic) -> None:
+    """Say that the topic has a policy that nothing carries out, if it has one."""
+    if text_of(topic):
+        logger.warning(
+            "sns.data_protection_not_enforced topic=%s: its policy is kept, and messages are not searched",
+            topic.name.key,
+        )
 
 
 def _check(text: str) -> None:

@@ -52,6 +52,7 @@ class TopicOperations:
             await limits.check_topics(self._engine.topics.numbers, wanted)
             try:
                 existing = await self._engine.topics.create(wanted)
+                data_protection.warn(existing)
             except AlreadyExists:
                 existing = await self._engine.topics.get(name)
         if existing is not None:
@@ -146,7 +147,10 @@ class TopicOperations:
             call, self._engine.topics, params["ResourceArn"], "PutDataProtectionPolicy", "ResourceArn"
         )
         policy: str = params["DataProtectionPolicy"]
-        await self._engine.topics.update(topic.name, lambda current: data_protection.changed(current, policy))
+        after = await self._engine.topics.update(
+            topic.name, lambda current: data_protection.changed(current, policy)
+        )
+        data_protection.warn(after)
         return {}
 
     async def get_data_protection_policy(self, call: Call, params: Structure) -> Structure:
