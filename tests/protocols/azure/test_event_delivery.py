@@ -131,6 +131,14 @@ async def test_destinations_that_get_arrays(stage: Stage, kind: str, protocol: s
     assert stage.web.bodies == [[EVENT] if is_array else EVENT]
 
 
+async def test_a_storage_queue_is_told_how_long_to_keep_a_message(stage: Stage) -> None:
+    topic = await stage.topic()
+    await stage.subscribe(topic, kind="StorageQueue", destination={"queueMessageTimeToLiveInSeconds": 300})
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(1)
+    assert stage.web.pushed[0][1].headers["ttl-seconds"] == "300"
+
+
 async def test_batches_go_together(stage: Stage) -> None:
     topic = await stage.topic()
     await stage.subscribe(topic, destination={"maxEventsPerBatch": 3})

@@ -149,6 +149,24 @@ async def test_what_is_not_taken(stage: Stage, publishers: Publishers, body: obj
     assert not stage.web.pushed
 
 
+def nested(depth: int) -> bytes:
+    """An event whose data is so deep."""
+    return b"[%b]" % orjson.dumps(EVENT | {"data": "?"}).replace(b'"?"', b"[" * depth + b"]" * depth)
+
+
+@pytest.mark.parametrize("depth", [100, 400])
+async def test_what_is_nested_is_taken(stage: Stage, publishers: Publishers, depth: int) -> None:
+    topic = await stage.topic()
+    await taken(stage, publishers, topic, request(nested(depth)))
+    assert orjson.loads(stage.web.pushed[0][1].body)[0]["id"] == "e-1"
+
+
+@pytest.mark.parametrize("depth", [1000, 2000, 100_000])
+async def test_what_is_nested_too_deep_is_refused(stage: Stage, publishers: Publishers, depth: int) -> None:
+    await stage.topic()
+    assert (await refusal(publishers, request(nested(depth)))).status == 400
+
+
 async def test_all_of_a_request_is_taken_or_nothing(stage: Stage, publishers: Publishers) -> None:
     topic = await stage.topic()
     await stage.subscribe(topic)

@@ -181,6 +181,17 @@ async def test_an_endpoint_rests_and_new_events_wait_with_the_others(
     assert letter["lastDeliveryOutcome"] == outcome
 
 
+async def test_a_session_that_is_missing_has_a_name_of_its_own(stage: Stage) -> None:
+    topic = await stage.topic()
+    await stage.subscribe(topic, kind="ServiceBusQueue", dead_letters=True)
+    said = "amqp:not-allowed: The SessionId was not set on a message, and it cannot be sent to the entity."
+    stage.web.otherwise = Attempt(Outcome.REFUSED, Reason.CLIENT_ERROR, 400, said, 1)
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(6 * MINUTE_MS)
+    (letter,) = stage.letters
+    assert letter["lastDeliveryOutcome"] == "SessionQueueNotSupported"
+
+
 async def test_ten_failures_in_a_row_hold_new_events_too(stage: Stage) -> None:
     stage.web.otherwise = BROKEN
     topic = await stage.topic()

@@ -60,7 +60,9 @@ def letter_of(fact: Attempted, settings: DeliverySettings) -> Letter:
     was never tried waited for an endpoint on probation all its life.
     """
     attempt, delivery = fact.attempt, fact.delivery
-    outcome: str | None = outcomes.outcome_of(attempt.reason, attempt.status, settings.destination_type)
+    outcome: str | None = outcomes.outcome_of(
+        attempt.reason, attempt.status, attempt.response, settings.destination_type
+    )
     attempted_at: int | None = fact.at
     reason = REFUSED if attempt.outcome is Outcome.REFUSED else TOO_MANY_ATTEMPTS
     if attempt.reason is Reason.EXPIRED:
@@ -83,7 +85,7 @@ def with_last_attempt(letter: Letter, notes: Sequence[AttemptNote]) -> Letter:
     if not notes:
         return replace(letter, outcome=outcomes.ABORTED)
     last = max(notes, key=lambda note: note.number)
-    outcome = outcomes.outcome_of(Reason(last.reason), last.status, letter.destination_type)
+    outcome = outcomes.outcome_of(Reason(last.reason), last.status, last.response, letter.destination_type)
     return replace(letter, outcome=outcome, attempted_at=last.at)
 
 

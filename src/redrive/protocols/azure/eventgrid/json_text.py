@@ -18,19 +18,31 @@ def read(content: bytes) -> Any:
     """The value of a JSON document.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is none, or nested a thousand deep.
     """
-    if _LONG_NUMBER.search(content):
-        return json.loads(content, parse_constant=_refuse)
-    return orjson.loads(content)
+    if not _LONG_NUMBER.search(content):
+        return orjson.loads(content)
+    try:
+        value = json.loads(content, parse_constant=_refuse)
+        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair can be read, and is no text
+    except RecursionError:
+        raise ValueError("It is nested too deep") from None
+    return value
 
 
 def written(value: object) -> str:
-    """A value as a JSON document, without blanks."""
+    """A value as a JSON document, without blanks.
+
+    Raises:
+        ValueError: It is nested a thousand deep.
+    """
     try:
         return orjson.dumps(value).decode()
-    except TypeError:  # an integer beyond 64 bits
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except TypeError:  # an integer beyond 64 bits, or nested more than 254 deep
+        try:
+            return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        except RecursionError:
+            raise ValueError("It is nested too deep") from None
 
 
 def _refuse(name: str) -> float:

@@ -99,9 +99,9 @@ class Measures:
             self._dropped(fact)
 
     def _failed(self, fact: Attempted) -> None:
-        kind = delivery_settings(fact.subscription).destination_type
-        error = outcomes.outcome_of(fact.attempt.reason, fact.attempt.status, kind)
-        dimensions = (("Error", error), ("ErrorType", _error_type(fact.attempt.status)))
+        kind, attempt = delivery_settings(fact.subscription).destination_type, fact.attempt
+        error = outcomes.outcome_of(attempt.reason, attempt.status, attempt.response, kind)
+        dimensions = (("Error", error), ("ErrorType", _error_type(attempt.status)))
         self._of_subscription(fact, "DeliveryAttemptFailCount", 1, dimensions)
         self._failures.delivering(fact, error)
         if fact.transition.ending is not Ending.RETRY:

@@ -18,6 +18,7 @@
     no connection                yes                         30 s             SocketError
     no such name                 yes                         5 min            ResolutionError
     switched off, full           yes                         5 min            Disabled, Full
+    Service Bus, no session id   no                                           SessionQueueNotSupported
 
 The general floor of 10 s is the schedule's own first wait. Sources: "Event Grid message delivery and retry", with 403
 among what is not retried as its pages since 2024 have it. 405 is what a function without the right trigger answers.
@@ -39,6 +40,9 @@ WEB_HOOK: Final = "WebHook"
 ABORTED: Final = "Aborted"
 PROBATION: Final = "Probation"
 _INVALID_FUNCTION: Final = "InvalidAzureFunctionDestination"
+_NO_SESSION: Final = "SessionQueueNotSupported"
+_SERVICE_BUS: Final = frozenset({"ServiceBusQueue", "ServiceBusTopic"})
+_SESSION: Final = "session"  # a condition of its own is not what it has for a message without one, but words
 
 _DELIVERED: Final = statuses(range(200, 205))
 _NEVER_AGAIN: Final = statuses(400, 403, 413)
@@ -116,8 +120,10 @@ def probation_of(destination_type: str) -> ProbationPolicy:
     return _FUNCTION_RESTS if destination_type == AZURE_FUNCTION else _RESTS
 
 
-def outcome_of(reason: Reason, status: int, destination_type: str) -> str:
+def outcome_of(reason: Reason, status: int, response: str, destination_type: str) -> str:
     """A failed attempt's outcome, as dead letters and delivery logs call it."""
+    if reason is Reason.CLIENT_ERROR and destination_type in _SERVICE_BUS and _SESSION in response.lower():
+        return _NO_SESSION
     if destination_type == AZURE_FUNCTION and status == HTTPStatus.METHOD_NOT_ALLOWED:
         return _INVALID_FUNCTION
     if reason in _SPOKEN:

@@ -25,6 +25,8 @@ JSON: Final = "application/json; charset=utf-8"
 CLOUD_EVENT: Final = "application/cloudevents+json; charset=utf-8"
 CLOUD_EVENTS: Final = "application/cloudevents-batch+json; charset=utf-8"
 
+_TIME_TO_LIVE: Final = "queueMessageTimeToLiveInSeconds"  # of storage queues
+
 HTTP: Final = frozenset({"http", "https"})
 _ARRAYS: Final = frozenset({"WebHook", "AzureFunction", "HybridConnection", "EventHub"})
 
@@ -53,6 +55,9 @@ def parcel(subscription: Subscription, settings: DeliverySettings, deliveries: S
         headers["Accept-Encoding"] = "gzip, deflate"
         if settings.schema == CLOUD_EVENT_SCHEMA:
             headers |= _ORIGINS
+    seconds_kept = settings.destination.get(_TIME_TO_LIVE)
+    if seconds_kept is not None:
+        headers["ttl-seconds"] = str(seconds_kept)
     body, content_type = _together(settings, texts)
     return Parcel(subscription.endpoint, body.encode(), content_type, headers, TIMEOUT_MS)
 

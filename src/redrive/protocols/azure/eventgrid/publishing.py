@@ -110,8 +110,7 @@ class Publishers:
             raise too_large(REQUEST_BYTES_MAX)
         in_domain = topic.name.name.startswith("domains:")
         events = self._read(request, settings, now, in_domain=in_domain)
-        for event in events:
-            event.text = json_text.written(event.body)
+        _write(events)
         if len(request.body) > EVENT_BYTES_MAX and any(
             bytes_of(one.text) > EVENT_BYTES_MAX for one in events
         ):
@@ -224,6 +223,15 @@ _VERSIONS: Final = {"api-supported-versions": "2018-01-01"}
 def _options(settings: TopicSettings) -> dict[str, str]:
     schema = refusals.SCHEMA_NAMES[settings.input_schema]
     return {"Allow": _METHODS, "aeg-input-event-schema": schema, **_VERSIONS}
+
+
+def _write(events: Sequence[Incoming]) -> None:
+    """Spell the events out as they will be kept."""
+    try:
+        for event in events:
+            event.text = json_text.written(event.body)
+    except ValueError as error:
+        raise Unacceptable(f"An event cannot be kept: {error}.") from error
 
 
 def _own_envelope(event: Incoming, settings: TopicSettings, now: int) -> bytes:
