@@ -53,8 +53,9 @@ class Subscriber:
                 self.send_response(status)
                 for name, value in (*headers, ("Content-Length", str(len(body)))):
                     self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(body)
+                with contextlib.suppress(ConnectionError):  # a server that was killed listens no more
+                    self.end_headers()
+                    self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
                 pass
