@@ -61,7 +61,14 @@ class Sweeper:
         return gone
 
     async def _sweep_queue(self, queue: Queue) -> int:
-        """What goes to a dead-letter queue when its time is over must not be removed before it got there."""
+        """What goes to a dead-letter queue when its time is over must not be removed before it got there.
+
+        A queue whose subscription is over, or was not made in the end, goes as a whole.
+        """
+        settled = self._clock.now() >= queue.created_at + MAKING_MS
+        if queue.serves and settled and not await self._topics.stands(queue.serves):
+            await self._queues.delete(queue)
+            return 0
         if queue.ends_unasked:
             await self._end_unasked(queue)
         buries = queue.buries_expired and await self._queues.dead_letters_to(queue) is not None

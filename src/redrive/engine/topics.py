@@ -256,6 +256,10 @@ class Topics:
         """Subscriptions of anybody, by key."""
         return await self._directory.find(SUBSCRIPTION, "", key, limit)
 
+    async def stands(self, key: str) -> bool:
+        """Whether there is a subscription with that key."""
+        return await self._directory.get(SUBSCRIPTION, key) is not None
+
     async def change(
         self, subscription: Subscription, change: Callable[[Subscription], Subscription]
     ) -> Subscription:

@@ -62,6 +62,7 @@ class Queue:
             for ever.
         buries_expired: What was kept for `retention_ms` goes to the dead-letter queue, if that stands.
         copies: Where a copy of each dead letter is pushed from, besides; None: nowhere.
+        serves: The key of the subscription that callers receive from it for, and which it goes with; empty for none.
         deduplicates_content: An ordered queue takes the body's SHA-256 where a sender gives no deduplication id.
         deduplicates_per_group: Deduplication ids are told apart by message group.
         attributes: What only the facade understands, in its own words (policies, keys, quotas).
@@ -83,6 +84,7 @@ class Queue:
     drops_after: int = 0
     buries_expired: bool = False
     copies: CopyTarget | None = None
+    serves: str = ""
     deduplicates_content: bool = False
     deduplicates_per_group: bool = False
     attributes: Mapping[str, str] = field(default_factory=dict)

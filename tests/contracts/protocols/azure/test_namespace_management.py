@@ -99,6 +99,18 @@ def test_a_removed_namespace_takes_all_with_it(shop: Shop) -> None:
     assert orders(shop.receive()) == [2]
 
 
+def test_a_removed_group_takes_its_namespaces_with_it(shop: Shop) -> None:
+    shop.subscribe()
+    shop.publish(1)
+    path = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}?api-version=2024-11-01"
+    assert shop.server.ask("DELETE", path)[0] == 200
+    assert list(shop.management.namespaces.list_by_resource_group(GROUP)) == []
+    shop.open()
+    shop.subscribe()
+    shop.publish(2)
+    assert orders(shop.receive()) == [2]
+
+
 @pytest.mark.parametrize("name", ["ab", "a_b", "EventGrid-a", "a" * 51])
 def test_a_name_has_rules(shop: Shop, name: str) -> None:
     refused(

@@ -307,3 +307,16 @@ def test_an_expired_subscription_is_none(shop: Shop) -> None:
     shop.server.advance(HOUR)
     with pytest.raises(ResourceNotFoundError):
         shop.consumer().receive()
+
+
+def test_an_expired_subscription_takes_its_events_along(shop: Shop) -> None:
+    ends = dt.datetime.fromtimestamp(shop.server.now() + HOUR, dt.UTC)
+    shop.subscribe(expires_at=ends)
+    shop.publish(1)
+    shop.server.advance(HOUR)
+    shop.server.advance(1)
+    found = shop.management.namespace_topic_event_subscriptions.list_by_namespace_topic(GROUP, NAME, "orders")
+    assert list(found) == []
+    shop.subscribe()
+    shop.publish(2)
+    assert orders(shop.receive()) == [2]

@@ -21,6 +21,7 @@ from redrive.protocols.azure.arm.destinations import Where
 from redrive.protocols.azure.arm.sources import SYSTEM_TOPIC
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.eventgrid import names
+from redrive.protocols.azure.namespaces.places import NAMESPACE
 from redrive.protocols.azure.wire.answers import empty_answer, json_answer
 from redrive.protocols.azure.wire.arm_id import ArmId
 from redrive.protocols.azure.wire.errors import invalid, not_found
@@ -156,6 +157,8 @@ class AccountOperations:
                 await self._engine.topics.delete(topic)
         for system_topic in await directory.find(SYSTEM_TOPIC, f"{key}/"):
             await directory.remove(SYSTEM_TOPIC, system_topic.key)
+        for namespace in await directory.find(NAMESPACE, f"{key}/"):
+            await directory.remove(NAMESPACE, namespace.name.key)
         await directory.remove(GROUP, key)
         return empty_answer(HTTPStatus.OK)
 

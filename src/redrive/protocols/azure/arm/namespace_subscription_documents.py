@@ -167,6 +167,7 @@ def engine_queue(subscription: Subscription, topic: Topic) -> Queue:
         dead_letter=None if target is None else DeadLetterTarget(target, mode.deliveries_max),
         drops_after=mode.deliveries_max,
         buries_expired=True,
+        serves=subscription.key,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from redrive.engine.engine import Engine
 from redrive.model.errors import AlreadyExists
 from redrive.model.errors import NotFound as Gone
-from redrive.model.queue import CopyTarget, Queue
+from redrive.model.queue import CopyTarget, Queue, ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm import event_documents, fields, paging
 from redrive.protocols.azure.arm import namespace_subscription_documents as documents
@@ -27,7 +27,7 @@ from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.eventgrid.dead_letters import DELAY_MS
 from redrive.protocols.azure.eventgrid.dialect import PULL
 from redrive.protocols.azure.handshake import Handshakes, Question
-from redrive.protocols.azure.namespaces.places import queue_name, topic_name
+from redrive.protocols.azure.namespaces.places import topic_name
 from redrive.protocols.azure.wire.answers import empty_answer, json_answer
 from redrive.protocols.azure.wire.arm_id import ArmId
 from redrive.protocols.http import Response
@@ -50,9 +50,12 @@ class NamespaceSubscribers:
         return await self._subscribers.of(topic)
 
     async def write(self, topic: Topic, wanted: Subscription) -> Subscription:
-        """Make an event subscription, or change the one that stands."""
+        """Make an event subscription, or change the one that stands; a new one begins with an empty queue."""
         if wanted.protocol != PULL:
             return await self._subscribers.write(wanted)
+        left = await self._queues.get(ResourceName.from_key(wanted.endpoint))
+        if left is not None and await self._topics.subscription(topic.name, wanted.id) is None:
+            await self._queues.delete(left)
         await self._write_queue(await self._queue(wanted, topic))
         written = await self._subscribers.write(wanted)
         await self._write_queue(await self._queue(written, topic))
@@ -61,9 +64,6 @@ class NamespaceSubscribers:
     async def remove(self, subscription: Subscription) -> None:
         """Take an event subscription away, with what waits in its queue."""
         await self._subscribers.remove(subscription)
-        queue = await self._queues.get(queue_name(subscription.topic, subscription.id))
-        if queue is not None:
-            await self._queues.delete(queue)
 
     async def remove_all(self, topic: Topic) -> None:
         """Take away all that a topic has."""

@@ -12,9 +12,10 @@ from dataclasses import replace
 from redrive.engine.engine import Engine
 from redrive.model.errors import AlreadyExists
 from redrive.model.errors import NotFound as Gone
-from redrive.model.queue import DAY_MS, Queue
+from redrive.model.queue import DAY_MS, Queue, ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.eventgrid import names, settings
+from redrive.protocols.azure.eventgrid.dialect import PULL
 
 DEAD_LETTERS_KEPT_MS = 14 * DAY_MS
 
@@ -75,8 +76,10 @@ class Subscribers:
         await self._write(beside)
 
     async def remove(self, subscription: Subscription) -> None:
-        """Take an event subscription away, with its dead letters."""
+        """Take an event subscription away, with its dead letters, and the queue that it is received from."""
         await self._engine.topics.unsubscribe(subscription)
+        if subscription.protocol == PULL:
+            await self._remove_queue(ResourceName.from_key(subscription.endpoint))
         await self._remove_dead_letters(subscription)
 
     async def remove_all(self, topic: Topic) -> None:
@@ -89,7 +92,10 @@ class Subscribers:
         beside = await self._engine.topics.subscription(name, store)
         if beside is not None:
             await self._engine.topics.unsubscribe(beside)
-        queue = await self._engine.queues.get(names.dead_letter_queue(name, subscription.id))
+        await self._remove_queue(names.dead_letter_queue(name, subscription.id))
+
+    async def _remove_queue(self, name: ResourceName) -> None:
+        queue = await self._engine.queues.get(name)
         if queue is not None:
             await self._engine.queues.delete(queue)
 
