@@ -215,6 +215,27 @@ async def test_a_queue_of_this_server_is_a_destination(stage: Stage) -> None:
     assert attributes == {}
 
 
+async def test_dead_letters_of_a_queue_that_was_gone_are_redriven_into_it(stage: Stage) -> None:
+    topic = await stage.topic()
+    subscription = await stage.subscribe(
+        topic,
+        protocol="queue",
+        endpoint="arn:aws:sqs:us-east-1:000000000000:inbox",
+        destination={"maxEventsPerBatch": 10},
+        dead_letters=True,
+    )
+    await stage.publish(topic, EVENT, EVENT)
+    assert subscription.dead_letter is not None
+    letters = await stage.engine.queues.get(subscription.dead_letter)
+    assert letters is not None
+    seqs = [one.seq for one in await stage.engine.store.peek(letters.id, 10)]
+    assert len(seqs) == 2
+    queue = await stage.engine.queues.create(Queue(0, ResourceName("000000000000", "us-east-1", "inbox")))
+    await stage.engine.redriver.move(letters, seqs, None)
+    await stage.pass_time(1000)
+    assert len(await stage.engine.store.peek(queue.id, 10)) == 2
+
+
 async def test_another_topic_is_a_destination(stage: Stage) -> None:
     resource = GROUP._replace(parts=("namespaces", "N", "topics", "T"))
     topic = await stage.topic()

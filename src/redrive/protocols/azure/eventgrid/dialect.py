@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import AttemptNote, Batch, Consequence, Parcel, Plan
+from redrive.engine.ports import ONE_EACH, AttemptNote, Batch, Consequence, Parcel, Plan
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome
 from redrive.model.message import Publication, bytes_of
@@ -96,6 +96,8 @@ class EventGridDialect:
         if names.is_dead_letter_store(subscription.id):
             return namespace_letters.PLAN if of_namespace else dead_letters.PLAN
         settings = delivery_settings(subscription)
+        if subscription.protocol == QUEUE:  # handed over one by one
+            settings = replace(settings, batch=ONE_EACH)
         if of_namespace:
             return namespace_push.plan(topic, settings)
         return _plan(
