@@ -114,6 +114,12 @@ class Grid:
         )
         self.resources.subscribe(scope, name, destination=destination, **fields)
 
+    def letters(self, name: str) -> list[Any]:
+        """The dead letters of an event subscription, from the folder that the server keeps blobs in."""
+        container = self.server.log.parent / "redrive-blobs" / "letters" / "dead"
+        files = sorted((container / name.upper()).glob("*/*/*/*/*.json"))
+        return [letter for file in files for letter in orjson.loads(file.read_bytes())]
+
     def publish(self, resource: Any, events: Any) -> None:
         client = EventGridPublisherClient(resource.endpoint, AzureKeyCredential("any"))
         self._clients.append(client)

@@ -203,3 +203,32 @@ def test_failures_are_in_the_logs(grid: Grid, subscriber: Subscriber) -> None:
     record = orjson.loads(found["message"])
     assert record["eventSubscriptionName"] == "WATCHER"
     assert record["message"].startswith("Message:outcome=Busy, ")
+
+
+def test_a_day_of_attempts_and_the_letter_in_the_end(grid: Grid, subscriber: Subscriber) -> None:
+    topic = grid.topic()
+    subscriber.status = 404
+    grid.subscribe(topic.id, subscriber, "Billing-1", container="dead")
+    grid.publish(topic, [event(1)])
+    grid.server.advance(2 * 24 * 3600)
+    attempts = [subscriber.next() for _ in range(11)]
+    assert [hit.headers["aeg-delivery-count"] for hit in attempts] == [str(number) for number in range(11)]
+    assert subscriber.is_idle
+    (letter,) = grid.letters("Billing-1")
+    assert list(letter) == [
+        "id",
+        "eventTime",
+        "eventType",
+        "dataVersion",
+        "metadataVersion",
+        "topic",
+        "subject",
+        "data",
+        "deadLetterReason",
+        "deliveryAttempts",
+        "lastDeliveryOutcome",
+        "publishTime",
+        "lastDeliveryAttemptTime",
+    ]
+    assert letter["deadLetterReason"] == "TimeToLiveExceeded"
+    assert (letter["deliveryAttempts"], letter["lastDeliveryOutcome"]) == (11, "NotFound")
