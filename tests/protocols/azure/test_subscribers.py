@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from redrive.model.errors import NotFound
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm import event_documents
 from redrive.protocols.azure.arm.sources import new_topic
@@ -78,3 +79,9 @@ async def test_a_topic_goes_with_all(stage: Stage, topic: Topic) -> None:
     await subscribers.remove_all(topic)
     assert await kept(stage, topic) == []
     assert await stage.engine.queues.find(topic.name._replace(name="")) == []
+
+
+async def test_nobody_subscribes_at_a_topic_that_is_gone(stage: Stage, topic: Topic) -> None:
+    await stage.engine.topics.delete(topic)
+    with pytest.raises(NotFound):
+        await Subscribers(stage.engine).write(wanted(topic, letters=False))

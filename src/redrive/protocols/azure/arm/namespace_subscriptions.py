@@ -144,7 +144,10 @@ class NamespaceSubscriptionOperations:
         topic = await self._topic(resource)
         event_documents.check_name(resource.name)
         given = fields.part(call.document, "properties") or {}
-        existing = await self._topics.subscription(topic.name, names.subscription_id(resource.name))
+        existing = await self._standing(resource, topic.name)
+        if existing is not None and _is_over(existing, call.now):
+            await self._subscribers.remove(existing)
+            existing = None
         status = HTTPStatus.CREATED if existing is None else HTTPStatus.OK
         resource = resource if existing is None else id_of(existing.attributes)
         return json_answer(await self._written(call, resource, topic, existing, given), status)
@@ -165,9 +168,7 @@ class NamespaceSubscriptionOperations:
     async def delete(self, call: ArmCall) -> Response:
         """Remove it."""
         resource = _resource(call)
-        subscription = await self._topics.subscription(
-            topic_name(resource), names.subscription_id(resource.name)
-        )
+        subscription = await self._standing(resource, topic_name(resource))
         if subscription is not None:
             await self._subscribers.remove(subscription)
         return empty_answer(HTTPStatus.NO_CONTENT)
@@ -235,11 +236,15 @@ class NamespaceSubscriptionOperations:
             raise no_such(resource._replace(parts=resource.parts[:4]))
         return topic
 
+    async def _standing(self, resource: ArmId, topic: ResourceName) -> Subscription | None:
+        """The event subscription, also one that is over and not removed yet."""
+        return await self._topics.subscription(topic, names.subscription_id(resource.name))
+
     async def _found(self, call: ArmCall) -> tuple[Topic, Subscription]:
         resource = _resource(call)
         topic = await self._topic(resource)
-        subscription = await self._topics.subscription(topic.name, names.subscription_id(resource.name))
-        if subscription is None:
+        subscription = await self._standing(resource, topic.name)
+        if subscription is None or _is_over(subscription, call.now):
             raise no_such(resource)
         return topic, subscription
 
@@ -256,6 +261,10 @@ def _destination(subscription: Subscription) -> Mapping[str, Any]:
         documents.destination_of(configuration.get("push") or {}).get("properties") or {}
     )
     return found
+
+
+def _is_over(subscription: Subscription, now: int) -> bool:
+    return subscription.expires_at is not None and subscription.expires_at <= now
 
 
 def _listed_name(subscription: Subscription) -> str | None:

@@ -48,12 +48,13 @@ class Subscribers:
         topics = self._engine.topics
         while True:
             existing = await topics.subscription(wanted.topic, wanted.id)
-            try:
-                if existing is None:
+            if existing is None:  # a topic that is gone is another matter: whoever asks is told
+                with contextlib.suppress(AlreadyExists):
                     return await topics.subscribe(wanted)
-                return await topics.change(existing, lambda current: _in_place_of(current, wanted))
-            except (AlreadyExists, Gone):
-                continue  # somebody was faster: look again
+            else:
+                with contextlib.suppress(Gone):
+                    return await topics.change(existing, lambda current: _in_place_of(current, wanted))
+            # Somebody was faster: look again.
 
     async def _write_dead_letters(self, wanted: Subscription) -> None:
         container = settings.delivery_settings(wanted).dead_letter_container

@@ -1,0 +1,186 @@
+"""Deliveries of a queue end: given back, rejected, exhausted, kept too long; and the queue with what it serves."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from redrive.engine.engine import Engine
+from redrive.engine.ports import AttemptNote
+from redrive.engine.sweep import MAKING_MS
+from redrive.model.queue import CopyTarget, DeadLetterTarget, Queue
+from redrive.model.topic import Subscription, Topic
+from redrive.testing import VirtualClock
+from tests.engine.samples import bodies, make_queue, named, send
+
+MINUTE_MS = 60_000
+NOTE = AttemptNote(1, 0, 0, "rejected", 0, "")
+
+
+@pytest.fixture
+async def letters(engine: Engine) -> Queue:
+    return await make_queue(engine, "letters")
+
+
+@pytest.fixture
+async def queue(engine: Engine, letters: Queue) -> Queue:
+    """Deliveries have two claims of a minute, and ten minutes in all."""
+    return await engine.queues.create(
+        Queue(
+            0,
+            named("q"),
+            lease_ms=MINUTE_MS,
+            retention_ms=10 * MINUTE_MS,
+            dead_letter=DeadLetterTarget(letters.name, 2),
+            drops_after=2,
+            buries_expired=True,
+        )
+    )
+
+
+async def claim(engine: Engine, queue: Queue) -> tuple[int, int]:
+    (delivery,) = await engine.receiver.receive(queue, 1, wait_ms=0)
+    return delivery.seq, delivery.token or 0
+
+
+# ---- given back ----------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_released_wakes_who_waits(engine: Engine, queue: Queue, clock: VirtualClock) -> None:
+    await send(engine, queue, "a")
+    claimed = await claim(engine, queue)
+    waiting = asyncio.ensure_future(engine.receiver.receive(queue, 1, wait_ms=MINUTE_MS))
+    began = clock.now()
+    await clock.sleep_until(began + 5)
+    assert (await engine.settler.release(queue, [claimed], 1000))[0].done
+    (again,) = await waiting
+    assert (again.attempts, clock.now()) == (2, began + 1005)
+
+
+async def test_what_is_released_at_once_wakes_who_waits_at_once(
+    engine: Engine, queue: Queue, clock: VirtualClock
+) -> None:
+    await send(engine, queue, "a")
+    claimed = await claim(engine, queue)
+    waiting = asyncio.ensure_future(engine.receiver.receive(queue, 1, wait_ms=MINUTE_MS))
+    began = clock.now()
+    await clock.sleep_until(began + 5)
+    await engine.settler.release(queue, [claimed], 0)
+    assert [one.body for one in await waiting] == ["a"]
+    assert clock.now() == began + 5
+
+
+@pytest.mark.parametrize(("in_time", "done"), [(False, True), (True, False)])
+async def test_a_claim_that_ran_out_is_believed_unless_it_had_to_hold(
+    engine: Engine, queue: Queue, clock: VirtualClock, in_time: bool, done: bool
+) -> None:
+    await send(engine, queue, "a")
+    claimed = await claim(engine, queue)
+    await clock.sleep_until(clock.now() + MINUTE_MS)
+    (settled,) = await engine.settler.delete(queue, [claimed], in_time=in_time)
+    assert (settled.done, settled.reason) == (done, "" if done else "lapsed")
+
+
+# ---- rejected ------------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_rejected_is_a_dead_letter_with_its_note(
+    engine: Engine, queue: Queue, letters: Queue
+) -> None:
+    await send(engine, queue, "a")
+    await engine.settler.reject(queue, [(*await claim(engine, queue), NOTE)])
+    (letter,) = await engine.dead_letters.letters(letters, 0, 10)
+    assert (letter.from_queue, letter.notes) == (queue.name, [NOTE])
+    assert engine.measure.queue(queue.id).messages_dead_lettered == 1
+
+
+async def test_what_is_rejected_is_dropped_where_no_dead_letter_queue_stands(
+    engine: Engine, queue: Queue, letters: Queue
+) -> None:
+    await engine.queues.delete(letters)
+    await send(engine, queue, "a")
+    await engine.settler.reject(queue, [(*await claim(engine, queue), NOTE)])
+    assert await bodies(engine, queue) == []
+    assert engine.measure.queue(queue.id).messages_dropped == 1
+
+
+async def test_who_waits_for_dead_letters_is_woken_and_so_is_who_pushes_their_copies(
+    engine: Engine, queue: Queue, letters: Queue, clock: VirtualClock
+) -> None:
+    backlog = await make_queue(engine, "backlog")
+    queue = await engine.queues.update(
+        queue.name, lambda one: replace(one, copies=CopyTarget(backlog.id, 3000))
+    )
+    await send(engine, queue, "a")
+    waiting = [
+        asyncio.ensure_future(engine.receiver.receive(one, 1, wait_ms=MINUTE_MS))
+        for one in (letters, backlog)
+    ]
+    began = clock.now()
+    await clock.sleep_until(began + 5)
+    await engine.settler.reject(queue, [(*await claim(engine, queue), NOTE)])
+    assert [one.body for one in await waiting[0]] == ["a"]
+    assert clock.now() == began + 5
+    assert [one.body for one in await waiting[1]] == ["a"]
+    assert clock.now() == began + 3005
+
+
+# ---- though nobody asks --------------------------------------------------------------------------------------------
+
+
+async def test_an_exhausted_delivery_is_found_by_the_sweep(
+    engine: Engine, queue: Queue, letters: Queue, clock: VirtualClock
+) -> None:
+    await send(engine, queue, "a")
+    for _ in range(2):
+        await engine.sweeper.round()
+        await claim(engine, queue)
+        await clock.sleep_until(clock.now() + MINUTE_MS)
+    assert await bodies(engine, letters) == []
+    await engine.sweeper.round()
+    assert (await bodies(engine, queue), await bodies(engine, letters)) == ([], ["a"])
+
+
+async def test_without_a_dead_letter_queue_the_sweep_drops_it(
+    engine: Engine, queue: Queue, letters: Queue, clock: VirtualClock
+) -> None:
+    await engine.queues.delete(letters)
+    await send(engine, queue, "a")
+    for _ in range(2):
+        await claim(engine, queue)
+        await clock.sleep_until(clock.now() + MINUTE_MS)
+    await engine.sweeper.round()
+    assert await bodies(engine, queue) == []
+    assert engine.measure.queue(queue.id).messages_dropped == 1
+
+
+async def test_what_is_kept_too_long_is_buried_by_the_sweep_and_not_removed(
+    engine: Engine, queue: Queue, letters: Queue, clock: VirtualClock
+) -> None:
+    began = clock.now()
+    await send(engine, queue, "held", "waiting")
+    await clock.sleep_until(began + 9 * MINUTE_MS + 30_000)
+    held = await claim(engine, queue)
+    await clock.sleep_until(began + 10 * MINUTE_MS)
+    await engine.sweeper.round()
+    assert (await bodies(engine, queue), await bodies(engine, letters)) == (["held"], ["waiting"])
+    assert (await engine.settler.delete(queue, [held], in_time=True))[0].done
+
+
+# ---- the queue of a subscription -----------------------------------------------------------------------------------
+
+
+async def test_a_queue_goes_with_the_subscription_it_serves(engine: Engine, clock: VirtualClock) -> None:
+    await engine.topics.create(Topic(0, named("t"), "plain"))
+    wanted = Subscription("s", named("t"), 0, "1", "pull", "")
+    queue = await make_queue(engine, "served", serves=wanted.key)
+    await engine.sweeper.round()
+    assert await engine.queues.get(queue.name) is not None, "it may be made a moment before its subscription"
+    subscription = await engine.topics.subscribe(wanted)
+    await clock.sleep_until(clock.now() + MAKING_MS - 1)
+    await engine.sweeper.round()
+    assert await engine.queues.get(queue.name) is not None
+    await engine.topics.unsubscribe(subscription)
+    await clock.sleep_until(clock.now() + 1)
+    await engine.sweeper.round()
+    assert await engine.queues.get(queue.name) is None
