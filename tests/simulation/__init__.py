@@ -7,16 +7,18 @@ endpoints fail. Then the faults stop, and everything has to come to rest. What i
     python -m tests.simulation --seed 7          one run, with everything that happened
     python -m tests.simulation --seeds 10000     many, and how fast
 
-    options.py    what may go wrong in a run, drawn from its seed
+    options.py    what may go wrong in a run, drawn from its seed; subscribers.py who wants what, and how
     run.py        a run from its beginning to its end
     cluster.py    nodes on one store; trouble.py is what happens to them first, rest.py how it has to end
     node.py       one engine that can die
     wire.py       between an engine and the store; database.py is the other end, news.py what nodes hear of each other
     clients.py    who sends, publishes, receives, redrives and purges
-    outside.py    the endpoints that deliveries are pushed to
+    outside.py    the endpoints that deliveries are pushed to; dialects.py in whose words
     rules.py      what must hold
-    books.py      ... of what the store does, delivery by delivery (entry.py), and of move tasks (tasks.py)
+    books.py      ... of what the store does, delivery by delivery (entry.py); what it remembers (memories.py), what
+                  is pushed (backlogs.py), and move tasks (tasks.py)
     ledger.py     ... of what clients were told
     trace.py      what happened, for a reader
-    mutants.py    copies of the store with one thing wrong, to prove that it would be noticed
+    world.py      the store and the engines as they are; mutants.py stores, and spoilt.py engines, with one thing
+                  wrong, to prove that it would be noticed
 """

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
 
-from tests.simulation import mutants
+from tests.simulation.mutants import MUTANTS
 from tests.simulation.options import draw
 from tests.simulation.run import Broken, Result, simulate
+from tests.simulation.world import InMemory
 
 CHUNK = 25  # seeds that a process takes at a time
 TOLD_MAX = 20  # broken seeds that are named
@@ -26,16 +27,14 @@ def main() -> int:
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: %(default)s)"
     )
-    parser.add_argument(
-        "--mutant", choices=sorted(_STORES), default=mutants.InMemory.__name__, help="the store"
-    )
+    parser.add_argument("--mutant", choices=sorted(_STORES), default=InMemory.__name__, help="the store")
     asked = parser.parse_args()
     if asked.seed is not None:
         return _one(asked.seed, asked.mutant)
     return _many(range(asked.first, asked.first + asked.seeds), asked.jobs, asked.mutant)
 
 
-_ALL: list[type[mutants.InMemory]] = [mutants.InMemory, *mutants.MUTANTS]
+_ALL: list[type[InMemory]] = [InMemory, *MUTANTS]
 _STORES = {store.__name__: store for store in _ALL}
 
 

@@ -5,7 +5,7 @@ know nothing of turns, indexes or SQL: only which deliveries stand where, under 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,12 +21,15 @@ from redrive.engine.ports import (
     Settled,
     Settlement,
 )
+from redrive.engine.probation import PROBATION
 from redrive.engine.redrive import TASK
 from redrive.engine.topics import SUBSCRIPTION
-from redrive.model.delivery import Delivery, Ending
+from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription
+from tests.simulation.backlogs import Backlog
 from tests.simulation.entry import Entry, Snapshot, entered
+from tests.simulation.memories import Memories
 from tests.simulation.outside import Seen
 from tests.simulation.rules import Rule, require
 from tests.simulation.tasks import Tasks
@@ -38,20 +41,24 @@ class Books:
     """What the store should hold.
 
     Attributes:
-        patience_ms: How much the clocks of two nodes may differ, and how late a call may arrive.
+        now: The true time (ms).
+        skew_ms: How much the clocks of two nodes may differ.
+        patience_ms: The same, and how late a call may arrive.
         seen: What each endpoint saw, by the id of its subscription.
         standing: By place.
         left: How each delivery that stands nowhere any more went, by place.
         bodies: By place, of all that ever stood anywhere.
         claims: The places that each token was given for.
         entered: Which body ever stood in which queue.
-        backlogs: Of the queues that Redrive itself empties, what the endpoint saw.
+        backlogs: The queues that Redrive itself empties.
         purges: The queues that somebody wanted emptied.
         excused: Bodies of messages that expired or were purged.
         moved: How many left each queue by a redrive.
     """
 
     trace: Trace
+    now: Callable[[], int]
+    skew_ms: int
     patience_ms: int
     seen: Mapping[str, Seen] = field(default_factory=dict)
     queues: dict[int, Queue] = field(default_factory=dict)
@@ -60,16 +67,18 @@ class Books:
     bodies: dict[int, str] = field(default_factory=dict)
     claims: dict[int, set[int]] = field(default_factory=dict)
     entered: set[tuple[int, str]] = field(default_factory=set)
-    backlogs: dict[int, Seen] = field(default_factory=dict)
+    backlogs: dict[int, Backlog] = field(default_factory=dict)
     purges: set[int] = field(default_factory=set)
     excused: set[str] = field(default_factory=set)
     moved: dict[int, int] = field(default_factory=dict)
-    _memories: dict[tuple[int, str], tuple[Enqueued, int]] = field(default_factory=dict)
+    _memories: Memories = field(init=False)
+    _backlog_of: dict[str, Backlog] = field(default_factory=dict)  # by the subscription's key
     _tasks: Tasks = field(init=False)
     _last_seq: int = 0
 
     def __post_init__(self) -> None:
         self._tasks = Tasks(self.trace)
+        self._memories = Memories(self.patience_ms)
 
     def enter(self, verb: str, args: tuple[Any, ...], answer: Any, after: Snapshot) -> None:
         """A call was carried out; `after` holds what is now in the queues it disturbed."""
@@ -84,29 +93,21 @@ class Books:
                 self._settle(queue_id, settlements, now, answer, after)
             case "extend", (queue_id, claims, now):
                 self._extend(queue_id, claims, now, answer)
-            case "move", (order,) if answer.total:
-                self._move(order, answer, after)
-            case "purge", (queue_id, seq_max, _) if answer:
-                self._purge(queue_id, seq_max, answer, after)
-            case "sweep", (queue_id, _, now, _) if answer.deliveries:
-                self._sweep(queue_id, now, answer.deliveries, after)
+            case "move" | "purge" | "sweep", _:
+                self._take_away(verb, args, answer, after)
             case "put", (resource,):
                 self._put(resource)
+            case "remove", (PROBATION.name, key) if key in self._backlog_of:
+                self._backlog_of[key].rests(None, self.now())
 
     # ---- arriving ----------------------------------------------------------------------------------------
 
     def _enqueue(self, arrivals: Sequence[Arrival], answers: Sequence[Enqueued]) -> None:
         for arrival, answer in zip(arrivals, answers, strict=True):
-            memory, until = self._memories.get((arrival.queue_id, arrival.deduplication_key or ""), (None, 0))
-            if answer.repeated:
-                require(memory == answer._replace(repeated=False), Rule.DEDUPLICATED, answer, "for", memory)
+            at = arrival.queue_id, arrival.deduplication_key
+            if self._memories.repeats(at, answer, arrival.enqueued_at, arrival.deduplicate_until):
                 self.trace.mark("deduplicated")
                 continue
-            remembered = memory is not None and until - arrival.enqueued_at > self.patience_ms
-            require(not remembered, Rule.DEDUPLICATED, arrival.body, "entered again")
-            if arrival.deduplication_key is not None:
-                at = arrival.queue_id, arrival.deduplication_key
-                self._memories[at] = answer, arrival.deduplicate_until
             self._add(
                 Entry(
                     *(arrival.queue_id, answer.seq, arrival.message_id, arrival.body, arrival.group_id),
@@ -118,14 +119,9 @@ class Books:
         arrived = [entry for queue_id in after for entry in self._unknown(queue_id, after)]
         wanted = 0
         for gate, answer in zip(gates, answers, strict=True):
-            memory, until = self._memories.get((gate.topic_id, gate.key), (None, 0))
-            if answer.repeated:
-                require(memory == answer._replace(repeated=False), Rule.DEDUPLICATED, answer, "for", memory)
+            if self._memories.repeats((gate.topic_id, gate.key), answer, gate.now, gate.until):
                 self.trace.mark("a publication deduplicated")
                 continue
-            remembered = memory is not None and until - gate.now > self.patience_ms
-            require(not remembered, Rule.DEDUPLICATED, gate.key, "was published again")
-            self._memories[gate.topic_id, gate.key] = answer, gate.until
             for arrival in gate.arrivals:
                 copies = [one for one in arrived if one.message_id == arrival.message_id]
                 require(
@@ -140,15 +136,28 @@ class Books:
         copies = [str(other) for other in self.standing.values() if other.message_id == entry.message_id]
         require(not copies, Rule.BURIED, entry, "stands elsewhere:", copies)
         self._last_seq = entry.seq
+        self._check_wanted(entry)
         self.standing[entry.seq] = entry
         self.bodies[entry.seq] = entry.body
         self.entered.add((entry.queue_id, entry.body))
+
+    def _check_wanted(self, entry: Entry) -> None:
+        """Of what is published, only what somebody wants enters a queue, and each backlog only what its own does."""
+        backlog, queue = self.backlogs.get(entry.queue_id), self.queues.get(entry.queue_id)
+        if backlog is not None:
+            require(backlog.plan.wants(entry.body), Rule.FILTERED, entry, "for", backlog.plan.name)
+        elif queue is not None:
+            plans = [one.plan for one in self.seen.values() if one.plan.queue == queue.name.name]
+            fed = [plan for plan in plans if entry.body.startswith(f"{plan.topic}-")]
+            require(not fed or any(plan.wants(entry.body) for plan in fed), Rule.FILTERED, entry)
 
     # ---- claiming ----------------------------------------------------------------------------------------
 
     def _claim(self, order: ClaimOrder, answer: Claimed, after: Snapshot) -> None:
         if after:
             self._sort_out(order, answer, after)
+        if order.queue_id in self.backlogs:
+            self.backlogs[order.queue_id].claim(order, len(answer.deliveries))
         for delivery in answer.deliveries:
             entry = self.standing.get(delivery.seq)
             if entry is None:
@@ -176,6 +185,7 @@ class Books:
         self.claims.setdefault(order.token, set()).add(entry.seq)
         entry.attempts = attempts
         entry.token = order.token
+        entry.claimed_at = order.now
         entry.available_at = order.now + order.lease_ms
         require(
             delivery.available_at == entry.available_at, Rule.HOLDS, entry, "until", delivery.available_at
@@ -225,17 +235,15 @@ class Books:
         for entry in dead:
             require(entry.attempts >= attempts_max, Rule.EXHAUSTED, entry, "was given up too early")
         if dead and order.dead_letters_to is not None:
-            self._bury(dead, order.dead_letters_to.queue_id, after)
+            arrived = self._unknown(order.dead_letters_to.queue_id, after)
+            for entry in sorted(dead, key=lambda entry: entry.seq):
+                self._buried(entry, arrived)
+            self._enter_all(arrived)
 
-    def _bury(self, dead: Sequence[Entry], target: int, after: Snapshot) -> None:
-        arrived = self._unknown(target, after)
-        for entry in sorted(dead, key=lambda entry: entry.seq):
-            copies = [one for one in arrived if one.message_id == entry.message_id]
-            require(
-                len(copies) == 1 and copies[0].body == entry.body, Rule.BURIED, entry, "is there as", copies
-            )
-            require(copies[0].origin == entry.queue_id, Rule.BURIED, entry, "comes from", copies[0].origin)
-        self._enter_all(arrived)
+    def _buried(self, entry: Entry, arrived: Sequence[Entry]) -> None:
+        copies = [one for one in arrived if one.message_id == entry.message_id]
+        require(len(copies) == 1 and copies[0].body == entry.body, Rule.BURIED, entry, "is there as", copies)
+        require(copies[0].origin == entry.queue_id, Rule.BURIED, entry, "comes from", copies[0].origin)
 
     # ---- settling ----------------------------------------------------------------------------------------
 
@@ -247,34 +255,32 @@ class Books:
         answers: Sequence[Settled],
         after: Snapshot,
     ) -> None:
+        arrived = [entry for queue in after for entry in self._unknown(queue, after)]
+        wanted = 0
         for one, answer in zip(settlements, answers, strict=True):
             entry = self._believed(queue_id, one.seq, one.token, now, answer)
             if entry is not None and queue_id in self.backlogs:
-                self._end_attempt(entry, one, now, after)
+                wanted += self._end_attempt(entry, one, now, arrived)
             elif entry is not None:
                 self._leave(entry, "deleted")
+        require(len(arrived) == wanted, Rule.LED, *arrived, "for", wanted)
+        self._enter_all(arrived)
 
-    def _end_attempt(self, entry: Entry, one: Settlement, now: int, after: Snapshot) -> None:
-        """An endpoint took it, or did not: the one decision, as the schedule and the endpoint's answer want it."""
-        seen = self.backlogs[entry.queue_id]
-        waits_ms = seen.plan.waits_ms
-        spent = entry.attempts > len(waits_ms)
-        if one.ending is Ending.RETRY:
-            require(not spent, Rule.EXHAUSTED, entry, "is to be tried again")
-            wait_ms = waits_ms[entry.attempts - 1]
-            require(
-                one.available_at >= now + wait_ms, Rule.EARLY, entry, one.available_at - now, "not", wait_ms
-            )
+    def _end_attempt(self, entry: Entry, one: Settlement, now: int, arrived: Sequence[Entry]) -> int:
+        """An endpoint took it, or did not; how many deliveries this end led to, which are among the arrived."""
+        backlog = self.backlogs[entry.queue_id]
+        how = backlog.end_attempt(entry, one, now)
+        backlog.leads_to(how, entry, one)
+        if not how:
             entry.available_at, entry.token = one.available_at, None
-            self.trace.mark("retried")
-        elif one.ending is Ending.DELIVERED:
-            require(entry.body in seen.accepted, Rule.HONEST, entry, "was never accepted")
-            self._leave(entry, "delivered")
-        else:
-            require(spent or entry.body in seen.refused, Rule.EXHAUSTED, entry, "was given up too early")
-            self._leave(entry, "dead-lettered" if one.target is not None else "dropped")
-            if one.target is not None:
-                self._bury([entry], one.target.queue_id, after)
+            return 0
+        self._leave(entry, how)
+        if one.target is not None:
+            self._buried(entry, arrived)
+        for letter in one.leads_to:
+            copies = [other for other in arrived if other.message_id == letter.message_id]
+            require(len(copies) == 1, Rule.LED, entry, how, "but there are", copies)
+        return len(one.leads_to) + (one.target is not None)
 
     def _extend(
         self, queue_id: int, claims: Sequence[tuple[int, int, int]], now: int, answers: Sequence[Settled]
@@ -300,6 +306,15 @@ class Books:
         return entry
 
     # ---- leaving -----------------------------------------------------------------------------------------
+
+    def _take_away(self, verb: str, args: tuple[Any, ...], answer: Any, after: Snapshot) -> None:
+        match verb, args:
+            case "move", (order,) if answer.total:
+                self._move(order, answer, after)
+            case "purge", (queue_id, seq_max, _) if answer:
+                self._purge(queue_id, seq_max, answer, after)
+            case "sweep", (queue_id, _, now, _) if answer.deliveries:
+                self._sweep(queue_id, now, answer.deliveries, after)
 
     def _move(self, order: MoveOrder, answer: Moved, after: Snapshot) -> None:
         gone = self._missing(order.queue_id, after)
@@ -340,6 +355,8 @@ class Books:
     def _put(self, resource: Resource) -> None:
         if resource.kind == SUBSCRIPTION.name:
             self._put_subscription(SUBSCRIPTION.read(resource.document))
+        elif resource.kind == PROBATION.name:
+            self._backlog_of[resource.key].rests(PROBATION.read(resource.document), self.now())
         elif resource.kind == TASK.name:
             self._tasks.put(resource)
 
@@ -347,7 +364,9 @@ class Books:
         queue_id = subscription.queue_id
         ordered = subscription.attributes["ordered"] == "true"
         self.queues[queue_id] = Queue(queue_id, subscription.topic, ordered=ordered, retention_ms=10**15)
-        self.backlogs[queue_id] = self.seen[subscription.id]
+        if queue_id not in self.backlogs:
+            backlog = Backlog(self.seen[subscription.id], self.skew_ms, self.trace)
+            self.backlogs[queue_id] = self._backlog_of[subscription.key] = backlog
 
     # ---- the whole ---------------------------------------------------------------------------------------
 
@@ -386,5 +405,5 @@ class Books:
         del self.standing[entry.seq]
         self.left[entry.seq] = how
         self.trace.mark(how)
-        if how in ("expired", "purged"):
+        if how in ("expired", "overdue", "purged"):
             self.excused.add(entry.body)

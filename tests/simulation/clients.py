@@ -11,12 +11,14 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import Settled
 from redrive.model.delivery import Delivery
 from redrive.model.errors import AlreadyExists, NotFound, Refused, StoreUnavailable
+from redrive.model.filtering import Attribute
 from redrive.model.message import Message, Publication
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
-from tests.simulation.ledger import Ledger
+from tests.simulation.ledger import Ledger, Subscribed
 from tests.simulation.node import Life, Unanswered
-from tests.simulation.options import DILIGENT, Manners, QueuePlan, TopicPlan
+from tests.simulation.options import DILIGENT, Manners, QueuePlan
+from tests.simulation.subscribers import KINDS, SubscriptionPlan, TopicPlan
 from tests.simulation.trace import Trace
 
 T = TypeVar("T")
@@ -107,7 +109,8 @@ class Publisher(Client):
         """Publish all messages of the plan, spread over that time."""
         for number in range(plan.messages):
             group_id = f"g{self.chance.randrange(plan.groups)}" if plan.groups else None
-            await self._publish(topic, f"{self.name}-{number}", group_id)
+            kind = self.chance.choice(KINDS)
+            await self._publish(topic, f"{self.name}-{number}{kind}", group_id)
             await self.around.pause(self.chance.uniform(0, 2 * over_ms / plan.messages))
 
     async def _publish(self, topic: Topic, body: str, group_id: str | None) -> None:
@@ -118,13 +121,21 @@ class Publisher(Client):
         )
         if answers is not None:
             self.around.trace.note(self.name, "is told that", repr(body), "is published")
-            self.around.ledger.published(body, began)
+            self.around.ledger.published(topic.name.name, body, began)
 
 
 def _publication(engine: Engine, body: str, group_id: str | None) -> Publication:
-    deduplication_id = None if group_id is None else body
+    kind = body[-1]
     return Publication(
-        engine.runtime.message_id(), body, {}, {}, b"{}", len(body), group_id, deduplication_id
+        id=engine.runtime.message_id(),
+        body=body,
+        bodies={},
+        attributes={"kind": Attribute("String", kind)},
+        envelope=b"{}",
+        bytes_published=len(body),
+        group_id=group_id,
+        deduplication_id=None if group_id is None else body,
+        document={"eventType": kind},
     )
 
 
@@ -225,15 +236,18 @@ class Operator(Client):
             await self.around.pause(self.chance.uniform(0, 5_000))
             await self.ask(lambda engine: engine.redriver.cancel(source.name, task.id))
 
-    async def subscribe(self, wanted: Subscription, enters: int | None, after_ms: float) -> None:
+    async def subscribe(
+        self, wanted: Subscription, plan: SubscriptionPlan, enters: int | None, after_ms: float
+    ) -> None:
         """Subscribe, after a while; `enters` is the queue that the messages go to, or the backlog where None."""
         await self.around.pause(after_ms)
         made = None
         while made is None:
             made = await self.ask(lambda engine: _subscribed(engine, wanted))
         self.around.trace.note(self.name, "is told that", made.id, "is subscribed")
-        queue_id = made.queue_id if enters is None else enters
-        self.around.ledger.subscribed[queue_id] = self.around.now() + NEWS_MS_MAX
+        if made.confirmed:
+            queue_id, since = made.queue_id if enters is None else enters, self.around.now() + NEWS_MS_MAX
+            self.around.ledger.subscribed.append(Subscribed(plan, queue_id, since))
 
     async def purge(self, queue: Queue, every_ms: int) -> None:
         """Empty a queue."""

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime, Store
@@ -11,17 +11,19 @@ from redrive.model.queue import DeadLetterTarget, Queue, ResourceName
 from redrive.testing import VirtualClock
 from tests.simulation.books import Books
 from tests.simulation.database import Database
+from tests.simulation.dialects import Lettered, Plain
 from tests.simulation.ledger import Ledger
 from tests.simulation.news import News
 from tests.simulation.node import Life, Node, WrongClock, track_lives
 from tests.simulation.options import CALM, HANG_MS_MAX, Faults, Options, QueuePlan
-from tests.simulation.outside import Outside, Plain
+from tests.simulation.outside import Outside
 from tests.simulation.rules import Rule, Violation
+from tests.simulation.subscribers import LETTERED, PLAIN
 from tests.simulation.trace import Trace
 from tests.simulation.wire import Wire
+from tests.simulation.world import InMemory
 
 NODES = ("n1", "n2", "n3")
-UNDELIVERED = "undelivered"  # the dead letters of the topic's subscriptions
 
 
 class Cluster:
@@ -35,7 +37,7 @@ class Cluster:
     """
 
     def __init__(
-        self, options: Options, store: Store, clock: VirtualClock, chance: random.Random, *, lines: bool
+        self, options: Options, world: InMemory, clock: VirtualClock, chance: random.Random, *, lines: bool
     ) -> None:
         self.options = options
         self.faults = CALM
@@ -44,13 +46,14 @@ class Cluster:
         began = clock.now()
         self.trace = Trace(lambda: clock.now() - began, lines=lines)
         skew_ms = 2 * options.skew_ms_max
-        plans = {plan.name: plan for plan in options.topic.subscriptions} if options.topic else {}
-        self.outside = Outside(plans, self.pause, self.fork(), self.trace)
-        self._dialect = Plain(plans)
-        self.books = Books(self.trace, skew_ms + HANG_MS_MAX, self.outside.seen)
+        plans = {plan.name: plan for topic in options.topics for plan in topic.everybody}
+        self.outside = Outside(plans, self.now, self.pause, self.fork(), self.trace, skew_ms, self.fail)
+        self._dialects = {PLAIN: Plain(plans), LETTERED: Lettered(plans)}
+        self.books = Books(self.trace, self.now, skew_ms, skew_ms + HANG_MS_MAX, self.outside.seen)
         self.ledger = Ledger(self.books, skew_ms)
         self._news = News(self._present_faults, self.trace)
-        self.database = Database(store, self.books, self._news, self.trace)
+        self._spoil = world.spoil
+        self.database = Database(cast("Store", world), self.books, self._news, self.trace)
         self.nodes = [
             Node(name, self._wrong_clock(), self._wire, self._engine, self.trace, self.fail) for name in NODES
         ]
@@ -88,8 +91,8 @@ class Cluster:
             if plan.dead_letters:
                 await self._make_dead_letters(plan.dead_letters, ordered=plan.ordered)
             self.queues.append((await self._make(self._planned(plan)), plan))
-        if self.options.topic is not None:
-            await self._make_dead_letters(UNDELIVERED, ordered=self.options.topic.ordered)
+        for topic in self.options.topics:
+            await self._make_dead_letters(undelivered(topic.name), ordered=topic.ordered)
 
     async def _make_dead_letters(self, name: str, *, ordered: bool) -> None:
         if name not in self.dead_letters:
@@ -149,13 +152,20 @@ class Cluster:
         return self.faults
 
     def _engine(self, store: Store, runtime: Runtime) -> Engine:
-        return Engine(store, runtime, {"plain": self._dialect}, {"push": self.outside})
+        engine = Engine(store, runtime, dict(self._dialects), {"push": self.outside})
+        self._spoil(engine)
+        return engine
 
     def _wire(self, node: str, chance: random.Random, die: Callable[[str], None]) -> Wire:
         return Wire(node, self.database, self._news, self._present_faults, chance, self.trace, die)
 
     def _escaped(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self.fail(Violation(Rule.STANDS, f"{context['message']}: {context.get('exception')!r}"))
+
+
+def undelivered(topic: str) -> str:
+    """The dead letters of a topic's subscriptions."""
+    return f"undelivered-{topic}"
 
 
 def named(name: str) -> ResourceName:

@@ -8,7 +8,7 @@ from typing import Any
 from redrive.engine.ports import Store
 from redrive.model.errors import RedriveError
 from tests.simulation.books import Books
-from tests.simulation.news import News
+from tests.simulation.news import News, entered_by
 from tests.simulation.trace import Trace
 
 PEEK_MAX = 10_000  # more than any queue here holds
@@ -79,7 +79,7 @@ def _disturbed(verb: str, args: tuple[Any, ...], answer: Any) -> list[int]:
         case "sweep" if answer.deliveries:
             return [args[0]]
         case "settle":
-            return sorted({one.target.queue_id for one in args[1] if one.target is not None})
+            return sorted(entered_by(args[1]))
         case "publish":
             return sorted({arrival.queue_id for gate in args[0] for arrival in gate.arrivals})
     return []

@@ -14,6 +14,7 @@ class Entry:
     """A delivery that stands in a queue.
 
     Attributes:
+        claimed_at: When it was claimed last, by the claimer's clock (ms).
         retimed: A holder changed the time of its claim: it and the rest of its group may lapse apart.
         The others are those of Delivery.
     """
@@ -28,6 +29,7 @@ class Entry:
     attempts: int = 0
     token: int | None = None
     origin: int | None = None
+    claimed_at: int = 0
     retimed: bool = False
 
     def __str__(self) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from redrive.engine.ports import Enqueued, Settled
 from redrive.model.delivery import Delivery
@@ -9,9 +10,18 @@ from redrive.model.message import Message
 from redrive.model.queue import Queue
 from tests.simulation.books import Books
 from tests.simulation.rules import Rule, require
+from tests.simulation.subscribers import SubscriptionPlan
 
 # How a delivery leaves for good, by somebody's word.
 ENDED = frozenset({"deleted", "delivered", "dropped"})
+
+
+class Subscribed(NamedTuple):
+    """A subscription, the number of the queue that its messages enter, and since when (ms) every node knows of it."""
+
+    plan: SubscriptionPlan
+    enters: int
+    since: int
 
 
 @dataclass
@@ -25,8 +35,7 @@ class Ledger:
         asked: Places of deliveries that some consumer asked to delete, whatever it heard.
         deleted: When a client heard that a message is deleted, by the message's id and place.
         places: The last place each sender heard of, for each group.
-        subscribed: Since when (ms of true time) every node knows of a subscription, by the number of the queue that
-            its messages enter.
+        subscribed: The subscriptions that somebody heard are made.
         labels_asked: How often somebody changed a queue's tags; `labels_heard`: and heard that it was done.
     """
 
@@ -37,7 +46,7 @@ class Ledger:
     asked: set[int] = field(default_factory=set)
     deleted: dict[tuple[bytes, int], int] = field(default_factory=dict)
     places: dict[tuple[str, str | None], int] = field(default_factory=dict)
-    subscribed: dict[int, int] = field(default_factory=dict)
+    subscribed: list[Subscribed] = field(default_factory=list)
     labels_asked: int = 0
     labels_heard: int = 0
     _moment: int = 0
@@ -66,12 +75,16 @@ class Ledger:
             self.places[sender, message.group_id] = answer.seq
             self.accepted.add(message.body)
 
-    def published(self, body: str, began: int) -> None:
+    def published(self, topic: str, body: str, began: int) -> None:
         """A publisher that began to try then heard that its message is kept, for everybody who wants it."""
-        wanting = [queue_id for queue_id, since in self.subscribed.items() if since <= began]
-        for queue_id in wanting:
-            entered = (queue_id, body) in self.books.entered
-            require(entered, Rule.WANTED, body, "is not in queue", queue_id)
+        wanting = [
+            one
+            for one in self.subscribed
+            if one.since <= began and one.plan.topic == topic and one.plan.wants(body)
+        ]
+        for one in wanting:
+            entered = (one.enters, body) in self.books.entered
+            require(entered, Rule.WANTED, body, "is not in queue", one.enters)
         if wanting:
             self.accepted.add(body)
 

@@ -1,9 +1,10 @@
-"""Copies of the store with one thing wrong. Each is broken in a way that somebody once shipped, and must be noticed.
+"""Copies of the store with one thing wrong, and all that must be noticed, engines that are wrong (`spoilt`) included.
 
-A simulator that finds nothing proves nothing until it is shown to find these.
+Each is broken in a way that somebody once shipped. A simulator that finds nothing proves nothing until it is shown to
+find these.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -19,19 +20,10 @@ from redrive.engine.ports import (
     Settlement,
 )
 from redrive.model.delivery import Delivery, Limits
-from redrive.stores.sqlite.store import SqliteStore
 from tests.simulation.rules import Rule
-
-
-class InMemory:
-    """The store as it is; it commits on the loop's thread, so virtual time sees all of it."""
-
-    def __init__(self) -> None:
-        self.real = SqliteStore(None)
-
-    def __getattr__(self, verb: str) -> Callable[..., Awaitable[Any]]:
-        found: Callable[..., Awaitable[Any]] = getattr(self.real, verb)
-        return found
+from tests.simulation.spoilt import Dismissive, Greedy, Indiscriminate, Restless, Untiring
+from tests.simulation.subscribers import LETTERED, PLAIN
+from tests.simulation.world import InMemory
 
 
 class Credulous(InMemory):
@@ -149,6 +141,8 @@ class Eager(InMemory):
 class Repetitive(InMemory):
     """Lets a publication through its gate as often as it comes."""
 
+    needs = PLAIN
+
     _published = 0
 
     async def publish(self, gates: Sequence[Gate]) -> list[Enqueued]:
@@ -161,6 +155,38 @@ class Pedantic(InMemory):
 
     async def claim(self, order: ClaimOrder) -> Claimed:
         return await self.real.claim(replace(order, resumes=False))
+
+
+class Wordless(InMemory):
+    """Forgets what the end of a delivery leads to."""
+
+    needs = LETTERED
+
+    async def settle(
+        self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
+    ) -> list[Settled]:
+        ends = [one._replace(leads_to=()) for one in settlements]
+        return await self.real.settle(queue_id, ends, now, ordered=ordered)
+
+
+class Talkative(Wordless):
+    """Lets what an end leads to arrive whether the claim was met or not."""
+
+    async def settle(
+        self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
+    ) -> list[Settled]:
+        settled = await super().settle(queue_id, settlements, now, ordered=ordered)
+        await self.real.enqueue([arrival for one in settlements for arrival in one.leads_to])
+        return settled
+
+
+class Breathless(InMemory):
+    """Knows no pace."""
+
+    needs = PLAIN
+
+    async def claim(self, order: ClaimOrder) -> Claimed:
+        return await self.real.claim(replace(order, rate_max=None))
 
 
 # Each with the rule that says it best; others may be broken on the way there.
@@ -177,4 +203,12 @@ MUTANTS: Final[dict[type[InMemory], Rule]] = {
     Eager: Rule.EARLY,
     Repetitive: Rule.DEDUPLICATED,
     Pedantic: Rule.COUNTED,
+    Wordless: Rule.LED,
+    Talkative: Rule.LED,
+    Breathless: Rule.PACED,
+    Indiscriminate: Rule.FILTERED,
+    Restless: Rule.RESTED,
+    Greedy: Rule.BATCHED,
+    Untiring: Rule.OVERDUE,
+    Dismissive: Rule.TAKEN,
 }

@@ -3,9 +3,10 @@
 import asyncio
 import contextvars
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from redrive.engine.ports import Settlement
 from tests.simulation.options import Faults
 from tests.simulation.trace import Trace
 
@@ -92,7 +93,9 @@ def _arrivals(verb: str, args: tuple[Any, ...], answer: Any) -> list[int]:
             return sorted({arrival.queue_id for gate in args[0] for arrival in gate.arrivals})
         case "claim" if answer.dead_lettered:
             return [args[0].dead_letters_to.queue_id]
-        case "settle" | "extend":
+        case "settle":
+            return sorted({args[0]} | entered_by(args[1]))
+        case "extend":
             return [args[0]]
         case "move":
             return sorted(answer.per_queue)
@@ -107,3 +110,9 @@ def _change(verb: str, args: tuple[Any, ...]) -> tuple[str, str] | None:
         case "remove":
             return args[0], args[1]
     return None
+
+
+def entered_by(settlements: Sequence[Settlement]) -> set[int]:
+    """The queues that something enters by these ends of deliveries."""
+    targets = {one.target.queue_id for one in settlements if one.target is not None}
+    return targets | {arrival.queue_id for one in settlements for arrival in one.leads_to}

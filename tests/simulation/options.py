@@ -7,6 +7,8 @@ never gets far enough to meet the rare ones, and one in which little goes wrong 
 import random
 from dataclasses import dataclass
 
+from tests.simulation.subscribers import TopicPlan, draw_topics
+
 MINUTE_MS = 60_000
 DAY_MS = 24 * 60 * MINUTE_MS
 
@@ -91,47 +93,6 @@ class QueuePlan:
 
 
 @dataclass(frozen=True)
-class SubscriptionPlan:
-    """One subscriber of the topic; shares are of attempts.
-
-    Attributes:
-        queue: The queue of this cluster that gets the messages; empty for an endpoint outside.
-        waits_ms: After each failed attempt; then it is spent.
-        dead_letters: Whether there is a queue for what is spent or refused.
-        broken: Answered with a server error.
-        refused: Answered with a client error.
-        slow: Take up to two leases.
-        late: Subscribed while messages are published.
-    """
-
-    name: str
-    queue: str
-    waits_ms: tuple[int, ...]
-    dead_letters: bool
-    broken: float
-    refused: float
-    slow: float
-    rate_max: int | None
-    concurrency_max: int
-    late: bool
-
-
-@dataclass(frozen=True)
-class TopicPlan:
-    """A topic, and how busy it is.
-
-    Attributes:
-        groups: How many message groups; at least one where the topic is ordered.
-    """
-
-    name: str
-    ordered: bool
-    groups: int
-    messages: int
-    subscriptions: tuple[SubscriptionPlan, ...]
-
-
-@dataclass(frozen=True)
 class Options:
     """One run.
 
@@ -150,13 +111,18 @@ class Options:
     faults: Faults
     manners: Manners
     queues: tuple[QueuePlan, ...]
-    topic: TopicPlan | None
+    topics: tuple[TopicPlan, ...]
     death_ms: int
     skew_ms_max: int
     clock_steps: bool
     redrive_ms: int
     purge_ms: int
     relabel_ms: int
+
+    @property
+    def dialects(self) -> set[str]:
+        """Those of its topics."""
+        return {topic.dialect for topic in self.topics}
 
 
 def draw(seed: int) -> Options:
@@ -169,7 +135,11 @@ def draw(seed: int) -> Options:
         faults=_faults(chance),
         manners=_manners(chance),
         queues=queues,
-        topic=_topic(chance, queues) if chance.random() < 0.5 else None,
+        topics=draw_topics(
+            chance,
+            [queue.name for queue in queues if not queue.ordered],
+            [queue.name for queue in queues if queue.ordered],
+        ),
         death_ms=chance.choice((0, 40_000, 10_000)),
         skew_ms_max=chance.choice((0, 0, 200, 5_000)),
         clock_steps=chance.random() < 0.3,
@@ -228,33 +198,4 @@ def _queue(chance: random.Random, name: str, dead_letters: str, *, ordered: bool
         delays=0 if ordered else chance.choice((0, 0.3)),
         messages=chance.randint(10, 30),
         consumers=chance.randint(2, 4),
-    )
-
-
-def _topic(chance: random.Random, queues: tuple[QueuePlan, ...]) -> TopicPlan:
-    ordered = chance.random() < 0.4
-    fitting = [queue.name for queue in queues if queue.ordered is ordered]
-    return TopicPlan(
-        name="t",
-        ordered=ordered,
-        groups=chance.choice((1, 3)) if ordered else 0,
-        messages=chance.randint(5, 15),
-        subscriptions=tuple(
-            _subscription(chance, f"s{number}", fitting) for number in range(chance.randint(1, 3))
-        ),
-    )
-
-
-def _subscription(chance: random.Random, name: str, fitting: list[str]) -> SubscriptionPlan:
-    return SubscriptionPlan(
-        name=name,
-        queue=chance.choice(fitting) if fitting and chance.random() < 0.25 else "",
-        waits_ms=chance.choice(((), (0, 500, 5_000), (1_000,) * 6)),
-        dead_letters=chance.random() < 0.6,
-        broken=chance.choice((0, 0.3, 0.9)),
-        refused=chance.choice((0, 0.1)),
-        slow=chance.choice((0, 0.2)),
-        rate_max=chance.choice((None, None, 2)),
-        concurrency_max=chance.choice((1, 4)),
-        late=chance.random() < 0.3,
     )

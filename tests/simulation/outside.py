@@ -1,33 +1,38 @@
-"""The world outside: endpoints that answer, fail, refuse or hang, and a dialect in which their topics are published."""
+"""The world outside: endpoints that answer, fail, refuse or hang, and see to it that they get what they asked for."""
 
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from redrive.engine.facts import Attempted
-from redrive.engine.ports import Consequence, Parcel, Plan
+from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, Outcome
-from redrive.model.queue import Queue, ResourceName
-from redrive.model.topic import Subscription, Topic
-from tests.simulation.options import SubscriptionPlan
+from redrive.model.delivery import Outcome
+from redrive.model.message import bytes_of
+from tests.simulation.rules import Rule, Violation, require
+from tests.simulation.subscribers import LEASE_MS, SubscriptionPlan
 from tests.simulation.trace import Trace
-
-LEASE_MS = 3_000  # of an attempt; a slow endpoint takes longer
 
 _OK = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 1)
 _BROKEN = Attempt(Outcome.FAILED, Reason.SERVER_ERROR, 503, "", 1)
 _REFUSED = Attempt(Outcome.REFUSED, Reason.CLIENT_ERROR, 400, "", 1)
-_MISSING = Attempt(Outcome.REFUSED, Reason.MISSING, 400, "", 0)
+
+
+class Pushed(NamedTuple):
+    """A delivery as an endpoint gets it: what it is known by, when it was published (ms), and the message."""
+
+    seq: int
+    token: int
+    sent_at: int
+    body: str
 
 
 @dataclass
 class Seen:
-    """What an endpoint saw: the bodies it took, and those it will never take."""
+    """What an endpoint saw, and how it answered: by the place and the claim's token of each delivery."""
 
     plan: SubscriptionPlan
-    accepted: set[str] = field(default_factory=set)
-    refused: set[str] = field(default_factory=set)
+    answers: dict[tuple[int, int], Outcome] = field(default_factory=dict)
 
 
 class Outside:
@@ -36,97 +41,65 @@ class Outside:
     def __init__(
         self,
         plans: Mapping[str, SubscriptionPlan],
+        now: Callable[[], int],
         pause: Callable[[float], Awaitable[None]],
         chance: random.Random,
         trace: Trace,
+        skew_ms: int,
+        fail: Callable[[BaseException], None],
     ) -> None:
         self.seen = {name: Seen(plan) for name, plan in plans.items()}
         self.well = False
+        self._now = now
         self._pause = pause
         self._chance = chance
         self._trace = trace
+        self._skew_ms = skew_ms
+        self._fail = fail
 
     async def push(self, parcel: Parcel) -> Attempt:
-        """Take a delivery, or not."""
-        seen, body = self.seen[parcel.endpoint], parcel.body.decode()
+        """Take deliveries, or not: all that came together."""
+        seen, pushed = self.seen[parcel.endpoint], unpacked(parcel)
+        try:
+            self._inspect(seen.plan, pushed)
+        except Violation as violation:  # the engine would take it for a failed attempt
+            self._fail(violation)
         slow = not self.well and self._chance.random() < seen.plan.slow
         await self._pause(self._chance.uniform(0, 2 * LEASE_MS if slow else 50))
-        attempt = self._attempt(seen, body)
-        self._trace.note(parcel.endpoint, "sees", repr(body), "and says", attempt.status)
+        attempt = self._attempt(seen.plan)
+        seen.answers.update({(one.seq, one.token): attempt.outcome for one in pushed})
+        bodies = [one.body for one in pushed]
+        self._trace.note(parcel.endpoint, "sees", bodies, "and says", attempt.status)
         self._trace.mark(f"pushed: {attempt.reason}")
+        self._trace.mark("a batch of several", len(pushed) > 1)
         return attempt
 
-    def _attempt(self, seen: Seen, body: str) -> Attempt:
+    def _inspect(self, plan: SubscriptionPlan, pushed: list[Pushed]) -> None:
+        batch, weight = plan.batch, sum(bytes_of(one.body) for one in pushed)
+        fits = len(pushed) <= batch.deliveries_max and weight <= batch.bytes_target
+        require(fits or len(pushed) == 1, Rule.BATCHED, len(pushed), "of", weight, "bytes, not", batch)
+        for one in pushed:
+            require(plan.wants(one.body), Rule.FILTERED, one.body, "for", plan.name)
+            age_ms = self._now() - one.sent_at
+            in_time = plan.lives_ms is None or age_ms < plan.lives_ms + self._skew_ms
+            require(in_time, Rule.OVERDUE, one.body, "after", age_ms, "not", plan.lives_ms)
+
+    def _attempt(self, plan: SubscriptionPlan) -> Attempt:
         roll = 1.0 if self.well else self._chance.random()
-        if roll < seen.plan.broken:
+        if roll < plan.broken:
             return _BROKEN
-        if roll < seen.plan.broken + seen.plan.refused:
-            seen.refused.add(body)
-            return _REFUSED
-        seen.accepted.add(body)
-        return _OK
+        return _REFUSED if roll < plan.broken + plan.refused else _OK
 
     async def close(self) -> None:
         """They go on without us."""
 
 
-class Waits:
-    """A schedule that is a list of waits."""
-
-    def __init__(self, waits_ms: tuple[int, ...]) -> None:
-        self._waits_ms = waits_ms
-
-    def delay_ms(self, attempt: int, chance: random.Random) -> int | None:
-        """The wait after that failed attempt; None: there is none."""
-        return self._waits_ms[attempt - 1] if attempt <= len(self._waits_ms) else None
-
-    def expired(self, published_at: int, now: int) -> bool:
-        """Never."""
-        return False
+def unpacked(parcel: Parcel) -> list[Pushed]:
+    """What a dialect's `parcel` packed."""
+    marks, bodies = parcel.headers["deliveries"].split(), parcel.body.decode().split("\n")
+    return [Pushed(*_numbers(mark), body) for mark, body in zip(marks, bodies, strict=True)]
 
 
-class Plain:
-    """`redrive.engine.ports.Dialect` for topics that say no more than they must."""
-
-    def __init__(self, plans: Mapping[str, SubscriptionPlan]) -> None:
-        self._plans = plans
-
-    def headers(self, topic: Topic, subscription: Subscription, envelope: bytes) -> bytes:
-        """Nothing beside the body."""
-        return envelope
-
-    def queue_of(self, subscription: Subscription) -> ResourceName | None:
-        """The queue that a subscription's endpoint names, if it names one."""
-        queue = self._plans[subscription.id].queue
-        return subscription.topic._replace(name=queue) if queue else None
-
-    def objection(
-        self, topic: Topic, subscription: Subscription, queue: Queue | None, body: str
-    ) -> Attempt | None:
-        """Every queue that is there takes everything."""
-        return _MISSING if queue is None else None
-
-    def dead_letters_to(self, subscription: Subscription, delivery: Delivery) -> ResourceName | None:
-        """Where the subscription says."""
-        return subscription.dead_letter
-
-    def plan(self, topic: Topic, subscription: Subscription) -> Plan:
-        """What the run's options say."""
-        plan = self._plans[subscription.id]
-        return Plan(
-            Waits(plan.waits_ms),
-            rate_max=plan.rate_max,
-            concurrency_max=plan.concurrency_max,
-            lease_ms=LEASE_MS,
-        )
-
-    async def parcel(
-        self, topic: Topic, subscription: Subscription, deliveries: Sequence[Delivery]
-    ) -> Parcel:
-        """The body alone."""
-        (delivery,) = deliveries
-        return Parcel(subscription.endpoint, delivery.body.encode(), "text/plain", {}, LEASE_MS)
-
-    def leads_to(self, fact: Attempted) -> Sequence[Consequence]:
-        """Nothing."""
-        return ()
+def _numbers(mark: str) -> tuple[int, int, int]:
+    seq, token, sent_at = map(int, mark.split("/"))
+    return seq, token, sent_at

@@ -6,16 +6,14 @@ import logging
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import cast
 
-from redrive.engine.ports import Store
 from redrive.testing import NothingScheduled, VirtualClock, run_virtual
 from tests.simulation.cluster import Cluster
-from tests.simulation.mutants import InMemory
 from tests.simulation.options import CALM, HANG_MS_MAX, draw
 from tests.simulation.rest import Rest
 from tests.simulation.rules import Rule, Violation, require
 from tests.simulation.trouble import Trouble
+from tests.simulation.world import InMemory
 
 STORY_SECONDS_MAX = 24 * 60 * 60  # of virtual time; no run comes near it
 
@@ -67,7 +65,7 @@ def simulate(seed: int, make_store: Callable[[], InMemory], *, lines: bool = Fal
     runs: list[Cluster] = []
 
     async def story(clock: VirtualClock, chance: random.Random) -> Result:
-        cluster = Cluster(draw(seed), cast("Store", make_store()), clock, chance, lines=lines)
+        cluster = Cluster(draw(seed), make_store(), clock, chance, lines=lines)
         runs.append(cluster)
         began = clock.now()
         await _run(cluster)

@@ -2,14 +2,15 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Coroutine, Iterator
 from typing import Any
 
 from redrive.model.errors import AlreadyExists
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import EVENTS, POLICY, Subscription, Topic
 from tests.simulation.clients import Consumer, Operator, Publisher, Sender
-from tests.simulation.cluster import UNDELIVERED, Cluster, named
-from tests.simulation.options import SubscriptionPlan, TopicPlan
+from tests.simulation.cluster import Cluster, named, undelivered
+from tests.simulation.subscribers import LETTERED, SubscriptionPlan, TopicPlan
 
 STEP_MS = 10_000  # mean time between two settings of some clock
 
@@ -30,24 +31,29 @@ class Trouble:
             for queue, plan in cluster.queues:
                 sender = Sender(f"{queue.name.name}-s", cluster, cluster.fork())
                 senders.create_task(sender.run(queue, plan, duration_ms))
-            if self._options.topic is not None:
-                senders.create_task(self._publish(self._options.topic))
+            for topic in self._options.topics:
+                senders.create_task(self._publish(topic))
             senders.create_task(self._end_passing(passing))
 
     async def _publish(self, plan: TopicPlan) -> None:
         """Make the topic, publish to it, and let some subscribe from the beginning and some meanwhile."""
         cluster, over_ms = self._cluster, self._options.duration_ms
         topic = await self._make_topic(plan)
+        for box in plan.letter_boxes:
+            operator = Operator(f"{box.name}-o", cluster, cluster.fork())
+            await operator.subscribe(_subscription(topic, box, confirmed=False), box, None, 0)
         async with asyncio.TaskGroup() as busy:
             for one in plan.subscriptions:
                 operator = Operator(f"{one.name}-o", cluster, cluster.fork())
                 enters = next((queue.id for queue, _ in cluster.queues if queue.name.name == one.queue), None)
                 after_ms = self._chance.uniform(0, over_ms / 2) if one.late else 0
-                busy.create_task(operator.subscribe(_subscription(topic, one), enters, after_ms))
-            busy.create_task(Publisher("t-p", cluster, cluster.fork()).run(topic, plan, over_ms))
+                wanted = _subscription(topic, one, confirmed=True)
+                busy.create_task(operator.subscribe(wanted, one, enters, after_ms))
+            publisher = Publisher(f"{plan.name}-p", cluster, cluster.fork())
+            busy.create_task(publisher.run(topic, plan, over_ms))
 
     async def _make_topic(self, plan: TopicPlan) -> Topic:
-        wanted = Topic(0, named(plan.name), "plain", ordered=plan.ordered)
+        wanted = Topic(0, named(plan.name), plan.dialect, ordered=plan.ordered)
         maker = Operator("t-o", self._cluster, self._chance)
         while True:
             with contextlib.suppress(AlreadyExists):
@@ -97,7 +103,10 @@ class Trouble:
             cluster.trace.mark("a clock was set")
 
 
-def _subscription(topic: Topic, plan: SubscriptionPlan) -> Subscription:
+def _subscription(topic: Topic, plan: SubscriptionPlan, *, confirmed: bool) -> Subscription:
+    kinds = list(plan.kinds)
+    events = topic.dialect == LETTERED
+    wanted = {"includedEventTypes": kinds} if events else {"kind": kinds}
     return Subscription(
         id=plan.name,
         topic=topic.name,
@@ -105,6 +114,9 @@ def _subscription(topic: Topic, plan: SubscriptionPlan) -> Subscription:
         owner="1",
         protocol="push",
         endpoint=plan.name,
-        dead_letter=named(UNDELIVERED) if plan.dead_letters else None,
+        confirmed=confirmed,
+        filter_text=json.dumps(wanted) if kinds else None,
+        filter_language=EVENTS if events else POLICY,
+        dead_letter=named(undelivered(topic.name.name)) if plan.dead_letters else None,
         attributes={"ordered": str(topic.ordered).lower()},
     )

@@ -1,0 +1,109 @@
+"""The backlogs that Redrive itself empties: each claim and each attempt's end, as plan and endpoint want it."""
+
+from dataclasses import dataclass, field
+
+from redrive.engine.ports import ClaimOrder, Settlement
+from redrive.model.delivery import Ending, Outcome
+from redrive.model.probation import Probation
+from tests.simulation.entry import Entry
+from tests.simulation.outside import Seen
+from tests.simulation.rules import Rule, require
+from tests.simulation.subscribers import SubscriptionPlan
+from tests.simulation.trace import Trace
+
+HEARD_MS = 8_000  # until every node has heard of a change or that it missed some, and has read what it is now
+
+
+@dataclass
+class Backlog:
+    """One subscription's.
+
+    Attributes:
+        seen: What its endpoint saw.
+        skew_ms: How far the clocks of two nodes may be apart.
+        claimed: When each claimed delivery was, by its claimer's clock (ms), in the order of the claims.
+        rest: Until when (ms) the endpoint is let rest, by the clock of who said so; 0: it is not.
+        rest_known_at: When every node knew that (ms of true time).
+    """
+
+    seen: Seen
+    skew_ms: int
+    trace: Trace
+    claimed: list[int] = field(default_factory=list)
+    rest: int = 0
+    rest_known_at: int = 0
+
+    @property
+    def plan(self) -> SubscriptionPlan:
+        """How it is pushed."""
+        return self.seen.plan
+
+    def rests(self, probation: Probation | None, now: int) -> None:
+        """A node wrote that the endpoint rests, or that it does no more; `now` is the true time."""
+        self.rest = 0 if probation is None else probation.until
+        self.rest_known_at = now + HEARD_MS
+        self.trace.mark("a rest begins" if probation else "a rest ends")
+
+    def claim(self, order: ClaimOrder, number: int) -> None:
+        """So many were claimed together."""
+        if number:
+            resting = self.rest_known_at + self.skew_ms <= order.now < self.rest - self.skew_ms
+            require(not resting, Rule.RESTED, self.plan.name, "at", order.now, "until", self.rest)
+        if number and self.plan.rate_max is not None:
+            self.claimed += [order.now] * number
+            self._keep_pace(self.plan.rate_max, order.now)
+
+    def _keep_pace(self, rate_max: int, now: int) -> None:
+        """However long one looks back, no more were claimed than the rate allows."""
+        for at, then in enumerate(self.claimed):
+            number, elapsed_ms = len(self.claimed) - at, now - then + 1
+            require(
+                (number - 1) * 1000 <= elapsed_ms * rate_max, Rule.PACED, self.plan.name, number, elapsed_ms
+            )
+        self.trace.mark("paced", len(self.claimed) > 1)
+
+    def end_attempt(self, entry: Entry, one: Settlement, now: int) -> str:
+        """How a delivery leaves; empty where it is to be tried again."""
+        answer = self.seen.answers.get((one.seq, one.token))
+        if one.ending is Ending.DELIVERED:
+            require(answer is Outcome.DELIVERED or self.plan.queue, Rule.HONEST, entry, "was never accepted")
+            patience_ms = self.plan.patience_ms
+            self.trace.mark(
+                "taken late", patience_ms is not None and now - entry.claimed_at > 2 * patience_ms
+            )
+            return "delivered"
+        require(answer is not Outcome.DELIVERED, Rule.TAKEN, entry, "and yet", one.ending)
+        spent = entry.attempts > len(self.plan.waits_ms)
+        if one.ending is Ending.RETRY:
+            require(
+                not spent and answer is not Outcome.REFUSED, Rule.EXHAUSTED, entry, "is to be tried again"
+            )
+            self._wait(entry, one.available_at, now)
+            self.trace.mark("retried")
+            return ""
+        overdue = self._overdue(entry, now)
+        why = spent or overdue or answer is Outcome.REFUSED
+        require(why, Rule.EXHAUSTED, entry, "was given up too early")
+        require(overdue or one.ending is not Ending.EXPIRED, Rule.OVERDUE, entry, "was given up too early")
+        self.trace.mark("overdue", overdue)
+        if one.target is not None:
+            return "dead-lettered"
+        return "overdue" if one.ending is Ending.EXPIRED else "dropped"
+
+    def _wait(self, entry: Entry, available_at: int, now: int) -> None:
+        """The wait begins when the attempt failed; with patience, that was before it was given up."""
+        wait_ms, failed_at = self.plan.waits_ms[entry.attempts - 1], now
+        if self.plan.patience_ms is not None:
+            failed_at = min(now, entry.claimed_at + self.plan.patience_ms) - self.skew_ms
+        require(available_at >= failed_at + wait_ms, Rule.EARLY, entry, available_at - now, "not", wait_ms)
+
+    def _overdue(self, entry: Entry, now: int) -> bool:
+        lives_ms = self.plan.lives_ms
+        return lives_ms is not None and now - entry.enqueued_at >= lives_ms - self.skew_ms
+
+    def leads_to(self, how: str, entry: Entry, one: Settlement) -> None:
+        """What is given up leads to one letter, where there is a box for it; nothing else leads anywhere."""
+        letters = [letter.body for letter in one.leads_to]
+        wanted = [entry.body] if self.plan.letters and how not in ("", "delivered") else []
+        require(letters == wanted, Rule.LED, entry, how, "leads to", letters)
+        self.trace.mark("a letter", len(letters))

@@ -1,0 +1,94 @@
+"""Two dialects: one that says no more than it must, and one that says all that a dialect can."""
+
+import random
+from collections.abc import Mapping, Sequence
+
+from redrive.engine.facts import Attempted
+from redrive.engine.ports import Consequence, Parcel, Plan
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Delivery, Outcome
+from redrive.model.message import Publication
+from redrive.model.queue import Queue, ResourceName
+from redrive.model.topic import Subscription, Topic
+from tests.simulation.subscribers import LEASE_MS, LETTER_DELAY_MS, RESTS, SubscriptionPlan
+
+_MISSING = Attempt(Outcome.REFUSED, Reason.MISSING, 400, "", 0)
+
+
+class Waits:
+    """A schedule that is a list of waits, and an end."""
+
+    def __init__(self, waits_ms: tuple[int, ...], lives_ms: int | None) -> None:
+        self._waits_ms = waits_ms
+        self._lives_ms = lives_ms
+
+    def delay_ms(self, attempt: int, chance: random.Random) -> int | None:
+        """The wait after that failed attempt; None: there is none."""
+        return self._waits_ms[attempt - 1] if attempt <= len(self._waits_ms) else None
+
+    def expired(self, published_at: int, now: int) -> bool:
+        """Whether it may be tried no more."""
+        return self._lives_ms is not None and now >= published_at + self._lives_ms
+
+
+class Plain:
+    """`redrive.engine.ports.Dialect` for topics that say no more than they must."""
+
+    def __init__(self, plans: Mapping[str, SubscriptionPlan]) -> None:
+        self._plans = plans
+
+    def headers(self, topic: Topic, subscription: Subscription, envelope: bytes) -> bytes:
+        """Nothing beside the body."""
+        return envelope
+
+    def queue_of(self, subscription: Subscription) -> ResourceName | None:
+        """The queue that a subscription's endpoint names, if it names one."""
+        queue = self._plans[subscription.id].queue
+        return subscription.topic._replace(name=queue) if queue else None
+
+    def objection(
+        self, topic: Topic, subscription: Subscription, queue: Queue | None, body: str
+    ) -> Attempt | None:
+        """Every queue that is there takes everything."""
+        return _MISSING if queue is None else None
+
+    def dead_letters_to(self, subscription: Subscription, delivery: Delivery) -> ResourceName | None:
+        """Where the subscription says."""
+        return subscription.dead_letter
+
+    def plan(self, topic: Topic, subscription: Subscription) -> Plan:
+        """What the run's options say."""
+        plan = self._plans[subscription.id]
+        return Plan(
+            Waits(plan.waits_ms, plan.lives_ms),
+            rate_max=plan.rate_max,
+            concurrency_max=plan.concurrency_max,
+            lease_ms=LEASE_MS,
+            batch=plan.batch,
+            patience_ms=plan.patience_ms,
+            probation=RESTS if plan.rests else None,
+        )
+
+    async def parcel(
+        self, topic: Topic, subscription: Subscription, deliveries: Sequence[Delivery]
+    ) -> Parcel:
+        """The bodies, and what they are known by."""
+        marks = " ".join(f"{one.seq}/{one.token}/{one.sent_at}" for one in deliveries)
+        body = "\n".join(one.body for one in deliveries).encode()
+        return Parcel(subscription.endpoint, body, "text/plain", {"deliveries": marks}, 2 * LEASE_MS)
+
+    def leads_to(self, fact: Attempted) -> Sequence[Consequence]:
+        """Nothing."""
+        return ()
+
+
+class Lettered(Plain):
+    """The same, with a letter about each delivery that is given up."""
+
+    def leads_to(self, fact: Attempted) -> Sequence[Consequence]:
+        """A letter to the subscription's letter box."""
+        box, delivery = self._plans[fact.subscription.id].letters, fact.delivery
+        if fact.attempt.delivered or not box:
+            return ()
+        letter = Publication(delivery.message_id, delivery.body, {}, {}, b"{}", len(delivery.body))
+        return (Consequence(fact.topic.name, letter, box, LETTER_DELAY_MS),)

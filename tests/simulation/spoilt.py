@@ -1,0 +1,112 @@
+"""Engines with one thing wrong, on a store that is right."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Batch, Dialect, Endpoint, Parcel, Plan
+from redrive.engine.topics import Wanted
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome, Schedule
+from redrive.model.filtering import Subject
+from redrive.model.topic import Subscription, Topic
+from tests.simulation.subscribers import LETTERED
+from tests.simulation.world import InMemory
+
+
+class Indiscriminate(InMemory):
+    """An engine that sends everything to everybody."""
+
+    def spoil(self, engine: Engine) -> None:
+        async def wanted(topic: Topic, _: Subject) -> Wanted:
+            return Wanted(
+                [one for one in await engine.topics.subscriptions_of(topic.name) if one.confirmed], {}
+            )
+
+        engine.topics.wanted = wanted  # type: ignore[method-assign, assignment]  # that is the point
+
+
+class Restless(InMemory):
+    """An engine that lets nobody rest."""
+
+    def spoil(self, engine: Engine) -> None:
+        async def of(_: Subscription) -> None:
+            return None
+
+        engine.probations.of = of  # type: ignore[method-assign, assignment]  # that is the point
+
+
+class Replanned(InMemory):
+    """An engine that does not keep to its plans; the base of those that follow."""
+
+    def spoil(self, engine: Engine) -> None:
+        dialects = {name: _Replanned(one, self.replan) for name, one in engine.dispatcher.dialects.items()}
+        engine.dispatcher.dialects = dialects
+
+    @staticmethod
+    def replan(plan: Plan) -> Plan:
+        """What becomes of a plan."""
+        return plan
+
+
+class _Replanned:
+    def __init__(self, real: Dialect, replan: Callable[[Plan], Plan]) -> None:
+        self._real = real
+        self._replan = replan
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def plan(self, topic: Topic, subscription: Subscription) -> Plan:
+        return self._replan(self._real.plan(topic, subscription))
+
+
+class Greedy(Replanned):
+    """Takes more along than a batch may hold."""
+
+    needs = LETTERED
+
+    @staticmethod
+    def replan(plan: Plan) -> Plan:
+        return replace(plan, batch=Batch(100, 10_000))
+
+
+class Untiring(Replanned):
+    """Tries what is past its time."""
+
+    needs = LETTERED
+
+    @staticmethod
+    def replan(plan: Plan) -> Plan:
+        return replace(plan, schedule=_Endless(plan.schedule))
+
+
+class _Endless:
+    def __init__(self, real: Schedule) -> None:
+        self.delay_ms = real.delay_ms
+
+    def expired(self, published_at: int, now: int) -> bool:
+        return False
+
+
+class Dismissive(InMemory):
+    """An engine that does not hear an endpoint that answers late."""
+
+    def spoil(self, engine: Engine) -> None:
+        endpoints = {name: _Dismissed(one, engine) for name, one in engine.dispatcher.means.endpoints.items()}
+        engine.dispatcher.means = replace(engine.dispatcher.means, endpoints=endpoints)
+
+
+class _Dismissed:
+    def __init__(self, real: Endpoint, engine: Engine) -> None:
+        self._real = real
+        self._clock = engine.clock
+        self.close = real.close
+
+    async def push(self, parcel: Parcel) -> Attempt:
+        began = self._clock.now()
+        attempt = await self._real.push(parcel)
+        if attempt.delivered and self._clock.now() > began + 1_000:
+            return Attempt(Outcome.FAILED, Reason.TIMED_OUT, 0, "", 1)
+        return attempt
