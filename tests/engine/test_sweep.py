@@ -72,7 +72,7 @@ async def test_many_queues_are_read_in_turns(engine: Engine, store: HeldStore, c
     store.calls.clear()
     assert await engine.sweeper.round() == 120
     assert store.calls.count("sweep") == 120
-    assert store.calls.count("find") <= 120 // QUEUES_PER_TURN + 5
+    assert store.calls.count("find") <= 120 // QUEUES_PER_TURN + 6
 
 
 async def test_every_node_sweeps_and_twice_does_no_harm(

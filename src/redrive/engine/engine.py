@@ -75,10 +75,16 @@ class Engine:
             store, runtime, self.directory, self.queues, self.topics, self.arrivals, self.measure
         )
         self.dead_letters = DeadLetters(store, clock, self.queues, self.topics)
-        self.sweeper = Sweeper(
-            store, clock, self.queues, self.topics, self.measure, self.receiver.end_unasked
-        )
         self.probations = Probations(self.directory)
+        self.sweeper = Sweeper(
+            store,
+            clock,
+            self.queues,
+            self.topics,
+            self.probations,
+            self.measure,
+            self.receiver.end_unasked,
+        )
         dialects = {} if dialects is None else dialects
         self.topic_publisher = TopicPublisher(
             store, runtime, self.queues, self.topics, self.arrivals, dialects, self.faults, listeners

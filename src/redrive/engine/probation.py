@@ -46,9 +46,7 @@ class Probations:
     async def all(self) -> Mapping[str, Probation]:
         """Every endpoint on probation, by its subscription's key."""
         if self._stale or self._reading.locked():
-            async with (
-                self._reading
-            ):  # who comes while it is read waits too: what is known is not so any more
+            async with self._reading:  # also for who comes meanwhile: what is known is not so any more
                 await self._read()
         return self._states
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from redrive.engine.measure import Measure
 from redrive.engine.ports import Clock, Store
+from redrive.engine.probation import Probations
 from redrive.engine.queues import TOMBSTONE_MS, Number, Queues
 from redrive.engine.topics import Topics
 from redrive.model.queue import Queue
@@ -27,6 +28,7 @@ class Sweeper:
         clock: Clock,
         queues: Queues,
         topics: Topics,
+        probations: Probations,
         measure: Measure,
         end_unasked: Callable[[Queue], Awaitable[None]],
     ) -> None:
@@ -37,6 +39,7 @@ class Sweeper:
             clock: The time.
             queues: All of them.
             topics: Likewise.
+            probations: Of the subscriptions' endpoints.
             measure: Where what went is counted.
             end_unasked: See `Receiver.end_unasked`; for queues whose deliveries end otherwise than by being removed.
         """
@@ -44,6 +47,7 @@ class Sweeper:
         self._clock = clock
         self._queues = queues
         self._topics = topics
+        self._probations = probations
         self._measure = measure
         self._end_unasked = end_unasked
 
@@ -56,6 +60,7 @@ class Sweeper:
                 gone += await self._sweep_queue(queue)
             after = queues[-1].name.key
         gone += await self._backlogs() + await self._archives()
+        await self._probations.sweep(self._topics.is_there)
         for grave in await self._queues.graves():
             gone += await self._tend(grave)
         return gone

@@ -208,6 +208,10 @@ class Topics:
         """The subscription of that id."""
         return await self._directory.get(SUBSCRIPTION, f"{topic.key}/{subscription_id}")
 
+    async def is_there(self, key: str) -> bool:
+        """Whether there is a subscription with that key."""
+        return await self._directory.get(SUBSCRIPTION, key) is not None
+
     async def subscription_of_queue(self, queue_id: int) -> Subscription | None:
         """The subscription whose backlog that is."""
         key = await self._directory.get(_OF_QUEUE, _queue_key(queue_id))

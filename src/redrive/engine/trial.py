@@ -119,7 +119,8 @@ class Trial:
             )
         ]
         await self._end(ends, attempt, now)
-        await means.probations.note(subscription, plan.probation, attempt, now)
+        if self._decided is None:
+            await means.probations.note(subscription, plan.probation, attempt, now)
 
     async def give_up(self) -> None:
         """Their time is over: they end without an attempt."""
@@ -164,7 +165,8 @@ class Trial:
     async def _late(self, pushing: "asyncio.Future[Attempt]", patience_ms: int) -> Attempt:
         """Patience is over: it failed, unless the endpoint takes it before the next attempt would begin.
 
-        The claim is held until then, so that nobody else tries meanwhile.
+        The claim is held until then, so that nobody else tries meanwhile. The endpoint's rest begins at once: a late
+        success ends it.
         """
         failed = Attempt(Outcome.FAILED, Reason.TIMED_OUT, 0, IMPATIENT, patience_ms)
         now = self._means.runtime.clock.now()
@@ -172,17 +174,16 @@ class Trial:
         due = [one.available_at for one in transitions if one.ending is Ending.RETRY]
         if len(due) < len(self._deliveries):
             return failed
-        lease_ms = self._terms.plan.lease_ms
+        plan, means = self._terms.plan, self._means
+        await means.probations.note(self._terms.subscription, plan.probation, failed, now)
         claims = [
-            (delivery.seq, delivery.token or 0, at + lease_ms)
+            (delivery.seq, delivery.token or 0, at + plan.lease_ms)
             for delivery, at in zip(self._deliveries, due, strict=True)
         ]
-        await self._means.store.extend(
-            self._deliveries[0].queue_id, claims, now, ordered=self._terms.topic.ordered
-        )
+        await means.store.extend(self._deliveries[0].queue_id, claims, now, ordered=self._terms.topic.ordered)
         await asyncio.wait([pushing], timeout=(min(due) - now) / 1000)
         late = pushing.result() if pushing.done() else failed
-        if self._terms.plan.answers.judge(late).delivered:
+        if plan.answers.judge(late).delivered:
             return late
         self._decided = transitions
         return failed

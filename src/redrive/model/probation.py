@@ -62,6 +62,7 @@ class Probation:
         until: When this rest ends (ms). The state lasts until a delivery is taken.
         failures: How many attempts failed in a row.
         rests: How many rests in a row a long row of failures has begun.
+        endpoint: Which endpoint rests: a subscription that has another by now is not concerned.
     """
 
     reason: Reason
@@ -70,6 +71,7 @@ class Probation:
     until: int
     failures: int
     rests: int = 0
+    endpoint: str = ""
 
     def to_document(self) -> dict[str, Any]:
         """The state as a JSON-ready document."""
