@@ -38,6 +38,8 @@ NAMESPACES: Final = {
     "storageaccounts": "Microsoft.EventGrid/systemTopics",
 }
 
+_PULL: Final = "pull"  # what waits to be received is not delivered yet
+
 Dimensions = tuple[tuple[str, str], ...]
 
 
@@ -76,7 +78,7 @@ class Measures:
 
     def attempted(self, fact: Attempted) -> None:
         """See `Listener.attempted`."""
-        if fact.topic.dialect != names.DIALECT:
+        if fact.topic.dialect != names.DIALECT or fact.subscription.protocol == _PULL:
             return
         if names.is_dead_letter_store(fact.subscription.id):
             self._stored(fact)

@@ -6,6 +6,7 @@ properties there.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import orjson
@@ -35,6 +36,10 @@ _ARRAYS: Final = frozenset({"WebHook", "AzureFunction", "HybridConnection", "Eve
 _ORIGINS: Final = {"Origin": ORIGIN, "WebHook-Request-Origin": ORIGIN}
 
 
+# Events that were published together have one envelope.
+_unpacked: Final = lru_cache(maxsize=1024)(Published.unpack)
+
+
 def parcel(subscription: Subscription, settings: DeliverySettings, deliveries: Sequence[Delivery]) -> Parcel:
     """What is pushed to an endpoint.
 
@@ -43,7 +48,7 @@ def parcel(subscription: Subscription, settings: DeliverySettings, deliveries: S
         settings: How it wants it.
         deliveries: One, or a batch.
     """
-    published = [Published.unpack(delivery.headers) for delivery in deliveries]
+    published = [_unpacked(delivery.headers) for delivery in deliveries]
     texts = [
         rendered(delivery.body, one, settings.schema)
         for delivery, one in zip(deliveries, published, strict=True)
