@@ -5,6 +5,8 @@ from typing import Any
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from redrive.model.topic import Topic
 from redrive.protocols.azure.arm import event_documents
@@ -272,6 +274,55 @@ def test_who_is_waited_for_too_long_has_failed() -> None:
         "AwaitingManualAction",
         "Failed",
     ]
+
+
+# What is sent may be anything; a field's name that is known leads further in than one that is not.
+_KNOWN = sorted(
+    {
+        *("destination", "endpointType", "properties", "endpointUrl", "resourceId", "queueName"),
+        *("deliveryAttributeMappings", "name", "type", "value", "sourceField", "isSecret", "identity"),
+        *("filter", "advancedFilters", "operatorType", "key", "values", "includedEventTypes", "labels"),
+        *("deadLetterDestination", "blobContainerName", "retryPolicy", "maxDeliveryAttempts"),
+        *("deliveryWithResourceIdentity", "expirationTimeUtc", "maxEventsPerBatch", "subjectBeginsWith"),
+    }
+)
+_WORDS = st.sampled_from(
+    [
+        "WebHook",
+        "Static",
+        "Dynamic",
+        "StorageQueue",
+        "https://a",
+        ACCOUNT.text,
+        "NumberInRange",
+        "StorageBlob",
+    ]
+)
+_LEAVES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**63), 2**63),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(),
+    _WORDS,
+)
+_JSON = st.recursive(
+    _LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_KNOWN), inner, max_size=5),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from(_KNOWN), _JSON, max_size=4))
+def test_whatever_is_sent_is_taken_or_refused(given: dict[str, Any]) -> None:
+    try:
+        taken = event_documents.accepted({"destination": webhook(), **given}, {}, topic(), PLACES.get, NOW)
+    except AzureError:
+        return
+    made = event_documents.subscription(topic(), "x/billing", taken, "Succeeded", 0)
+    shown = event_documents.shown(made, TOPIC.text, NOW, "x/billing")
+    again = event_documents.accepted(shown["properties"], dict(taken.properties), topic(), PLACES.get, NOW)
+    assert again == taken
 
 
 def test_a_patch_replaces_one_way_of_naming_a_destination_by_the_other() -> None:

@@ -21,6 +21,7 @@ TABLE = RouteTable(
         ("PUT", "/SUBSCRIPTIONS/1/resourcegroups/RG/", "make", {"subscription": "1", "group": "RG"}),
         ("GET", "//subscriptions//1/resourceGroups/a%20b", "group", {"subscription": "1", "group": "a b"}),
         ("GET", "/s/1/t/2/providers/grid/events", "extension", {"scope": "s/1/t/2"}),
+        ("GET", "/%2Fs%2f1/t/2/providers/grid/events", "extension", {"scope": "s/1/t/2"}),
         ("GET", "/s/1/t/2/events", "nested", {"parent": "s/1/t/2"}),
         ("POST", "/topics/orders:publish", "publish", {"topic": "orders"}),
         ("GET", "/a.b", "dot", {}),

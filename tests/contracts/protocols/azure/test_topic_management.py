@@ -88,15 +88,22 @@ def test_names_that_are_none(resources: Resources, name: str) -> None:
     assert "3 to 50 letters" in message
 
 
-@pytest.mark.parametrize("name", ["a%2Fb-c", "a%3Ab-c"])
-def test_names_that_would_break_out(resources: Resources, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "code"), [("a%2Fb-c", "InvalidResourceType"), ("a%3Ab-c", "InvalidResourceName")]
+)
+def test_names_that_would_break_out(resources: Resources, name: str, code: str) -> None:
     for path in (f"{EVENT_GRID}/topics/{name}", f"{EVENT_GRID}/topics/{name}/eventSubscriptions/billing"):
         assert resources.ask("GET", path)[0] in (400, 404)
     group = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{name}/providers/Microsoft.EventGrid/topics/orders"
     status, answer = resources.ask("PUT", group, {"location": "local"})
-    assert (status, answer["error"]["code"]) == (400, "InvalidResourceName")
+    assert (status // 100, answer["error"]["code"]) == (4, code)
     dots = f"{PROVIDERS}/Microsoft.Storage/storageAccounts/.."
     assert refused(resources.subscribe, dots)[0] == 400
+
+
+def test_a_document_that_is_too_deep(resources: Resources) -> None:
+    body = b'{"location": "l", "properties": {"a": ' + b'{"a": ' * 900 + b"1" + b"}" * 900 + b"}}"
+    assert resources.server.ask("PUT", f"{EVENT_GRID}/topics/orders", body)[0] == 400
 
 
 def test_what_cannot_be_changed(resources: Resources) -> None:
@@ -209,6 +216,8 @@ def test_a_system_topic_is_a_name_for_its_source(resources: Resources) -> None:
     wanted = models.SystemTopic(location="local", source=STORAGE, topic_type=kind)
     made = topics.begin_create_or_update(GROUP, "Letters", wanted).result()
     assert (made.source, made.topic_type, made.provisioning_state) == (STORAGE, kind, "Succeeded")
+    extension = resources.client.extension_topics.get(STORAGE.lower())
+    assert (extension.name, extension.system_topic) == ("default", made.id)
     nested = resources.client.system_topic_event_subscriptions
     fields = models.EventSubscription(destination=resources.webhook())
     nested.begin_create_or_update(GROUP, "Letters", "billing", fields).result()

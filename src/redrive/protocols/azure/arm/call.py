@@ -38,11 +38,12 @@ class ArmCall:
         """The body.
 
         Raises:
-            AzureError: It is no JSON object.
+            AzureError: It is no JSON object, or one that is nested too deeply to be written again (254 levels).
         """
         try:
             read = orjson.loads(self.request.body)
-        except ValueError:
+            orjson.dumps(read)
+        except (ValueError, TypeError):
             raise _no_object() from None
         if not isinstance(read, dict):
             raise _no_object()

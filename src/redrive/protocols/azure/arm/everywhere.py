@@ -14,7 +14,7 @@ from redrive.protocols.azure.arm.destinations import STORAGE_ACCOUNT
 from redrive.protocols.azure.arm.documents import RESOURCE
 from redrive.protocols.azure.arm.event_subscriptions import EXTENSION, listed_name
 from redrive.protocols.azure.arm.publishers import IN_GROUP, IN_SUBSCRIPTION
-from redrive.protocols.azure.arm.sources import Sources
+from redrive.protocols.azure.arm.sources import SYSTEM_TOPIC, Sources
 from redrive.protocols.azure.eventgrid import settings
 from redrive.protocols.azure.wire.answers import json_answer
 from redrive.protocols.azure.wire.arm_id import ArmId
@@ -47,6 +47,7 @@ class EverywhereOperations:
             f"GET {_TYPES}/{{topicType}}": self.topic_type,
             f"GET {_TYPES}/{{topicType}}/eventTypes": self.event_types_of_type,
             "GET /{scope...}/providers/Microsoft.EventGrid/eventTypes": self.event_types,
+            "GET /{scope...}/providers/Microsoft.EventGrid/extensionTopics/default": self.extension_topic,
         }
         for beginning in (IN_SUBSCRIPTION, IN_GROUP):
             for location in ("", "/locations/{location}"):
@@ -104,6 +105,25 @@ class EverywhereOperations:
         info = orjson.loads(topic.attributes[settings.PROPERTIES]).get("eventTypeInfo") or {}
         inline = info.get("inlineEventTypes") or {}
         return json_answer({"value": [_event_type(name, said or {}) for name, said in inline.items()]})
+
+    async def extension_topic(self, call: ArmCall) -> Response:
+        """What a resource publishes by itself, and the system topic that is a name for it, if there is one."""
+        resource = await self._sources.resource(ArmId.parse(call.params["scope"]), call.params["scope"])
+        if resource.type != STORAGE_ACCOUNT:
+            raise not_found(f"The resource '{resource.text}' publishes no events by itself.")
+        everybodys = await self._engine.directory.find(SYSTEM_TOPIC, f"{resource.subscription}/".lower())
+        system_topics = [one.id for one in everybodys if one.source.lower() == resource.key]
+        properties = {
+            "description": resource.text,
+            "systemTopic": system_topics[0] if system_topics else None,
+        }
+        shown = {
+            "id": f"{resource.text}/providers/Microsoft.EventGrid/extensionTopics/default",
+            "name": "default",
+            "type": "Microsoft.EventGrid/extensionTopics",
+            "properties": properties,
+        }
+        return json_answer(shown)
 
 
 def _shown(found: Subscription, now: int) -> Mapping[str, Any]:

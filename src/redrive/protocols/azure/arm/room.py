@@ -12,7 +12,7 @@ from redrive.protocols.azure.wire.errors import AzureError, forbidden, invalid, 
 from redrive.protocols.azure.wire.routes import RouteTable
 from redrive.protocols.http import Request, Response
 
-_BEGINNINGS: Final = ("/subscriptions", "//subscriptions", "/providers/", "/tenants")
+_BEGINNINGS: Final = ("/subscriptions", "//subscriptions", "/%2fsubscriptions", "/providers/", "/tenants")
 
 
 class Operations(Protocol):
@@ -75,9 +75,9 @@ class Arm:
 
 
 def _check_names(params: Mapping[str, str]) -> None:
-    """What holds a slash or a colon, percent-encoded in the path, names nothing: keys of the engine are made of them."""
-    for name, value in params.items():
-        if ":" in value or ("/" in value and name not in ("scope", "parent")):
+    """What holds a colon, percent-encoded in the path, names nothing: the engine has them between names."""
+    for value in params.values():
+        if ":" in value:
             raise invalid(f"The name '{value}' is not one of a resource.", "InvalidResourceName")
 
 

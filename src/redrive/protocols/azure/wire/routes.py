@@ -2,7 +2,8 @@
 
 A pattern is a path with names in braces. `{topic}` takes one part of the path, `{scope...}` any number of them; what
 they take is handed on as it was spelt, percent-decoded. The words between are compared without regard to case:
-`az group create` sends `/resourcegroups/` where everybody else sends `/resourceGroups/`.
+`az group create` sends `/resourcegroups/` where everybody else sends `/resourceGroups/`. A slash that is
+percent-encoded parts a path too: azure-mgmt-eventgrid sends some scopes whole.
 """
 
 import re
@@ -14,7 +15,7 @@ from urllib.parse import unquote
 T = TypeVar("T")
 
 _NAME: Final = re.compile(r"\\\{(\w+)(\\\.\\\.\\\.)?\\\}")  # as re.escape leaves it
-_SLASHES: Final = re.compile("/{2,}")
+_SLASHES: Final = re.compile("(?:/|%2f)+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
