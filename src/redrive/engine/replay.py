@@ -46,6 +46,8 @@ OVERLAP_MS = (
     15_000  # what waits is kept so long although the archive has it; far longer than nodes need for news
 )
 SKEW_MS = 60_000  # by so much nodes' clocks may differ, by which the archive is looked up
+_EXPECTED = "expected"  # a replay that has no id yet
+LOOK_MS = 100  # how often a replay looks whether what is before it is through
 ROWS_PER_SWEEP = 1_000
 
 
@@ -100,7 +102,7 @@ class Replayer:
         replay = await self._put(self._leased(fresh))
         terms = await self._terms(replay)
         if terms is not None:
-            await self._hold(terms)
+            await self._hold(replay, terms)
         self._work_at(replay)
         return replay
 
@@ -114,7 +116,7 @@ class Replayer:
 
     async def expecting(self, wanted: Subscription) -> Subscription:
         """A subscription that is about to be made and to begin with a replay: what is published waits for it."""
-        return replace(wanted, held=True, waiting_id=await self._store.new_id())
+        return replace(wanted, held_by=_EXPECTED, waiting_id=await self._store.new_id())
 
     async def of(self, subscription: Subscription) -> Replay | None:
         """The subscription's replay, under way or ended."""
@@ -124,6 +126,8 @@ class Replayer:
     async def end(self, subscription: Subscription) -> None:
         """Take the subscription's replay away, if it has one: it gets what is published, from now on."""
         replay = await self.of(subscription)
+        if replay is None and subscription.held:  # it expects one, whose beginning was cut short
+            replay = await self.start(subscription, self._runtime.clock.now(), None)
         if replay is None:
             return
         with contextlib.suppress(NotFound):
@@ -205,7 +209,7 @@ class Replayer:
             self._do(*asked)
 
     async def _carry_on(self, replay: Replay) -> None:
-        carried: Replay | None = replay
+        carried: Replay | None = await self._current(replay)  # it may have gone on since this was asked for
         while carried is not None and carried.state.active:
             terms = await self._terms(carried)
             if terms is None:
@@ -221,6 +225,11 @@ class Replayer:
             logger.info("replay.%s subscription=%s", carried.state, carried.key)
             await self._tend(carried)
 
+    async def _current(self, replay: Replay) -> Replay | None:
+        """The replay as it is now; None where it was replaced or taken away."""
+        current: Replay | None = await self._directory.get(REPLAY, replay.key)
+        return current if current is not None and current.id == replay.id else None
+
     async def _terms(self, replay: Replay) -> _Terms | None:
         """Whose replay it is; None: it is gone."""
         topic = await self._topics.get(replay.topic)
@@ -230,26 +239,50 @@ class Replayer:
         return _Terms(topic, subscription)
 
     async def _begin(self, replay: Replay, terms: _Terms) -> Replay | None:
-        """Forget what has waited for long, if it has, and find where in the archive to begin."""
-        subscription = await self._hold(terms)
+        """Forget what has waited for long, if it has, and find where in the archive to begin.
+
+        What the subscriber is owed already comes first: it is older than what waits, and may be in the replay too.
+        """
+        subscription = await self._hold(replay, terms)
+        current = await self._current(replay)
+        wait_ms = 0 if current is None else current.begins_at - self._runtime.clock.now()
+        if wait_ms > 0 or await self._store.peek(subscription.queue_id, 1):
+            self._resume(replay, max(wait_ms, LOOK_MS))
+            return None
         if subscription.waiting_id is not None:
             now = self._runtime.clock.now()
             await self._drop(subscription.waiting_id, max(replay.starts_at, now - OVERLAP_MS))
         last_seq = await self._last_before(terms.topic.id, replay.starts_at - SKEW_MS)
         return await self._record(replay, state=ReplayState.RUNNING, last_seq=last_seq)
 
-    async def _hold(self, terms: _Terms) -> Subscription:
-        """Let wait what is published from now on."""
+    async def _hold(self, replay: Replay, terms: _Terms) -> Subscription:
+        """Let wait what is published from now on.
+
+        If something waits from an earlier replay that has ended, nodes may be moving it just now.
+        """
         subscription = terms.subscription
-        if subscription.held:
+        if subscription.held_by == replay.id:
             return subscription
-        if subscription.waiting_id is not None:
-            self._arrivals.unwatch(subscription.waiting_id)
-        await self._let_go(terms)
         waiting_id = subscription.waiting_id or await self._store.new_id()
+        if not subscription.held and subscription.waiting_id is not None:
+            self._arrivals.unwatch(waiting_id)
+            if await self._store.peek(waiting_id, 1):
+                await self._let_go(replay)
+                await self._put_off(replay)
         return await self._topics.change(
-            subscription, lambda one: replace(one, waiting_id=one.waiting_id or waiting_id, held=True)
+            subscription,
+            lambda one: replace(one, waiting_id=one.waiting_id or waiting_id, held_by=replay.id),
         )
+
+    async def _put_off(self, replay: Replay) -> None:
+        """Begin when what nodes are doing is done."""
+        begins_at = self._runtime.clock.now() + SETTLED_MS
+        with contextlib.suppress(NotFound):
+            await self._directory.update(
+                REPLAY,
+                replay.key,
+                lambda one: replace(one, begins_at=begins_at) if one.id == replay.id else one,
+            )
 
     async def _last_before(self, archive_id: int, moment: int) -> int:
         """A place in an archive before which all is older, by some 30 looks at single rows."""
@@ -284,8 +317,12 @@ class Replayer:
         recorded = await self._record(replay, state=state, last_seq=last_seq)
         if recorded is None or done or more:
             return recorded
-        self._runtime.clock.call_at(now + SETTLED_MS, lambda: self._work_at(recorded))
+        self._resume(recorded, SETTLED_MS)
         return None
+
+    def _resume(self, replay: Replay, after_ms: int) -> None:
+        clock = self._runtime.clock
+        clock.call_at(clock.now() + after_ms, lambda: self._work_at(replay))
 
     async def _first_waiting(self, subscription: Subscription) -> int | None:
         """The place of the first publication that waits.
@@ -306,7 +343,7 @@ class Replayer:
             if wants(Subject(one.publication.attributes, one.publication.body_for(subscription.protocol)))
         ]
         if passed:
-            past_those_that_wait = replace(subscription, waiting_id=None, held=False)
+            past_those_that_wait = replace(subscription, waiting_id=None, held_by=None)
             await self._publisher.publish_again(topic, past_those_that_wait, passed, replay.id)
 
     async def _record(self, replay: Replay, state: ReplayState, last_seq: int | None = None) -> Replay | None:
@@ -349,29 +386,23 @@ class Replayer:
 
         A node that had not heard yet may let something wait, which would hold up all that comes after it.
         """
-        current = await self._directory.get(REPLAY, replay.key)
-        if current is None or current.id != replay.id:
-            return  # another began meanwhile
         subscription = terms.subscription
-        if subscription.held:
+        if subscription.held_by == replay.id:
             with contextlib.suppress(NotFound):
-                await self._topics.change(subscription, lambda one: replace(one, held=False))
-        if subscription.waiting_id is not None:
-            self._arrivals.watch(subscription.waiting_id, lambda: self._do(replay, self._let_pass))
-        await self._let_go(terms)
+                await self._topics.change(
+                    subscription,
+                    lambda one: replace(one, held_by=None) if one.held_by == replay.id else one,
+                )
+        if subscription.waiting_id is not None and await self._current(replay) is not None:
+            self._arrivals.watch(subscription.waiting_id, lambda: self._do(replay, self._let_go))
+        await self._let_go(replay)
 
-    async def _let_pass(self, replay: Replay) -> None:
-        """Something waits: let it go, unless it waits for another replay."""
-        terms = await self._terms(replay)
-        if terms is not None and not terms.subscription.held:
-            await self._let_go(terms)
-
-    async def _let_go(self, terms: _Terms) -> None:
-        """Move what waits into the backlog, in its order."""
-        topic, subscription = terms
-        if subscription.waiting_id is None:
-            return
-        while await self._store.peek(subscription.waiting_id, 1):
+    async def _let_go(self, replay: Replay) -> None:
+        """Move what waits into the backlog, in its order, unless it waits for another replay."""
+        while (terms := await self._terms(replay)) is not None and not terms.subscription.held:
+            topic, subscription = terms
+            if subscription.waiting_id is None or not await self._store.peek(subscription.waiting_id, 1):
+                return
             order = MoveOrder(
                 queue_id=subscription.waiting_id,
                 ordered=topic.ordered,

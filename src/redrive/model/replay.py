@@ -35,6 +35,7 @@ class Replay:
         starts_at: Published from then on (ms).
         ends_at: And until then (ms), after which the subscription rests; None: until it has caught up with what is
             being published, after which it goes on with that.
+        begins_at: Nothing is replayed before (ms).
         state: See ReplayState.
         last_seq: As far as the archive has been read.
         lease_until: The node working at it holds it until then (ms); another may take it up after.
@@ -47,6 +48,7 @@ class Replay:
     queue_id: int
     starts_at: int
     ends_at: int | None
+    begins_at: int = 0
     state: ReplayState = ReplayState.PENDING
     last_seq: int = 0
     lease_until: int = 0

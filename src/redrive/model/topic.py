@@ -72,7 +72,7 @@ class Subscription:
         client_errors_delivered: An endpoint's 4xx that is not retried counts as delivered, where it would be refused.
         rests: Its endpoint is let rest when it fails (`redrive.model.probation`), also where the dialect has no rests.
         waiting_id: The number of the queue where what is published waits behind a replay; None: there was none yet.
-        held: What is published waits there. Once it does not, it still goes behind what waits there.
+        held_by: The replay that lets what is published wait there. Without one, it still goes behind what waits there.
     """
 
     id: str
@@ -93,7 +93,12 @@ class Subscription:
     client_errors_delivered: bool = False
     rests: bool = False
     waiting_id: int | None = None
-    held: bool = False
+    held_by: str | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether what is published waits behind a replay."""
+        return self.held_by is not None
 
     @property
     def key(self) -> str:

@@ -1,0 +1,161 @@
+"""Random histories: two nodes publish while replays begin, end and lose their node, on a store that takes its time.
+
+What must hold is what a subscriber of an ordered topic relies on, whatever comes when:
+
+* everything that was published reaches it;
+* nothing reaches it twice as new, nor twice by one replay;
+* of each group, what is new comes in order, what a replay brings comes in order, and what is new after a replay is
+  newer than what that brought.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from redrive.engine.archive import is_replayed
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Runtime
+from redrive.engine.replay import LEASE_MS, SETTLED_MS
+from redrive.model.message import Publication
+from redrive.model.queue import DAY_MS, Queue
+from redrive.model.topic import Subscription, Topic
+from redrive.stores.sqlite.store import SqliteStore
+from redrive.testing import VirtualClock
+from tests.engine.stage import PlainDialect, name
+
+GROUPS = 3
+MESSAGES = 60
+
+
+class SlowStore:
+    """A node's way to the store: every call takes a while to get there, and its answer to come back.
+
+    What one node changes, all have heard of when its call is answered.
+    """
+
+    def __init__(self, real: SqliteStore, clock: VirtualClock, chance: random.Random) -> None:
+        self._real = real
+        self._clock = clock
+        self._chance = chance
+        self.others: list[Callable[[str, str], None]] = []
+
+    def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
+        self.others.append(changed)
+
+    def __getattr__(self, verb: str) -> Callable[..., Awaitable[Any]]:
+        async def call(*arguments: Any, **named: Any) -> Any:
+            await self._pass()
+            answer = await getattr(self._real, verb)(*arguments, **named)
+            if verb == "put":
+                self._tell(arguments[0].kind, arguments[0].key)
+            elif verb == "remove":
+                self._tell(*arguments)
+            await self._pass()
+            return answer
+
+        return call
+
+    def _tell(self, kind: str, key: str) -> None:
+        for changed in self.others:
+            changed(kind, key)
+
+    async def _pass(self) -> None:
+        await self._clock.sleep_until(self._clock.now() + self._chance.choice((0, 0, 1, 5, 40)))
+
+
+class History:
+    """One run."""
+
+    def __init__(self, clock: VirtualClock, seed: int) -> None:
+        self.clock = clock
+        self.chance = random.Random(seed)
+        self.real = SqliteStore(None)
+        self.nodes: list[Engine] = []
+
+    async def begin(self) -> None:
+        await self.real.open()
+        stores = [SlowStore(self.real, self.clock, self.chance) for _ in range(2)]
+        for number, store in enumerate(stores):
+            runtime = Runtime(self.clock, random.Random(number), f"node-{number}")
+            node = Engine(store, runtime, {"plain": PlainDialect()})  # type: ignore[arg-type]  # by __getattr__
+            self.nodes.append(node)
+        for store in stores:
+            store.others = [node.directory.forget for node in self.nodes]
+        topics = self.nodes[0].topics
+        self.topic = await topics.create(Topic(0, name("t"), "plain", ordered=True, archive_ms=DAY_MS))
+        self.queue = await self.nodes[0].queues.create(Queue(0, name("q"), ordered=True))
+        self.subscription = await topics.subscribe(
+            Subscription("s", self.topic.name, 0, "1", "queue", "queue:q")
+        )
+
+    async def publish(self, group: str) -> None:
+        for number in range(MESSAGES):
+            node = self.chance.choice(self.nodes)
+            message_id = node.runtime.message_id()
+            body = f"{group}{number:03}"
+            publication = Publication(
+                message_id, body, {}, {}, b'{"envelope":"plain"}', 1, group, deduplication_id=body
+            )
+            topic = await node.topics.get(self.topic.name)
+            assert topic is not None
+            await node.topic_publisher.publish(topic, [publication])
+            await self.pause(30)
+
+    async def replay(self) -> None:
+        for _ in range(3):
+            await self.pause(1500)
+            node = self.chance.choice(self.nodes)
+            await node.replayer.start(self.subscription, 0, None)
+            if self.chance.random() < 0.5:
+                await self.pause(100)
+                await node.replayer.close()  # as if it died; what it began goes on by its lease
+
+    async def keep_up(self) -> None:
+        while True:
+            await self.clock.sleep_until(self.clock.now() + 1_000)
+            for node in self.nodes:
+                await node.replayer.round()
+
+    async def pause(self, most: int) -> None:
+        await self.clock.sleep_until(self.clock.now() + self.chance.randrange(most))
+
+    async def end(self) -> list[tuple[str, bool]]:
+        """Wait until all is said and done; what the subscriber got: each body, and whether it was replayed."""
+        await self.clock.sleep_until(self.clock.now() + 2 * LEASE_MS + 4 * SETTLED_MS)
+        found = await self.real.peek(self.queue.id, 10_000)
+        return [(one.body, is_replayed(one.headers or b"")) for one in found]
+
+
+def rising(bodies: list[str]) -> bool:
+    return all(before < after for before, after in pairwise(bodies))
+
+
+def check(got: list[tuple[str, bool]], replays_max: int) -> None:
+    for group in range(GROUPS):
+        of_group = [(body, again) for body, again in got if body.startswith(f"{group}")]
+        new = [body for body, again in of_group if not again]
+        assert rising(new), "new ones out of order, or twice"
+        assert {body for body, _ in of_group} == {f"{group}{number:03}" for number in range(MESSAGES)}
+        again = [body for body, replayed in of_group if replayed]
+        falls = sum(before >= after for before, after in pairwise(again))
+        assert falls < replays_max, "replayed out of order, or twice by one replay"
+        brought = ""
+        for body, replayed in of_group:
+            assert replayed or body > brought, "a new one that a replay had brought before"
+            brought = max(brought, body) if replayed else brought
+
+
+@pytest.mark.parametrize("seed", range(40))
+async def test_whatever_comes_when(clock: VirtualClock, seed: int) -> None:
+    history = History(clock, seed)
+    await history.begin()
+    upkeep = asyncio.create_task(history.keep_up())
+    publishers = [history.publish(f"{group}") for group in range(GROUPS)]
+    await asyncio.gather(*publishers, history.replay())
+    got = await history.end()
+    upkeep.cancel()
+    check(got, replays_max=3)
