@@ -45,6 +45,8 @@ from redrive.protocols.azure.arm.namespaces_offered import namespaces_offered
 from redrive.protocols.azure.arm.offered import KINDS as AZURE_KINDS
 from redrive.protocols.azure.arm.offered import offered
 from redrive.protocols.azure.arm.room import Arm
+from redrive.protocols.azure.arm.sources import Sources
+from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.entra import Entra
 from redrive.protocols.azure.eventgrid import dialect as eventgrid
 from redrive.protocols.azure.eventgrid.credentials import Credentials as PublisherCredentials
@@ -103,7 +105,7 @@ def make_endpoints(settings: Settings, runtime: Runtime) -> dict[str, Endpoint]:
     blobs = BlobEndpoint(SystemClock().now, address, settings.blob_store or _blob_folder(settings), ca_file)
     endpoints: dict[str, Endpoint] = {"http": http, "https": http, "blob": blobs}
     if settings.azure_endpoints:
-        endpoints |= _named_destinations(address, ca_file)
+        endpoints |= _named_destinations(address, ca_file, runtime)
     if settings.smtp_host:
         relay = Relay(
             settings.smtp_host,
@@ -118,14 +120,21 @@ def make_endpoints(settings: Settings, runtime: Runtime) -> dict[str, Endpoint]:
     return endpoints
 
 
-def _named_destinations(address: Callable[[str], str | None], ca_file: Path | None) -> dict[str, Endpoint]:
-    """What pushes to storage queues; nothing where its libraries are not installed, which few servers need."""
+def _named_destinations(
+    address: Callable[[str], str | None], ca_file: Path | None, runtime: Runtime
+) -> dict[str, Endpoint]:
+    """Storage queues and message brokers; none where their libraries are not installed, which few servers need."""
     try:
+        from redrive.endpoints.amqp import AmqpEndpoint  # noqa: PLC0415 - of an extra
         from redrive.endpoints.storage_queue import StorageQueueEndpoint  # noqa: PLC0415 - of an extra
     except ImportError as error:
         logger.warning("destinations.missing: %s is not installed; pip install 'redrive[azure]'", error.name)
         return {}
-    return {"storage-queue": StorageQueueEndpoint(SystemClock().now, address, ca_file)}
+    now = SystemClock().now
+    return {
+        "amqp": AmqpEndpoint(now, runtime.chance, address, ca_file),
+        "storage-queue": StorageQueueEndpoint(now, address, ca_file),
+    }
 
 
 def _blob_folder(settings: Settings) -> str:
@@ -162,7 +171,8 @@ class App:
         listeners.append(StatusLog(self.telemetry.logs, runtime.chance, stream))
         failures = FailureLog(self.telemetry.logs, stream, settings.region)
         self._measures = Measures(self.telemetry.metrics.put_back, failures)
-        self._insights = Insights(store, self.telemetry.flush)
+        sources = Sources(self.engine, Subscribers(self.engine))
+        self._insights = Insights(store, self.telemetry.flush, sources.resource)
         listeners.append(self._measures)
         self._presenters: dict[str, Callable[[Delivery], tuple[str, Mapping[str, Any]]]] = {
             eventgrid.ENVELOPE: eventgrid.present

@@ -10,6 +10,8 @@ import pytest
 from redrive.model.metric import MetricPoint
 from redrive.model.queue import ResourceName
 from redrive.protocols.azure.arm.call import ArmCall
+from redrive.protocols.azure.arm.sources import SYSTEM_TOPIC, Sources, SystemTopic
+from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.eventgrid.credentials import Credentials
 from redrive.protocols.azure.eventgrid.failure_log import FailureLog
@@ -21,7 +23,7 @@ from redrive.protocols.azure.wire.errors import AzureError
 from redrive.protocols.http import Request
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import VirtualClock
-from tests.protocols.azure.stage import EVENT, GROUP, TOPIC, Stage, answer
+from tests.protocols.azure.stage import ACCOUNT, EVENT, GROUP, TOPIC, Stage, answer
 
 MINUTE_MS = 60_000
 WATCHER = f"{TOPIC.text}/providers/Microsoft.EventGrid/eventSubscriptions/Watcher"
@@ -50,7 +52,8 @@ class Measured(Stage):
         self.points: list[MetricPoint] = []
         self.measures = Measures(self.points.extend, FailureLog(self.lines, "node", "local"))
         self.listeners.append(self.measures)
-        self.insights = Insights(self.node_store, self.flush)
+        sources = Sources(self.engine, Subscribers(self.engine))
+        self.insights = Insights(self.node_store, self.flush, sources.resource)
         credentials = Credentials(Believing(), clock, required=False)
         self.publishers = Publishers(self.engine, credentials, self.measures)
 
@@ -202,7 +205,20 @@ async def test_what_cannot_be_read(stage: Measured, query: dict[str, str]) -> No
 async def test_a_resource_without_metrics(stage: Measured) -> None:
     with pytest.raises(AzureError) as refusal:
         await stage.read(GROUP._replace(parts=("partnerTopics", "x")).text)
-    assert refusal.value.status == 404
+    assert refusal.value.status == 400
+
+
+async def test_a_system_topic_is_a_name_for_its_account(stage: Measured) -> None:
+    resource = GROUP._replace(parts=("systemTopics", "blobs"))
+    named = SystemTopic(resource.text, ACCOUNT.text, "Microsoft.Storage.StorageAccounts", {})
+    await stage.engine.directory.create(SYSTEM_TOPIC, named.key, named)
+    account = await stage.topic(ACCOUNT)
+    await stage.subscribe(account)
+    await stage.publish(account, EVENT)
+    await stage.pass_time(1)
+    assert await stage.total(resource.text, "DeliverySuccessCount") == 1
+    assert await stage.total(f"{resource.text}/eventSubscriptions/watcher", "DeliverySuccessCount") == 1
+    assert (await stage.read(resource.text))["namespace"] == "Microsoft.EventGrid/systemTopics"
 
 
 async def test_failures_are_written_down(stage: Measured) -> None:

@@ -4,9 +4,9 @@
         ?metricnames=DeliverySuccessCount,DroppedEventCount &timespan=<from>/<until> &interval=PT1M
         &aggregation=Total,Count &$filter=EventSubscriptionName eq '*'
 
-A resource is a topic, a domain, a storage account, or an event subscription of one of them. A filter chooses by
-dimensions; a dimension whose value is `'*'` divides the series. Without a timespan it is the last hour, without an
-interval a minute, without an aggregation what the metric is usually read by.
+A resource is a topic, a domain, a storage account or its system topic, or an event subscription of one of them. A filter
+chooses by dimensions; a dimension whose value is `'*'` divides the series. Without a timespan it is the last hour,
+without an interval a minute, without an aggregation what the metric is usually read by.
 """
 
 import re
@@ -63,6 +63,7 @@ _CONDITION: Final = re.compile(r"\s*(\w+)\s+eq\s+'([^']*)'\s*", re.IGNORECASE)
 _EVERY: Final = "*"
 
 Dimensions = tuple[tuple[str, str], ...]
+SourceOf = Callable[[ArmId | None, str], Awaitable[ArmId]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +104,17 @@ class _Wish:
 class Insights:
     """Metrics of Event Grid's resources (`redrive.protocols.azure.arm.room.Operations`)."""
 
-    def __init__(self, store: TelemetryStore, flush: Callable[[], Awaitable[None]]) -> None:
-        """Read from this store, after everything counted so far is in it."""
+    def __init__(self, store: TelemetryStore, flush: Callable[[], Awaitable[None]], source: SourceOf) -> None:
+        """Read metrics.
+
+        Args:
+            store: From here.
+            flush: Brings into it what was counted so far.
+            source: Says whose events a resource id is about.
+        """
         self._store = store
         self._flush = flush
+        self._source = source
 
     @property
     def routes(self) -> Mapping[str, Verb]:
@@ -115,7 +123,7 @@ class Insights:
 
     async def metrics(self, call: ArmCall) -> Response:
         """https://learn.microsoft.com/rest/api/monitor/metrics/list."""
-        wish = _wish(call)
+        wish = await self._wish(call)
         asked = call.query.get("metricnames")
         wanted = list(METRICS) if asked is None else [_metric(one) for one in asked.split(",")]
         await self._flush()
@@ -177,6 +185,43 @@ class Insights:
             for at in range(wish.since, wish.until, period_ms)
         ]
 
+    # ---- what is asked for ------------------------------------------------------------------------------
+
+    async def _wish(self, call: ArmCall) -> _Wish:
+        resource = f"/{call.params['scope'].strip('/')}"
+        topic, own = await self._place(resource)
+        interval = call.query.get("interval", "PT1M").upper()
+        if interval not in _INTERVALS_MS:
+            raise invalid(f"The interval '{interval}' is none of {', '.join(_INTERVALS_MS)}.", "BadRequest")
+        period_ms = _INTERVALS_MS[interval]
+        since, until = _timespan(call.query.get("timespan"), call.now)
+        if until <= since or (until - since) // period_ms > _PERIODS_MAX:
+            raise invalid("The timespan is empty, or too long for its interval.", "BadRequest")
+        return _Wish(
+            resource,
+            topic,
+            own,
+            since - since % period_ms,
+            until,
+            interval,
+            _aggregations(call.query.get("aggregation", "")),
+            dict(_conditions(call.query.get("$filter", ""))),
+        )
+
+    async def _place(self, resource: str) -> tuple[ResourceName, Dimensions]:
+        """The engine topic whose metrics a resource's are among, and what distinguishes them there."""
+        above, found, subscription = _parted(resource, "/eventsubscriptions/")
+        if found:
+            above = _parted(above, "/providers/microsoft.eventgrid", last=True)[0]
+        source = await self._source(ArmId.parse(above), above)
+        topic = names.topic_name(source)
+        if topic is None:
+            raise not_found(f"There are no metrics of '{resource}'.")
+        own: Dimensions = ((SUBSCRIPTION, subscription),) if found else ()
+        if source.type == "microsoft.eventgrid/domains/topics":
+            own = (*own, ("Topic", source.name))
+        return topic, own
+
 
 def _values(kept: Statistics, aggregations: Sequence[str]) -> dict[str, float]:
     return {name: _AGGREGATIONS[name](kept) for name in aggregations}
@@ -187,43 +232,6 @@ def _labelled(name: str, value: str) -> dict[str, Any]:
 
 
 # ---- what is asked for -------------------------------------------------------------------------------------------
-
-
-def _wish(call: ArmCall) -> _Wish:
-    resource = f"/{call.params['scope'].strip('/')}"
-    topic, own = _place(resource)
-    interval = call.query.get("interval", "PT1M").upper()
-    if interval not in _INTERVALS_MS:
-        raise invalid(f"The interval '{interval}' is none of {', '.join(_INTERVALS_MS)}.", "BadRequest")
-    period_ms = _INTERVALS_MS[interval]
-    since, until = _timespan(call.query.get("timespan"), call.now)
-    if until <= since or (until - since) // period_ms > _PERIODS_MAX:
-        raise invalid("The timespan is empty, or too long for its interval.", "BadRequest")
-    return _Wish(
-        resource,
-        topic,
-        own,
-        since - since % period_ms,
-        until,
-        interval,
-        _aggregations(call.query.get("aggregation", "")),
-        dict(_conditions(call.query.get("$filter", ""))),
-    )
-
-
-def _place(resource: str) -> tuple[ResourceName, Dimensions]:
-    """The engine topic whose metrics a resource's are among, and what distinguishes them there."""
-    above, found, subscription = _parted(resource, "/eventsubscriptions/")
-    if found:
-        above = _parted(above, "/providers/microsoft.eventgrid", last=True)[0]
-    parsed = ArmId.parse(above)
-    topic = None if parsed is None else names.topic_name(parsed)
-    if parsed is None or topic is None:
-        raise not_found(f"There are no metrics of '{resource}'.")
-    own: Dimensions = ((SUBSCRIPTION, subscription),) if found else ()
-    if parsed.type == "microsoft.eventgrid/domains/topics":
-        own = (*own, ("Topic", parsed.name))
-    return topic, own
 
 
 def _parted(text: str, mark: str, *, last: bool = False) -> tuple[str, bool, str]:
