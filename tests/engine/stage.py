@@ -40,6 +40,7 @@ class PlainDialect:
         self.concurrency_max = 32
         self.changes: dict[str, Any] = {}
         self.closed: set[str] = set()
+        self.unreadable: set[str] = set()
         self.consequences: Callable[[Attempted], Sequence[Consequence]] = lambda _: ()
 
     def headers(self, topic: Topic, subscription: Subscription, envelope: bytes) -> bytes:
@@ -66,6 +67,8 @@ class PlainDialect:
     async def parcel(
         self, topic: Topic, subscription: Subscription, deliveries: Sequence[Delivery]
     ) -> Parcel:
+        if not self.unreadable.isdisjoint(delivery.body for delivery in deliveries):
+            raise ValueError("no way to say this")
         body = "+".join(delivery.body for delivery in deliveries)
         return Parcel(subscription.endpoint, body.encode(), "text/plain", {}, 15_000)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from redrive.engine.ports import Claimed, ClaimOrder, Parcel, Settled
+from redrive.model.attempt import Reason
 from redrive.model.delivery import Ending
 from redrive.model.retry import Phase, RetrySchedule
 from redrive.model.retry import Stage as RetryStage
@@ -126,6 +127,28 @@ def test_nobody_is_told_of_an_end_that_came_too_late(overdue: bool) -> None:
         assert not stage.memory.expirations
         assert not stage.memory.dead
         assert not await stage.bodies_in(dead)
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
+def test_what_cannot_be_made_a_parcel_is_a_failed_attempt_and_has_an_end() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance)
+        stage.dialect.schedule = replace(SAMPLE, attempts_max=3)
+        await stage.engine.open()
+        topic, dead = await stage.topic(), await stage.queue("dead")
+        await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
+        stage.dialect.unreadable = {"b"}
+        for body in "abc":
+            await stage.publish(topic, body)
+        await clock.sleep_until(clock.now() + HOUR_MS)
+        assert [body for _, body in stage.endpoint.pushed] == ["a", "c"]
+        assert await stage.bodies_in(dead) == ["b"]
+        failed = [fact for fact in stage.memory.attempts if not fact.attempt.delivered]
+        assert [(fact.delivery.attempts, fact.attempt.reason) for fact in failed] == [
+            (number, Reason.UNMADE) for number in (1, 2, 3)
+        ]
         await stage.engine.close()
 
     run_virtual(story)

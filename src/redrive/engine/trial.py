@@ -18,6 +18,7 @@ from redrive.engine.ports import (
     AttemptNote,
     Dialect,
     Endpoint,
+    Parcel,
     Plan,
     Runtime,
     Settlement,
@@ -28,6 +29,7 @@ from redrive.engine.probation import Probations
 from redrive.engine.queues import Queues
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Ending, Limits, Outcome, Transition, decide
+from redrive.model.errors import StoreUnavailable
 from redrive.model.message import id_text
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
@@ -38,6 +40,7 @@ EXPIRED = Attempt(Outcome.REFUSED, Reason.EXPIRED, 0, "", 0)
 NO_ENDPOINT = Attempt(
     Outcome.REFUSED, Reason.MISSING, 0, "this server is not set up for this kind of endpoint", 0
 )
+UNMADE = Attempt(Outcome.FAILED, Reason.UNMADE, 0, "this server could not say what to push", 0)
 IMPATIENT = "No answer in the time given"
 
 
@@ -144,7 +147,7 @@ class Trial:
         return dialect.objection(topic, subscription, queue, delivery.body) or _into_queue(delivery)
 
     async def _push(self) -> Attempt:
-        topic, subscription, plan, dialect = self._terms
+        topic, subscription, _, dialect = self._terms
         means = self._means
         fault = means.faults.of(subscription.endpoint)
         if fault is not None:
@@ -152,7 +155,17 @@ class Trial:
         endpoint = means.endpoints.get(subscription.protocol)
         if endpoint is None:
             return NO_ENDPOINT
-        parcel = await dialect.parcel(topic, subscription, self._deliveries)
+        try:
+            parcel = await dialect.parcel(topic, subscription, self._deliveries)
+        except StoreUnavailable:
+            raise
+        except Exception:  # uncounted it would be tried again for ever, whenever its lease has run out
+            logger.exception("delivery.unmade subscription=%s", subscription.key)
+            return UNMADE
+        return await self._push_patiently(endpoint, parcel)
+
+    async def _push_patiently(self, endpoint: Endpoint, parcel: Parcel) -> Attempt:
+        plan = self._terms.plan
         if plan.patience_ms is None:
             return await endpoint.push(parcel)
         pushing = asyncio.ensure_future(endpoint.push(parcel))

@@ -25,6 +25,7 @@ class Reason(enum.StrEnum):
     DISABLED = "disabled"  # the endpoint is switched off by its owner
     FULL = "full"  # the endpoint has no room left
     REJECTED = "rejected"  # the consumer says that it will never take it
+    UNMADE = "unmade"  # this server could not even say what to push: a fault of its own
     EXPIRED = "expired"  # its time was over before it was tried (again)
 
 
