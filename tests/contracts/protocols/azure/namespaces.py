@@ -74,13 +74,14 @@ class Shop:
         filters: Sequence[Any] | None = None,
         expires_at: dt.datetime | None = None,
         letters: bool = False,
+        account: str = ACCOUNT,
         **queue: Any,
     ) -> Any:
         """Make an event subscription in queue mode."""
         if letters:
             queue["dead_letter_destination_with_resource_identity"] = models.DeadLetterWithResourceIdentity(
                 dead_letter_destination=models.StorageBlobDeadLetterDestination(
-                    resource_id=ACCOUNT, blob_container_name="dead"
+                    resource_id=account, blob_container_name="dead"
                 )
             )
         wanted = models.Subscription(

@@ -9,14 +9,23 @@ from urllib.parse import urlencode
 
 import orjson
 import pytest
-from azure.core.exceptions import ClientAuthenticationError, ResourceNotFoundError
+from azure.core.exceptions import ClientAuthenticationError, HttpResponseError, ResourceNotFoundError
 from azure.core.pipeline.policies import HeadersPolicy
 from azure.mgmt.eventgrid import EventGridManagementClient
 
-from tests.contracts.protocols.azure.namespaces import GROUP, NAME, Shop, management, orders, placed, tokens
+from tests.contracts.protocols.azure.namespaces import (
+    ACCOUNT,
+    GROUP,
+    NAME,
+    Shop,
+    management,
+    orders,
+    placed,
+    tokens,
+)
 from tests.services.server import REDRIVE, Server, serving
 
-ACCOUNT = "000000000000"
+OURS, THEIRS = "000000000000", "100000000000"
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +55,7 @@ def bearing(bearer: str) -> Any:
 
 @pytest.fixture(scope="module")
 def ours(strict: Server) -> str:
-    return token(strict, ACCOUNT)
+    return token(strict, OURS)
 
 
 @pytest.fixture
@@ -107,7 +116,7 @@ def test_nothing_opens_nothing(shop: Shop, authorization: str | None) -> None:
 def test_a_bearer_who_manages_the_subscription_may_come_in(shop: Shop, ours: str) -> None:
     path = f"{shop.endpoint.removeprefix(shop.server.url)}/topics/orders:publish"
     content_type = {"content-type": "application/cloudevents-batch+json"}
-    for bearer, status in ((ours, 200), (token(shop.server, "100000000000"), 401), ("nonsense", 401)):
+    for bearer, status in ((ours, 200), (token(shop.server, THEIRS), 401), ("nonsense", 401)):
         headers = content_type | {"authorization": f"Bearer {bearer}"}
         assert shop.server.ask("POST", path, b"[]", headers)[0] == status
 
@@ -118,3 +127,11 @@ def test_nobody_learns_which_topics_there_are(shop: Shop) -> None:
     key = shop.management.namespaces.list_shared_access_keys(GROUP, NAME).key1
     with pytest.raises(ResourceNotFoundError):
         shop.publisher(key, topic="nothing").send(placed(1))
+
+
+def test_dead_letters_go_to_an_account_of_the_callers_own(shop: Shop) -> None:
+    theirs = ACCOUNT.replace(OURS, THEIRS)
+    with pytest.raises(HttpResponseError) as refusal:
+        shop.subscribe("shipping", letters=True, account=theirs)
+    assert refusal.value.status_code == 403
+    shop.subscribe("shipping", letters=True)

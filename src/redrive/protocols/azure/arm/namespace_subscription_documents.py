@@ -99,6 +99,16 @@ def accepted(given: Document, before: Document, topic: Topic, where: Where) -> A
     return Accepted(kept, destination)
 
 
+def named(properties: Document) -> list[ArmId]:
+    """The resources that a destination and a dead-letter destination name."""
+    configuration = properties["deliveryConfiguration"]
+    said = configuration.get("queue") or configuration.get("push")
+    letters = (said.get(_DEAD_LETTER) or {}).get("deadLetterDestination") or {}
+    parts = (destination_of(configuration.get("push") or {}), letters)
+    ids = [ArmId.parse((one.get("properties") or {}).get("resourceId") or "") for one in parts]
+    return [found for found in ids if found is not None]
+
+
 def shown(subscription: Subscription, now: int) -> Mapping[str, Any]:
     """A subscription as the resource manager shows it."""
     resource = id_of(subscription.attributes)
@@ -213,7 +223,8 @@ def _queue(said: Document, topic: Topic) -> dict[str, Any]:
 
 def _push(said: Document, before: Document, topic: Topic, where: Where) -> tuple[dict[str, Any], Destination]:
     kept = _limits(said, topic)
-    fields.part(fields.part(kept, _WITH_IDENTITY) or {}, "destination")
+    for outer in (kept, fields.part(kept, _WITH_IDENTITY) or {}):
+        fields.part(outer, "destination")
     given = destination_of(kept)
     kind = fields.one_of(given, "endpointType", _PUSHED_TO)
     if kind is None:

@@ -17,7 +17,7 @@ from redrive.model.queue import CopyTarget, Queue, ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm import event_documents, fields, paging
 from redrive.protocols.azure.arm import namespace_subscription_documents as documents
-from redrive.protocols.azure.arm.call import ArmCall, Verb
+from redrive.protocols.azure.arm.call import ArmCall, Verb, check_theirs
 from redrive.protocols.azure.arm.delivery_attributes import MAPPINGS
 from redrive.protocols.azure.arm.destinations import Where
 from redrive.protocols.azure.arm.namespace_documents import id_of
@@ -205,6 +205,7 @@ class NamespaceSubscriptionOperations:
     ) -> Mapping[str, object]:
         before = {} if existing is None else event_documents.properties_of(existing)
         wanted = documents.accepted(given, before, topic, self._where)
+        check_theirs(call, *documents.named(wanted.properties))
         made = documents.engine_subscription(resource, topic, wanted)
         question = await self._question(call, wanted, made, existing)
         if question is not None:
