@@ -55,7 +55,7 @@ $(VENV)/run.stamp: pyproject.toml constraints.txt | $(BIN)/pip
 	$(PIP) install --constraint constraints.txt --editable .
 	@touch $@
 
-$(VENV)/test.stamp: pyproject.toml constraints.txt | $(BIN)/pip
+$(VENV)/test.stamp: pyproject.toml constraints.txt | $(BIN)/pip compiler
 	$(PIP) install --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/run.stamp
 
@@ -98,3 +98,20 @@ azurite: .azurite/stamp ## Install Azurite, for the tests
 	@mkdir -p .azurite && cp $^ .azurite/
 	cd .azurite && npm ci --silent --no-audit --no-fund --ignore-scripts
 	@touch $@
+
+# RUNLEVEL=1 tells the package to start no broker of its own.
+rabbitmq: ## Install RabbitMQ, for the tests
+	@ls /usr/lib/rabbitmq/lib/*/sbin/rabbitmq-server >/dev/null 2>&1 || { \
+	  echo 'RabbitMQ is missing: installing it from the system packages'; \
+	  $(SUDO) apt-get update -qq </dev/null && \
+	  $(SUDO) env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
+	    apt-get install -qq -y --no-install-recommends rabbitmq-server </dev/null; \
+	} || { echo 'Could not install RabbitMQ; the tests need it: apt-get install rabbitmq-server'; exit 1; }
+
+# Proton, which speaks AMQP, comes as C.
+compiler: ## Install a C compiler and Python's headers, for the tests' dependencies
+	@{ command -v cc && echo '#include <Python.h>' | cc -E -I"$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')" - ; } >/dev/null 2>&1 || { \
+	  echo 'A C compiler is missing: installing it from the system packages'; \
+	  $(SUDO) apt-get update -qq </dev/null && \
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends gcc libc6-dev python3-dev </dev/null; \
+	} || { echo 'Could not install a C compiler; the tests need it: apt-get install gcc libc6-dev python3-dev'; exit 1; }

@@ -20,6 +20,7 @@ from tests.services.postgres import (
     own_server,
     shared_server,
 )
+from tests.services.rabbitmq import RabbitMq, shared_rabbitmq
 
 # No deadline in either: on two shared cores a slow example says nothing about the code.
 settings.register_profile("ci", derandomize=True, max_examples=60, deadline=None, database=None)
@@ -80,6 +81,12 @@ def durable_postgres() -> Iterator[PostgresServer]:
 def azurite() -> Azurite:
     """The storage emulator of this test run, and its one account. Others use it too: make containers of your own."""
     return shared_azurite(_run_directory())
+
+
+@pytest.fixture(scope="session")
+def rabbitmq() -> RabbitMq:
+    """The AMQP broker of this test run. Others use it too: send to queues of your own."""
+    return shared_rabbitmq(_run_directory())
 
 
 def _run_directory() -> Path:

@@ -7,6 +7,7 @@ watches the process which owns the run, so that a killed run leaves nothing behi
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
@@ -17,6 +18,7 @@ from typing import Final
 # pipe's end is the server's end; and it goes on by itself, so that nobody here has a child to look after.
 _WATCHED: Final = '{ "$@" & server=$!; exec >/dev/null; tail --pid="$OWNER" -f /dev/null; kill "$server"; } &'
 
+_OWNER: Final = re.compile(r"redrive-tests-(\d+)-.*")
 _pipes: Final[
     list[int]
 ] = []  # open as long as this process lives: a server that writes more would die of a closed one
@@ -55,7 +57,7 @@ def run(directory: Path, *command: str, ready: str, count: int = 1, **environmen
         count: After how many of those lines it is.
         environment: What its environment has besides this process's.
     """
-    owner = directory.parent.name.removeprefix("redrive-tests-").partition("-")[0]
+    (owner,) = (found[1] for part in directory.parts if (found := _OWNER.fullmatch(part)))
     with (directory / "log").open("w") as log:
         shell = subprocess.Popen(
             ["/bin/sh", "-c", _WATCHED, "sh", *command],

@@ -83,7 +83,8 @@ class BlobEndpoint:
                 tag = await self._write(parcel)
         except (BaseError, OSError, ValueError) as error:
             return blob_verdicts.of_failure(error)
-        kept = (("etag", tag),) if "etag" in parcel.headers_kept else ()
+        known = {"etag": tag, "content-length": str(len(parcel.body))}
+        kept = tuple((name, known[name]) for name in parcel.headers_kept if name in known)
         return Verdict(Outcome.DELIVERED, Reason.ACCEPTED, _CREATED, identifiers=kept)
 
     async def _write(self, parcel: Parcel) -> str:

@@ -9,7 +9,7 @@ import pytest
 import uvloop
 
 from redrive.endpoints.http import HttpEndpoint
-from tests.contracts.endpoints import kinds, storage
+from tests.contracts.endpoints import kinds, namespaces, storage
 from tests.contracts.endpoints.kinds import Place
 from tests.contracts.endpoints.webhook import Webhook, webhook
 
@@ -25,6 +25,7 @@ _PLACES: Final = {
     "email": kinds.mail_place,
     "blob": partial(storage.storage_place, storage.BLOBS),
     "storage queue": partial(storage.storage_place, storage.QUEUES),
+    "amqp": namespaces.amqp_place,
 }
 
 

@@ -1,0 +1,107 @@
+"""AMQP 1.0: parcels sent to Service Bus, to Event Hubs, and to any broker that speaks it."""
+
+import asyncio
+import random
+import ssl
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from proton import ProtonException
+
+from redrive.endpoints import amqp_verdicts
+from redrive.endpoints.amqp_connection import AmqpConnection
+from redrive.endpoints.amqp_message import message_of
+from redrive.endpoints.namespaces import Namespace, read_entity, read_namespace
+from redrive.endpoints.verdicts import Verdict
+from redrive.engine.ports import Parcel
+from redrive.model.attempt import Attempt
+
+_NAMESPACES_MAX: Final = 1000
+
+
+class AmqpEndpoint:
+    """Sends each parcel as a message (`redrive.engine.ports.Endpoint`).
+
+    A parcel's endpoint is the resource id of a queue, a topic or an event hub. A message is delivered when the broker
+    has accepted it. All messages of a namespace share a connection, which is closed after half a minute's rest.
+
+    Whoever we are there, a shared access key's name or a user, is said by SASL PLAIN, which Service Bus and Event Hubs
+    take as well as tokens.
+
+    Args:
+        now: Milliseconds, for durations.
+        chance: Makes the names of connections.
+        connection_string: Of the namespace of a resource id; None where the settings name none.
+        ca_file: Certificates in PEM that are trusted besides the system's.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[], int],
+        chance: random.Random,
+        connection_string: Callable[[str], str | None],
+        ca_file: Path | None = None,
+    ) -> None:
+        self._now = now
+        self._chance = chance
+        self._connection_string = connection_string
+        self._trust = ssl.create_default_context()
+        if ca_file is not None:
+            self._trust.load_verify_locations(ca_file)
+        self._namespace = lru_cache(_NAMESPACES_MAX)(read_namespace)
+        self._connections: dict[Namespace, asyncio.Task[AmqpConnection]] = {}
+        self._open_ones: set[AmqpConnection] = set()
+
+    async def push(self, parcel: Parcel) -> Attempt:
+        """Send it; every way this can go wrong is an Attempt, never an exception."""
+        began = self._now()
+        verdict = await self._verdict(parcel)
+        return verdict.after(self._now() - began)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        for opening in self._connections.values():
+            opening.cancel()
+        await asyncio.gather(*self._connections.values(), return_exceptions=True)
+        await asyncio.gather(*(connection.close() for connection in self._open_ones))
+
+    async def _verdict(self, parcel: Parcel) -> Verdict:
+        try:
+            entity, message = read_entity(parcel.endpoint), message_of(parcel)
+            connection_string = self._connection_string(parcel.endpoint)
+            if connection_string is None:
+                raise ValueError(f"The settings name no namespace of {parcel.endpoint}")  # noqa: TRY301 - as the others
+            namespace = self._namespace(connection_string)
+            async with asyncio.timeout(parcel.timeout_ms / 1000):
+                connection = await self._connected(namespace)
+                return await connection.send(namespace.addresses + entity, message)
+        except ProtonException as error:
+            return amqp_verdicts.of_failure(ValueError(str(error)))
+        except (OSError, ValueError) as error:
+            return amqp_verdicts.of_failure(error)
+
+    async def _connected(self, namespace: Namespace) -> AmqpConnection:
+        """The namespace's connection; whoever gives up waiting for it leaves it to the others."""
+        opening = self._connections.get(namespace)
+        if opening is None or _is_over(opening):
+            opening = self._connections[namespace] = asyncio.create_task(self._open(namespace))
+        return await asyncio.shield(opening)
+
+    async def _open(self, namespace: Namespace) -> AmqpConnection:
+        container = f"redrive-{self._chance.getrandbits(64):016x}"
+        _, connection = await asyncio.get_running_loop().create_connection(
+            lambda: AmqpConnection(namespace, container, self._open_ones.discard),
+            namespace.host,
+            namespace.port,
+            ssl=self._trust if namespace.secure else None,
+        )
+        self._open_ones.add(connection)
+        return connection
+
+
+def _is_over(opening: "asyncio.Task[AmqpConnection]") -> bool:
+    if not opening.done():
+        return False
+    return opening.cancelled() or opening.exception() is not None or not opening.result().usable

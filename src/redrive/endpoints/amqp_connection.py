@@ -1,0 +1,304 @@
+"""One AMQP connection: what Proton makes of it, over the event loop's sockets.
+
+Proton is given the bytes that come and asked for those that go; it opens no socket, starts no thread and needs no TLS
+library, because the event loop has one. Every entity has a session of its own, since some brokers end the session
+where others end the link.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from proton import (
+    Collector,
+    Connection,
+    Delivery,
+    Disposition,
+    Event,
+    Link,
+    Sender,
+    Session,
+    Transport,
+    TransportException,
+)
+
+from redrive.endpoints import amqp_verdicts
+from redrive.endpoints.namespaces import Namespace
+from redrive.endpoints.verdicts import Verdict
+
+Answer = asyncio.Future[Verdict]
+
+# Well under the minutes after which brokers drop a connection that says nothing; so it needs no heartbeats.
+_REST_SECONDS: Final = 30
+_GOODBYE_SECONDS: Final = 1
+
+_OUTCOMES: Final[dict[int, str]] = {
+    Disposition.ACCEPTED: "accepted",
+    Disposition.REJECTED: "rejected",
+    Disposition.RELEASED: "released",
+    Disposition.MODIFIED: "modified",
+}
+_ENDS: Final = (Event.LINK_REMOTE_CLOSE, Event.LINK_REMOTE_DETACH, Event.SESSION_REMOTE_CLOSE)
+
+
+@dataclass(slots=True)
+class _Entity:
+    """What is under way to one queue, topic or event hub.
+
+    Attributes:
+        sender: Its link.
+        waiting: Messages that the broker gave no credit for yet.
+        sent: Those whose outcome it has not told yet, by their tags.
+        tags: How many were used.
+    """
+
+    sender: Sender
+    waiting: dict[Answer, bytes] = field(default_factory=dict)
+    sent: dict[str, Answer] = field(default_factory=dict)
+    tags: int = 0
+
+    @property
+    def under_way(self) -> list[Answer]:
+        """The answers that somebody waits for."""
+        return [answer for answer in (*self.waiting, *self.sent.values()) if not answer.done()]
+
+
+class AmqpConnection(asyncio.Protocol):
+    """Sends messages to the entities of a namespace.
+
+    Args:
+        namespace: Where to, and as whom.
+        container: What this end calls itself; no two connections of a broker share a name.
+        lost: Called when its socket is closed.
+    """
+
+    def __init__(
+        self, namespace: Namespace, container: str, lost: Callable[["AmqpConnection"], None]
+    ) -> None:
+        self._lost = lost
+        self._entities: dict[str, _Entity] = {}
+        self._collector = Collector()
+        self._proton = Transport(Transport.CLIENT)
+        self._connection = self._opened(namespace, container)
+        self._loop = asyncio.get_running_loop()
+        self._closed: asyncio.Future[None] = self._loop.create_future()
+        self._next: asyncio.TimerHandle | None = None  # the end of its rest, or of its patience with a broker
+        self._socket: asyncio.Transport | None = None
+        self._over: Verdict | None = None  # what ended it
+        self.usable = True  # for messages that come; what is under way ends as it may
+
+    async def send(self, address: str, message: bytes) -> Verdict:
+        """Send a message; what the broker says of it, or what ended the link or the connection first.
+
+        Where it says nothing in time, or nobody waits for it any more, the next message goes by another connection:
+        this one may be dead without anybody knowing.
+        """
+        if self._over is not None:
+            return self._over
+        self._stay()
+        entity = self._entities.get(address) or self._attached(address)
+        answer: Answer = self._loop.create_future()
+        entity.waiting[answer] = message
+        self._send_waiting(entity)
+        self._flush()
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            self.usable = False
+            raise
+        finally:
+            entity.waiting.pop(answer, None)
+            self._rest()
+
+    async def close(self) -> None:
+        """Say goodbye, and close whether it is answered or not."""
+        self._leave()
+        await self._closed
+
+    # ---- the socket ------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See asyncio.Protocol."""
+        self._socket = cast("asyncio.Transport", transport)
+        self._flush()
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
+        try:
+            while data and (room := self._proton.capacity()) > 0:
+                self._proton.push(data[:room])
+                data = data[room:]
+                self._work()
+        except TransportException as error:
+            self._end(amqp_verdicts.of_failure(ConnectionError(str(error))))
+        self._flush()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """See asyncio.Protocol."""
+        self._socket = None
+        self._end(amqp_verdicts.of_failure(error or ConnectionResetError("The broker closed the connection")))
+        self._stay()
+        self._closed.set_result(None)
+        self._lost(self)
+
+    def _flush(self) -> None:
+        """Write what Proton has to say."""
+        self._work()
+        while self._socket is not None and (pending := self._proton.pending()) != 0:
+            if pending < 0:  # it said its last; why, is an event by now
+                self._work()
+                self._socket.close()
+                return
+            written = self._proton.peek(pending) or b""
+            self._socket.write(written)
+            self._proton.pop(len(written))
+            self._work()
+
+    # ---- what the broker says ----------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while (event := self._collector.peek()) is not None:
+            self._hear(event)
+            self._collector.pop()
+
+    def _hear(self, event: Event) -> None:
+        match event.type:
+            case Event.DELIVERY:
+                self._hear_outcome(cast("Delivery", event.delivery))
+            case Event.LINK_FLOW:
+                entity = self._entity_of(cast("Link", event.link))
+                if entity is not None:
+                    self._send_waiting(entity)
+            case kind if kind in _ENDS:
+                self._hear_end(cast("Link | Session", event.context))
+            case Event.CONNECTION_REMOTE_CLOSE:
+                self._end(_verdict_of_end(self._connection))
+                self._connection.close()
+            case Event.TRANSPORT_ERROR:
+                condition = self._proton.condition
+                said = (condition.name, condition.description or "") if condition else ("", "")
+                self._end(amqp_verdicts.of_condition(*said))
+
+    def _hear_outcome(self, delivery: Delivery) -> None:
+        entity = self._entity_of(delivery.link)
+        if entity is None or not (delivery.settled or delivery.remote_state in _OUTCOMES):
+            return
+        answer = entity.sent.pop(delivery.tag, None)
+        if answer is not None:
+            _tell(answer, _verdict_of(delivery))
+        delivery.settle()
+
+    def _hear_end(self, ended: Link | Session) -> None:
+        """An entity's link, or its session: the others go on."""
+        for address, entity in list(self._entities.items()):
+            session = entity.sender.session
+            if ended in (entity.sender, session):
+                del self._entities[address]
+                verdict = _verdict_of_end(ended, len(entity.under_way))
+                for answer in entity.under_way:
+                    _tell(answer, verdict)
+                entity.sender.close()
+                session.close()
+
+    def _end(self, verdict: Verdict) -> None:
+        """All of it."""
+        self.usable = False
+        self._over = self._over or verdict
+        for entity in self._entities.values():
+            for answer in entity.under_way:
+                _tell(answer, verdict)
+        self._entities.clear()
+        if self._socket is not None:
+            self._socket.close()
+
+    # ---- what we say -------------------------------------------------------------------------------------------
+
+    def _opened(self, namespace: Namespace, container: str) -> Connection:
+        mechanisms = self._proton.sasl()
+        mechanisms.allowed_mechs("PLAIN" if namespace.user else "ANONYMOUS")
+        mechanisms.allow_insecure_mechs = True  # Proton cannot see whether there is TLS around it
+        connection = Connection()
+        connection.collect(self._collector)
+        connection.container = container
+        connection.hostname = namespace.host
+        connection.user, connection.password = namespace.user, namespace.password
+        self._proton.bind(connection)
+        connection.open()
+        return connection
+
+    def _attached(self, address: str) -> _Entity:
+        session = self._connection.session()
+        session.open()
+        sender = session.sender(address)
+        sender.target.address = address
+        sender.snd_settle_mode = Link.SND_UNSETTLED
+        sender.open()
+        entity = self._entities[address] = _Entity(sender)
+        return entity
+
+    def _send_waiting(self, entity: _Entity) -> None:
+        sender = entity.sender
+        while entity.waiting and sender.credit > 0:
+            answer = next(iter(entity.waiting))
+            message = entity.waiting.pop(answer)
+            most = sender.remote_max_message_size
+            if 0 < most < len(message):
+                _tell(answer, amqp_verdicts.too_large(len(message), most))
+                continue
+            entity.tags += 1
+            tag = str(entity.tags)
+            sender.delivery(tag)
+            sender.send(message)
+            sender.advance()
+            entity.sent[tag] = answer
+
+    def _entity_of(self, link: Link) -> _Entity | None:
+        found = self._entities.get(link.name)
+        return found if found is not None and found.sender == link else None
+
+    def _rest(self) -> None:
+        """Begin to, if nothing is under way: half a minute later it is closed, and at once where it is used no more."""
+        if any(entity.under_way for entity in self._entities.values()):
+            return
+        if self.usable:
+            self._later(_REST_SECONDS, self._leave)
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
+        self.usable = False
+        if self._socket is not None:
+            self._connection.close()
+            self._flush()
+            self._later(_GOODBYE_SECONDS, self._socket.abort)
+
+    def _later(self, seconds: int, what: Callable[[], None]) -> None:
+        self._stay()
+        self._next = self._loop.call_later(seconds, what)
+
+    def _stay(self) -> None:
+        if self._next is not None:
+            self._next.cancel()
+
+
+def _tell(answer: Answer, verdict: Verdict) -> None:
+    if not answer.done():  # its push may have been cut short
+        answer.set_result(verdict)
+
+
+def _verdict_of(delivery: Delivery) -> Verdict:
+    state = delivery.remote_state
+    if state == Disposition.ACCEPTED:
+        return amqp_verdicts.ACCEPTED
+    condition = delivery.remote.condition
+    if condition is not None:
+        return amqp_verdicts.of_condition(condition.name, condition.description or "")
+    return amqp_verdicts.of_condition(_OUTCOMES.get(state, "settled"), "no reason given")
+
+
+def _verdict_of_end(ended: Connection | Link | Session, messages: int = 0) -> Verdict:
+    condition = ended.remote_condition
+    if condition is None:
+        return amqp_verdicts.of_failure(ConnectionResetError("The broker ended it without saying why"))
+    return amqp_verdicts.of_end(condition.name, condition.description or "", messages)
