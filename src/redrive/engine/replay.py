@@ -21,19 +21,19 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from itertools import takewhile
-from typing import NamedTuple
 
 from redrive.engine import archive
 from redrive.engine.archive import Archived
 from redrive.engine.arrivals import Arrivals
 from redrive.engine.directory import Directory, Kind
 from redrive.engine.fan_out import TopicPublisher
-from redrive.engine.ports import MoveOrder, Runtime, Store, Target
+from redrive.engine.ports import Runtime, Store
 from redrive.engine.topics import Topics
+from redrive.engine.waiting import Terms, Waiting
 from redrive.model.errors import Conflict, NotFound
 from redrive.model.filtering import Subject
 from redrive.model.replay import Replay, ReplayState
-from redrive.model.topic import Subscription, Topic
+from redrive.model.topic import Subscription
 
 logger = logging.getLogger(__name__)
 
@@ -46,17 +46,10 @@ OVERLAP_MS = (
     15_000  # what waits is kept so long although the archive has it; far longer than nodes need for news
 )
 SKEW_MS = 60_000  # by so much nodes' clocks may differ, by which the archive is looked up
-_EXPECTED = "expected"  # a replay that has no id yet
 LOOK_MS = 100  # how often a replay looks whether what is before it is through
-ROWS_PER_SWEEP = 1_000
 
 
 _Work = Callable[[Replay], Awaitable[None]]
-
-
-class _Terms(NamedTuple):
-    topic: Topic
-    subscription: Subscription
 
 
 class Replayer:
@@ -78,6 +71,7 @@ class Replayer:
         self._topics = topics
         self._arrivals = arrivals
         self._publisher = publisher
+        self._waiting = Waiting(store, runtime, topics, arrivals)
         self._working: dict[str, asyncio.Future[None]] = {}
         self._asked: dict[str, tuple[Replay, _Work]] = {}  # what is to be done after what is being done
 
@@ -100,7 +94,7 @@ class Replayer:
             ends_at=ends_at,
         )
         replay = await self._put(self._leased(fresh))
-        terms = await self._terms(replay)
+        terms = await self._waiting.terms(replay)
         if terms is not None:
             await self._hold(replay, terms)
         self._work_at(replay)
@@ -116,7 +110,7 @@ class Replayer:
 
     async def expecting(self, wanted: Subscription) -> Subscription:
         """A subscription that is about to be made and to begin with a replay: what is published waits for it."""
-        return replace(wanted, held_by=_EXPECTED, waiting_id=await self._store.new_id())
+        return await self._waiting.expecting(wanted)
 
     async def of(self, subscription: Subscription) -> Replay | None:
         """The subscription's replay, under way or ended."""
@@ -211,7 +205,7 @@ class Replayer:
     async def _carry_on(self, replay: Replay) -> None:
         carried: Replay | None = await self._current(replay)  # it may have gone on since this was asked for
         while carried is not None and carried.state.active:
-            terms = await self._terms(carried)
+            terms = await self._waiting.terms(carried)
             if terms is None:
                 await self._directory.remove(REPLAY, carried.key)
                 return
@@ -230,52 +224,27 @@ class Replayer:
         current: Replay | None = await self._directory.get(REPLAY, replay.key)
         return current if current is not None and current.id == replay.id else None
 
-    async def _terms(self, replay: Replay) -> _Terms | None:
-        """Whose replay it is; None: it is gone."""
-        topic = await self._topics.get(replay.topic)
-        subscription = await self._topics.subscription(replay.topic, replay.subscription_id)
-        if topic is None or subscription is None or subscription.queue_id != replay.queue_id:
-            return None
-        return _Terms(topic, subscription)
-
-    async def _begin(self, replay: Replay, terms: _Terms) -> Replay | None:
+    async def _begin(self, replay: Replay, terms: Terms) -> Replay | None:
         """Forget what has waited for long, if it has, and find where in the archive to begin.
 
         What the subscriber is owed already comes first: it is older than what waits, and may be in the replay too.
         """
-        subscription = await self._hold(replay, terms)
+        await self._hold(replay, terms)
+        subscription = terms.subscription
         current = await self._current(replay)
         wait_ms = 0 if current is None else current.begins_at - self._runtime.clock.now()
         if wait_ms > 0 or await self._store.peek(subscription.queue_id, 1):
             self._resume(replay, max(wait_ms, LOOK_MS))
             return None
-        if subscription.waiting_id is not None:
-            now = self._runtime.clock.now()
-            await self._drop(subscription.waiting_id, max(replay.starts_at, now - OVERLAP_MS))
+        now = self._runtime.clock.now()
+        await self._waiting.drop(subscription, max(replay.starts_at, now - OVERLAP_MS))
         last_seq = await self._last_before(terms.topic.id, replay.starts_at - SKEW_MS)
         return await self._record(replay, state=ReplayState.RUNNING, last_seq=last_seq)
 
-    async def _hold(self, replay: Replay, terms: _Terms) -> Subscription:
-        """Let wait what is published from now on.
-
-        If something waits from an earlier replay that has ended, nodes may be moving it just now.
-        """
-        subscription = terms.subscription
-        if subscription.held_by == replay.id:
-            return subscription
-        waiting_id = subscription.waiting_id or await self._store.new_id()
-        if not subscription.held and subscription.waiting_id is not None:
-            self._arrivals.unwatch(waiting_id)
-            if await self._store.peek(waiting_id, 1):
-                await self._let_go(replay)
-                await self._put_off(replay)
-        return await self._topics.change(
-            subscription,
-            lambda one: replace(one, waiting_id=one.waiting_id or waiting_id, held_by=replay.id),
-        )
-
-    async def _put_off(self, replay: Replay) -> None:
-        """Begin when what nodes are doing is done."""
+    async def _hold(self, replay: Replay, terms: Terms) -> None:
+        """Let wait what is published from now on; begin when what nodes are doing is done."""
+        if not await self._waiting.hold(replay, terms.subscription):
+            return
         begins_at = self._runtime.clock.now() + SETTLED_MS
         with contextlib.suppress(NotFound):
             await self._directory.update(
@@ -296,12 +265,12 @@ class Replayer:
                 high = middle
         return low
 
-    async def _batch(self, replay: Replay, terms: _Terms) -> Replay | None:
+    async def _batch(self, replay: Replay, terms: Terms) -> Replay | None:
         """Replay the next publications of the archive; None where there is nothing to go on with now."""
         topic, subscription = terms
         now = self._runtime.clock.now()
         page = [archive.read(row) for row in await self._store.peek(topic.id, BATCH_MAX, replay.last_seq)]
-        first_waiting = await self._first_waiting(subscription)  # after the page, which it may be in
+        first_waiting = await self._waiting.first(subscription)  # after the page, which it may be in
 
         def is_next(one: Archived) -> bool:
             if replay.ends_at is None:
@@ -324,17 +293,7 @@ class Replayer:
         clock = self._runtime.clock
         clock.call_at(clock.now() + after_ms, lambda: self._work_at(replay))
 
-    async def _first_waiting(self, subscription: Subscription) -> int | None:
-        """The place of the first publication that waits.
-
-        Rows of publications that entered together may be numbered a little otherwise than these are.
-        """
-        if subscription.waiting_id is None:
-            return None
-        waiting = await self._store.peek(subscription.waiting_id, BATCH_MAX)
-        return min((archive.sequence_of(one) for one in waiting), default=None)
-
-    async def _again(self, replay: Replay, terms: _Terms, wanted: Sequence[Archived]) -> None:
+    async def _again(self, replay: Replay, terms: Terms, wanted: Sequence[Archived]) -> None:
         topic, subscription = terms
         wants = self._topics.wanting(subscription)
         passed = [
@@ -366,60 +325,23 @@ class Replayer:
 
     async def _tend(self, replay: Replay) -> None:
         """See to what follows from a replay's end; twice is once."""
-        terms = await self._terms(replay)
+        terms = await self._waiting.terms(replay)
         if terms is None:
             await self._directory.remove(REPLAY, replay.key)
             return
-        waiting_id = terms.subscription.waiting_id
+        subscription = terms.subscription
         rests = replay.state is ReplayState.COMPLETED and replay.ends_at is not None
-        if rests and waiting_id is not None and terms.topic.archive_ms:
-            await self._drop(waiting_id, self._runtime.clock.now() - 2 * OVERLAP_MS)
+        if rests and terms.topic.archive_ms:
+            await self._waiting.drop(subscription, self._runtime.clock.now() - 2 * OVERLAP_MS)
             return
-        if replay.state is ReplayState.STOPPED and replay.ends_at is not None and waiting_id is not None:
-            await self._drop(waiting_id, self._runtime.clock.now() + 1)
-        await self._release(replay, terms)
+        if replay.state is ReplayState.STOPPED and replay.ends_at is not None:
+            await self._waiting.drop(subscription, self._runtime.clock.now() + 1)
+        if subscription.waiting_id is not None and await self._current(replay) is not None:
+            # A node that had not heard yet may let something wait, which would hold up all that comes after it.
+            self._arrivals.watch(subscription.waiting_id, lambda: self._do(replay, self._waiting.let_go))
+        await self._waiting.release(replay, subscription)
         if replay.state is ReplayState.STOPPED:
             await self._directory.remove(REPLAY, replay.key)
-
-    async def _release(self, replay: Replay, terms: _Terms) -> None:
-        """Let what is published go to the subscriber, behind what waits, and behind what waits later.
-
-        A node that had not heard yet may let something wait, which would hold up all that comes after it.
-        """
-        subscription = terms.subscription
-        if subscription.held_by == replay.id:
-            with contextlib.suppress(NotFound):
-                await self._topics.change(
-                    subscription,
-                    lambda one: replace(one, held_by=None) if one.held_by == replay.id else one,
-                )
-        if subscription.waiting_id is not None and await self._current(replay) is not None:
-            self._arrivals.watch(subscription.waiting_id, lambda: self._do(replay, self._let_go))
-        await self._let_go(replay)
-
-    async def _let_go(self, replay: Replay) -> None:
-        """Move what waits into the backlog, in its order, unless it waits for another replay."""
-        while (terms := await self._terms(replay)) is not None and not terms.subscription.held:
-            topic, subscription = terms
-            if subscription.waiting_id is None or not await self._store.peek(subscription.waiting_id, 1):
-                return
-            order = MoveOrder(
-                queue_id=subscription.waiting_id,
-                ordered=topic.ordered,
-                limit=BATCH_MAX,
-                now=self._runtime.clock.now(),
-                seq_max=await self._store.last_seq(),
-                message_ids=[self._runtime.message_id() for _ in range(BATCH_MAX)],
-                destination=Target(subscription.queue_id, topic.ordered),
-            )
-            moved = await self._store.move(order)
-            self._arrivals.announce(subscription.queue_id, moved.total)
-
-    async def _drop(self, queue_id: int, before: int) -> None:
-        """Remove what entered a queue before that moment (ms)."""
-        now = self._runtime.clock.now()
-        while (await self._store.sweep(queue_id, before - 1, now, ROWS_PER_SWEEP)).left:
-            pass
 
 
 def _is_past(ends_at: int, ready: Sequence[Archived], now: int, *, more: bool) -> bool:
