@@ -20,5 +20,5 @@ endpoints fail. Then the faults stop, and everything has to come to rest. What i
     ledger.py     ... of what clients were told
     trace.py      what happened, for a reader
     world.py      the store and the engines as they are; mutants.py stores, and spoilt.py engines, with one thing
-                  wrong, to prove that it would be noticed
+                  wrong, to prove that it would be noticed; postgres.py the other store, for a few seeds
 """

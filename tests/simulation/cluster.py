@@ -21,7 +21,7 @@ from tests.simulation.rules import Rule, Violation
 from tests.simulation.subscribers import LETTERED, PLAIN
 from tests.simulation.trace import Trace
 from tests.simulation.wire import Wire
-from tests.simulation.world import InMemory
+from tests.simulation.world import World
 
 NODES = ("n1", "n2", "n3")
 
@@ -37,7 +37,7 @@ class Cluster:
     """
 
     def __init__(
-        self, options: Options, world: InMemory, clock: VirtualClock, chance: random.Random, *, lines: bool
+        self, options: Options, world: World, clock: VirtualClock, chance: random.Random, *, lines: bool
     ) -> None:
         self.options = options
         self.faults = CALM

@@ -13,7 +13,7 @@ from tests.simulation.options import CALM, HANG_MS_MAX, draw
 from tests.simulation.rest import Rest
 from tests.simulation.rules import Rule, Violation, require
 from tests.simulation.trouble import Trouble
-from tests.simulation.world import InMemory
+from tests.simulation.world import World
 
 STORY_SECONDS_MAX = 24 * 60 * 60  # of virtual time; no run comes near it
 
@@ -51,7 +51,7 @@ class Broken(Exception):  # noqa: N818 - what the run says
         return f"seed {self.seed}: {self.why} (python -m tests.simulation --seed {self.seed} shows the whole run)"
 
 
-def simulate(seed: int, make_store: Callable[[], InMemory], *, lines: bool = False) -> Result:
+def simulate(seed: int, make_store: Callable[[], World], *, lines: bool = False) -> Result:
     """Run the cluster of a seed.
 
     Args:

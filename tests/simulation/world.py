@@ -7,8 +7,8 @@ from redrive.engine.engine import Engine
 from redrive.stores.sqlite.store import SqliteStore
 
 
-class InMemory:
-    """The store as it is; it commits on the loop's thread, so virtual time sees all of it.
+class World:
+    """A store, which has the verbs of `redrive.engine.ports.Store`, and what becomes of engines on it.
 
     Attributes:
         needs: A dialect without which nothing would be wrong.
@@ -16,11 +16,15 @@ class InMemory:
 
     needs = ""
 
-    def __init__(self) -> None:
-        self.real = SqliteStore(None)
-
     def spoil(self, engine: Engine) -> None:
         """Make something of an engine wrong; here nothing is."""
+
+
+class InMemory(World):
+    """The SQLite store as it is; in memory it commits on the loop's thread, so virtual time sees all of it."""
+
+    def __init__(self) -> None:
+        self.real = SqliteStore(None)
 
     def __getattr__(self, verb: str) -> Callable[..., Awaitable[Any]]:
         found: Callable[..., Awaitable[Any]] = getattr(self.real, verb)

@@ -91,3 +91,11 @@ async def test_after_everything_was_settled_nothing_is_left_behind(plain: Bench)
     for claim in again:
         await plain.settle(claim, LAPSE)
     assert await plain.peek() == []
+
+
+async def test_what_follows_comes_when_it_is_due_by_the_clock_of_who_sent_it(plain: Bench) -> None:
+    await plain.send("a1", group="a")
+    await plain.send("a2", now=NOON + 5000, group="a")  # at a node whose clock is ahead
+    assert bodies(await plain.claim()) == ["a1"]
+    assert (await plain.order(NOON + 4999)).next_at == NOON + 5000
+    assert bodies(await plain.claim(NOON + 5000)) == ["a2"]

@@ -101,7 +101,10 @@ def plan_ordered(shares: Sequence[Share], line: Sequence[Placed], followers: Fol
 
 
 def plan_fair(shares: Sequence[Share], line: Sequence[Placed], followers: Followers, now: int) -> Plan:
-    """Give out a queue without order: one of each group in turn, for whoever follows stands at the line's end."""
+    """Give out a queue without order: one of each group in turn, for whoever follows stands at the line's end.
+
+    Who follows may not be due: it came in by the clock of a node that is ahead.
+    """
     plan = Plan()
     behind = {name: deque(members) for name, members in followers.items()}
     round_robin = deque(line)
@@ -112,7 +115,7 @@ def plan_fair(shares: Sequence[Share], line: Sequence[Placed], followers: Follow
             if place != Place.TURN or one.group_id is None:
                 continue
             (plan.handed_on if claimed else plan.left).add(one.group_id)
-            if members := behind.get(one.group_id):
+            if (members := behind.get(one.group_id)) and members[0].available_at <= now:
                 round_robin.append((members.popleft(), Place.TURN))
     return plan
 
