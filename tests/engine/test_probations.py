@@ -44,6 +44,21 @@ def test_goes_with_its_subscription() -> None:
     run_virtual(story)
 
 
+def test_a_reset_leaves_none() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance)
+        await resting(stage)
+        await stage.engine.reset()
+        topic = await stage.topic()
+        await stage.subscribe(topic, "s", "somewhere")
+        await stage.publish(topic, "b")
+        await stage.engine.quiet()
+        assert [body for _, body in stage.endpoint.pushed] == ["a", "b"]
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
 def test_an_attempt_that_ends_after_its_subscription_leaves_nothing() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance)

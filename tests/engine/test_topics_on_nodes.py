@@ -170,6 +170,25 @@ async def test_a_backlog_that_nobody_told_of_any_more_is_forgotten(
     assert list(two.dispatcher._consumers) == [stays.queue_id]
 
 
+async def test_a_store_that_is_away_is_told_of_once_and_not_by_each_backlog(
+    engine: Engine,
+    store: HeldStore,
+    clock: VirtualClock,
+    topic: Topic,
+    endpoint: ScriptedEndpoint,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for number in range(3):
+        await engine.topics.subscribe(wanted(topic, f"s{number}"))
+    await publish(engine, topic, "a")
+    store.away = True
+    await clock.sleep_until(clock.now() + 10_000)
+    assert [record for record in caplog.records if record.levelname in {"WARNING", "ERROR"}] == []
+    store.away = False
+    await clock.sleep_until(clock.now() + 2_000)
+    assert len(endpoint.pushed) == 3
+
+
 async def test_a_node_that_has_closed_pushes_nothing(
     engine: Engine, clock: VirtualClock, topic: Topic, endpoint: ScriptedEndpoint
 ) -> None:

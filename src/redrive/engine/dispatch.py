@@ -154,7 +154,8 @@ class _Consumer:
             return
         error = claiming.exception()
         if error is not None:
-            logger.error("dispatch.interrupted queue=%d", self._queue_id, exc_info=error)
+            if not isinstance(error, StoreUnavailable):  # of which the store tells, once for all backlogs
+                logger.error("dispatch.interrupted queue=%d", self._queue_id, exc_info=error)
             clock = self._dispatcher.means.runtime.clock
             clock.call_at(clock.now() + STORE_AWAY_MS, self.wake)
         elif self._woken:

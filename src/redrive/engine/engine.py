@@ -155,6 +155,7 @@ class Engine:
         while topics := await self.topics.everybodys(limit=100):
             for topic in topics:
                 await self.topics.delete(topic)
+        await self.probations.sweep(self.topics.is_there)
         while queues := await self.queues.all_after("", limit=100):
             for queue in queues:
                 await self.queues.delete(queue)

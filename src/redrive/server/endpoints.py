@@ -28,9 +28,10 @@ class EndpointRoutes:
     async def _list(self, request: Request, where: ResourceName) -> Response:
         """Those on probation; with `all=true` the others too."""
         everybody = parameters(request).get("all") == "true"
-        states = await self._engine.probations.all()
+        probations = self._engine.probations
         found = await self._engine.topics.subscriptions_in(where.account, where.region)
-        shown = [_shown(one, states.get(one.key)) for one in found if everybody or one.key in states]
+        states = [(one, await probations.of(one)) for one in found]
+        shown = [_shown(one, state) for one, state in states if everybody or state is not None]
         return answer(200, {"endpoints": shown, "now": self._engine.clock.now()})
 
     async def _change(self, request: Request, where: ResourceName) -> Response:
