@@ -1,9 +1,10 @@
 """Who wants a message, as one node remembers it."""
 
 import asyncio
+from dataclasses import replace
 
 from redrive.engine.engine import Engine
-from redrive.model.filtering import Subject
+from redrive.model.filtering import Attribute, Subject
 from redrive.model.topic import Subscription, Topic
 from tests.engine.held_store import HeldStore
 from tests.engine.samples import named
@@ -22,3 +23,50 @@ async def test_who_wants_a_message_is_read_once_for_all_who_ask_meanwhile(
     found = await asyncio.gather(*asking)
     assert [[one.id for one in each.subscriptions] for each in found] == [["s"]] * 5
     assert store.calls.count("find") - before == 1
+
+
+async def test_a_change_of_ones_own_is_made_in_what_is_remembered(store: HeldStore, engine: Engine) -> None:
+    topic = await engine.topics.create(Topic(0, named("orders"), "plain"))
+
+    async def wanting(colour: str) -> list[str]:
+        subject = Subject({"colour": Attribute("String", colour)}, "text")
+        return [one.id for one in (await engine.topics.wanted(topic, subject)).subscriptions]
+
+    async def subscribe(one: str, filter_text: str | None) -> Subscription:
+        wanted = Subscription(one, topic.name, 0, "1", "push", "somewhere", filter_text=filter_text)
+        return await engine.topics.subscribe(wanted)
+
+    assert await wanting("red") == []
+    before = store.calls.count("find")
+    everything = await subscribe("everything", None)
+    filtered = await subscribe("filtered", '{"colour": ["red"]}')
+    assert (await wanting("red"), await wanting("blue")) == (["everything", "filtered"], ["everything"])
+    await engine.topics.change(filtered, lambda one: replace(one, filter_text='{"colour": ["blue"]}'))
+    assert (await wanting("red"), await wanting("blue")) == (["everything"], ["everything", "filtered"])
+    await engine.topics.change(everything, lambda one: replace(one, confirmed=False))
+    assert (await wanting("red"), await wanting("blue")) == ([], ["filtered"])
+    await engine.topics.change(everything, lambda one: replace(one, filter_text='{"colour": ["red"]}'))
+    await engine.topics.change(everything, lambda one: replace(one, confirmed=True))
+    await engine.topics.unsubscribe(filtered)
+    assert (await wanting("red"), await wanting("blue")) == (["everything"], [])
+    assert store.calls.count("find") == before
+    engine.directory.forget("subscription", everything.key)  # another node's change
+    assert await wanting("red") == ["everything"]
+    assert store.calls.count("find") == before + 1
+
+
+async def test_a_change_that_may_have_failed_is_read_again(store: HeldStore, engine: Engine) -> None:
+    topic = await engine.topics.create(Topic(0, named("orders"), "plain"))
+    wanted = Subscription("s", topic.name, 0, "1", "push", "somewhere")
+    subscription = await engine.topics.subscribe(wanted)
+    assert len((await engine.topics.wanted(topic, Subject({}, "text"))).subscriptions) == 1
+    before = store.calls.count("find")
+    held = store.hold("put")
+    changing = asyncio.create_task(
+        engine.topics.change(subscription, lambda one: replace(one, confirmed=False))
+    )
+    await held.reached
+    changing.cancel()
+    await asyncio.gather(changing, return_exceptions=True)
+    await engine.topics.wanted(topic, Subject({}, "text"))
+    assert store.calls.count("find") == before + 1

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from redrive.engine.engine import Engine
+from redrive.engine.interest import Wanted
 from redrive.engine.ports import Batch, Dialect, Endpoint, Parcel, Plan
-from redrive.engine.topics import Wanted
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome, Schedule
 from redrive.model.filtering import Subject

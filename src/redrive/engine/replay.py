@@ -27,6 +27,7 @@ from redrive.engine.archive import Archived
 from redrive.engine.arrivals import Arrivals
 from redrive.engine.directory import Directory, Kind
 from redrive.engine.fan_out import TopicPublisher
+from redrive.engine.interest import wanting
 from redrive.engine.ports import Runtime, Store
 from redrive.engine.topics import Topics
 from redrive.engine.waiting import Terms, Waiting
@@ -295,7 +296,7 @@ class Replayer:
 
     async def _again(self, replay: Replay, terms: Terms, wanted: Sequence[Archived]) -> None:
         topic, subscription = terms
-        wants = self._topics.wanting(subscription)
+        wants = wanting(subscription)
         passed = [
             one
             for one in wanted

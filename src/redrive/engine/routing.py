@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from redrive.engine.faults import Faults
+from redrive.engine.interest import Wanted
 from redrive.engine.ports import Arrival, AttemptNote, Dialect, Runtime, Store
 from redrive.engine.queues import Queues
-from redrive.engine.topics import Topics, Wanted
+from redrive.engine.topics import Topics
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Ending, Outcome, Transition
 from redrive.model.filtering import Subject, Verdict

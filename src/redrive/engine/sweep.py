@@ -71,7 +71,7 @@ class Sweeper:
         A queue whose subscription is over, or was not made in the end, goes as a whole.
         """
         settled = self._clock.now() >= queue.created_at + MAKING_MS
-        if queue.serves and settled and not await self._topics.stands(queue.serves):
+        if queue.serves and settled and not await self._topics.is_there(queue.serves):
             await self._queues.delete(queue)
             return 0
         if queue.ends_unasked:

@@ -1,27 +1,18 @@
-"""Topics and subscriptions come and go, and which subscriptions of a topic want a message."""
+"""Topics and subscriptions come and go."""
 
-import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from weakref import WeakValueDictionary
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from redrive.engine.directory import Directory, Kind
+from redrive.engine.interest import Interests, Wanted
 from redrive.engine.numbers import Numbers
 from redrive.engine.ports import Clock, Store
 from redrive.engine.queues import Queues
 from redrive.model.errors import AlreadyExists, Conflict, NotFound
-from redrive.model.filtering import (
-    EventFilter,
-    FilterIndex,
-    Scope,
-    Subject,
-    Verdict,
-    read_event_filter,
-    read_policy,
-)
+from redrive.model.filtering import Subject
 from redrive.model.queue import ResourceName
-from redrive.model.topic import EVENTS, Subscription, Topic
+from redrive.model.topic import Subscription, Topic
 
 TOPIC: Kind[Topic] = Kind("topic", Topic.to_document, Topic.from_document)
 SUBSCRIPTION: Kind[Subscription] = Kind("subscription", Subscription.to_document, Subscription.from_document)
@@ -30,63 +21,6 @@ _OF_QUEUE: Kind[str] = Kind(
 )
 # Those that an account has at topics of others, by the account: they are found among nobody's own.
 _ELSEWHERE: Kind[str] = Kind("subscription_elsewhere", _OF_QUEUE.write, _OF_QUEUE.read)
-
-
-@dataclass(slots=True)
-class Wanted:
-    """Who wants a message.
-
-    Attributes:
-        subscriptions: Those it passes the filters of.
-        refused: How many filters it does not pass, by reason.
-    """
-
-    subscriptions: list[Subscription]
-    refused: Mapping[Verdict, int]
-
-
-@dataclass(slots=True)
-class _Interest:
-    """A topic's confirmed subscriptions, ready to be asked."""
-
-    unfiltered: list[Subscription] = field(default_factory=list)
-    filtered: dict[str, Subscription] = field(default_factory=dict)
-    filters: FilterIndex[str] = field(default_factory=FilterIndex)
-    event_filtered: list[tuple[EventFilter, Subscription]] = field(default_factory=list)
-    expires_at: int | None = None  # the first of them to end
-
-    def add(self, subscription: Subscription) -> None:
-        if subscription.expires_at is not None:
-            self.expires_at = min(subscription.expires_at, self.expires_at or subscription.expires_at)
-        if subscription.filter_text is None:
-            self.unfiltered.append(subscription)
-            return
-        if subscription.filter_language == EVENTS:
-            self.event_filtered.append((read_event_filter(subscription.filter_text), subscription))
-            return
-        scope = Scope.BODY if subscription.filter_body else Scope.ATTRIBUTES
-        self.filtered[subscription.id] = subscription
-        self.filters.add(subscription.id, read_policy(subscription.filter_text, scope))
-
-    def wanted(self, subject: Subject) -> Wanted:
-        if not self.filtered and not self.event_filtered:
-            return Wanted(self.unfiltered, {})
-        filtered = self.filters.filter(subject)
-        passed = [self.filtered[one] for one in sorted(filtered.passed)]
-        if not self.event_filtered:
-            return Wanted(self.unfiltered + passed, filtered.refused)
-        events = self._wanted_events(subject)
-        refused = {Verdict.EVENT: len(self.event_filtered) - len(events), **filtered.refused}
-        return Wanted(
-            [*self.unfiltered, *passed, *events], {why: many for why, many in refused.items() if many}
-        )
-
-    def _wanted_events(self, subject: Subject) -> list[Subscription]:
-        """A topic has 500 subscriptions at most, of which each asks for something else: they are asked in turn."""
-        document = subject.document
-        if document is None:
-            return []
-        return [one for wants, one in self.event_filtered if wants.matches(document)]
 
 
 class Topics:
@@ -98,9 +32,7 @@ class Topics:
         self._store = store
         self._directory = directory
         self._clock = clock
-        self._interests: dict[str, _Interest] = {}
-        self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._changes = 0
+        self._interests = Interests(directory, SUBSCRIPTION, clock)
         self.numbers = Numbers(directory, TOPIC, SUBSCRIPTION)
         self.on_subscription: Callable[[Subscription], None] = lambda _: None
         self.on_unsubscription: Callable[[Subscription], None] = lambda _: None
@@ -108,8 +40,7 @@ class Topics:
 
     def _forget(self, kind: str, key: str) -> None:
         if kind in ("", SUBSCRIPTION.name):
-            self._changes += 1
-            self._interests.pop(key.rpartition("/")[0], None) if key else self._interests.clear()
+            self._interests.forget(key)
         self.numbers.changed(kind, key)
 
     # ---- topics -----------------------------------------------------------------------------------------
@@ -196,8 +127,10 @@ class Topics:
         except Conflict:
             await self._directory.remove(_OF_QUEUE, _queue_key(made.queue_id))
             raise AlreadyExists(made.key) from None
-        finally:
+        except BaseException:
             self._forget(SUBSCRIPTION.name, made.key)  # made or not: the answer may have been lost
+            raise
+        self._changed(made.key)
         if not topic_follows and await self._store.get(TOPIC.name, made.topic.key) is None:
             await self.unsubscribe(made)
             raise NotFound(f"{TOPIC.name} {made.topic.key}")
@@ -260,10 +193,6 @@ class Topics:
         """Subscriptions of anybody, by key."""
         return await self._directory.find(SUBSCRIPTION, "", key, limit)
 
-    async def stands(self, key: str) -> bool:
-        """Whether there is a subscription with that key."""
-        return await self._directory.get(SUBSCRIPTION, key) is not None
-
     async def change(
         self, subscription: Subscription, change: Callable[[Subscription], Subscription]
     ) -> Subscription:
@@ -274,10 +203,16 @@ class Topics:
         """
         try:
             changed = await self._directory.update(SUBSCRIPTION, subscription.key, change)
-        finally:
+        except BaseException:
             self._forget(SUBSCRIPTION.name, subscription.key)
+            raise
+        self._changed(subscription.key)
         self.on_subscription(changed)
         return changed
+
+    def _changed(self, key: str) -> None:
+        self._interests.changed(key)
+        self.numbers.changed(SUBSCRIPTION.name, key)
 
     async def unsubscribe(self, subscription: Subscription) -> bool:
         """Take a subscription away; whether it was there. What it is owed still is dropped.
@@ -303,8 +238,11 @@ class Topics:
     async def _take_away(self, subscription: Subscription) -> bool:
         try:
             removed = await self._directory.remove(SUBSCRIPTION, subscription.key)
-        finally:
+        except BaseException:
             self._forget(SUBSCRIPTION.name, subscription.key)
+            raise
+        self._interests.removed(subscription.key)
+        self.numbers.changed(SUBSCRIPTION.name, subscription.key)
         await self._directory.remove(_OF_QUEUE, _queue_key(subscription.queue_id))
         if subscription.owner != subscription.topic.account:
             await self._directory.remove(_ELSEWHERE, _elsewhere_key(subscription))
@@ -314,38 +252,8 @@ class Topics:
     # ---- who wants it -----------------------------------------------------------------------------------
 
     async def wanted(self, topic: Topic, subject: Subject) -> Wanted:
-        """The subscriptions that want a message, by one look into an index over all their filters."""
-        interest = self._interests.get(topic.name.key)
-        if interest is None:
-            interest = await self._interest(topic)
-        wanted = interest.wanted(subject)
-        if interest.expires_at is None or self._clock.now() < interest.expires_at:
-            return wanted
-        now = self._clock.now()
-        left = [one for one in wanted.subscriptions if one.expires_at is None or now < one.expires_at]
-        return Wanted(left, wanted.refused)
-
-    def wanting(self, subscription: Subscription) -> Callable[[Subject], bool]:
-        """Whether one subscription wants messages, confirmed or not."""
-        interest = _Interest()
-        interest.add(subscription)
-        return lambda subject: bool(interest.wanted(subject).subscriptions)
-
-    async def _interest(self, topic: Topic) -> _Interest:
-        """Read once for all who ask meanwhile: the filters of ten thousand subscriptions take half a second."""
-        key = topic.name.key
-        async with self._reading.setdefault(key, asyncio.Lock()):
-            return self._interests.get(key) or await self._read_interest(topic)
-
-    async def _read_interest(self, topic: Topic) -> _Interest:
-        before = self._changes
-        interest = _Interest()
-        for subscription in await self.subscriptions_of(topic.name):
-            if subscription.confirmed:
-                interest.add(subscription)
-        if self._changes == before:
-            self._interests[topic.name.key] = interest
-        return interest
+        """The subscriptions that want a message."""
+        return await self._interests.wanted(topic, subject)
 
 
 def _elsewhere_key(subscription: Subscription) -> str:
