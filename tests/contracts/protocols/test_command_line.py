@@ -14,12 +14,6 @@ FRIEND = "200000000000"
 
 
 @pytest.fixture
-def server(server_on_sqlite: Server) -> Server:
-    """One store is enough to show what the CLI says and hears: each call is a process and takes 0.4 s."""
-    return server_on_sqlite
-
-
-@pytest.fixture
 def aws(server: Server, tmp_path: Path) -> Any:
     return cli(server, tmp_path)
 
