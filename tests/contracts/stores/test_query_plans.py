@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 
 from redrive.engine.ports import Arrival, Swept
+from redrive.model.delivery import Limits
 from redrive.stores.sqlite.store import SqliteStore
 from tests.contracts.stores.bench import LEASE_MS, NOON, Bench, fresh_id, fresh_token
 from tests.contracts.stores.conftest import make_home
@@ -88,6 +89,11 @@ async def sweep(queue: Bench) -> None:
     assert await queue.store.sweep(queue.id, NOON, NOON, 10) == Swept(10, left=True)
 
 
+async def end(queue: Bench) -> None:
+    ended = await queue.order(limit=10, limits=Limits(retention_ms=1), claims_nothing=True)
+    assert ended.expired == 10
+
+
 async def peek(queue: Bench) -> None:
     assert len(await queue.peek(10, -950_000)) == 10
     await queue.store.notes(queue.id, fresh_id())
@@ -113,6 +119,7 @@ VERBS: Final[tuple[tuple[int, Verb, set[str]], ...]] = (
     (PLAIN_ID, purge, {PLACE}),
     (FIFO_ID, purge, {PLACE, GROUPS}),
     (FIFO_ID, sweep, {PLACE, GROUPS, "deduplication by deduplication_until", "attempts by attempts_at"}),
+    (PLAIN_ID, end, {LINE, PLACE}),
     (PLAIN_ID, peek, {PLACE}),
 )
 
