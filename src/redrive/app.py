@@ -82,7 +82,9 @@ from redrive.telemetry.telemetry import Telemetry
 logger = logging.getLogger(__name__)
 
 _MOMENT: Kind[int] = Kind("simulated_clock", lambda now: {"now": now}, lambda document: int(document["now"]))
-DRAIN_SECONDS = 10  # what is under way when SIGTERM comes may take so long to be answered
+DRAIN_SECONDS = (
+    10  # what is under way when SIGTERM comes, requests and pushes, may take so long to be answered
+)
 
 
 def open_store(url: str, runtime: Runtime, *, alone: bool = False) -> NodeStore:
@@ -338,7 +340,7 @@ class App:
                 recording.cancel()
         finally:
             self.engine.receiver.close()
-            await self.front.drain(DRAIN_SECONDS)
+            await asyncio.gather(self.front.drain(DRAIN_SECONDS), self.engine.dispatcher.drain(DRAIN_SECONDS))
             await self.telemetry.close()
             await self.engine.close()
             for endpoint in self._endpoints.values():

@@ -189,6 +189,34 @@ async def test_a_store_that_is_away_is_told_of_once_and_not_by_each_backlog(
     assert len(endpoint.pushed) == 3
 
 
+@pytest.mark.parametrize(("thinks_ms", "left"), [(9_000, ["b"]), (60_000, ["a", "b"])])
+async def test_a_node_that_is_about_to_close_ends_what_it_began_and_begins_nothing(
+    engine: Engine,
+    store: HeldStore,
+    clock: VirtualClock,
+    topic: Topic,
+    endpoint: ScriptedEndpoint,
+    thinks_ms: int,
+    left: list[str],
+) -> None:
+    async def think(_: Parcel) -> None:
+        await clock.sleep_until(began + thinks_ms)
+
+    endpoint.before = think
+    subscription = await engine.topics.subscribe(wanted(topic))
+    began = clock.now()
+    await publish(engine, topic, "a")
+    await clock.sleep_until(began + 1)
+    draining = asyncio.create_task(engine.dispatcher.drain(10))
+    await clock.sleep_until(began + 2)
+    await publish(engine, topic, "b")
+    await draining
+    assert clock.now() - began == min(thinks_ms, 10_001)
+    await engine.dispatcher.close()
+    assert [one.body for one in await store.real.peek(subscription.queue_id, 10)] == left
+    assert [body for _, body in endpoint.pushed] == ["a"]
+
+
 async def test_a_node_that_has_closed_pushes_nothing(
     engine: Engine, clock: VirtualClock, topic: Topic, endpoint: ScriptedEndpoint
 ) -> None:

@@ -8,6 +8,7 @@ million retries on their way are a million rows and still one timer.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -83,6 +84,15 @@ class Dispatcher:
         self._watch(subscription)
         return lifted
 
+    async def drain(self, seconds: float) -> None:
+        """Take up nothing any more, and let attempts end that are under way: who is cut off is pushed again."""
+        self._closed = True
+        for consumer in self._consumers.values():
+            consumer.rest()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.quiet()
+
     async def close(self) -> None:
         """Leave what is under way to its leases, and take up nothing any more, whatever is heard of."""
         self._closed = True
@@ -140,6 +150,10 @@ class _Consumer:
         """What is under way."""
         return [*self._attempts, *([self._claiming] if self._claiming else [])]
 
+    def rest(self) -> None:
+        """Claim nothing any more."""
+        self._stopped = True
+
     def stop(self) -> list[asyncio.Task[None]]:
         """Give up what is under way, for good; its leases run out."""
         self._stopped = True
@@ -164,7 +178,7 @@ class _Consumer:
     async def _claim_all(self) -> None:
         """Claim what is due as long as there is something, and room for it."""
         dispatcher = self._dispatcher
-        while True:
+        while not self._stopped:
             self._woken = False
             terms = await self._terms()
             served = None if terms is None else await self._served(terms)
