@@ -250,6 +250,15 @@ def test_a_group_takes_what_is_in_it_away(resources: Resources) -> None:
     assert resources.ask("HEAD", group)[0] == 404
     assert resources.ask("PUT", group, {"location": "local"})[0] == 201
     assert resources.ask("HEAD", group)[0] == 204
-    resources.topic()
+    for made in (resources.topic(), resources.domain()):
+        resources.subscribe(made.id)
+    resources.subscribe(STORAGE)
+    document = {"location": "local", "properties": {"source": STORAGE}}
+    inside = [f"{EVENT_GRID}/systemTopics/letters", f"{EVENT_GRID}/namespaces/shop"]
+    for path in inside:
+        assert resources.ask("PUT", path, document)[0] == 201
+    assert resources.ask("PUT", f"{EVENT_GRID}/namespaces/shop/topics/orders", {})[0] == 201
     assert resources.ask("DELETE", group) == (200, None)
-    assert resources.ask("GET", f"{EVENT_GRID}/topics/orders")[0] == 404
+    inside += [f"{EVENT_GRID}/topics/orders", f"{EVENT_GRID}/domains/shops", group]
+    assert [resources.ask("GET", path)[0] for path in inside] == [404] * 5
+    assert list(resources.client.event_subscriptions.list_global_by_subscription()) == []

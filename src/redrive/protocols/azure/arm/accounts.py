@@ -149,7 +149,7 @@ class AccountOperations:
         )
 
     async def delete_group(self, call: ArmCall) -> Response:
-        """Remove a group with all topics in it."""
+        """Remove a group with all that is in it."""
         directory, key = self._engine.directory, _group_key(call)
         for topic in await directory.find(TOPIC, f"{key}/"):
             if topic.dialect == names.DIALECT:

@@ -191,7 +191,11 @@ class EventSubscriptionOperations:
         if topic is None:
             await self._sources.wanted(resource)
         return await paging.page(
-            call, fetch, lambda one: one.key, listed_name, lambda one: self._shown(call, topic, one)
+            call,
+            fetch,
+            lambda one: one.key,
+            lambda one: listed_name(one, call.now),
+            lambda one: self._shown(call, topic, one),
         )
 
     # ---- where -------------------------------------------------------------------------------------------------
@@ -202,8 +206,7 @@ class EventSubscriptionOperations:
 
     async def _existing(self, call: ArmCall, topic: Topic) -> Subscription | None:
         found = await self._engine.topics.subscription(topic.name, names.subscription_id(call.params[_NAME]))
-        over = found is not None and found.expires_at is not None and call.now >= found.expires_at
-        return None if over else found
+        return None if found is None or is_over(found, call.now) else found
 
     async def _found(self, call: ArmCall) -> tuple[Topic, Subscription]:
         resource = await self._resource(call)
@@ -234,9 +237,14 @@ def _soon(shown: Mapping[str, Any]) -> Mapping[str, str]:
     return {"Retry-After": "1"} if awaiting else {}
 
 
-def listed_name(found: Subscription) -> str | None:
-    """An event subscription's name in lists; None: it is a dead-letter store beside one."""
-    if names.is_dead_letter_store(found.id) or settings.ID not in found.attributes:
+def is_over(found: Subscription, now: int) -> bool:
+    """Whether an event subscription has expired, though it has not been swept away yet."""
+    return found.expires_at is not None and now >= found.expires_at
+
+
+def listed_name(found: Subscription, now: int) -> str | None:
+    """An event subscription's name in lists; None: it has expired, or is a dead-letter store beside one."""
+    if names.is_dead_letter_store(found.id) or is_over(found, now):
         return None
     return found.attributes[settings.ID].rpartition("/")[2]
 

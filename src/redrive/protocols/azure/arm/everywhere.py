@@ -68,7 +68,7 @@ class EverywhereOperations:
         def name(found: Subscription) -> str | None:
             if not found.topic.name.startswith(beginnings) or found.topic.key in elsewhere:
                 return None
-            return listed_name(found)
+            return listed_name(found, call.now)
 
         return await paging.page(call, fetch, lambda one: one.key, name, lambda one: _shown(one, call.now))
 
