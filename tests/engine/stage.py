@@ -106,7 +106,7 @@ class Memory:
         self.filtered_out: dict[Verdict, int] = {}
         self.published_messages = 0
 
-    def published(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
+    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
         self.published_messages += messages
 
     def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:

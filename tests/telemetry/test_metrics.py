@@ -58,8 +58,8 @@ def test_a_queue_s_counters(metrics: Metrics) -> None:
 
 
 def test_a_topic_s_counters(metrics: Metrics) -> None:
-    metrics.published(TOPIC, 1, 300, T0)
-    metrics.published(TOPIC, 2, 100, T0)
+    metrics.published(TOPIC, 1, 1, 300, T0)
+    metrics.published(TOPIC, 2, 0, 100, T0)
     metrics.filtered(TOPIC, Verdict.ATTRIBUTES, 4, T0)
     metrics.filtered(TOPIC, Verdict.INVALID_BODY, 1, T0)
     assert counted(metrics.take()) == {

@@ -26,7 +26,7 @@ def everything() -> set[Series]:
     for messages in (0, 1):
         metrics.received(Q, messages, T0)
     metrics.deleted(Q, 1, T0)
-    metrics.published(TOPIC, 1, 1, T0)
+    metrics.published(TOPIC, 1, 1, 1, T0)
     for verdict in Verdict:
         if verdict is not Verdict.MATCHED:
             metrics.filtered(TOPIC, verdict, 1, T0)

@@ -79,8 +79,8 @@ class DeadLettered:
 class Listener(Protocol):
     """Somebody who wants to know."""
 
-    def published(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
-        """So many messages were accepted, of so many bytes in all."""
+    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
+        """So many messages were accepted, of so many bytes in all; so many of them somebody wanted."""
         ...
 
     def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:

@@ -115,7 +115,7 @@ class TopicPublisher:
     async def _led(self, consequence: Consequence, now: int) -> Routed | None:
         topic = await self._topics.get(consequence.topic)
         if topic is None:
-            logger.warning("publish.nowhere topic=%s: it is gone", consequence.topic.key)
+            logger.debug("publish.nowhere topic=%s: nobody ever subscribed there", consequence.topic.key)
             return None
         if topic.ordered:
             raise ValueError(f"{topic.name.key} is ordered: nothing can follow there")
@@ -183,8 +183,9 @@ class TopicPublisher:
 
     def _tell_published(self, topic: Topic, routed: Sequence[Routed], now: int) -> None:
         total = sum(one.publication.bytes_published for one in routed)
+        matched = sum(bool(one.routes) for one in routed)
         for listener in self._listeners:
-            listener.published(topic, len(routed), total, now)
+            listener.published(topic, len(routed), matched, total, now)
 
     def _tell(self, routed: Routed, now: int, *, repeated: bool) -> None:
         for verdict, number in routed.refused.items():

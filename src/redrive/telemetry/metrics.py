@@ -57,7 +57,7 @@ class Metrics:
 
     # ---- the facts ---------------------------------------------------------------------------------------
 
-    def published(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
+    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:  # noqa: ARG002 - as Listener
         """See `Listener.published`."""
         tallies = self._topic(topic, now)
         if messages:

@@ -100,6 +100,8 @@ async def test_what_is_published_and_delivered(stage: Measured) -> None:
     with pytest.raises(AzureError):
         await stage.post(EVENT, {})
     assert await stage.total(TOPIC.text, "PublishSuccessCount") == 3
+    assert await stage.total(TOPIC.text, "MatchedEventCount") == 3
+    assert await stage.total(TOPIC.text, "UnmatchedEventCount") == 0
     assert await stage.total(TOPIC.text, "PublishFailCount") == 1
     assert await stage.total(TOPIC.text, "DeliverySuccessCount") == 3
     assert await stage.total(WATCHER, "DeliverySuccessCount") == 3
@@ -140,6 +142,15 @@ async def test_a_dead_letter_store_that_stays_away_drops(stage: Measured) -> Non
     assert await stage.total(WATCHER, "DeadLetteredCount", timespan=day) == 0
 
 
+async def test_what_nobody_wanted(stage: Measured) -> None:
+    topic = await stage.topic()
+    await stage.subscribe(topic, "other", wants={"includedEventTypes": ["none"]})
+    await stage.post(EVENT, EVENT)
+    await stage.pass_time(1)
+    assert await stage.total(TOPIC.text, "MatchedEventCount") == 0
+    assert await stage.total(TOPIC.text, "UnmatchedEventCount") == 2
+
+
 async def test_a_domains_topics_count_as_the_domains(stage: Measured) -> None:
     resource = GROUP._replace(parts=("domains", "Shop"))
     orders = await stage.topic(resource.child("topics", "orders"))
@@ -150,6 +161,7 @@ async def test_a_domains_topics_count_as_the_domains(stage: Measured) -> None:
     assert await stage.total(f"{resource.text}/topics/orders", "DeliverySuccessCount") == 1
     assert await stage.total(f"{resource.text}/topics/bills", "DeliverySuccessCount") == 0
     assert await stage.total(resource.text, "PublishSuccessCount") == 0
+    assert await stage.total(resource.text, "MatchedEventCount") == 1
 
 
 async def test_the_form_of_an_answer(stage: Measured) -> None:

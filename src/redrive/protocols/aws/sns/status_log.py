@@ -139,7 +139,7 @@ class StatusLog:
         )
         self._write(fact.topic, fact.delivery, entry, fact.at)
 
-    def published(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
+    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
         """Not logged."""
 
     def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:

@@ -44,6 +44,8 @@ _MILLISECONDS: Final = ("MilliSeconds", "Average")
 #: Unit and usual aggregation of each.
 METRICS: Final[Mapping[str, tuple[str, str]]] = {
     "PublishSuccessCount": _COUNT,
+    "MatchedEventCount": _COUNT,
+    "UnmatchedEventCount": _COUNT,
     "PublishFailCount": _COUNT,
     "PublishSuccessLatencyInMs": ("MilliSeconds", "Total"),
     "DeliverySuccessCount": _COUNT,

@@ -2,6 +2,7 @@
 
     PublishSuccessCount, PublishFailCount            events; requests, by `Error` and `ErrorType`
     PublishSuccessLatencyInMs                        of requests
+    MatchedEventCount, UnmatchedEventCount           events that a subscription wanted, or none; of domains, the first
     DeliverySuccessCount                             by `EventSubscriptionName`, as all that follow
     DeliveryAttemptFailCount                         by `Error` and `ErrorType`
     DestinationProcessingDurationInMs                of requests to webhooks and their like
@@ -58,10 +59,17 @@ class Measures:
 
     # ---- publishers -------------------------------------------------------------------------------------
 
-    def published(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:  # noqa: ARG002 - as Listener
+    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:  # noqa: ARG002 - as Listener
         """See `Listener.published`; what enters a domain's topic entered the domain too."""
-        if topic.dialect == names.DIALECT and messages and not _place_in_domain(topic):
+        if topic.dialect != names.DIALECT or not messages:
+            return
+        in_domain = _place_in_domain(topic)
+        if not in_domain:
             self._add(topic, "PublishSuccessCount", messages, now)
+        if matched:
+            self._add(topic, "MatchedEventCount", matched, now)
+        if matched < messages and not topic.name.name.startswith("domains:"):
+            self._add(topic, "UnmatchedEventCount", messages - matched, now)
 
     def answered(self, topic: Topic, took_ms: int, now: int) -> None:
         """A publisher's request was answered so fast."""
