@@ -59,7 +59,7 @@ $(VENV)/test.stamp: pyproject.toml constraints.txt | $(BIN)/pip compiler
 	$(PIP) install --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/run.stamp
 
-# The Azure CLI pins 150 packages, some of them older than ours, so it has an environment of its own: a minute, 600 MB.
+# The Azure CLI pins 150 packages, some of them older than ours, so it has an environment of its own: a minute, 400 MB.
 az: $(AZ)/az.stamp ## Install the Azure CLI, for the tests
 
 $(AZ)/az.stamp: tests/services/az_constraints.txt | $(AZ)/bin/pip
