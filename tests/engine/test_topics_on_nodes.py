@@ -189,6 +189,25 @@ async def test_a_store_that_is_away_is_told_of_once_and_not_by_each_backlog(
     assert len(endpoint.pushed) == 3
 
 
+@pytest.mark.parametrize("lost", ["the question", "the answer"])
+async def test_what_is_pushed_is_settled_though_a_connection_was_cut(
+    engine: Engine,
+    store: HeldStore,
+    clock: VirtualClock,
+    topic: Topic,
+    endpoint: ScriptedEndpoint,
+    lost: str,
+) -> None:
+    subscription = await engine.topics.subscribe(wanted(topic))
+    cut = store.hold("settle") if lost == "the question" else store.hold_answer("settle")
+    await publish(engine, topic, "a")
+    await cut.reached
+    cut.lose()
+    await clock.sleep_until(clock.now() + 2 * LEASE_MS)
+    assert [body for _, body in endpoint.pushed] == ["a"]
+    assert await store.real.peek(subscription.queue_id, 10) == []
+
+
 @pytest.mark.parametrize(("thinks_ms", "left"), [(9_000, ["b"]), (60_000, ["a", "b"])])
 async def test_a_node_that_is_about_to_close_ends_what_it_began_and_begins_nothing(
     engine: Engine,

@@ -265,7 +265,10 @@ class Trial:
             for delivery, end in zip(self._deliveries, ends, strict=True)
         ]
         store, ordered = self._means.store, self._terms.topic.ordered
-        settled = await store.settle(queue_id, settlements, now, ordered=ordered)
+        try:
+            settled = await store.settle(queue_id, settlements, now, ordered=ordered)
+        except StoreUnavailable:  # a connection was cut, most often: unsettled, the push would be made again
+            settled = await store.settle(queue_id, settlements, now, ordered=ordered)
         for end, answer in zip(ends, settled, strict=True):
             delivery = end.fact.delivery
             end.met = answer.done
