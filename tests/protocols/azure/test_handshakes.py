@@ -1,0 +1,71 @@
+"""Questions that handshakes leave behind are cleared away by those that follow."""
+
+import orjson
+import pytest
+
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
+from redrive.model.topic import Topic
+from redrive.protocols.azure.arm import event_documents
+from redrive.protocols.azure.arm.sources import new_topic
+from redrive.protocols.azure.handshake import ACTION_MS, QUESTION, Handshakes, Question
+from redrive.protocols.azure.wire.errors import AzureError
+from redrive.testing import VirtualClock
+from tests.protocols.azure.stage import TOPIC, Scripted, Stage
+
+SILENT = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "{}", 1)
+WEBHOOK = {"endpointType": "WebHook", "properties": {"endpointUrl": "https://hook.example/a?b=c"}}
+
+
+@pytest.fixture
+async def topic(stage: Stage) -> Topic:
+    return await stage.engine.topics.create(new_topic(TOPIC, {"inputSchema": "EventGridSchema"}))
+
+
+async def questions(stage: Stage) -> list[str]:
+    return [one.subscription for one in await stage.engine.directory.find(QUESTION, "")]
+
+
+async def ask(stage: Stage, topic: Topic, name: str, answer: Attempt) -> Question | None:
+    accepted = event_documents.accepted(
+        {"destination": WEBHOOK}, {}, topic, lambda _: None, stage.clock.now()
+    )
+    asked = event_documents.subscription(topic, f"{TOPIC.text}/x/{name}", accepted, "Succeeded", 0)
+    handshakes = Handshakes(stage.engine, {"https": Scripted(stage.clock, answer)})
+    return await handshakes.ask(asked, "http://redrive.example", stage.clock.now())
+
+
+async def test_a_question_that_nobody_can_answer_any_more_is_forgotten(
+    stage: Stage, topic: Topic, clock: VirtualClock
+) -> None:
+    first = await ask(stage, topic, "first", SILENT)
+    assert first is not None
+    assert first.ends_at == clock.now() + ACTION_MS
+    await clock.sleep_until(first.ends_at - 1)
+    await ask(stage, topic, "second", SILENT)
+    assert await questions(stage) == ["first", "second"]
+    await clock.sleep_until(first.ends_at)
+    await ask(stage, topic, "third", SILENT)
+    assert await questions(stage) == ["second", "third"]
+
+
+async def test_an_answer_leaves_no_question(stage: Stage, topic: Topic) -> None:
+    with pytest.raises(AzureError, match="response code 403"):
+        await ask(stage, topic, "billing", Attempt(Outcome.REFUSED, Reason.CLIENT_ERROR, 403, "no", 1))
+    with pytest.raises(AzureError, match="timed_out"):
+        await ask(stage, topic, "billing", Attempt(Outcome.FAILED, Reason.TIMED_OUT, 0, "no answer", 1))
+    assert await questions(stage) == []
+
+
+@pytest.mark.parametrize("said", ["", "null", "[]", '"code"', '{"validationResponse": null}', "<html>"])
+async def test_what_has_no_code_may_be_followed_by_a_hand(stage: Stage, topic: Topic, said: str) -> None:
+    answer = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, said, 1)
+    assert await ask(stage, topic, "billing", answer) is not None
+    assert await questions(stage) == ["billing"]
+
+
+@pytest.mark.parametrize("code", [1, "", "another", ["code"]])
+async def test_another_code_is_none(stage: Stage, topic: Topic, code: object) -> None:
+    said = orjson.dumps({"validationResponse": code}).decode()
+    with pytest.raises(AzureError, match="another code"):
+        await ask(stage, topic, "billing", Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, said, 1))
