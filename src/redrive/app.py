@@ -188,7 +188,7 @@ class App:
             {
                 "cloudwatch": CloudWatch(store, self.telemetry.flush),
                 "logs": Logs(store, self.engine.directory, self.telemetry.flush),
-                "sns": Sns(self.engine),
+                "sns": Sns(self.engine, settings.filter_policies_max),
                 "sqs": Sqs(self.engine, self._presenters, fifo_quotas=settings.fifo_quotas),
             },
             settings.public_url.rstrip("/") or None,

@@ -32,6 +32,7 @@ class Settings:
         region: The region of requests that name none.
         allow_reset: Whether `POST /_redrive/reset` may remove everything.
         fifo_quotas: Whether the documented throughput of FIFO queues is enforced.
+        filter_policies_max: How many filter policies an SNS topic may have.
         forbid_private_endpoints: Deliveries are not pushed to private, loopback and link-local addresses.
         client_errors_count_as_delivered: A 4xx answer that is not retried ends a delivery as done, where it would
             go to the dead letters.
@@ -61,6 +62,7 @@ class Settings:
     region: str = "us-east-1"
     allow_reset: bool = False
     fifo_quotas: bool = False
+    filter_policies_max: int = 200
     forbid_private_endpoints: bool = False
     client_errors_count_as_delivered: bool = False
     endpoint_ca_file: str = ""

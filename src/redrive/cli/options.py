@@ -20,6 +20,7 @@ HELP = {
     "region": "region of requests that name none",
     "allow_reset": "let POST /_redrive/reset remove everything",
     "fifo_quotas": "enforce the documented throughput of FIFO queues",
+    "filter_policies_max": "how many filter policies an SNS topic may have",
     "forbid_private_endpoints": "push nothing to private, loopback and link-local addresses",
     "client_errors_count_as_delivered": "a 4xx that is not retried ends a delivery as done",
     "endpoint_ca_file": "certificates (PEM) that endpoints may show besides the system's",

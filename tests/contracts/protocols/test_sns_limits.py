@@ -4,7 +4,7 @@ import pytest
 
 from tests.contracts.protocols.sns import OTHER, Sns, Topic, Webhook
 from tests.contracts.protocols.sqs import ACCOUNT, refused
-from tests.services.server import Server
+from tests.services.server import Server, serving
 
 FILTER = '{"a":["b"]}'
 
@@ -59,6 +59,15 @@ def test_a_topic_has_200_filter_policies(sns: Sns) -> None:
     sns.client.set_subscription_attributes(SubscriptionArn=arns[0], **policy)  # it has one already
     sns.client.unsubscribe(SubscriptionArn=arns[0])
     sns.client.set_subscription_attributes(SubscriptionArn=unfiltered, **policy)
+
+
+def test_or_as_many_as_the_operator_says() -> None:
+    with serving("sqlite://:memory:", "--filter-policies-max", "201") as server:
+        topic = Sns(server).topic()
+        for number in range(201):
+            topic.subscribe("sqs", _arn(number), FilterPolicy=FILTER)
+        with refused("FilterPolicyLimitExceeded", status=403):
+            topic.subscribe("sqs", _arn(201), FilterPolicy=FILTER)
 
 
 def test_a_fifo_topic_has_100_subscriptions(sns: Sns) -> None:

@@ -10,6 +10,7 @@ from redrive.protocols.aws.call import Verb
 from redrive.protocols.aws.sns.confirmations import QUESTION, Confirmations
 from redrive.protocols.aws.sns.direct import Direct
 from redrive.protocols.aws.sns.errors import translated
+from redrive.protocols.aws.sns.limits import FILTERS_MAX
 from redrive.protocols.aws.sns.opt_outs import OPT_OUT, OptOuts
 from redrive.protocols.aws.sns.platform import APPLICATION, DEVICE, OF_TOKEN
 from redrive.protocols.aws.sns.platform_applications import PlatformApplicationOperations
@@ -26,10 +27,11 @@ from redrive.protocols.aws.wire.errors import AwsError
 class Sns:
     """SNS on an engine."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Speak for this engine, which knows this package's `SnsDialect` as `sns`."""
+    def __init__(self, engine: Engine, filters_max: int = FILTERS_MAX) -> None:
+        """Speak for this engine, which knows this package's `SnsDialect` as `sns`; so many filters for a topic."""
         topics, tags, confirmations = TopicOperations(engine), TagOperations(engine), Confirmations(engine)
-        subscriptions, opt_outs = SubscriptionOperations(engine, confirmations), OptOuts(engine.directory)
+        subscriptions = SubscriptionOperations(engine, confirmations, filters_max)
+        opt_outs = OptOuts(engine.directory)
         direct = Direct(engine, opt_outs)
         publishing, sandbox = Publishing(engine, direct), SandboxOperations(engine, direct)
         sms = SmsAttributeOperations(engine.directory)

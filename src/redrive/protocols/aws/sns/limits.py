@@ -1,7 +1,8 @@
 """How many topics, subscriptions and filter policies there may be.
 
 The numbers are those of "Amazon SNS endpoints and quotas". Those for subscriptions of standard topics (12,500,000) and
-topics of an account (100,000) are further than one server reaches, but the second is told all the same.
+topics of an account (100,000) are further than one server reaches, but the second is told all the same. The quota of
+filter policies is one that Amazon raises on request: here by a setting.
 """
 
 from typing import Final
@@ -13,8 +14,8 @@ from redrive.protocols.aws.sns.errors import error
 FIFO_TOPICS_MAX: Final = 1_000
 STANDARD_TOPICS_MAX: Final = 100_000
 FIFO_SUBSCRIPTIONS_MAX: Final = 100
-FILTERS_OF_TOPIC_MAX: Final = 200
-FILTERS_OF_ACCOUNT_MAX: Final = 10_000
+FILTERS_MAX: Final = 200  # of a topic
+TOPICS_FILTERED: Final = 50  # an account has filter policies for so many topics that have all they may have
 
 
 async def check_topics(numbers: Numbers, wanted: Topic) -> None:
@@ -29,7 +30,7 @@ async def check_topics(numbers: Numbers, wanted: Topic) -> None:
         raise error("TopicLimitExceeded", f"There are {most} topics of this kind already")  # chosen
 
 
-async def check_subscriptions(numbers: Numbers, topic: Topic, wanted: Subscription) -> None:
+async def check_subscriptions(numbers: Numbers, topic: Topic, wanted: Subscription, filters_max: int) -> None:
     """Refuse a subscription beyond what its topic may have, or its filter policy.
 
     Raises:
@@ -43,10 +44,10 @@ async def check_subscriptions(numbers: Numbers, topic: Topic, wanted: Subscripti
                 f"A FIFO topic has {FIFO_SUBSCRIPTIONS_MAX} subscriptions at most",  # chosen
             )
     if wanted.filter_text is not None:
-        await check_filters(numbers, topic)
+        await check_filters(numbers, topic, filters_max)
 
 
-async def check_filters(numbers: Numbers, topic: Topic) -> None:
+async def check_filters(numbers: Numbers, topic: Topic, filters_max: int) -> None:
     """Refuse a filter policy beyond what a topic or an account's region may have.
 
     Raises:
@@ -54,9 +55,9 @@ async def check_filters(numbers: Numbers, topic: Topic) -> None:
     """
     of_topic = (await numbers.subscriptions(topic.name))[FILTERED]
     of_account = await numbers.filtered(topic.name.account, topic.name.region)
-    if of_topic >= FILTERS_OF_TOPIC_MAX or of_account >= FILTERS_OF_ACCOUNT_MAX:
+    if of_topic >= filters_max or of_account >= filters_max * TOPICS_FILTERED:
         raise error(
             "FilterPolicyLimitExceeded",
-            f"There are {FILTERS_OF_TOPIC_MAX} filter policies at most for each topic,"  # chosen
-            f" and {FILTERS_OF_ACCOUNT_MAX} for each account",
+            f"There are {filters_max} filter policies at most for each topic,"  # chosen
+            f" and {filters_max * TOPICS_FILTERED} for each account",
         )

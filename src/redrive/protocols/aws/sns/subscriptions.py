@@ -40,10 +40,11 @@ _ELSEWHERE: Final = "elsewhere:"
 class SubscriptionOperations:
     """What is done to subscriptions."""
 
-    def __init__(self, engine: Engine, confirmations: Confirmations) -> None:
-        """Do it through this engine, asking endpoints through `confirmations`."""
+    def __init__(self, engine: Engine, confirmations: Confirmations, filters_max: int) -> None:
+        """Do it through this engine, asking endpoints through `confirmations`; so many filters for a topic."""
         self._engine = engine
         self._confirmations = confirmations
+        self._filters_max = filters_max
 
     # ---- subscribe -----------------------------------------------------------------------------------------
 
@@ -74,7 +75,7 @@ class SubscriptionOperations:
                 return existing
             if existing is not None:
                 await topics.unsubscribe(existing)
-            await limits.check_subscriptions(topics.numbers, topic, wanted)
+            await limits.check_subscriptions(topics.numbers, topic, wanted, self._filters_max)
             try:
                 return await topics.subscribe(await replays.expecting(self._engine.replayer, wanted))
             except AlreadyExists:
@@ -161,7 +162,7 @@ class SubscriptionOperations:
             return subscription_attributes.changed(current, topic, name, value)
 
         if name == subscription_attributes.FILTER_POLICY and value and subscription.filter_text is None:
-            await limits.check_filters(self._engine.topics.numbers, topic)
+            await limits.check_filters(self._engine.topics.numbers, topic, self._filters_max)
         try:
             subscription = await self._engine.topics.change(subscription, changed)
         except AttributeRefused as refusal:
