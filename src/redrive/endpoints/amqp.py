@@ -77,8 +77,10 @@ class AmqpEndpoint:
             async with asyncio.timeout(parcel.timeout_ms / 1000):
                 connection = await self._connected(namespace)
                 return await connection.send(namespace.addresses + entity, message)
-        except ProtonException as error:
-            return amqp_verdicts.of_failure(ValueError(str(error)))
+        except (
+            ProtonException
+        ) as error:  # what this end has no room for: more entities than the broker allows
+            return amqp_verdicts.of_failure(ConnectionError(str(error)))
         except (OSError, ValueError) as error:
             return amqp_verdicts.of_failure(error)
 
@@ -97,7 +99,8 @@ class AmqpEndpoint:
             namespace.port,
             ssl=self._trust if namespace.secure else None,
         )
-        self._open_ones.add(connection)
+        if not connection.closed:
+            self._open_ones.add(connection)
         return connection
 
 

@@ -33,6 +33,9 @@ Answer = asyncio.Future[Verdict]
 _REST_SECONDS: Final = 30
 _GOODBYE_SECONDS: Final = 1
 
+# RabbitMQ allows 2,047 sessions, Service Bus 4,999, and Proton says nothing to whoever asks for one more.
+_ENTITIES_MAX: Final = 1000
+
 _OUTCOMES: Final[dict[int, str]] = {
     Disposition.ACCEPTED: "accepted",
     Disposition.REJECTED: "rejected",
@@ -87,6 +90,11 @@ class AmqpConnection(asyncio.Protocol):
         self._socket: asyncio.Transport | None = None
         self._over: Verdict | None = None  # what ended it
         self.usable = True  # for messages that come; what is under way ends as it may
+
+    @property
+    def closed(self) -> bool:
+        """Whether its socket is."""
+        return self._closed.done()
 
     async def send(self, address: str, message: bytes) -> Verdict:
         """Send a message; what the broker says of it, or what ended the link or the connection first.
@@ -235,6 +243,7 @@ class AmqpConnection(asyncio.Protocol):
         sender.snd_settle_mode = Link.SND_UNSETTLED
         sender.open()
         entity = self._entities[address] = _Entity(sender)
+        self.usable = self.usable and len(self._entities) <= _ENTITIES_MAX
         return entity
 
     def _send_waiting(self, entity: _Entity) -> None:

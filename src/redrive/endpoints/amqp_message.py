@@ -16,7 +16,7 @@ delivery properties"; Service Bus, "AMQP protocol guide"):
 
 from typing import Final
 
-from proton import Message, symbol
+from proton import Message, MessageException, symbol
 
 from redrive.engine.ports import Parcel
 
@@ -37,7 +37,11 @@ _ANNOTATIONS: Final = {
 
 
 def message_of(parcel: Parcel) -> bytes:
-    """The message, written; its body is one section of data, and it outlives a restart of the broker."""
+    """The message, written; its body is one section of data, and it outlives a restart of the broker.
+
+    Raises:
+        ValueError: It cannot be written.
+    """
     properties: dict[str, str] = {}
     annotations: dict[symbol, str] = {}
     meant: dict[str, str] = {"id": parcel.headers[_EVENT_ID]} if _EVENT_ID in parcel.headers else {}
@@ -58,4 +62,7 @@ def message_of(parcel: Parcel) -> bytes:
         annotations=annotations,
         **meant,
     )
-    return message.encode()
+    try:
+        return message.encode()
+    except MessageException as error:
+        raise ValueError(str(error)) from None

@@ -167,8 +167,10 @@ async def broker(tls: ssl.SSLContext | None = None) -> AsyncIterator[Broker]:
     keeper = Broker()
     server = await asyncio.get_running_loop().create_server(lambda: Session(keeper), "127.0.0.1", 0, ssl=tls)
     keeper.port = server.sockets[0].getsockname()[1]
-    yield keeper
-    server.close()
-    for session in keeper.sessions:
-        session.abort()
-    await server.wait_closed()
+    try:
+        yield keeper
+    finally:  # uvloop waits for ever for what a test that fails leaves open
+        server.close()
+        for session in keeper.sessions:
+            session.abort()
+        await server.wait_closed()

@@ -210,6 +210,18 @@ async def test_a_namespace_has_one_connection_and_each_entity_a_link() -> None:
         await endpoint.close()
 
 
+async def test_many_entities_are_shared_out_among_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker has a limit; what goes past it would be silent."""
+    monkeypatch.setattr(amqp_connection, "_ENTITIES_MAX", 2)
+    async with broker() as keeper:
+        endpoint = amqp_endpoint(f"amqp://127.0.0.1:{keeper.port}")
+        for name in "ababcda":
+            assert (await endpoint.push(amqp_parcel(entity=f"{NAMESPACE}/queues/{name}"))).delivered
+        assert keeper.addresses == ["a", "b", "c", "d", "a"]
+        assert len(keeper.containers) == 2
+        await endpoint.close()
+
+
 async def test_after_an_answer_that_did_not_come_another_connection_is_tried() -> None:
     """Of a connection that died without a word nobody knows but by that."""
     async with broker() as keeper:
