@@ -75,9 +75,11 @@ class Backlog:
         require(answer is not Outcome.DELIVERED, Rule.TAKEN, entry, "and yet", one.ending)
         spent = entry.attempts > len(self.plan.waits_ms)
         if one.ending is Ending.RETRY:
-            require(
-                not spent and answer is not Outcome.REFUSED, Rule.EXHAUSTED, entry, "is to be tried again"
-            )
+            too_late = (
+                self.plan.patience_ms is not None
+            )  # a refusal that came after it had failed changes nothing
+            refused = answer is Outcome.REFUSED and not too_late
+            require(not spent and not refused, Rule.EXHAUSTED, entry, "is to be tried again")
             self._wait(entry, one.available_at, now)
             self.trace.mark("retried")
             return ""

@@ -159,6 +159,7 @@ def _lettered(chance: random.Random, name: str) -> SubscriptionPlan:
         patience_ms=chance.choice((None, None, 1_000)),
         rests=chance.random() < 0.5,
         batch=chance.choice((ONE_EACH, Batch(2, 1_000), Batch(5, 30))),
+        rate_max=chance.choice((None, None, 2)),
         concurrency_max=chance.choice((1, 4)),
         late=chance.random() < 0.3,
     )

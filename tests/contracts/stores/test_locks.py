@@ -8,6 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from redrive.engine.ports import Swept
 from redrive.model.delivery import Delivery, Ending, Limits
 from redrive.stores.postgres import rows
 from tests.contracts.stores.bench import DONE, LEASE_MS, NOON, Bench, bodies
@@ -237,10 +238,13 @@ async def test_what_was_just_extended_is_removed_all_the_same(
     await plain.send("a", "b")
     await other.connection.execute("UPDATE deliveries SET available_at = available_at + 1")
     store, queue_id = plain.store, plain.id
-    call = store.purge(queue_id, 10**9, 10) if verb == "purge" else store.sweep(queue_id, NOON, NOON, 10)
-    async with waited_for(other, call) as removed:
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
+        "purge": lambda: store.purge(queue_id, 10**9, 10),
+        "sweep": lambda: store.sweep(queue_id, NOON, NOON, 10),
+    }
+    async with waited_for(other, calls[verb]()) as removed:
         pass
-    assert removed.result() == 2
+    assert removed.result() == {"purge": 2, "sweep": Swept(2, left=False)}[verb]
 
 
 async def test_a_settlement_is_refused_when_another_claimed_meanwhile(
