@@ -127,7 +127,7 @@ async def test_whoever_touches_a_group_waits_for_its_lock(
         pass
 
 
-@pytest.mark.parametrize("how", ["claim", "settle", "move"])
+@pytest.mark.parametrize("how", ["claim", "settle", "lead to", "move"])
 async def test_whoever_enters_a_group_of_another_queue_waits_for_its_lock_there(
     queues: dict[str, Bench], other: OtherHand, how: str
 ) -> None:
@@ -138,6 +138,7 @@ async def test_whoever_enters_a_group_of_another_queue_waits_for_its_lock_there(
     calls: dict[str, Callable[[], Awaitable[Any]]] = {
         "claim": lambda: fifo.order(LAPSE, **fifo.dying(1, dead)),
         "settle": lambda: fifo.settle(claim, target=dead.target),
+        "lead to": lambda: fifo.settle(claim, leads_to=[dead.arrival("a", group="g")]),
         "move": lambda: fifo.move(LAPSE, destination=dead.target),
     }
     async with waited_for(other, calls[how]()):
@@ -156,11 +157,11 @@ async def test_without_groups_nobody_waits_for_any_lock(queues: dict[str, Bench]
         await plain.send("a", "b", "c")
         a, b, _ = await plain.claim()
         await plain.extend(a, NOON + 1)
-        await plain.settle(b)
+        await plain.settle(b, leads_to=[dead.arrival("about b")])
         await plain.order(LAPSE, **plain.dying(1, dead))
         await dead.move(LAPSE, destination=plain.target)
         await plain.store.sweep(plain.id, 0, NOON, 10)
-        assert await plain.store.purge(plain.id, 10**9, 10) == 2
+        assert await plain.store.purge(plain.id, 10**9, 10) == 3
 
 
 async def test_after_its_first_pass_a_claim_waits_for_nobody(
