@@ -52,6 +52,10 @@ def test_groups_and_topics(az: Az, server: Server) -> None:
     assert fresh["key1"] != keys["key1"]
     assert fresh["key2"] == keys["key2"]
     assert [one["name"] for one in az("eventgrid", "topic", "list", "-g", "rg")] == ["orders"]
+    mapping = ("--input-schema", "customeventschema", "--input-mapping-fields", "eventType=kind")
+    custom = az("eventgrid", "topic", "create", "-g", "rg", "-n", "custom", "-l", "local", *mapping)
+    assert custom["inputSchemaMapping"]["inputSchemaMappingType"] == "Json"
+    assert custom["inputSchemaMapping"]["eventType"]["sourceField"] == "kind"
     assert az("eventgrid", "topic", "update", "-g", "rg", "-n", "orders", "--tags", "c=d")["tags"] == {
         "c": "d"
     }

@@ -11,7 +11,7 @@ from typing import Any, Final
 from redrive.engine.engine import Engine
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm import event_documents, fields, paging
-from redrive.protocols.azure.arm.call import ArmCall, Verb, check_theirs
+from redrive.protocols.azure.arm.call import ArmCall, Verb, begun, check_theirs
 from redrive.protocols.azure.arm.delivery_attributes import MAPPINGS
 from redrive.protocols.azure.arm.destinations import Destination, Where, queue_at
 from redrive.protocols.azure.arm.event_documents import Accepted
@@ -107,18 +107,7 @@ class EventSubscriptionOperations:
         written = await self._subscribers.write(made)
         if question is not None:
             written = await self._handshakes.remember(question, written)
-        return self._begun(self._shown(call, topic, written), "Creating" if existing is None else "Updating")
-
-    @staticmethod
-    def _begun(shown: Mapping[str, Any], state: str) -> Response:
-        """What was done is shown as begun, as Azure shows it: clients then ask again.
-
-        Those that take the first answer for the last (azure-mgmt-eventgrid up to 10.2, which `az` brings) read it
-        twice, and lose the types of the destination and of the filters the second time.
-        """
-        properties = shown["properties"]
-        if properties["provisioningState"] == event_documents.SUCCEEDED:
-            shown = {**shown, "properties": {**properties, "provisioningState": state}}
+        shown = begun(self._shown(call, topic, written), "Creating" if existing is None else "Updating")
         return json_answer(shown, HTTPStatus.CREATED, _soon(shown))
 
     async def _agreed(

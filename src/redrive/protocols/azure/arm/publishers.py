@@ -13,7 +13,7 @@ from redrive.model.errors import NotFound as Gone
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.azure.arm import documents, fields, paging
-from redrive.protocols.azure.arm.call import ArmCall, Verb
+from redrive.protocols.azure.arm.call import ArmCall, Verb, begun
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.eventgrid import names, settings
 from redrive.protocols.azure.wire.answers import empty_answer, json_answer
@@ -91,7 +91,7 @@ class PublisherOperations:
                     )
             except (AlreadyExists, Gone):
                 continue  # somebody was faster: look again
-            return json_answer(documents.shown(topic, call.base_url), HTTPStatus.CREATED)
+            return self._written(call, topic, "Creating")
 
     async def get(self, call: ArmCall) -> Response:
         """Show it."""
@@ -103,7 +103,7 @@ class PublisherOperations:
         changed = await self._engine.topics.update(
             topic.name, lambda current: documents.patched(current, document)
         )
-        return json_answer(documents.shown(changed, call.base_url), HTTPStatus.CREATED)
+        return self._written(call, changed, "Updating")
 
     async def delete(self, call: ArmCall) -> Response:
         """Remove it with its event subscriptions; a domain with its topics."""
@@ -147,6 +147,12 @@ class PublisherOperations:
             topic.name, lambda current: replace(current, attributes={**current.attributes, **fresh})
         )
         return json_answer(_keys(changed))
+
+    def _written(self, call: ArmCall, topic: Topic, state: str) -> Response:
+        """A topic as it was written; one that has a mapping in it is asked for again."""
+        shown = documents.shown(topic, call.base_url)
+        mapped = "inputSchemaMapping" in shown["properties"]
+        return json_answer(begun(shown, state) if mapped else shown, HTTPStatus.CREATED)
 
     def _place(self, call: ArmCall) -> tuple[ArmId, ResourceName]:
         resource = call.resource(PROVIDER, self._kind.plural)
