@@ -9,9 +9,9 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import Any, Final, cast
 
-from proton import Collector, Condition, Connection, Delivery, Endpoint, Event, Link, Message, Transport
+from proton import Collector, Condition, Connection, Delivery, Endpoint, Event, Message, Transport
 
 USER: Final = "RootManageSharedAccessKey"
 CREDIT: Final = 1000
@@ -78,7 +78,7 @@ class Broker:
     """
 
     settle: Settle = accept
-    messages: list[Message] = field(default_factory=list)
+    messages: list[Any] = field(default_factory=list)
     addresses: list[str] = field(default_factory=list)
     users: list[str] = field(default_factory=list)
     containers: list[str] = field(default_factory=list)
@@ -126,20 +126,21 @@ class Session(asyncio.Protocol):
             self._proton.pop(pending)
 
     def _hear(self, event: Event) -> None:
-        kind, place = event.type, event.context
-        if kind == Event.DELIVERY and event.delivery.readable and not event.delivery.partial:
-            self._receive(event.delivery)
+        kind = event.type
+        place: Any = event.context  # what it is about: a delivery, a link, a session or the connection
+        if kind == Event.DELIVERY and place.readable and not place.partial:
+            self._receive(place)
         elif kind == Event.LINK_REMOTE_OPEN:
-            self._attach(event.link)
+            self._attach(place)
         elif kind == Event.CONNECTION_REMOTE_OPEN:
-            self._broker.containers.append(event.connection.remote_container)
+            self._broker.containers.append(place.remote_container)
             place.open()
         elif kind == Event.SESSION_REMOTE_OPEN:
             place.open()
         elif kind in (Event.CONNECTION_REMOTE_CLOSE, Event.SESSION_REMOTE_CLOSE, Event.LINK_REMOTE_CLOSE):
             place.close()
 
-    def _attach(self, link: Link) -> None:
+    def _attach(self, link: Any) -> None:
         broker = self._broker
         broker.addresses.append(link.remote_target.address)
         link.target.address = link.remote_target.address
@@ -151,7 +152,7 @@ class Session(asyncio.Protocol):
             link.condition = Condition(*broker.attach)
             link.close()
 
-    def _receive(self, delivery: Delivery) -> None:
+    def _receive(self, delivery: Any) -> None:
         message = Message()
         message.decode(delivery.link.recv(delivery.pending))
         delivery.link.advance()

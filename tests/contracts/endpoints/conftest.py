@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Final
 
@@ -20,7 +21,7 @@ def pytest_asyncio_loop_factories(
     return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
 
-_PLACES: Final = {
+_PLACES: Final[dict[str, Callable[[], AbstractAsyncContextManager[Place]]]] = {
     "http": kinds.webhook_place,
     "email": kinds.mail_place,
     "blob": partial(storage.storage_place, storage.BLOBS),

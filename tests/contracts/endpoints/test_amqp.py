@@ -1,11 +1,12 @@
 import asyncio
 import itertools
 import os
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
-from proton import Message, symbol
+from proton import symbol
 from proton.utils import BlockingConnection
 
 from redrive.endpoints import amqp_connection
@@ -32,7 +33,7 @@ def _entity() -> str:
     return f"{NAMESPACE}/queues/orders-{os.getpid()}-{next(_NAMES)}"
 
 
-def _receive(rabbitmq: RabbitMq, entity: str, count: int) -> list[Message]:
+def receive(rabbitmq: RabbitMq, entity: str, count: int) -> list[Any]:
     """Take messages off a queue, as a service that reads it does."""
     reader = BlockingConnection(rabbitmq.url(addresses=""), allowed_mechs="PLAIN")
     try:
@@ -51,7 +52,7 @@ async def test_a_message_as_its_reader_gets_it(rabbitmq: RabbitMq) -> None:
     attempt = await endpoint.push(
         amqp_parcel('{"id": "ü"}', entity=entity, SessionId="s", Label="l", Own="o")
     )
-    (message,) = await asyncio.to_thread(_receive, rabbitmq, entity, 1)
+    (message,) = await asyncio.to_thread(receive, rabbitmq, entity, 1)
     assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.DELIVERED, Reason.ACCEPTED, 200)
     assert bytes(message.body).decode() == '{"id": "ü"}'
     assert (message.content_type, message.durable, message.id) == ("application/json", True, "event-1")
@@ -70,7 +71,7 @@ async def test_many_messages_to_many_queues_arrive_once(rabbitmq: RabbitMq) -> N
     parcels = [amqp_parcel(str(number), entity=entities[number % 3]) for number in range(300)]
     assert all(attempt.delivered for attempt in await asyncio.gather(*map(endpoint.push, parcels)))
     for place, entity in enumerate(entities):
-        messages = await asyncio.to_thread(_receive, rabbitmq, entity, 100)
+        messages = await asyncio.to_thread(receive, rabbitmq, entity, 100)
         assert sorted(int(bytes(message.body)) for message in messages) == list(range(place, 300, 3))
     await endpoint.close()
 
@@ -80,7 +81,7 @@ async def test_a_message_of_many_frames(rabbitmq: RabbitMq) -> None:
     endpoint = amqp_endpoint(rabbitmq.url())
     text = "x" * 1_000_000
     assert (await endpoint.push(amqp_parcel(text, entity=entity))).delivered
-    (message,) = await asyncio.to_thread(_receive, rabbitmq, entity, 1)
+    (message,) = await asyncio.to_thread(receive, rabbitmq, entity, 1)
     assert bytes(message.body).decode() == text
     await endpoint.close()
 
@@ -302,9 +303,10 @@ async def test_attributes_that_mean_something_become_it() -> None:
         "PartitionKey": "p",
         "ViaPartitionKey": "v",
     }
+    parcel = amqp_parcel()
     async with broker() as keeper:
         endpoint = amqp_endpoint(f"amqp://127.0.0.1:{keeper.port}")
-        assert (await endpoint.push(amqp_parcel(**attributes))).delivered
+        assert (await endpoint.push(replace(parcel, headers={**parcel.headers, **attributes}))).delivered
         await endpoint.close()
     (message,) = keeper.messages
     assert (message.id, message.group_id, message.correlation_id, message.subject) == ("m", "s", "c", "l")
