@@ -15,7 +15,7 @@ from tests.simulation.run import Broken, Result, simulate
 from tests.simulation.world import InMemory
 from tests.tidy import ROOT
 
-SEEDS = 240
+SEEDS = 200
 CHUNK = 40  # so that pytest's processes share them
 
 # Each is met in these seeds by itself; one that no longer is has lost its way to what it is there to show.
