@@ -133,9 +133,7 @@ class Trial:
         for delivery in self._deliveries:
             dead = self._has_dead_letters(delivery)
             transition = Transition(Ending.DEAD_LETTERED if dead else Ending.EXPIRED)
-            tried = replace(
-                delivery, attempts=delivery.attempts - 1
-            )  # the claim counted one that is not made
+            tried = replace(delivery, attempts=delivery.attempts - 1)
             ends.append(_End(Attempted(topic, subscription, tried, EXPIRED, transition, now)))
         await self._end(ends, EXPIRED, now)
 
@@ -318,6 +316,7 @@ def _settlement(delivery: Delivery, end: _End, attempt: Attempt, now: int) -> Se
         end.target,
         None if attempt.delivered or attempt is EXPIRED else _note(delivery, attempt, now),
         () if end.led is None else end.led.arrivals,
+        uncounted=attempt is EXPIRED,
     )
 
 

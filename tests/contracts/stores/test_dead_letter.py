@@ -152,3 +152,16 @@ async def test_each_dead_letter_is_buried_once(plain: Bench, dead_letters: Bench
     answers = await asyncio.gather(*(plain.order(LATER, 10, **dying) for _ in range(8)))
     assert sum(answer.dead_lettered for answer in answers) == 30
     assert sorted(map(int, bodies(await dead_letters.peek()))) == list(range(30))
+
+
+@pytest.mark.parametrize(("uncounted", "attempts"), [(False, 2), (True, 1)])
+async def test_a_claim_that_led_to_no_attempt_does_not_count(
+    plain: Bench, dead_letters: Bench, uncounted: bool, attempts: int
+) -> None:
+    await plain.send("a")
+    await plain.settle(await plain.claim_one(), NOON, Ending.RETRY, available_at=NOON)
+    last = await plain.claim_one()
+    target = dead_letters.target
+    await plain.settle(last, NOON, Ending.DEAD_LETTERED, target=target, uncounted=uncounted)
+    (letter,) = await dead_letters.peek()
+    assert letter.attempts == attempts

@@ -194,6 +194,7 @@ class Settlement(NamedTuple):
         note: What to remember of the attempt; what is remembered goes when the delivery ends otherwise than in a
             dead-letter queue.
         leads_to: Deliveries that enter their queues in the same transaction, if the claim is met; never for RETRY.
+        uncounted: The claim led to no attempt, so a dead letter has one less behind it.
     """
 
     seq: int
@@ -203,6 +204,7 @@ class Settlement(NamedTuple):
     target: Target | None = None
     note: AttemptNote | None = None
     leads_to: Sequence[Arrival] = ()
+    uncounted: bool = False
 
 
 class Settled(NamedTuple):

@@ -236,6 +236,7 @@ class _Settling:
             self._leave_turn(record)
             end, target = targets[record["own_seq"], record["own_token"]]
             delivery = rows.delivery_of(record)
+            delivery.attempts -= end.one.uncounted
             admitted.append(self._sent_on(delivery, seq, end, target))
             self.news.add(target.queue_id)
             if target.copies is not None:
