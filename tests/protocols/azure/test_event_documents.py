@@ -110,6 +110,7 @@ def test_where_deliveries_go(destination: dict[str, Any], protocol: str, endpoin
         webhook(maxEventsPerBatch=float("inf")),
         webhook(preferredBatchSizeInKilobytes=1025),
         webhook(minimumTlsVersionAllowed="0.9"),
+        webhook(minimumTlsVersionAllowed="1.3"),
         resource("ServiceBusQueue", f"{BUS}/topics/orders"),
         resource("ServiceBusQueue", f"{BUS}/queues/unknown"),
         resource("ServiceBusQueue", "bus"),

@@ -14,6 +14,7 @@ from redrive.model.queue import ResourceName
 from redrive.protocols.azure.arm import delivery_attributes, fields
 from redrive.protocols.azure.arm.delivery_attributes import MAPPINGS
 from redrive.protocols.azure.arm.fields import Document
+from redrive.protocols.azure.arm.network_rules import check_tls
 from redrive.protocols.azure.wire.arm_id import ArmId
 from redrive.protocols.azure.wire.errors import AzureError, invalid
 
@@ -143,7 +144,7 @@ def _webhook(said: Document) -> tuple[str, str]:
     url = fields.text(said, "endpointUrl") or ""
     for name in ("azureActiveDirectoryTenantId", "azureActiveDirectoryApplicationIdOrUri"):
         fields.text(said, name)
-    fields.one_of(said, "minimumTlsVersionAllowed", ("1.0", "1.1", "1.2", "1.3"))
+    check_tls(said)
     if queue_at(url) is not None:
         return "queue", url
     try:

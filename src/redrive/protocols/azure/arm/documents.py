@@ -15,6 +15,7 @@ import orjson
 from redrive.model.topic import Topic
 from redrive.protocols.azure.arm import fields
 from redrive.protocols.azure.arm.fields import Document
+from redrive.protocols.azure.arm.network_rules import accepted_network
 from redrive.protocols.azure.eventgrid import names, settings
 from redrive.protocols.azure.wire.arm_id import ArmId
 from redrive.protocols.azure.wire.errors import AzureError, conflict, invalid
@@ -33,7 +34,6 @@ _READ_ONLY: Final = frozenset(
 )
 _OUTSIDE: Final = frozenset({"id", "name", "type", "systemData", "properties"})
 _TAGS_MAX: Final = 50
-_IP_RULES_MAX: Final = 128
 _MAPPED: Final = ("id", "topic", "eventTime", "eventType", "subject", "dataVersion")
 
 
@@ -120,17 +120,14 @@ def _properties(given: Document) -> dict[str, Any]:
     kept = {name: value for name, value in fields.present(given).items() if name not in _READ_ONLY}
     schema = fields.one_of(kept, "inputSchema", INPUT_SCHEMAS) or settings.EVENT_GRID_SCHEMA
     _check_mapping(kept, schema)
-    _check_network(kept)
-    fields.one_of(kept, "minimumTlsVersionAllowed", ("1.0", "1.1", "1.2", "1.3"))
     fields.one_of(kept, "dataResidencyBoundary", ("WithinGeopair", "WithinRegion"))
     for name in ("autoCreateTopicWithFirstSubscription", "autoDeleteTopicWithLastSubscription"):
         fields.flag(kept, name)
     fields.part(kept, "eventTypeInfo")
-    access = fields.one_of(kept, "publicNetworkAccess", ("Enabled", "Disabled", "SecuredByPerimeter"))
     return {
         **kept,
         "inputSchema": schema,
-        "publicNetworkAccess": access or "Enabled",
+        **accepted_network(kept),
         "disableLocalAuth": fields.flag(kept, "disableLocalAuth") or False,
     }
 
@@ -151,16 +148,6 @@ def _check_mapping(kept: Document, schema: str) -> None:
         one = fields.part(mapped, name) or {}
         fields.text(one, "sourceField")
         fields.text(one, "defaultValue")
-
-
-def _check_network(kept: Document) -> None:
-    rules = fields.items(kept, "inboundIpRules") or []
-    if len(rules) > _IP_RULES_MAX:
-        raise invalid(f"There are {len(rules)} inboundIpRules; {_IP_RULES_MAX} are allowed.")
-    for rule in rules:
-        if not isinstance(rule, dict) or not fields.text(rule, "ipMask"):
-            raise invalid("Each of the inboundIpRules must have an ipMask.")
-        fields.one_of(rule, "action", ("Allow",))
 
 
 def _check_same(topic: Topic, location: str, properties: Document) -> None:

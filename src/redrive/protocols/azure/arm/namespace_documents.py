@@ -11,6 +11,7 @@ from redrive.model.topic import Topic
 from redrive.protocols.azure.arm import fields
 from redrive.protocols.azure.arm.documents import RESOURCE
 from redrive.protocols.azure.arm.fields import Document
+from redrive.protocols.azure.arm.network_rules import accepted_network
 from redrive.protocols.azure.eventgrid import settings
 from redrive.protocols.azure.namespaces.places import Namespace, path_of
 from redrive.protocols.azure.wire.arm_id import ArmId
@@ -100,12 +101,9 @@ def _properties(given: Document) -> dict[str, Any]:
     if fields.one_of(spaces, "state", ("Enabled", "Disabled")) == "Enabled":
         raise invalid("Topic spaces, which are MQTT's, are not offered.", "FeatureNotSupported")
     fields.part(kept, "topicsConfiguration")
-    fields.items(kept, "inboundIpRules")
-    fields.one_of(kept, "minimumTlsVersionAllowed", ("1.0", "1.1", "1.2", "1.3"))
-    access = fields.one_of(kept, "publicNetworkAccess", ("Enabled", "Disabled", "SecuredByPerimeter"))
     return {
         **kept,
-        "publicNetworkAccess": access or "Enabled",
+        **accepted_network(kept),
         "isZoneRedundant": fields.flag(kept, "isZoneRedundant") or False,
     }
 

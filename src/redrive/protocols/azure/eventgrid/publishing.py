@@ -24,7 +24,7 @@ from redrive.protocols.azure.eventgrid.event_schema import read_events
 from redrive.protocols.azure.eventgrid.incoming import Incoming
 from redrive.protocols.azure.eventgrid.measures import Measures
 from redrive.protocols.azure.eventgrid.published import Published
-from redrive.protocols.azure.eventgrid.refusals import Unacceptable, too_large
+from redrive.protocols.azure.eventgrid.refusals import Unacceptable, out_of_network, too_large
 from redrive.protocols.azure.eventgrid.settings import (
     CLOUD_EVENT_SCHEMA,
     CUSTOM_EVENT_SCHEMA,
@@ -92,6 +92,8 @@ class Publishers:
 
     async def _answer(self, request: Request, topic: Topic, now: int) -> Response:
         settings = topic_settings(topic)
+        if not settings.network.admits(request.client_host):
+            raise out_of_network(request.host, request.client_host)
         if request.method == "OPTIONS":
             return empty_answer(headers=_options(settings))
         if request.method != "POST":

@@ -25,13 +25,14 @@ INVALID_CONTENT_TYPE: Final = "InvalidContentType"
 INVALID_CLOUD_EVENT_HEADER: Final = "InvalidCloudEventHeader"
 INVALID_SAS: Final = "InvalidSas"
 UNAUTHORIZED: Final = "Unauthorized"
+FORBIDDEN: Final = "Forbidden"
 
 
 class Unacceptable(Exception):  # noqa: N818 - an answer, named as a caller says it
     """Events, or a request, that are not taken.
 
     Attributes:
-        status: 400, 401, 405, 413 or 415.
+        status: 400, 401, 403, 405, 413 or 415.
         rule: Which rule they break.
         message: The text, for people.
     """
@@ -71,6 +72,19 @@ def too_large(bytes_max: int) -> Unacceptable:
 def unauthorized(message: str) -> Unacceptable:
     """Credentials that open nothing here, or none."""
     return Unacceptable(message, UNAUTHORIZED, HTTPStatus.UNAUTHORIZED)
+
+
+def out_of_network(host: str, client_host: str) -> Unacceptable:
+    """Somebody from an address that the topic takes nothing from.
+
+    Args:
+        host: What the client called the topic.
+        client_host: Its address.
+    """
+    message = (
+        f"Publishing to {host.upper()} by client {client_host} is rejected due to IpAddress filtering rules."
+    )
+    return Unacceptable(message, FORBIDDEN, HTTPStatus.FORBIDDEN)
 
 
 def unsupported(message: str) -> Unacceptable:

@@ -15,6 +15,7 @@ from redrive.engine.ports import ONE_EACH, Batch
 from redrive.model.queue import DAY_MS
 from redrive.model.retry_plans import MINUTE_MS
 from redrive.model.topic import Subscription, Topic
+from redrive.protocols.azure.eventgrid.network import OPEN, Network
 from redrive.protocols.azure.namespaces.durations import duration_ms
 
 EVENT_GRID_SCHEMA: Final = "EventGridSchema"
@@ -44,6 +45,7 @@ class TopicSettings:
         mapping: For custom events: `{"subject": {"sourceField": …, "defaultValue": …}, …}`.
         local_auth_disabled: Keys and tokens made with them are refused.
         retention_days: How long events are kept, where that is the topic's own: of namespaces' topics.
+        network: From where publishers may come.
     """
 
     id: str
@@ -51,6 +53,7 @@ class TopicSettings:
     mapping: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     local_auth_disabled: bool = False
     retention_days: int | None = None
+    network: Network = OPEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,16 @@ def delivery_settings(subscription: Subscription) -> DeliverySettings:
 
 
 @lru_cache(maxsize=4096)
+def network(text: str) -> Network:
+    """From where a namespace may be reached.
+
+    Args:
+        text: Its properties, as they are kept.
+    """
+    return Network.of(orjson.loads(text))
+
+
+@lru_cache(maxsize=4096)
 def _topic(resource_id: str, text: str) -> TopicSettings:
     properties = orjson.loads(text)
     mapping = (properties.get("inputSchemaMapping") or {}).get("properties") or {}
@@ -111,6 +124,7 @@ def _topic(resource_id: str, text: str) -> TopicSettings:
         {name: fields for name, fields in mapping.items() if fields},
         bool(properties.get("disableLocalAuth")),
         properties.get("eventRetentionInDays"),
+        Network.of(properties),
     )
 
 

@@ -17,6 +17,7 @@ from redrive.model.topic import Topic
 from redrive.protocols.azure.arm.call import query_of
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.eventgrid.dialect import PULL
+from redrive.protocols.azure.eventgrid.settings import PROPERTIES, network
 from redrive.protocols.azure.namespaces.call import NamespaceCall, PullCall, refused
 from redrive.protocols.azure.namespaces.credentials import Credentials
 from redrive.protocols.azure.namespaces.places import (
@@ -108,6 +109,8 @@ class Namespaces:
         namespace = await self._engine.directory.get(NAMESPACE, namespace_name(resource).key)
         if namespace is None:
             raise not_found(f"The namespace '{resource.name}' does not exist.", "NotFound")
+        if not network(namespace.attributes[PROPERTIES]).admits(request.client_host):
+            raise _out_of_network(request)
         name = topic_name(resource.child("topics", params["topic"]))
         topic = self._engine.topics.known(name) or await self._engine.topics.get(name)
         await self._credentials.check(request, namespace, topic)
@@ -130,6 +133,11 @@ class Namespaces:
 
 def _is_at_host(path: str, host: str) -> bool:
     return _HOST_MARK in host.lower() and path[: len(_AT_HOST)].lower() == _AT_HOST
+
+
+def _out_of_network(request: Request) -> AzureError:
+    said = f"The client {request.client_host} is rejected due to IpAddress filtering rules."
+    return AzureError(HTTPStatus.FORBIDDEN, "Forbidden", said)
 
 
 def _asked_for(found: Found[T], request: Request) -> T:
