@@ -15,6 +15,7 @@ from typing import Final
 
 from benchmarks import (
     backlog,
+    event_grid,
     filters,
     hanging,
     long_polls,
@@ -38,6 +39,7 @@ QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
     "backlog": backlog.measure,
     "long_polls": long_polls.measure,
     "overhead": overhead.measure,
+    "event_grid": event_grid.measure,
 }
 
 

@@ -24,6 +24,7 @@ class Scale:
         webhooks: Subscribed to one topic, of which one hangs.
         publications: To that topic.
         filters: Subscriptions of a topic that do not want what is published.
+        events: Published to a topic of Event Grid.
     """
 
     seconds: int = 3
@@ -39,6 +40,7 @@ class Scale:
     webhooks: int = 100
     publications: int = 100
     filters: int = 10_000
+    events: int = 100_000
 
 
 SMALL = Scale(
@@ -55,6 +57,7 @@ SMALL = Scale(
     webhooks=10,
     publications=5,
     filters=100,
+    events=1_000,
 )
 """Enough to see that everything runs, in half a minute; the figures mean nothing."""
 

@@ -19,6 +19,8 @@ import uvloop
 
 _OK: Final = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b"
 _ASKS: Final = b"SubscriptionConfirmation"
+_ASKS_IN_EVENT_GRID: Final = b"SubscriptionValidation"
+_EVENT: Final = b'"eventType":"'  # once in each event of a batch
 
 
 class Inbox:
@@ -38,7 +40,11 @@ class Inbox:
             self._tokens[path] = orjson.loads(body)["Token"]
             client.answer()
             return
-        self._received += 1
+        if kind == _ASKS_IN_EVENT_GRID:
+            code = orjson.loads(body)[0]["data"]["validationCode"]
+            client.answer(orjson.dumps({"validationResponse": code}))
+            return
+        self._received += body.count(_EVENT) or 1
         self._last_at = time.perf_counter()
         if raw:
             self._ages_ms.append((self._last_at - float(body.partition(b" ")[0])) * 1000)
@@ -84,7 +90,7 @@ class Client(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
-        if name == b"x-amz-sns-message-type":
+        if name in (b"x-amz-sns-message-type", b"aeg-event-type"):
             self._kind = value
         elif name == b"x-amz-sns-rawdelivery":
             self._raw = value == b"true"
