@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import uvloop
 
 from redrive.access.keyring import Keyring
+from redrive.access.signing_pair import SigningPair, signing_pair
 from redrive.endpoints.blob import BlobEndpoint
 from redrive.endpoints.email import EmailEndpoint, Relay
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
@@ -30,7 +31,7 @@ from redrive.protocols.aws.cloudwatch.facade import CloudWatch
 from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.logs.facade import Logs
 from redrive.protocols.aws.sns.certificate import PATH_BEGINNING as CERTIFICATE_PATH
-from redrive.protocols.aws.sns.certificate import signing_pair
+from redrive.protocols.aws.sns.certificate import certificate_path
 from redrive.protocols.aws.sns.dialect import SnsDialect
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
@@ -61,6 +62,7 @@ from redrive.protocols.azure.handshake import Handshakes
 from redrive.protocols.azure.namespaces.credentials import Credentials
 from redrive.protocols.azure.namespaces.places import NAMESPACE
 from redrive.protocols.azure.namespaces.room import Namespaces
+from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.protocols.azure.wire import bearer
 from redrive.protocols.http import Request, Response
 from redrive.runtime.chance import real_runtime
@@ -159,10 +161,11 @@ class App:
         )
         self._endpoints = make_endpoints(settings, runtime)
         store = open_store(settings.store, runtime, alone=True)
+        self._webhook_tokens = WebhookTokens(SystemClock())
         listeners: list[Listener] = []
         dialects: dict[str, Dialect] = {
             "sns": self._dialect,
-            EVENT_GRID: eventgrid.EventGridDialect(store.notes),
+            EVENT_GRID: eventgrid.EventGridDialect(store.notes, self._webhook_tokens),
         }
         self.engine = Engine(store, runtime, dialects, self._endpoints, listeners)
         self._endpoints[eventgrid.TOPIC] = TopicEndpoint(self.engine.topics)
@@ -212,13 +215,18 @@ class App:
             router.answer, HttpLimits(), now=clock.now, new_request_id=lambda: runtime.message_id().hex()
         )
 
-    async def _prepare_sns(self, base_url: str) -> None:
-        """Let SNS render: it signs with the installation's key, and its links lead back here."""
-        pair = await signing_pair(self.engine.directory, SystemClock().now())
-        links = Links(self._settings.public_url.rstrip("/") or base_url, pair.path)
+    async def _prepare_signers(self, url: str) -> None:
+        """Let out what is signed with the installation's key, and what has links that lead back here."""
+        base_url = self._settings.public_url.rstrip("/") or url
+        pair = await signing_pair(self.engine.store, SystemClock().now())
+        self._webhook_tokens.prepare(pair, base_url)
+        self._prepare_sns(pair, base_url)
+
+    def _prepare_sns(self, pair: SigningPair, base_url: str) -> None:
+        path = certificate_path(pair)
+        self._certificates[path] = pair.pem
         self._signer = Signer(pair)
-        parcels = Parcels(links, self._signer)
-        self._certificates[pair.path] = pair.certificate_at(pair.path) or b""
+        parcels = Parcels(Links(base_url, path), self._signer)
         self._presenters[ENVELOPE] = self._presenters[CONFIRMATION_ENVELOPE] = parcels.present
         self._dialect.prepare(parcels)
 
@@ -238,7 +246,7 @@ class App:
         authentication: bearer.Authentication = bearer.Believing()
         if self._settings.auth == "required":
             authentication = bearer.Verifying(Keyring(self.engine.store, SystemClock()), SystemClock())
-        handshakes = Handshakes(self.engine, self._endpoints)
+        handshakes = Handshakes(self.engine, self._endpoints, self._webhook_tokens)
         where = partial(address_of, read_addresses(self._settings.azure_endpoints))
         namespaces = namespaces_offered(self.engine, handshakes, where)
         operations = offered(self.engine, handshakes, where, [*namespaces, self._insights])
@@ -249,7 +257,7 @@ class App:
             Namespaces(self.engine, Credentials(authentication, required=required)),
             Arm(runtime.clock, authentication, operations, public_url),
             handshakes,
-            Entra(SystemClock(), authentication, public_url),
+            Entra(SystemClock(), authentication, public_url, self._webhook_tokens),
         ]
 
     async def _reset(self) -> None:
@@ -329,7 +337,7 @@ class App:
             context = self._ssl_context()
             await self.front.start(self._settings.host, self._settings.port, context)
             url = f"{'https' if context else 'http'}://{_in_url(self._settings.host)}:{self.front.port}"
-            await self._prepare_sns(url)
+            await self._prepare_signers(url)
             gc.freeze()  # what stands now stays: looking at it again and again took a tenth of a receive's time
             ready(url)
             async with asyncio.TaskGroup() as group:

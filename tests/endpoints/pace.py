@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable
 
 import uvloop
 
+from redrive.access.signing_pair import make_pair
 from redrive.endpoints.http import HttpEndpoint
 from redrive.engine.ports import Parcel
 from redrive.protocols.aws.sns import notification
-from redrive.protocols.aws.sns.certificate import make_pair
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.sns.signing import Signer
 

@@ -20,6 +20,7 @@ from redrive.model.topic import EVENTS, Subscription, Topic
 from redrive.protocols.azure.eventgrid import names, settings
 from redrive.protocols.azure.eventgrid.dialect import EventGridDialect
 from redrive.protocols.azure.eventgrid.published import Published
+from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.protocols.azure.wire.arm_id import ArmId
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import VirtualClock
@@ -88,11 +89,12 @@ class Stage:
         self.forwarded = Scripted(clock, OK)
         self.memory = Memory()
         self.listeners: list[Listener] = [self.memory]
+        self.tokens = WebhookTokens(clock)
         store = SqliteStore(None)
         self.engine = Engine(
             store,
             Runtime(clock, chance, "a"),
-            {names.DIALECT: EventGridDialect(store.notes)},
+            {names.DIALECT: EventGridDialect(store.notes, self.tokens)},
             {"https": self.web, "http": self.web, "blob": self.blobs, "topic": self.forwarded},
             self.listeners,
         )

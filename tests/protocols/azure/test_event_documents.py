@@ -17,6 +17,11 @@ from redrive.protocols.azure.wire.errors import AzureError
 from tests.protocols.azure.stage import ACCOUNT, TOPIC
 
 NOW = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1000)
+PROTECTED = {
+    "azureActiveDirectoryTenantId": "contoso.example",
+    "azureActiveDirectoryApplicationIdOrUri": "api://billing",
+}
+AUTHORIZATION = {"name": "authorization", "type": "Static", "properties": {"value": "a"}}
 SCHEMAS = {
     "EventGridSchema": "EventGridSchema",
     "CloudEventSchemaV1_0": "CloudEventSchemaV1_0",
@@ -111,6 +116,13 @@ def test_where_deliveries_go(destination: dict[str, Any], protocol: str, endpoin
         webhook(preferredBatchSizeInKilobytes=1025),
         webhook(minimumTlsVersionAllowed="0.9"),
         webhook(minimumTlsVersionAllowed="1.3"),
+        webhook(azureActiveDirectoryTenantId="t"),
+        webhook(azureActiveDirectoryApplicationIdOrUri="api://billing"),
+        webhook(**{**PROTECTED, "azureActiveDirectoryTenantId": "../t"}),
+        webhook(**{**PROTECTED, "azureActiveDirectoryTenantId": 5}),
+        webhook(**PROTECTED, endpointUrl="arn:aws:sqs:eu-west-1:000000000000:orders"),
+        webhook(**PROTECTED, endpointUrl="https://user:secret@a"),
+        webhook(**PROTECTED, deliveryAttributeMappings=[AUTHORIZATION]),
         resource("ServiceBusQueue", f"{BUS}/topics/orders"),
         resource("ServiceBusQueue", f"{BUS}/queues/unknown"),
         resource("ServiceBusQueue", "bus"),
@@ -123,6 +135,13 @@ def test_where_deliveries_go(destination: dict[str, Any], protocol: str, endpoin
 )
 def test_destinations_that_are_none(destination: dict[str, Any]) -> None:
     assert refused(destination=destination)
+
+
+def test_a_webhook_that_is_protected_keeps_what_it_said() -> None:
+    made = accepted(destination=webhook(**PROTECTED)).destination.document["properties"]
+    assert {name: made[name] for name in PROTECTED} == PROTECTED
+    assert accepted(destination=webhook(deliveryAttributeMappings=[AUTHORIZATION]))
+    assert accepted(destination=webhook(**dict.fromkeys(PROTECTED, "")))
 
 
 def test_one_of_two_batch_sizes_brings_the_other() -> None:

@@ -25,9 +25,10 @@ def request(path: str, method: str = "GET") -> Request:
 
 @pytest.fixture
 def gateway(stage: Stage, clock: VirtualClock) -> AzureGateway:
-    handshakes = Handshakes(stage.engine, {})
+    handshakes = Handshakes(stage.engine, {}, stage.tokens)
     arm = Arm(clock, Believing(), offered(stage.engine, handshakes, lambda _: None), None)
-    return AzureGateway(stage.engine.runtime, [arm, handshakes, Entra(clock, Believing(), None)])
+    entra = Entra(clock, Believing(), None, stage.tokens)
+    return AzureGateway(stage.engine.runtime, [arm, handshakes, entra])
 
 
 @pytest.mark.parametrize(

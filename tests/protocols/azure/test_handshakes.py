@@ -31,7 +31,7 @@ async def ask(stage: Stage, topic: Topic, name: str, answer: Attempt) -> Questio
         {"destination": WEBHOOK}, {}, topic, lambda _: None, stage.clock.now()
     )
     asked = event_documents.subscription(topic, f"{TOPIC.text}/x/{name}", accepted, "Succeeded", 0)
-    handshakes = Handshakes(stage.engine, {"https": Scripted(stage.clock, answer)})
+    handshakes = Handshakes(stage.engine, {"https": Scripted(stage.clock, answer)}, stage.tokens)
     return await handshakes.ask(asked, "http://redrive.example", stage.clock.now())
 
 

@@ -10,13 +10,14 @@ import orjson
 import pytest
 
 from redrive.access.principals import ANONYMOUS, account_root
+from redrive.access.signing_pair import SigningPair, make_pair
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Parcel, Runtime
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome
 from redrive.model.queue import Queue, ResourceName
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sns.certificate import SigningPair, make_pair
+from redrive.protocols.aws.sns.certificate import certificate_path
 from redrive.protocols.aws.sns.dialect import SnsDialect
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
@@ -68,7 +69,7 @@ class Stage:
         runtime = Runtime(self.clock, random.Random(7), "a")
         self.engine = Engine(SqliteStore(None), runtime, {"sns": self.dialect}, self.endpoints)
         signer = Signer(signing_pair())
-        self.parcels = Parcels(Links(BASE_URL, signing_pair().path), signer)
+        self.parcels = Parcels(Links(BASE_URL, certificate_path(signing_pair())), signer)
         self.dialect.prepare(self.parcels)
         self.sns = Sns(self.engine)
 

@@ -7,13 +7,14 @@ import orjson
 import pytest
 from cryptography.exceptions import InvalidSignature
 
+from redrive.access.signing_pair import SigningPair, make_pair
 from redrive.endpoints.http import HttpEndpoint
 from redrive.engine.ports import Parcel
 from redrive.model.delivery import Delivery
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Subscription
 from redrive.protocols.aws.sns import notification
-from redrive.protocols.aws.sns.certificate import SigningPair, make_pair
+from redrive.protocols.aws.sns.certificate import certificate_path
 from redrive.protocols.aws.sns.notification import Links
 from redrive.protocols.aws.sns.parcels import Parcels
 from redrive.protocols.aws.sns.published import Confirmation, Published, address
@@ -50,7 +51,7 @@ def pair() -> SigningPair:
 
 @pytest.fixture
 def parcels(pair: SigningPair) -> Parcels:
-    return Parcels(Links("https://events.example.org", pair.path), Signer(pair))
+    return Parcels(Links("https://events.example.org", certificate_path(pair)), Signer(pair))
 
 
 def _subscription(protocol: str, endpoint: str = "https://example.org/hook") -> Subscription:
@@ -84,7 +85,7 @@ async def test_a_webhook_gets_a_notification_that_it_can_check(
     received = orjson.loads(parcel.body)
     subscriber.check(received, pair.pem)
     assert received["SignatureVersion"] == version
-    assert received["SigningCertURL"] == f"https://events.example.org{pair.path}"
+    assert received["SigningCertURL"] == f"https://events.example.org{certificate_path(pair)}"
     assert parcel.headers["x-amz-sns-message-type"] == "Notification"
     assert parcel.timeout_ms == 15_000
 
@@ -143,7 +144,7 @@ async def test_over_the_wire(pair: SigningPair) -> None:
     got: list[Request] = []
 
     def answer(request: Request) -> Response:
-        pem = pair.certificate_at(request.path)
+        pem = pair.pem if request.path == certificate_path(pair) else None
         if pem is not None:
             return Response(200, pem, "application/x-pem-file")
         got.append(request)
@@ -153,7 +154,7 @@ async def test_over_the_wire(pair: SigningPair) -> None:
     await front.start("127.0.0.1", 0)
     base = f"http://127.0.0.1:{front.port}"
     endpoint = HttpEndpoint(lambda: _NOW, random.Random(1))
-    rendering = Parcels(Links(base, pair.path), Signer(pair))
+    rendering = Parcels(Links(base, certificate_path(pair)), Signer(pair))
     delivery = replace(_message(), body="Grüße\n🚗")
     parcel = await rendering.parcel(
         _subscription("http", f"{base}/hook"), delivery, content_type="text/plain", display_name=""

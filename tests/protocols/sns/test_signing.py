@@ -1,6 +1,5 @@
 import asyncio
 from base64 import b64decode
-from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -9,11 +8,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 
-from redrive.engine.directory import Directory
+from redrive.access.signing_pair import SigningPair, make_pair
 from redrive.protocols.aws.sns import signing
-from redrive.protocols.aws.sns.certificate import SigningPair, make_pair, signing_pair
+from redrive.protocols.aws.sns.certificate import certificate_path
 from redrive.protocols.aws.sns.signing import Signer
-from redrive.stores.sqlite.store import SqliteStore
 
 _NOW = 1_767_225_600_000
 
@@ -96,40 +94,7 @@ def test_what_was_not_asked_for_longest_is_forgotten(
 
 
 def test_the_certificate_is_served_under_its_own_digest(pair: SigningPair) -> None:
-    assert pair.path.startswith("/SimpleNotificationService-")
-    assert pair.path.endswith(".pem")
-    assert len(pair.path) == len("/SimpleNotificationService-.pem") + 32
-    assert pair.certificate_at(pair.path) == pair.pem
-    assert pair.certificate_at("/SimpleNotificationService-0.pem") is None
-
-
-def test_the_certificate_signs_itself_and_is_valid_for_years(pair: SigningPair) -> None:
-    certificate = x509.load_pem_x509_certificate(pair.pem)
-    certificate.verify_directly_issued_by(certificate)
-    assert certificate.not_valid_before_utc.timestamp() * 1000 < _NOW
-    assert certificate.not_valid_after_utc.timestamp() * 1000 > _NOW + 9 * 365 * 86_400_000
-    assert pair.key.key_size == 2048
-
-
-def test_a_pair_is_read_as_it_was_written(pair: SigningPair) -> None:
-    read = SigningPair.from_document(pair.to_document())
-    assert read.key.private_numbers() == pair.key.private_numbers()
-    assert read.pem == pair.pem
-
-
-async def test_a_pair_is_made_once_and_kept(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "redrive.db")
-    await store.open()
-    made = await signing_pair(Directory(store), _NOW)
-    found = await signing_pair(Directory(store), _NOW + 1)
-    await store.close()
-    assert found.pem == made.pem
-    assert found.key.private_numbers() == made.key.private_numbers()
-
-
-async def test_two_nodes_that_begin_together_agree() -> None:
-    store = SqliteStore(None)
-    await store.open()
-    one, other = await asyncio.gather(*(signing_pair(Directory(store), _NOW) for _ in range(2)))
-    await store.close()
-    assert one.pem == other.pem
+    path = certificate_path(pair)
+    assert path.startswith("/SimpleNotificationService-")
+    assert path.endswith(".pem")
+    assert len(path) == len("/SimpleNotificationService-.pem") + 32

@@ -1,5 +1,7 @@
 """Signing in: the cloud's description and the token endpoint, as far as a service principal needs them.
 
+And what webhooks need that check tokens of this server's: who issues them, and the key.
+
 `az cloud register` reads `/metadata/endpoints`; `az login --service-principal` and azure-identity then ask the
 authority, which is this server, for tokens.
 """
@@ -10,6 +12,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from redrive.engine.ports import Clock
+from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.protocols.azure.wire import bearer
 from redrive.protocols.azure.wire.answers import json_answer
 from redrive.protocols.azure.wire.bearer import Authentication
@@ -18,7 +21,8 @@ from redrive.protocols.azure.wire.routes import RouteTable
 from redrive.protocols.http import Request, Response
 
 CLOUD: Final = "/metadata/endpoints"
-_SIGNS: Final = ("/oauth2/", "/.well-known/openid-configuration", CLOUD)
+_KEYS: Final = "/discovery/v2.0/keys"
+_SIGNS: Final = ("/oauth2/", "/.well-known/openid-configuration", _KEYS, CLOUD)
 _FIELDS_MAX: Final = 50  # of a form
 
 _Verb = Callable[[Request, Mapping[str, str]], Awaitable[Response]]
@@ -27,22 +31,27 @@ _Verb = Callable[[Request, Mapping[str, str]], Awaitable[Response]]
 class Entra:
     """Issues tokens, and says where (`redrive.protocols.azure.gateway.Room`)."""
 
-    def __init__(self, clock: Clock, authentication: Authentication, public_url: str | None) -> None:
+    def __init__(
+        self, clock: Clock, authentication: Authentication, public_url: str | None, tokens: WebhookTokens
+    ) -> None:
         """Issue tokens that this authentication believes.
 
         Args:
             clock: The one that clients look at: the system's.
             authentication: Tells whose secret is right.
             public_url: What URLs in answers begin with; None for the host that the client used.
+            tokens: Those of webhooks, whose key is shown.
         """
         self._clock = clock
         self._authentication = authentication
         self._public_url = public_url
+        self._tokens = tokens
         self.routes: RouteTable[_Verb] = RouteTable(
             {
                 f"GET {CLOUD}": self._cloud,
                 "GET /{tenant}/.well-known/openid-configuration": self._configuration,
                 "GET /{tenant}/v2.0/.well-known/openid-configuration": self._configuration,
+                f"GET /{{tenant}}{_KEYS}": self._keys,
                 "POST /{tenant}/oauth2/token": self._token,
                 "POST /{tenant}/oauth2/v2.0/token": self._token,
             }
@@ -72,12 +81,17 @@ class Entra:
                 "issuer": f"{authority}/v2.0",
                 "authorization_endpoint": f"{authority}/oauth2/v2.0/authorize",
                 "token_endpoint": f"{authority}/oauth2/v2.0/token",
+                "jwks_uri": f"{authority}{_KEYS}",
+                "id_token_signing_alg_values_supported": ["RS256"],
                 "token_endpoint_auth_methods_supported": ["client_secret_post"],
                 "grant_types_supported": ["client_credentials"],
                 "response_types_supported": ["token"],
                 "subject_types_supported": ["pairwise"],
             }
         )
+
+    async def _keys(self, request: Request, _: Mapping[str, str]) -> Response:  # noqa: ARG002 - as _Verb
+        return json_answer(await self._tokens.key_set())
 
     async def _token(self, request: Request, params: Mapping[str, str]) -> Response:
         """https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow."""

@@ -29,6 +29,7 @@ from redrive.model.message import id_text
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Subscription
 from redrive.protocols.azure.eventgrid import settings
+from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.protocols.azure.wire.answers import json_answer
 from redrive.protocols.azure.wire.errors import AzureError, invalid, not_found
 from redrive.protocols.http import Request, Response
@@ -78,10 +79,11 @@ QUESTION: Final[Kind[Question]] = Kind("eventgrid_handshake", Question.to_docume
 class Handshakes:
     """Asks endpoints, and takes what is answered by hand (`redrive.protocols.azure.gateway.Room`)."""
 
-    def __init__(self, engine: Engine, endpoints: Mapping[str, Endpoint]) -> None:
-        """Ask through these endpoints."""
+    def __init__(self, engine: Engine, endpoints: Mapping[str, Endpoint], tokens: WebhookTokens) -> None:
+        """Ask through these endpoints, with a token where one is wanted."""
         self._engine = engine
         self._endpoints = endpoints
+        self._tokens = tokens
 
     async def ask(self, asked: Subscription, base_url: str, now: int) -> Question | None:
         """Ask an endpoint; None: it agrees. Else what may be answered by hand.
@@ -98,9 +100,13 @@ class Handshakes:
         question = self._question(asked, now)
         await self._engine.directory.create(QUESTION, question.id, question)
         url = f"{base_url}{PATH}{asked.id}/validate?id={question.id}"
-        cloud_events = settings.delivery_settings(asked).schema == settings.CLOUD_EVENT_SCHEMA
+        delivery = settings.delivery_settings(asked)
+        cloud_events = delivery.schema == settings.CLOUD_EVENT_SCHEMA
         parcel = _leave(asked, url) if cloud_events else self._event(asked, url, question.id, now)
-        attempt = await self._endpoints[asked.protocol].push(parcel)
+        authorization = await self._tokens.authorization(delivery.audience)
+        attempt = await self._endpoints[asked.protocol].push(
+            replace(parcel, headers={**parcel.headers, **authorization})
+        )
         try:
             agreed = _gives_leave(attempt) if cloud_events else _agrees(attempt, question.id)
         except ValueError as refusal:

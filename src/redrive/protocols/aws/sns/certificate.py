@@ -1,112 +1,14 @@
-"""The key that notifications are signed with, and the certificate that subscribers check them by.
+"""Where the certificate is served that subscribers check notifications by."""
 
-One pair for the whole installation, made by the first node that needs it and kept as a document in the store, the
-key in PEM and readable: who can read the store can sign in this server's name. The certificate signs itself; a
-subscriber trusts it because of where it was fetched from, as with Amazon's.
-"""
-
-import asyncio
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Self
+from typing import Final
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.x509.oid import NameOID
+from redrive.access.signing_pair import SigningPair
 
-from redrive.engine.directory import Directory, Kind
-from redrive.model.errors import Conflict
-
-_KEY: Final = "signer"
-_KEY_BITS: Final = 2048
-_VALID: Final = timedelta(
-    days=3650
-)  # nothing renews it, and subscribers that look at it look at the key alone
-_BACKDATED: Final = timedelta(days=1)  # the clocks of a team's machines differ
 _NAME_HEX: Final = 32
 PATH_BEGINNING: Final = "/SimpleNotificationService-"
 
 
-@dataclass(frozen=True, slots=True)
-class SigningPair:
-    """A key and its certificate.
-
-    Attributes:
-        key: 2,048 bits of RSA.
-        pem: The certificate.
-    """
-
-    key: rsa.RSAPrivateKey
-    pem: bytes
-
-    @property
-    def path(self) -> str:
-        """Where the certificate is served: `/SimpleNotificationService-<32 hex digits of its own digest>.pem`."""
-        return f"{PATH_BEGINNING}{hashlib.sha256(self.pem).hexdigest()[:_NAME_HEX]}.pem"
-
-    def certificate_at(self, path: str) -> bytes | None:
-        """The certificate in PEM if that is its path; None at any other."""
-        return self.pem if path == self.path else None
-
-    def to_document(self) -> dict[str, str]:
-        """The pair as a JSON-ready document."""
-        encoding, plain = serialization.Encoding.PEM, serialization.NoEncryption()
-        key = self.key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, plain)
-        return {"key": key.decode(), "certificate": self.pem.decode()}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back.
-
-        Raises:
-            TypeError: The document holds another kind of key.
-        """
-        key = serialization.load_pem_private_key(document["key"].encode(), password=None)
-        if not isinstance(key, rsa.RSAPrivateKey):
-            raise TypeError("The key that notifications are signed with has to be an RSA key")
-        return cls(key, document["certificate"].encode())
-
-
-SIGNING_PAIR: Final[Kind[SigningPair]] = Kind(
-    "sns_signing_pair", SigningPair.to_document, SigningPair.from_document
-)
-
-
-def make_pair(now: int) -> SigningPair:
-    """A fresh pair, valid from now on (ms); takes 30 to 300 ms.
-
-    The key comes from the system's own source of randomness, in simulations too: a key that can be repeated is none.
-    """
-    key = rsa.generate_private_key(public_exponent=65537, key_size=_KEY_BITS)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Redrive notifications")])
-    instant = datetime.fromtimestamp(now // 1000, UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(instant - _BACKDATED)
-        .not_valid_after(instant + _VALID)
-        .sign(key, hashes.SHA256())
-    )
-    return SigningPair(key, certificate.public_bytes(serialization.Encoding.PEM))
-
-
-async def signing_pair(directory: Directory, now: int) -> SigningPair:
-    """The installation's pair; made where there is none yet.
-
-    Args:
-        directory: Where it is kept.
-        now: ms, for a pair that has to be made.
-    """
-    while (found := await directory.get(SIGNING_PAIR, _KEY)) is None:
-        made = await asyncio.to_thread(make_pair, now)
-        try:
-            await directory.create(SIGNING_PAIR, _KEY, made)
-        except Conflict:  # another node was faster: its pair counts
-            directory.forget(SIGNING_PAIR.name, _KEY)
-    return found
+def certificate_path(pair: SigningPair) -> str:
+    """The path: `/SimpleNotificationService-<32 hex digits of the certificate's own digest>.pem`."""
+    return f"{PATH_BEGINNING}{hashlib.sha256(pair.pem).hexdigest()[:_NAME_HEX]}.pem"

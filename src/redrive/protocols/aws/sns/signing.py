@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
 
-from redrive.protocols.aws.sns.certificate import SigningPair
+from redrive.access.signing_pair import SigningPair
 
 VERSIONS: Final = {"1": hashes.SHA1(), "2": hashes.SHA256()}  # noqa: S303 - what SNS's version 1 is
 _DIGESTS: Final = {"1": "sha1", "2": "sha256"}

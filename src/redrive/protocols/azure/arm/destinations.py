@@ -15,18 +15,19 @@ from redrive.protocols.azure.arm import delivery_attributes, fields
 from redrive.protocols.azure.arm.delivery_attributes import MAPPINGS
 from redrive.protocols.azure.arm.fields import Document
 from redrive.protocols.azure.arm.network_rules import check_tls
+from redrive.protocols.azure.eventgrid.settings import APPLICATION, TENANT, WEBHOOK
 from redrive.protocols.azure.wire.arm_id import ArmId
 from redrive.protocols.azure.wire.errors import AzureError, invalid
 
 # What stands behind a resource id: a URL or a connection string; None: the settings do not say.
 Where = Callable[[str], str | None]
 
-WEBHOOK: Final = "WebHook"
 STORAGE_ACCOUNT: Final = "microsoft.storage/storageaccounts"
 BATCH_EVENTS_MAX: Final = 5000
 BATCH_KILOBYTES_MAX: Final = 1024
 _ARN: Final = re.compile(r"arn:aws[a-z-]*:sqs:([a-z0-9-]+):(\d{12}):([A-Za-z0-9_.-]{1,85})")
 _CONTAINER_NAME: Final = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
+_TENANT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,252}")
 _ACCOUNT: Final = re.compile(r"[A-Za-z0-9]{3,24}")
 _RESOURCES: Final = {
     "AzureFunction": "microsoft.web/sites/functions",
@@ -105,6 +106,8 @@ def accepted_destination(given: Document, before: Document, where: Where) -> Des
         raise invalid(f"A destination of the type {kind} has no delivery attributes.")
     if kind not in _WITHOUT_ATTRIBUTES:
         said[MAPPINGS] = delivery_attributes.accepted_attributes(mappings, earlier.get(MAPPINGS) or ())
+    if kind == WEBHOOK:
+        _check_audience(said, protocol)
     return Destination(protocol, endpoint, {"endpointType": kind, "properties": said})
 
 
@@ -142,8 +145,6 @@ def queue_at(endpoint: str) -> ResourceName | None:
 
 def _webhook(said: Document) -> tuple[str, str]:
     url = fields.text(said, "endpointUrl") or ""
-    for name in ("azureActiveDirectoryTenantId", "azureActiveDirectoryApplicationIdOrUri"):
-        fields.text(said, name)
     check_tls(said)
     if queue_at(url) is not None:
         return "queue", url
@@ -157,6 +158,25 @@ def _webhook(said: Document) -> tuple[str, str]:
             f"The endpointUrl '{url.partition('?')[0]}' is not a URL that begins with https or http."
         )
     return parts.scheme, url
+
+
+def _check_audience(said: Document, protocol: str) -> None:
+    """Whom tokens are for, if there are to be any: all or nothing, and nothing else in their place.
+
+    Raises:
+        AzureError: A part is missing, or a request would have no room for them.
+    """
+    tenant, application = fields.text(said, TENANT), fields.text(said, APPLICATION)
+    if not tenant and not application:
+        return
+    if not application or not _TENANT_NAME.fullmatch(tenant or ""):
+        raise invalid(f"{TENANT}, a GUID or the name of a domain, and {APPLICATION} go together.")
+    named = {one["name"].lower() for one in said[MAPPINGS]}
+    if protocol == "queue" or "authorization" in named or urlsplit(said["endpointUrl"]).username is not None:
+        raise invalid(
+            f"With {TENANT} requests have the header Authorization, so there can be no delivery attribute of that "
+            "name, no password in the endpointUrl, and no queue."
+        )
 
 
 def _resource(kind: str, said: Document, where: Where) -> tuple[str, str]:

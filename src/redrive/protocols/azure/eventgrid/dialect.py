@@ -29,6 +29,7 @@ from redrive.protocols.azure.eventgrid.settings import (
     DeliverySettings,
     delivery_settings,
 )
+from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.protocols.azure.wire.arm_id import ArmId
 
 QUEUE: Final = "queue"
@@ -47,13 +48,15 @@ Notes = Callable[[int, bytes], Awaitable[Sequence[AttemptNote]]]
 class EventGridDialect:
     """`redrive.engine.ports.Dialect` of topics made through Event Grid."""
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: Notes, tokens: WebhookTokens) -> None:
         """Deliver as Event Grid does.
 
         Args:
             notes: What is remembered of a message's attempts, by its backlog's number and its id.
+            tokens: Issues those that webhooks want.
         """
         self._notes = notes
+        self._tokens = tokens
 
     # ---- where it goes ---------------------------------------------------------------------------------------
 
@@ -114,7 +117,9 @@ class EventGridDialect:
     ) -> Parcel:
         """See `Dialect.parcel`."""
         if not names.is_dead_letter_store(subscription.id):
-            return parcels.parcel(subscription, delivery_settings(subscription), deliveries)
+            settings = delivery_settings(subscription)
+            authorization = await self._tokens.authorization(settings.audience)
+            return parcels.parcel(subscription, settings, deliveries, authorization)
         of_namespace = namespace_letters.is_of_namespace(subscription)
         texts = [await self._letter_text(one, of_namespace=of_namespace) for one in deliveries]
         return Parcel(

@@ -40,13 +40,19 @@ _ORIGINS: Final = {"Origin": ORIGIN, "WebHook-Request-Origin": ORIGIN}
 _unpacked: Final = lru_cache(maxsize=1024)(Published.unpack)
 
 
-def parcel(subscription: Subscription, settings: DeliverySettings, deliveries: Sequence[Delivery]) -> Parcel:
+def parcel(
+    subscription: Subscription,
+    settings: DeliverySettings,
+    deliveries: Sequence[Delivery],
+    authorization: Mapping[str, str],
+) -> Parcel:
     """What is pushed to an endpoint.
 
     Args:
         subscription: Whose.
         settings: How it wants it.
         deliveries: One, or a batch.
+        authorization: Headers by which the endpoint can tell who comes; empty for none.
     """
     published = [_unpacked(delivery.headers) for delivery in deliveries]
     texts = [
@@ -60,6 +66,7 @@ def parcel(subscription: Subscription, settings: DeliverySettings, deliveries: S
         headers["Accept-Encoding"] = "gzip, deflate"
         if settings.schema == CLOUD_EVENT_SCHEMA:
             headers |= _ORIGINS
+    headers |= authorization
     seconds_kept = settings.destination.get(_TIME_TO_LIVE)
     if seconds_kept is not None:
         headers["ttl-seconds"] = str(seconds_kept)

@@ -17,6 +17,7 @@ from redrive.model.retry_plans import MINUTE_MS
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.eventgrid.network import OPEN, Network
 from redrive.protocols.azure.namespaces.durations import duration_ms
+from redrive.protocols.azure.wire.arm_id import ArmId
 
 EVENT_GRID_SCHEMA: Final = "EventGridSchema"
 CLOUD_EVENT_SCHEMA: Final = "CloudEventSchemaV1_0"
@@ -27,6 +28,10 @@ ID: Final = "id"  # the resource's ARM id, as it was spelt
 PROPERTIES: Final = "properties"  # JSON: its ARM properties, as accepted
 KEYS: Final = ("key1", "key2")  # a topic's access keys, in base64
 STATE: Final = "state"  # an event subscription's provisioning state
+
+WEBHOOK: Final = "WebHook"
+TENANT: Final = "azureActiveDirectoryTenantId"  # of a webhook
+APPLICATION: Final = "azureActiveDirectoryApplicationIdOrUri"
 
 ATTEMPTS_MAX: Final = 30
 MINUTES_TO_LIVE_MAX: Final = 1440
@@ -66,6 +71,21 @@ class DeliveryAttribute:
 
 
 @dataclass(frozen=True, slots=True)
+class Audience:
+    """Whom a webhook's tokens are for.
+
+    Attributes:
+        tenant: A GUID, or a domain's name.
+        application: An id, or a URI.
+        subscription: On whose behalf they come: the Azure subscription that the event subscription is in.
+    """
+
+    tenant: str
+    application: str
+    subscription: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeliverySettings:
     """What delivering to an event subscription goes by.
 
@@ -80,6 +100,7 @@ class DeliverySettings:
         batch: How many events go in one request.
         attributes: Headers that go with each delivery.
         dead_letter_container: The ARM id of a blob container, or None.
+        audience: Of the tokens that go with each request, or None.
     """
 
     id: str
@@ -92,6 +113,7 @@ class DeliverySettings:
     batch: Batch = ONE_EACH
     attributes: tuple[DeliveryAttribute, ...] = ()
     dead_letter_container: str | None = None
+    audience: Audience | None = None
 
 
 def topic_settings(topic: Topic) -> TopicSettings:
@@ -146,6 +168,7 @@ def _delivery(resource_id: str, text: str) -> DeliverySettings:
         batch=_batch(said),
         attributes=tuple(_attribute(one) for one in said.get("deliveryAttributeMappings") or ()),
         dead_letter_container=_container(dead_letter.get("properties") or {}),
+        audience=_audience(resource_id, said) if destination.get("endpointType") == WEBHOOK else None,
     )
 
 
@@ -156,9 +179,11 @@ def _as_of_topics(properties: Mapping[str, Any]) -> Mapping[str, Any]:
         return properties
     mode = configuration.get("queue") or configuration.get("push") or {}
     to_live_ms = duration_ms(mode.get("eventTimeToLive") or "") or _NAMESPACE_TO_LIVE_MS
+    pushed = configuration.get("push") or {}
     return {
-        **properties,
-        **mode,
+        "eventDeliverySchema": properties.get("eventDeliverySchema"),
+        "destination": pushed.get("destination"),
+        "deliveryWithResourceIdentity": pushed.get("deliveryWithResourceIdentity"),
         "retryPolicy": {
             "maxDeliveryAttempts": mode["maxDeliveryCount"],
             "eventTimeToLiveInMinutes": to_live_ms // MINUTE_MS,
@@ -188,3 +213,10 @@ def _attribute(said: Mapping[str, Any]) -> DeliveryAttribute:
 def _container(said: Mapping[str, Any]) -> str | None:
     account, container = said.get("resourceId"), said.get("blobContainerName")
     return f"{account}/blobServices/default/containers/{container}" if account and container else None
+
+
+def _audience(resource_id: str, said: Mapping[str, Any]) -> Audience | None:
+    tenant, application, resource = said.get(TENANT), said.get(APPLICATION), ArmId.parse(resource_id)
+    if not tenant or not application or resource is None:
+        return None
+    return Audience(tenant, application, resource.subscription)

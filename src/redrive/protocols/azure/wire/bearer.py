@@ -105,7 +105,7 @@ def issue(claims: Mapping[str, Any], secret: str) -> str:
         claims: `appid` is the access key's id, `exp` in seconds since the epoch.
         secret: The access key's.
     """
-    signed = f"{_encoded(orjson.dumps(_HEADER))}.{_encoded(orjson.dumps(claims))}"
+    signed = f"{encoded(orjson.dumps(_HEADER))}.{encoded(orjson.dumps(claims))}"
     return f"{signed}.{_signature(signed, secret)}"
 
 
@@ -132,10 +132,11 @@ def _is_current(claims: Mapping[str, Any], now: int) -> bool:
 
 
 def _signature(signed: str, secret: str) -> str:
-    return _encoded(hmac.new(secret.encode(), signed.encode(), hashlib.sha256).digest())
+    return encoded(hmac.new(secret.encode(), signed.encode(), hashlib.sha256).digest())
 
 
-def _encoded(content: bytes) -> str:
+def encoded(content: bytes) -> str:
+    """Bytes as JWTs have them: base 64 for URLs, without padding."""
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
 
 

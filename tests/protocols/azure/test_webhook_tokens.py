@@ -1,0 +1,175 @@
+"""Tokens for webhooks: what they say, how long they are used, and where they go."""
+
+import asyncio
+from functools import cache
+from typing import Any, Final
+
+import jwt
+import orjson
+import pytest
+
+from redrive.access.keyring import Keyring
+from redrive.access.signing_pair import SigningPair, make_pair
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
+from redrive.protocols.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, Audience
+from redrive.protocols.azure.handshake import Handshakes
+from redrive.protocols.azure.webhook_tokens import WebhookTokens
+from redrive.protocols.azure.wire.bearer import Verifying
+from redrive.protocols.azure.wire.errors import AzureError
+from redrive.protocols.http import Request
+from redrive.stores.sqlite.store import SqliteStore
+from redrive.testing import VirtualClock
+from tests.protocols.azure.stage import EVENT, Scripted, Stage
+
+BASE: Final = "https://redrive.example"
+TENANT: Final = "11111111-1111-1111-1111-111111111111"
+SUBSCRIPTION: Final = "00000000-0000-0000-0000-000000000000"
+AUDIENCE: Final = Audience(TENANT, "api://billing", SUBSCRIPTION)
+PROTECTED: Final = {
+    "azureActiveDirectoryTenantId": TENANT,
+    "azureActiveDirectoryApplicationIdOrUri": "api://billing",
+}
+MINUTE: Final = 60_000
+
+
+@cache
+def pair() -> SigningPair:
+    return make_pair(1_767_225_600_000)
+
+
+@pytest.fixture
+def tokens(clock: VirtualClock) -> WebhookTokens:
+    tokens = WebhookTokens(clock)
+    tokens.prepare(pair(), BASE)
+    return tokens
+
+
+async def issued(tokens: WebhookTokens, audience: Audience = AUDIENCE) -> str:
+    scheme, _, token = (await tokens.authorization(audience))["Authorization"].partition(" ")
+    assert scheme == "Bearer"
+    return token
+
+
+async def read(tokens: WebhookTokens, token: str, audience: str = "api://billing") -> dict[str, Any]:
+    """What a token says, for who checks it by the published key; these tests' clock is not that of others."""
+    keys = jwt.PyJWKSet.from_dict(dict(await tokens.key_set()))
+    key = keys[jwt.get_unverified_header(token)["kid"]]
+    timeless = {"verify_exp": False, "verify_nbf": False, "verify_iat": False}
+    claims: dict[str, Any] = jwt.decode(token, key, ["RS256"], timeless, audience=audience)
+    return claims
+
+
+async def test_what_a_token_says(tokens: WebhookTokens, clock: VirtualClock) -> None:
+    claims = await read(tokens, await issued(tokens))
+    began = claims["iat"]
+    assert began * 1000 <= clock.now() < (began + 55 * 60) * 1000
+    event_grid = "4962773b-9cdb-44cf-a8bf-237846a00ab7"
+    assert claims == {
+        "aud": "api://billing",
+        "iss": f"{BASE}/{TENANT}/v2.0",
+        "iat": began,
+        "nbf": began,
+        "exp": began + 3600,
+        "appid": event_grid,
+        "azp": event_grid,
+        "oid": SUBSCRIPTION,
+        "sub": SUBSCRIPTION,
+        "tid": TENANT,
+        "ver": "2.0",
+    }
+
+
+async def test_another_key_checks_nothing(tokens: WebhookTokens, clock: VirtualClock) -> None:
+    other = WebhookTokens(clock)
+    other.prepare(make_pair(clock.now()), BASE)
+    token = await issued(other)
+    with pytest.raises(KeyError):
+        await read(tokens, token)
+    with pytest.raises(jwt.InvalidAudienceError):
+        await read(other, token, "api://others")
+
+
+async def test_a_token_is_used_until_shortly_before_its_end(
+    tokens: WebhookTokens, clock: VirtualClock
+) -> None:
+    seen = []
+    for _ in range(240):
+        token = await issued(tokens)
+        claims = await read(tokens, token)
+        assert claims["nbf"] * 1000 <= clock.now()
+        assert clock.now() + 5 * MINUTE <= claims["exp"] * 1000
+        seen.append(token)
+        await clock.sleep_until(clock.now() + MINUTE)
+    assert len(set(seen)) in (5, 6)  # of four hours
+
+
+async def test_each_audience_has_its_own_and_all_nodes_the_same(
+    tokens: WebhookTokens, clock: VirtualClock
+) -> None:
+    node = WebhookTokens(clock)
+    node.prepare(pair(), BASE)
+    others = [
+        Audience("contoso.example", AUDIENCE.application, SUBSCRIPTION),
+        Audience(TENANT, "api://shipping", SUBSCRIPTION),
+        Audience(TENANT, AUDIENCE.application, "00000000-0000-0000-0000-123456789012"),
+    ]
+    made = [await issued(tokens, one) for one in (AUDIENCE, *others)]
+    assert len(set(made)) == 4
+    assert [await issued(node, one) for one in (AUDIENCE, *others)] == made
+
+
+async def test_who_asks_before_there_is_a_key_waits(clock: VirtualClock) -> None:
+    tokens = WebhookTokens(clock)
+    assert await tokens.authorization(None) == {}
+    asking = asyncio.ensure_future(issued(tokens))
+    await asyncio.sleep(0)
+    assert not asking.done()
+    tokens.prepare(pair(), BASE)
+    assert (await read(tokens, await asking))["tid"] == TENANT
+
+
+async def test_this_server_does_not_believe_them_itself(tokens: WebhookTokens, clock: VirtualClock) -> None:
+    store = SqliteStore(None)
+    await store.open()
+    headers = {"authorization": f"Bearer {await issued(tokens)}"}
+    with pytest.raises(AzureError) as refusal:
+        await Verifying(Keyring(store, clock), clock).caller(Request("GET", "/", "", headers, b""))
+    await store.close()
+    assert refusal.value.status == 401
+
+
+@pytest.mark.parametrize(
+    ("kind", "destination", "protected"),
+    [
+        ("WebHook", PROTECTED, True),
+        ("WebHook", {}, False),
+        ("WebHook", {**PROTECTED, "azureActiveDirectoryTenantId": ""}, False),
+        ("AzureFunction", {**PROTECTED, "azureActiveDirectoryTenantId": []}, False),
+    ],
+)
+async def test_deliveries(stage: Stage, kind: str, destination: dict[str, Any], protected: bool) -> None:
+    stage.tokens.prepare(pair(), BASE)
+    topic = await stage.topic()
+    await stage.subscribe(topic, kind=kind, destination=destination)
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(1)
+    ((_, parcel),) = stage.web.pushed
+    assert ("Authorization" in parcel.headers) is protected
+    if protected:
+        token = parcel.headers["Authorization"].removeprefix("Bearer ")
+        assert (await read(stage.tokens, token))["sub"] == SUBSCRIPTION
+
+
+@pytest.mark.parametrize(("schema", "method"), [("EventGridSchema", "POST"), (CLOUD_EVENT_SCHEMA, "OPTIONS")])
+async def test_handshakes(stage: Stage, schema: str, method: str) -> None:
+    stage.tokens.prepare(pair(), BASE)
+    topic = await stage.topic()
+    asked = await stage.subscribe(topic, destination=PROTECTED, eventDeliverySchema=schema)
+    silent = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, orjson.dumps({}).decode(), 1)
+    hook = Scripted(stage.clock, silent)
+    await Handshakes(stage.engine, {"https": hook}, stage.tokens).ask(asked, BASE, stage.clock.now())
+    ((_, parcel),) = hook.pushed
+    assert parcel.method == method
+    token = parcel.headers["Authorization"].removeprefix("Bearer ")
+    assert (await read(stage.tokens, token))["aud"] == "api://billing"
