@@ -165,7 +165,10 @@ def test_a_dead_letter_reaches_its_container(grid: Grid, subscriber: Subscriber)
         grid.server.advance(6 * 60)
         (created,) = told.next().document
     assert created["eventType"] == "Microsoft.Storage.BlobCreated"
-    assert created["subject"].startswith("/blobServices/default/containers/dead/blobs/WATCHER/")
+    container, _, path = created["subject"].rpartition("/blobs/WATCHER/")
+    assert container == "/blobServices/default/containers/dead"
+    blob = grid.server.log.parent / "redrive-blobs" / "letters" / "dead" / "WATCHER" / path
+    assert created["data"]["contentLength"] == blob.stat().st_size > 0
 
 
 def test_what_is_counted(grid: Grid, subscriber: Subscriber) -> None:
