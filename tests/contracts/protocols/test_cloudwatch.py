@@ -73,7 +73,7 @@ def test_periods(watch: Watch) -> None:
 
 
 def test_fine_metrics_are_kept_by_the_second(watch: Watch) -> None:
-    now = watch.now().replace(microsecond=0)
+    now = watch.now().replace(second=0, microsecond=0)
     for second in range(4):
         watch.put("m", Value=1, Timestamp=now + timedelta(seconds=second), StorageResolution=1)
     assert [one["Sum"] for one in watch.statistics("m", "Sum", period=1, StartTime=now)] == [1, 1, 1, 1]
