@@ -33,8 +33,8 @@ class Direct:
         self._engine = engine
         self._opt_outs = opt_outs
 
-    async def endpoint(self, call: Call, arn: str) -> Topic:
-        """The topic of a platform endpoint.
+    async def endpoint(self, call: Call, arn: str) -> Subscription:
+        """The one subscription that stands for a platform endpoint; nothing is made yet.
 
         Raises:
             AwsError: `InvalidParameter`: there is no such endpoint; `EndpointDisabled`;
@@ -50,10 +50,10 @@ class Direct:
             raise error("PlatformApplicationDisabled", "Platform application is disabled")
         if not device.enabled:
             raise error("EndpointDisabled", "Endpoint is disabled")
-        return await self._topic(device.topic, "application", arn)
+        return _only(device.topic, "application", arn)
 
-    async def phone(self, call: Call, number: str) -> Topic:
-        """The topic of a telephone.
+    async def phone(self, call: Call, number: str) -> Subscription:
+        """The one subscription that stands for a telephone; nothing is made yet.
 
         Raises:
             AwsError: `InvalidParameter`: it is no telephone number, or its owner wants no messages.
@@ -63,7 +63,7 @@ class Direct:
         if await self._opt_outs.has(call, number):
             raise invalid("PhoneNumber Reason: phone number is opted out")
         name = ResourceName(call.account, f"{call.region}:{_PHONES}", number)
-        return await self._topic(name, "sms", number)
+        return _only(name, "sms", number)
 
     async def tell(self, call: Call, number: str, text: str) -> None:
         """Write to a telephone in the server's own words.
@@ -71,21 +71,30 @@ class Direct:
         Raises:
             AwsError: As for `phone`.
         """
-        topic = await self.phone(call, number)
+        topic = await self.topic(await self.phone(call, number))
         message_id = self._engine.runtime.message_id()
         published = Published(id_text(message_id), names.arn_of(topic.name), call.now)
         publication = Publication(message_id, text, {}, {}, published.envelope(), len(text.encode()))
         await self._engine.topic_publisher.publish(topic, [publication])
 
-    async def _topic(self, name: ResourceName, protocol: str, endpoint: str) -> Topic:
+    async def topic(self, only: Subscription) -> Topic:
+        """The topic of a destination, made if this is its first message."""
         topics = self._engine.topics
-        topic = topics.known(name) or await topics.get(name)
+        topic = topics.known(only.topic) or await topics.get(only.topic)
         if topic is not None:
             return topic
         # The subscription comes first: whoever finds the topic can publish to it.
         with contextlib.suppress(AlreadyExists):
-            only = Subscription(_ONE, name, 0, name.account, protocol, endpoint)
             await topics.subscribe(only, topic_follows=True)
         with contextlib.suppress(AlreadyExists):
-            await topics.create(Topic(0, name, DIALECT))
-        return await self._topic(name, protocol, endpoint)
+            await topics.create(unmade(only))
+        return await self.topic(only)
+
+
+def unmade(only: Subscription) -> Topic:
+    """The topic of a destination before its first message."""
+    return Topic(0, only.topic, DIALECT)
+
+
+def _only(topic: ResourceName, protocol: str, endpoint: str) -> Subscription:
+    return Subscription(_ONE, topic, 0, topic.account, protocol, endpoint)

@@ -7,11 +7,11 @@ from typing import Any, Final
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Enqueued
 from redrive.model.message import Publication, id_text
-from redrive.model.topic import Topic
+from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import destinations, dialect, message, names
 from redrive.protocols.aws.sns.access import topic_at
-from redrive.protocols.aws.sns.direct import Direct
+from redrive.protocols.aws.sns.direct import Direct, unmade
 from redrive.protocols.aws.sns.errors import error, invalid
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.wire.arn import parse_arn
@@ -36,16 +36,19 @@ class Publishing:
 
     async def publish(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_Publish.html."""
-        topic = await self._target(call, params)
+        target = await self._target(call, params)
+        topic = unmade(target) if isinstance(target, Subscription) else target
         _check(topic, params)
         publication = self._publication(call, topic, params)
         if publication.bytes_published > message.BYTES_MAX:
             raise invalid("Message too long")
+        if isinstance(target, Subscription):  # not before: what is refused makes nothing
+            topic = await self._direct.topic(target)
         (enqueued,) = await self._engine.topic_publisher.publish(topic, [publication])
         return _published(topic, enqueued)
 
-    async def _target(self, call: Call, params: Structure) -> Topic:
-        """What is published to: a topic; a single endpoint or telephone is one of its own, with one subscriber."""
+    async def _target(self, call: Call, params: Structure) -> Topic | Subscription:
+        """What is published to: a topic, or the one subscription that stands for an endpoint or a telephone."""
         if arn := params.get("TargetArn"):
             if _is_endpoint(arn):
                 return await self._direct.endpoint(call, arn)

@@ -5,6 +5,7 @@ there is one for each access key; the provider is always registered; groups are 
 nothing needs them to be.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
@@ -34,6 +35,8 @@ TENANT: Final = "00000000-0000-0000-0000-000000000000"
 _SUBSCRIPTION: Final = "/subscriptions/{subscription}"
 _GROUP: Final = f"{_SUBSCRIPTION}/resourceGroups/{{group}}"
 _STORAGE: Final = f"{_GROUP}/providers/Microsoft.Storage/storageAccounts/{{storageAccount}}"
+_GROUP_CHARS_MAX: Final = 90
+_GROUP_NAME: Final = re.compile(rf"[\w.()-]{{1,{_GROUP_CHARS_MAX}}}(?<!\.)")
 _KEPT: Final = ("location", "tags", "managedBy")
 
 
@@ -108,14 +111,14 @@ class AccountOperations:
     async def put_group(self, call: ArmCall) -> Response:
         """Make a group, or change its tags."""
         directory, key, document = self._engine.directory, _group_key(call), call.document
-        fields.part(document, "tags")
+        _check_group(call.params["group"], document)
         said = {name: value for name, value in fields.present(document).items() if name in _KEPT}
         while True:
             try:
                 if await directory.get(GROUP, key) is not None:
                     changed = await directory.update(GROUP, key, lambda current: {**current, **said})
                     return json_answer(changed)
-                if not fields.text(said, "location"):
+                if not said.get("location"):
                     raise invalid(
                         "The location property is required for this definition.", "LocationRequired"
                     )
@@ -196,6 +199,20 @@ def _subscription(guid: str) -> Mapping[str, Any]:
         "subscriptionPolicies": {"quotaId": "Redrive", "spendingLimit": "Off"},
         "authorizationSource": "RoleBased",
     }
+
+
+def _check_group(name: str, document: fields.Document) -> None:
+    if not _GROUP_NAME.fullmatch(name):
+        raise invalid(
+            f"The resource group's name '{name}' must be 1 to {_GROUP_CHARS_MAX} letters, digits and any of -_.() "
+            "and not end with a period.",
+            "InvalidResourceGroup",
+        )
+    for text in ("location", "managedBy"):
+        fields.text(document, text)
+    tags = fields.part(document, "tags") or {}
+    for tag in tags:
+        fields.text(tags, tag)
 
 
 def _group_key(call: ArmCall) -> str:

@@ -123,7 +123,7 @@ def _properties(given: Document) -> dict[str, Any]:
     fields.one_of(kept, "dataResidencyBoundary", ("WithinGeopair", "WithinRegion"))
     for name in ("autoCreateTopicWithFirstSubscription", "autoDeleteTopicWithLastSubscription"):
         fields.flag(kept, name)
-    fields.part(kept, "eventTypeInfo")
+    _check_event_types(fields.part(kept, "eventTypeInfo") or {})
     return {
         **kept,
         "inputSchema": schema,
@@ -148,6 +148,15 @@ def _check_mapping(kept: Document, schema: str) -> None:
         one = fields.part(mapped, name) or {}
         fields.text(one, "sourceField")
         fields.text(one, "defaultValue")
+
+
+def _check_event_types(info: Document) -> None:
+    fields.one_of(info, "kind", ("Inline",))
+    inline = fields.part(info, "inlineEventTypes") or {}
+    for name in inline:
+        said = fields.part(inline, name) or {}
+        for text in ("displayName", "description", "dataSchemaUrl", "documentationUrl"):
+            fields.text(said, text)
 
 
 def _check_same(topic: Topic, location: str, properties: Document) -> None:

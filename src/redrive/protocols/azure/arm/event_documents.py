@@ -164,8 +164,13 @@ def destination_of(properties: Document) -> Document:
 def named(properties: Document) -> list[ArmId]:
     """The resources that a destination and a dead-letter destination name."""
     parts = [_inner(properties, where)[0] or {} for where in (_DESTINATIONS, _DEAD_LETTERS)]
-    ids = [ArmId.parse((one.get("properties") or {}).get("resourceId") or "") for one in parts]
-    return [found for found in ids if found is not None]
+    return [found for found in map(resource_of, parts) if found is not None]
+
+
+def resource_of(destination: Document) -> ArmId | None:
+    """The resource that a destination names; what a webhook has under that name means nothing."""
+    text = (destination.get("properties") or {}).get("resourceId")
+    return ArmId.parse(text) if isinstance(text, str) else None
 
 
 def state_of(kept: Subscription, now: int) -> str:

@@ -17,7 +17,7 @@ from redrive.protocols.azure.arm.destinations import Destination, Where, queue_a
 from redrive.protocols.azure.arm.event_documents import Accepted
 from redrive.protocols.azure.arm.fields import Document
 from redrive.protocols.azure.arm.publishers import no_such
-from redrive.protocols.azure.arm.sources import Sources
+from redrive.protocols.azure.arm.sources import NAMESPACE_TOPIC, Sources
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.eventgrid import names, settings
 from redrive.protocols.azure.handshake import Handshakes, Question
@@ -153,6 +153,7 @@ class EventSubscriptionOperations:
             if found is not None:
                 await self._subscribers.remove(found)
                 await self._sources.cleared(topic)
+                self._handshakes.farewell(found, call.now)
         return empty_answer(HTTPStatus.NO_CONTENT)
 
     async def full_url(self, call: ArmCall) -> Response:
@@ -191,6 +192,8 @@ class EventSubscriptionOperations:
 
     async def _resource(self, call: ArmCall) -> ArmId:
         scope, spelt = _scope(call)
+        if scope is not None and scope.type == NAMESPACE_TOPIC:
+            raise invalid(f"Event subscriptions of '{spelt}' are made at '{spelt}/eventSubscriptions'.")
         return await self._sources.resource(scope, spelt)
 
     async def _existing(self, call: ArmCall, topic: Topic) -> Subscription | None:

@@ -105,8 +105,7 @@ def named(properties: Document) -> list[ArmId]:
     said = configuration.get("queue") or configuration.get("push")
     letters = (said.get(_DEAD_LETTER) or {}).get("deadLetterDestination") or {}
     parts = (destination_of(configuration.get("push") or {}), letters)
-    ids = [ArmId.parse((one.get("properties") or {}).get("resourceId") or "") for one in parts]
-    return [found for found in ids if found is not None]
+    return [found for found in map(event_documents.resource_of, parts) if found is not None]
 
 
 def shown(subscription: Subscription, now: int) -> Mapping[str, Any]:

@@ -30,6 +30,7 @@ from redrive.protocols.azure.handshake import Handshakes, Question
 from redrive.protocols.azure.namespaces.places import topic_name
 from redrive.protocols.azure.wire.answers import empty_answer, json_answer
 from redrive.protocols.azure.wire.arm_id import ArmId
+from redrive.protocols.azure.wire.errors import invalid
 from redrive.protocols.http import Response
 
 SEVERAL: Final = f"{IN_GROUP}/namespaces/{{namespace}}/topics/{{topic}}/eventSubscriptions"
@@ -207,6 +208,8 @@ class NamespaceSubscriptionOperations:
         wanted = documents.accepted(given, before, topic, self._where)
         check_theirs(call, *documents.named(wanted.properties))
         made = documents.engine_subscription(resource, topic, wanted)
+        if _is_over(made, call.now):
+            raise invalid(f"The expirationTimeUtc '{wanted.properties['expirationTimeUtc']}' is over.")
         question = await self._question(call, wanted, made, existing)
         if question is not None:
             awaiting = event_documents.AWAITING

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
-from redrive.protocols.azure.arm.call import ArmCall
+from redrive.protocols.azure.arm.call import ArmCall, whole_number
 from redrive.protocols.azure.arm.name_filter import name_filter
 from redrive.protocols.azure.wire.answers import json_answer
-from redrive.protocols.azure.wire.errors import invalid
+from redrive.protocols.azure.wire.errors import AzureError, invalid
 from redrive.protocols.http import Response
 
 T = TypeVar("T")
@@ -57,16 +57,24 @@ async def page(
 
 def _top(call: ArmCall) -> int:
     text = call.query.get("$top", str(TOP_DEFAULT))
-    if not text.isdecimal() or not 1 <= int(text) <= TOP_MAX:
+    top = whole_number(text, 1, TOP_MAX)
+    if top is None:
         raise invalid(f"The $top '{text}' is not a number from 1 to {TOP_MAX}.")
-    return int(text)
+    return top
 
 
 def _token(call: ArmCall) -> str:
     try:
-        return base64.urlsafe_b64decode(call.query.get("$skiptoken", "")).decode()
+        after = base64.urlsafe_b64decode(call.query.get("$skiptoken", "")).decode()
     except (binascii.Error, ValueError):
-        raise invalid("The $skipToken is none that this server gave.") from None
+        raise _no_token() from None
+    if not after.isprintable():  # no key is: not every store can look for one with a NUL in it
+        raise _no_token()
+    return after
+
+
+def _no_token() -> AzureError:
+    return invalid("The $skipToken is none that this server gave.")
 
 
 def _next_link(call: ArmCall, after: str) -> str:

@@ -6,6 +6,7 @@ from typing import Final, Protocol
 
 from redrive.engine.ports import Clock
 from redrive.protocols.azure.arm.call import ArmCall, Verb, query_of
+from redrive.protocols.azure.eventgrid.names import is_name
 from redrive.protocols.azure.wire.arm_id import ArmId
 from redrive.protocols.azure.wire.bearer import Authentication, Caller
 from redrive.protocols.azure.wire.errors import AzureError, forbidden, invalid, not_found
@@ -75,9 +76,8 @@ class Arm:
 
 
 def _check_names(params: Mapping[str, str]) -> None:
-    """What holds a colon, percent-encoded in the path, names nothing: the engine has them between names."""
     for value in params.values():
-        if ":" in value:
+        if not is_name(value):
             raise invalid(f"The name '{value}' is not one of a resource.", "InvalidResourceName")
 
 

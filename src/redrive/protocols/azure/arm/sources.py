@@ -25,6 +25,7 @@ from redrive.protocols.azure.wire.arm_id import ArmId
 from redrive.protocols.azure.wire.errors import AzureError, invalid
 
 DOMAIN_TOPIC: Final = "microsoft.eventgrid/domains/topics"
+NAMESPACE_TOPIC: Final = "microsoft.eventgrid/namespaces/topics"
 SYSTEM_TOPIC_TYPE: Final = "microsoft.eventgrid/systemtopics"
 _CREATES: Final = "autoCreateTopicWithFirstSubscription"
 _DELETES: Final = "autoDeleteTopicWithLastSubscription"

@@ -55,10 +55,10 @@ class SystemTopicOperations:
         wanted = _accepted(resource, call.document)
         source = await self._sources.resource(_source(wanted), wanted.source)
         check_theirs(call, source)
-        await self._sources.ensured(await self._sources.wanted(source))
-        return json_answer(
-            _shown(await self._written(system_topic_key(resource), wanted)), HTTPStatus.CREATED
-        )
+        topic = await self._sources.wanted(source)
+        written = await self._written(system_topic_key(resource), wanted)
+        await self._sources.ensured(topic)
+        return json_answer(_shown(written), HTTPStatus.CREATED)
 
     async def _written(self, key: str, wanted: SystemTopic) -> SystemTopic:
         directory = self._engine.directory

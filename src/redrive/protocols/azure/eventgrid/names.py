@@ -30,6 +30,14 @@ _KINDS: Final = {
 }
 
 
+def is_name(text: str) -> bool:
+    """Whether something can be called so, as far as the engine goes; percent-encoded, a path can hold anything.
+
+    A colon is what the engine has between names, and not every store keeps a key with a NUL in it.
+    """
+    return ":" not in text and text.isprintable()
+
+
 def topic_name(resource: ArmId) -> ResourceName | None:
     """The engine topic that a resource's events are published to; None: it sends none."""
     kind = _KINDS.get(resource.type)

@@ -158,7 +158,7 @@ class Publishers:
         """What enters the domain, which is everything, and what its topics that stand."""
         by_place: dict[str, list[Publication]] = {}
         for event, publication in zip(events, publications, strict=True):
-            if event.place is not None:
+            if event.place is not None and names.is_name(event.place):
                 by_place.setdefault(event.place.lower(), []).append(publication)
         pairs: list[tuple[Topic, Sequence[Publication]]] = [(domain, publications)]
         for place, these in by_place.items():
@@ -193,7 +193,7 @@ class Publishers:
         if known is not None:
             return known
         found = self._routes.find("POST", path)
-        if found is None or found.verb is None:
+        if found is None or found.verb is None or not all(map(names.is_name, found.params.values())):
             return None
         params = found.params
         own = params.get("domain") or params.get("topic") or ""

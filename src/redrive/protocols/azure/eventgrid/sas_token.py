@@ -64,8 +64,10 @@ class SasToken:
 
         Scheme and host do not count: a server behind a proxy does not know by which name it was called.
         """
-        parts = urlsplit(self.resource)
-        wanted = parts.path.rstrip("/").lower()
+        try:
+            wanted = urlsplit(self.resource).path.rstrip("/").lower()
+        except ValueError:
+            return False
         return any(f"{place.lower()}/".startswith(f"{wanted}/") for place in (path, resource_id))
 
 

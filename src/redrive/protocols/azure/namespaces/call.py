@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic
+from redrive.protocols.azure.arm.call import whole_number
 from redrive.protocols.azure.wire.errors import AzureError, invalid
 from redrive.protocols.http import Request
 
@@ -34,9 +35,10 @@ class NamespaceCall:
         text = self.query.get(name.lower())
         if text is None:
             return default
-        if not text.isdecimal() or not least <= int(text) <= most:
+        number = whole_number(text, least, most)
+        if number is None:
             raise refused(f"The query parameter '{name}' must be a number between {least} and {most}.")
-        return int(text)
+        return number
 
 
 @dataclass(frozen=True, slots=True)

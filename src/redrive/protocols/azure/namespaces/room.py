@@ -105,6 +105,8 @@ class Namespaces:
 
     async def _topic(self, request: Request, params: Mapping[str, str]) -> Topic:
         """The topic, for somebody who may know of it."""
+        if not all(map(names.is_name, params.values())):
+            raise not_found(f"There is nothing at {request.path}.", "NotFound")
         resource = namespace_id(params["subscription"], params["group"], params["namespace"])
         namespace = await self._engine.directory.get(NAMESPACE, namespace_name(resource).key)
         if namespace is None:

@@ -1,0 +1,238 @@
+"""Event Grid but for its sockets, in memory, with a resource of each kind and something waiting in it."""
+
+import logging
+import random
+from collections.abc import Awaitable, Mapping
+from typing import Any, Final
+
+import orjson
+
+from redrive.access.keyring import Keyring
+from redrive.access.keys import AccessKey
+from redrive.endpoints.addresses import read_url
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Parcel, Runtime
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
+from redrive.protocols.azure import handshake
+from redrive.protocols.azure.arm.namespaces_offered import namespaces_offered
+from redrive.protocols.azure.arm.offered import offered
+from redrive.protocols.azure.arm.room import Arm
+from redrive.protocols.azure.arm.sources import Sources
+from redrive.protocols.azure.arm.subscribers import Subscribers
+from redrive.protocols.azure.entra import Entra
+from redrive.protocols.azure.eventgrid import names
+from redrive.protocols.azure.eventgrid.credentials import Credentials as PublisherCredentials
+from redrive.protocols.azure.eventgrid.dialect import EventGridDialect
+from redrive.protocols.azure.eventgrid.failure_log import FailureLog
+from redrive.protocols.azure.eventgrid.insights import Insights
+from redrive.protocols.azure.eventgrid.measures import Measures
+from redrive.protocols.azure.eventgrid.publishing import Publishers
+from redrive.protocols.azure.eventgrid.topic_endpoint import TopicEndpoint
+from redrive.protocols.azure.gateway import AzureGateway
+from redrive.protocols.azure.handshake import Handshakes
+from redrive.protocols.azure.namespaces.credentials import Credentials
+from redrive.protocols.azure.namespaces.room import Namespaces
+from redrive.protocols.azure.webhook_tokens import WebhookTokens
+from redrive.protocols.azure.wire.bearer import Authentication, Believing, Verifying
+from redrive.protocols.http import Request, Response
+from redrive.telemetry.telemetry import Telemetry
+from tests.fuzz.watched import Complaints, Watched
+from tests.protocols.sns.stage import signing_pair
+
+ACCOUNT: Final = "000000000000"
+SUBSCRIPTION: Final = f"00000000-0000-0000-0000-{ACCOUNT}"
+GROUP: Final = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg"
+PROVIDER: Final = f"{GROUP}/providers/Microsoft.EventGrid"
+STORAGE: Final = f"{GROUP}/providers/Microsoft.Storage/storageAccounts/letters"
+HOOK: Final = "https://hook.example/agrees"
+BEARER, KEY, LOCK, SECOND_LOCK, QUESTION = "<bearer>", "<key>", "<lock>", "<second lock>", "<question>"
+CLIENT, SECRET = "AKIAAAAAAAAAAAAAAAAA", "s" * 40
+
+WEBHOOK: Final[Mapping[str, Any]] = {"endpointType": "WebHook", "properties": {"endpointUrl": HOOK}}
+LETTERS: Final[Mapping[str, Any]] = {
+    "endpointType": "StorageBlob",
+    "properties": {"resourceId": STORAGE, "blobContainerName": "dead"},
+}
+MAPPING: Final[Mapping[str, Any]] = {
+    "inputSchemaMappingType": "Json",
+    "properties": {
+        "id": {"sourceField": "number"},
+        "eventType": {"defaultValue": "Order.Placed"},
+        "subject": {"sourceField": "about", "defaultValue": "orders"},
+        "topic": {"sourceField": "place"},
+    },
+}
+
+
+class Webhook:
+    """An endpoint that agrees, unless its URL says otherwise."""
+
+    async def push(self, parcel: Parcel) -> Attempt:
+        """Answer as the URL says."""
+        try:
+            read_url(parcel.endpoint)
+        except ValueError as error:
+            return Attempt(Outcome.FAILED, Reason.CONNECTION, 0, str(error), 1)
+        if "refuses" in parcel.endpoint:
+            return Attempt(Outcome.REFUSED, Reason.CLIENT_ERROR, 400, "", 1)
+        return Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, _agreement(parcel), 1, _leave(parcel))
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class GridWorld(Watched):
+    """Azure's rooms on a store in memory, on a clock that stands."""
+
+    waits_ms = 121_000
+
+    def __init__(self, *, secured: bool) -> None:
+        super().__init__()
+        runtime = Runtime(self._clock, random.Random(7), "node")
+        webhook = Webhook()
+        self._tokens = WebhookTokens(self._clock)
+        self._tokens.prepare(signing_pair(), "http://localhost")
+        endpoints: dict[str, Any] = dict.fromkeys(("http", "https", "blob", "amqp", "storage-queue"), webhook)
+        dialects = {names.DIALECT: EventGridDialect(self._store.notes, self._tokens)}
+        self.engine = Engine(self._store, runtime, dialects, endpoints)
+        endpoints["topic"] = TopicEndpoint(self.engine.topics)
+        self._telemetry = Telemetry(self._store, self._clock, self.engine.queues, leaps=True)
+        self._keyring = Keyring(self._store, self._clock)
+        self.arm: Arm
+        self.gateway = self._gateway(runtime, endpoints, secured=secured)
+        self.complaints = Complaints()
+
+    def _gateway(self, runtime: Runtime, endpoints: Mapping[str, Any], *, secured: bool) -> AzureGateway:
+        engine, clock = self.engine, self._clock
+        authentication: Authentication = Verifying(self._keyring, clock) if secured else Believing()
+        handshakes = Handshakes(engine, endpoints, self._tokens)
+        sources = Sources(engine, Subscribers(engine))
+        insights = Insights(self._store, self._telemetry.flush, sources.resource)
+        others = [*namespaces_offered(engine, handshakes, _where), insights]
+        self.arm = Arm(clock, authentication, offered(engine, handshakes, _where, others), None)
+        failures = FailureLog(self._telemetry.logs, "stream", "local")
+        measures = Measures(self._telemetry.metrics.put_back, failures)
+        credentials = PublisherCredentials(authentication, clock, required=secured)
+        rooms = [
+            Publishers(engine, credentials, measures),
+            Namespaces(engine, Credentials(authentication, required=secured)),
+            self.arm,
+            handshakes,
+            Entra(clock, authentication, None, self._tokens),
+        ]
+        return AzureGateway(runtime, rooms)
+
+    async def open(self) -> None:
+        """Make a resource of each kind, subscribe to all of them, and hold events under locks."""
+        logging.getLogger("redrive").addHandler(self.complaints)
+        await self.engine.open()
+        await self._keyring.add(AccessKey(CLIENT, SECRET, ACCOUNT, 0))
+        form = f"grant_type=client_credentials&client_id={CLIENT}&client_secret={SECRET}".encode()
+        signed_in = await self._ask("POST", f"/{SUBSCRIPTION}/oauth2/v2.0/token", form)
+        self.known[BEARER] = signed_in["access_token"]
+        await self._make_publishers()
+        await self._make_subscribers()
+        self.known[KEY] = (await self._ask("POST", f"{PROVIDER}/topics/orders/listKeys"))["key1"]
+        batch = [
+            {"specversion": "1.0", "id": str(number), "source": "/s", "type": "t"} for number in range(4)
+        ]
+        topic = f"/eventgrid/{SUBSCRIPTION}/rg/space/topics/stars"
+        await self._ask("POST", f"{topic}:publish", batch, "application/cloudevents-batch+json")
+        received = await self._ask("POST", f"{topic}/eventsubscriptions/pulled:receive?maxEvents=2")
+        for name, one in zip((LOCK, SECOND_LOCK), received["value"], strict=True):
+            self.known[name] = one["brokerProperties"]["lockToken"]
+        waiting = await self._ask(
+            "GET", f"{PROVIDER}/topics/orders/providers/Microsoft.EventGrid/eventSubscriptions/waits"
+        )
+        assert waiting["properties"]["provisioningState"] == "AwaitingManualAction", waiting
+        (asked,) = await self.engine.directory.find(handshake.QUESTION, "")
+        self.known[QUESTION] = asked.id
+        await self.settle()
+
+    async def _make_publishers(self) -> None:
+        located = {"location": "local"}
+        await self._ask("PUT", GROUP, located)
+        for kind in ("topics", "domains"):
+            for name, schema in _SCHEMAS.items():
+                properties = {"inputSchema": schema}
+                if schema == "CustomEventSchema":
+                    properties["inputSchemaMapping"] = MAPPING
+                await self._ask("PUT", f"{PROVIDER}/{kind}/{name}", {**located, "properties": properties})
+        await self._ask("PUT", f"{PROVIDER}/domains/orders/topics/first")
+        await self._ask("PUT", f"{PROVIDER}/namespaces/space", located)
+        await self._ask("PUT", f"{PROVIDER}/namespaces/space/topics/stars", {})
+        system = {**located, "properties": {"source": STORAGE}}
+        await self._ask("PUT", f"{PROVIDER}/systemTopics/blobs", system)
+
+    async def _make_subscribers(self) -> None:
+        watcher = {"destination": WEBHOOK, "deadLetterDestination": LETTERS}
+        for parent in (
+            "topics/orders",
+            "topics/clouds",
+            "topics/customs",
+            "domains/orders",
+            "domains/orders/topics/first",
+            "systemTopics/blobs",
+        ):
+            await self._ask("PUT", f"{PROVIDER}/{parent}/eventSubscriptions/watcher", {"properties": watcher})
+        waits = {"endpointType": "WebHook", "properties": {"endpointUrl": f"{HOOK}?later"}}
+        await self._ask(
+            "PUT",
+            f"{PROVIDER}/topics/orders/eventSubscriptions/waits",
+            {"properties": {"destination": waits}},
+        )
+        pulled = {"deliveryConfiguration": {"deliveryMode": "Queue"}}
+        pushed = {"deliveryConfiguration": {"deliveryMode": "Push", "push": {"destination": WEBHOOK}}}
+        for name, properties in (("pulled", pulled), ("pushed", pushed)):
+            path = f"{PROVIDER}/namespaces/space/topics/stars/eventSubscriptions/{name}"
+            await self._ask("PUT", path, {"properties": properties})
+
+    async def close(self) -> None:
+        """Stop what is under way."""
+        logging.getLogger("redrive").removeHandler(self.complaints)
+        await super().close()
+
+    def handle(self, request: Request) -> Awaitable[Response]:
+        """See `Watched.handle`."""
+        return self.gateway.answer(request)
+
+    async def _ask(
+        self, method: str, target: str, body: Any = b"", content_type: str = "application/json"
+    ) -> Any:
+        """Ask for something that has to succeed; its JSON."""
+        path, _, query = target.partition("?")
+        content = body if isinstance(body, bytes) else orjson.dumps(body)
+        headers = {"host": "localhost", "content-type": content_type}
+        if BEARER in self.known:
+            headers["authorization"] = f"Bearer {self.known[BEARER]}"
+        response = await self.answer(Request(method, path, query, headers, content))
+        assert response.status < 300, (method, target, response.body)
+        return orjson.loads(response.body or b"null")
+
+
+_SCHEMAS: Final = {
+    "orders": "EventGridSchema",
+    "clouds": "CloudEventSchemaV1_0",
+    "customs": "CustomEventSchema",
+}
+
+
+def _where(resource: str) -> str | None:
+    """The settings know where storage accounts and hubs are, and a function."""
+    if "Microsoft.Web" in resource:
+        return "https://functions.example"
+    known = ("Microsoft.EventHub", "Microsoft.ServiceBus", "Microsoft.Storage")
+    return "UseDevelopmentStorage=true" if any(one in resource for one in known) else None
+
+
+def _agreement(parcel: Parcel) -> str:
+    """The code that was asked for, unless the URL says that somebody will come back to it."""
+    if "later" in parcel.endpoint or parcel.headers.get("aeg-event-type") != "SubscriptionValidation":
+        return ""
+    code = orjson.loads(parcel.body)[0]["data"]["validationCode"]
+    return orjson.dumps({"validationResponse": code}).decode()
+
+
+def _leave(parcel: Parcel) -> tuple[tuple[str, str], ...]:
+    return () if "later" in parcel.endpoint else (("webhook-allowed-origin", "*"),)

@@ -1,0 +1,94 @@
+"""SNS in memory, with a topic of each kind, subscriptions in every state, devices and telephones."""
+
+import logging
+import random
+from collections.abc import Awaitable
+from typing import Any, Final
+
+import orjson
+
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Endpoint, Runtime
+from redrive.model.queue import Queue, ResourceName
+from redrive.protocols.aws.authentication import Believing
+from redrive.protocols.aws.gateway import Gateway
+from redrive.protocols.aws.sns.certificate import certificate_path
+from redrive.protocols.aws.sns.dialect import SnsDialect
+from redrive.protocols.aws.sns.facade import Sns
+from redrive.protocols.aws.sns.notification import Links
+from redrive.protocols.aws.sns.parcels import Parcels
+from redrive.protocols.aws.sns.signing import Signer
+from redrive.protocols.http import Request, Response
+from tests.fuzz.watched import Complaints, Watched
+from tests.protocols.sns.stage import ENDPOINTS, Recorder, signing_pair
+from tests.protocols.wire.clients import Client
+
+ACCOUNT: Final = "000000000000"
+REGION: Final = "us-east-1"
+CLIENT: Final = Client("sns", "query")
+_SNS: Final = f"arn:aws:sns:{REGION}:{ACCOUNT}"
+QUEUE: Final = f"arn:aws:sqs:{REGION}:{ACCOUNT}:q"
+STANDARD, FIFO, ARCHIVE = f"{_SNS}:standard", f"{_SNS}:first.fifo", f"{_SNS}:archive.fifo"
+APPLICATION: Final = f"{_SNS}:app/GCM/app"
+SUBSCRIPTION, TOKEN, DEVICE = "<subscription>", "<token>", "<device>"
+PHONE: Final = "+14255550123"
+
+
+class SnsWorld(Watched):
+    """SNS on a store in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        runtime = Runtime(self._clock, random.Random(7), "node")
+        self._recorders = {protocol: Recorder() for protocol in ENDPOINTS}
+        endpoints: dict[str, Endpoint] = dict(self._recorders)
+        dialect = SnsDialect(open_queues=True)
+        self.engine = Engine(self._store, runtime, {"sns": dialect}, endpoints)
+        dialect.prepare(
+            Parcels(Links("http://localhost", certificate_path(signing_pair())), Signer(signing_pair()))
+        )
+        self._gateway = Gateway(runtime, Believing(REGION), {"sns": Sns(self.engine)}, None)
+        self.complaints = Complaints()
+
+    def handle(self, request: Request) -> Awaitable[Response]:
+        """See `Watched.handle`."""
+        return self._gateway.answer(request)
+
+    async def open(self) -> None:
+        """Make something of everything."""
+        logging.getLogger("redrive").addHandler(self.complaints)
+        await self.engine.open()
+        await self.engine.queues.create(Queue(0, ResourceName(ACCOUNT, REGION, "q")))
+        await self._call("CreateTopic", Name="standard")
+        await self._call("CreateTopic", Name="first.fifo", Attributes={"FifoTopic": "true"})
+        archived = {"FifoTopic": "true", "ArchivePolicy": '{"MessageRetentionPeriod":"1"}'}
+        await self._call("CreateTopic", Name="archive.fifo", Attributes=archived)
+        for protocol, endpoint in (("sqs", QUEUE), ("http", "http://hook.example/"), ("sms", PHONE)):
+            await self._call("Subscribe", TopicArn=STANDARD, Protocol=protocol, Endpoint=endpoint)
+        await self._call("Publish", TopicArn=STANDARD, Message="kept")
+        listed = await self._call("ListSubscriptionsByTopic", TopicArn=STANDARD)
+        confirmed = [one for one in listed["Subscriptions"] if one["Protocol"] == "sqs"]
+        self.known[SUBSCRIPTION] = confirmed[0]["SubscriptionArn"]
+        await self.settle()
+        self.known[TOKEN] = orjson.loads(self._recorders["http"].parcels[0].body)["Token"]
+        await self._call(
+            "CreatePlatformApplication",
+            Name="app",
+            Platform="GCM",
+            Attributes={"PlatformCredential": "secret"},
+        )
+        made = await self._call("CreatePlatformEndpoint", PlatformApplicationArn=APPLICATION, Token="t")
+        self.known[DEVICE] = made["EndpointArn"]
+        await self._call("CreateSMSSandboxPhoneNumber", PhoneNumber=PHONE)
+        await self._call("SetSMSAttributes", attributes={"DefaultSMSType": "Promotional"})
+        await self.settle()
+
+    async def close(self) -> None:
+        """See `Watched.close`."""
+        logging.getLogger("redrive").removeHandler(self.complaints)
+        await super().close()
+
+    async def _call(self, operation: str, **params: Any) -> Any:
+        response = await self.answer(CLIENT.request(operation, params))
+        assert response.status == 200, (operation, response.body)
+        return CLIENT.answer(operation, response)

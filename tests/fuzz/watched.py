@@ -1,0 +1,80 @@
+"""A server but for its sockets, on a store in memory whose tables can be compared and on a clock that stands."""
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable
+from typing import Any, Final
+
+from redrive.engine.engine import Engine
+from redrive.protocols.http import Request, Response
+from redrive.runtime.simulated import SimulatedClock
+from redrive.stores.sqlite.store import SqliteStore
+
+_TURNS: Final = 64  # of the event loop that a call which waits for nothing may take
+_NOT_COMPARED: Final = frozenset({"counters", "sqlite_schema"})  # a number may be taken in vain
+
+
+class Complaints(logging.Handler):
+    """What was logged as an error: nothing a request asks for may go wrong behind its answer either."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.heard: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep it."""
+        self.heard.append(self.format(record))
+
+
+class Watched(ABC):
+    """What worlds have in common.
+
+    Attributes:
+        known: What stands for what only the server knows, and what that is.
+    """
+
+    waits_ms = 20_000  # the longest a receiver may wait
+    engine: Engine
+
+    def __init__(self) -> None:
+        self._clock = SimulatedClock()
+        self._store = SqliteStore(None)
+        self.known: dict[str, str] = {}
+
+    @abstractmethod
+    def handle(self, request: Request) -> Awaitable[Response]:
+        """Answer a request as the server does."""
+
+    async def close(self) -> None:
+        """Stop what is under way."""
+        await self.engine.close()
+
+    async def answer(self, request: Request) -> Response:
+        """Answer a request; one that waits is let wait its time."""
+        answering = asyncio.ensure_future(self.handle(request))
+        for _ in range(_TURNS):
+            if answering.done():
+                break
+            await asyncio.sleep(0)
+        else:
+            await self._clock.advance(self.waits_ms, self.engine.quiet)
+        response = await answering
+        await self.settle()
+        return response
+
+    async def settle(self) -> None:
+        """Let everything come to rest that the last request set going."""
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+        await self.engine.quiet()
+
+    def everything(self) -> dict[str, list[Any]]:
+        """All that is stored, table by table."""
+        connection = self._store._connection
+        named = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        tables = {str(row[0]) for row in named} - _NOT_COMPARED
+        return {
+            table: sorted(connection.execute(f"SELECT * FROM {table}").fetchall(), key=repr)
+            for table in sorted(tables)
+        }
