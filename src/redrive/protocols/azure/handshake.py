@@ -8,9 +8,13 @@ Two questions, each of the schema that the endpoint is to get
   somebody opens the event's `validationUrl` within ten minutes.
 * For CloudEvents an OPTIONS request asks for leave (https://github.com/cloudevents/spec, http-webhook). The endpoint
   answers with WebHook-Allowed-Origin, or calls back within ten minutes.
+
+And a farewell: a webhook whose event subscription is deleted is posted a SubscriptionDeletion event.
 """
 
+import asyncio
 import contextlib
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -34,11 +38,15 @@ from redrive.protocols.azure.wire.answers import json_answer
 from redrive.protocols.azure.wire.errors import AzureError, invalid, not_found
 from redrive.protocols.http import Request, Response
 
+logger = logging.getLogger(__name__)
+
 ANSWER_MS: Final = 30_000
 ACTION_MS: Final = 10 * 60 * 1000
 ORIGIN: Final = "eventgrid.azure.net"
 PATH: Final = "/eventsubscriptions/"  # of the URLs that agree
 _ALLOWED_ORIGIN: Final = "webhook-allowed-origin"
+_WEB_HOOK: Final = "WebHook"
+_HTTP: Final = frozenset({"http", "https"})  # and not a queue of this server
 _JSON: Final = "application/json; charset=utf-8"
 _CLEARED_MAX: Final = 10  # questions cleared away for each one asked
 
@@ -84,6 +92,7 @@ class Handshakes:
         self._engine = engine
         self._endpoints = endpoints
         self._tokens = tokens
+        self._farewells: set[asyncio.Task[None]] = set()
 
     async def ask(self, asked: Subscription, base_url: str, now: int) -> Question | None:
         """Ask an endpoint; None: it agrees. Else what may be answered by hand.
@@ -102,7 +111,12 @@ class Handshakes:
         url = f"{base_url}{PATH}{asked.id}/validate?id={question.id}"
         delivery = settings.delivery_settings(asked)
         cloud_events = delivery.schema == settings.CLOUD_EVENT_SCHEMA
-        parcel = _leave(asked, url) if cloud_events else self._event(asked, url, question.id, now)
+        data = {"validationCode": question.id, "validationUrl": url}
+        parcel = (
+            _leave(asked, url)
+            if cloud_events
+            else self._event(asked, "SubscriptionValidation", "SubscriptionValidationEvent", data, now)
+        )
         authorization = await self._tokens.authorization(delivery.audience)
         attempt = await self._endpoints[asked.protocol].push(
             replace(parcel, headers={**parcel.headers, **authorization})
@@ -122,6 +136,29 @@ class Handshakes:
         if stored is None or not stored.agreed:
             return written
         return await self._confirm(stored) or written
+
+    def farewell(self, gone: Subscription, now: int) -> None:
+        """Tell a webhook, once and without waiting for it, that its event subscription is no more.
+
+        Those of CloudEvents are not told: their specification has no such thing.
+        """
+        delivery = settings.delivery_settings(gone)
+        is_webhook = delivery.destination_type == _WEB_HOOK and gone.protocol in _HTTP
+        if not is_webhook or delivery.schema == settings.CLOUD_EVENT_SCHEMA:
+            return
+        task = asyncio.get_running_loop().create_task(self._take_leave(gone, now))
+        self._farewells.add(task)
+        task.add_done_callback(self._farewells.discard)
+
+    async def _take_leave(self, gone: Subscription, now: int) -> None:
+        delivery = settings.delivery_settings(gone)
+        data = {"eventSubscriptionId": delivery.id}
+        parcel = self._event(gone, "SubscriptionDeletion", "SubscriptionDeletedEvent", data, now)
+        authorization = await self._tokens.authorization(delivery.audience)
+        attempt = await self._endpoints[gone.protocol].push(
+            replace(parcel, headers={**parcel.headers, **authorization})
+        )
+        logger.debug("handshake.farewell subscription=%s: %s", delivery.id, _told(attempt))
 
     def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Room
         """See `Room.handles`."""
@@ -161,21 +198,23 @@ class Handshakes:
                 return
             await self._engine.directory.remove(QUESTION, question.id)
 
-    def _event(self, asked: Subscription, url: str, code: str, now: int) -> Parcel:
+    def _event(
+        self, asked: Subscription, kind: str, event_type: str, data: Mapping[str, str], now: int
+    ) -> Parcel:
         delivery = settings.delivery_settings(asked)
         event = {
             "id": id_text(self._engine.runtime.message_id()),
             "topic": delivery.id.partition("/providers/Microsoft.EventGrid/eventSubscriptions")[0],
             "subject": "",
-            "eventType": "Microsoft.EventGrid.SubscriptionValidationEvent",
+            "eventType": f"Microsoft.EventGrid.{event_type}",
             "eventTime": datetime.fromtimestamp(now / 1000, UTC).isoformat().replace("+00:00", "Z"),
-            "data": {"validationCode": code, "validationUrl": url},
+            "data": data,
             "metadataVersion": "1",
             "dataVersion": "2",
         }
         headers = {
             **{one.name: one.value for one in delivery.attributes if one.value is not None},
-            "aeg-event-type": "SubscriptionValidation",
+            "aeg-event-type": kind,
             "aeg-subscription-name": delivery.name.upper(),
             "aeg-delivery-count": "0",
             "aeg-data-version": "2",

@@ -137,6 +137,33 @@ def test_a_url_that_nobody_was_given(resources: Resources) -> None:
     assert follow(f"{resources.server.url}/eventsubscriptions/billing/validate?id=guessed") == 404
 
 
+# ---- a farewell --------------------------------------------------------------------------------------------------
+
+
+def test_an_endpoint_is_told_of_the_end(resources: Resources) -> None:
+    topic = resources.topic()
+    resources.subscribe(topic.id, "Billing")
+    resources.hook.next()
+    resources.client.event_subscriptions.begin_delete(topic.id, "billing").result()
+    told = resources.hook.next()
+    assert told.headers["aeg-event-type"] == "SubscriptionDeletion"
+    assert told.headers["aeg-subscription-name"] == "BILLING"
+    (event,) = told.body
+    assert event["eventType"] == "Microsoft.EventGrid.SubscriptionDeletedEvent"
+    name = f"{topic.id}/providers/Microsoft.EventGrid/eventSubscriptions/Billing"
+    assert event["data"] == {"eventSubscriptionId": name}
+
+
+def test_one_of_cloud_events_is_not(resources: Resources) -> None:
+    topic = resources.topic(input_schema=CLOUD_EVENTS)
+    resources.subscribe(topic.id)
+    resources.hook.next()
+    resources.client.event_subscriptions.begin_delete(topic.id, "billing").result()
+    resources.subscribe(topic.id, "next")
+    assert resources.hook.next().method == "OPTIONS"
+    assert resources.hook.asked.empty()
+
+
 # ---- leave for CloudEvents ---------------------------------------------------------------------------------------
 
 
