@@ -114,6 +114,9 @@ def signed_for(resource: str) -> Asked:
             id="a group that no URL names",
         ),
         pytest.param(put(f"{GROUP}%00", {"location": "l"}), 400, id="a group with a NUL"),
+        pytest.param(
+            Asked("agree", "GET", "/eventsubscriptions/waits/validate", "id=%00"), 404, id="agreed by a NUL"
+        ),
         pytest.param(signed_for("http://["), 401, id="a signed token for no URL"),
         pytest.param(
             Asked(

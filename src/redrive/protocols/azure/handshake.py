@@ -32,7 +32,7 @@ from redrive.model.errors import NotFound as Gone
 from redrive.model.message import id_text
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Subscription
-from redrive.protocols.azure.eventgrid import settings
+from redrive.protocols.azure.eventgrid import names, settings
 from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.protocols.azure.wire.answers import json_answer
 from redrive.protocols.azure.wire.errors import AzureError, invalid, not_found
@@ -167,7 +167,10 @@ class Handshakes:
     async def answer(self, request: Request) -> Response:
         """Take an answer by hand: somebody opened the URL."""
         now = self._engine.clock.now()
-        question = await self._engine.directory.get(QUESTION, parse_qs(request.query).get("id", [""])[-1])
+        asked = parse_qs(request.query).get("id", [""])[-1]
+        question: Question | None = None
+        if names.is_name(asked):
+            question = await self._engine.directory.get(QUESTION, asked)
         if question is None or now >= question.ends_at or request.method not in ("GET", "POST"):
             raise not_found("This URL agrees to nothing, or does not any more.", "NotFound")
         agreed = await self._engine.directory.update(

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 import orjson
 
 from redrive.access.keyring import Keyring
+from redrive.access.keys import AccessKey
 from redrive.engine.ports import Clock
 from redrive.protocols.azure.wire.errors import AzureError, unauthorized
 from redrive.protocols.http import Request
@@ -85,7 +86,7 @@ class Verifying:
         if scheme.lower() != "bearer":
             raise unauthorized("Authentication failed. The 'Authorization' header is missing.")
         claims = _claims(token)
-        key = await self._keyring.get(str(claims.get("appid", "")))
+        key = await self._key(str(claims.get("appid", "")))
         if key is None or not _is_signed(token, key.secret):
             raise _invalid()
         if not _is_current(claims, self._clock.now()):
@@ -94,8 +95,12 @@ class Verifying:
 
     async def accepts(self, client: str, secret: str) -> bool:
         """See `Authentication.accepts`."""
-        key = await self._keyring.get(client)
+        key = await self._key(client)
         return key is not None and hmac.compare_digest(key.secret.encode(), secret.encode())
+
+    async def _key(self, client: str) -> AccessKey | None:
+        """The key of that id; not every store can look for one with a NUL in it."""
+        return await self._keyring.get(client) if client.isprintable() else None
 
 
 def issue(claims: Mapping[str, Any], secret: str) -> str:
