@@ -32,17 +32,17 @@ from tests.fuzz.grid_world import (
 )
 from tests.fuzz.spoiling import JUNK, TEXTS, spoilt
 
-_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+_STANDING: Final[Mapping[str, tuple[str, ...]]] = {
     "subscription": (SUBSCRIPTION,),
     "group": ("rg",),
     "provider": ("Microsoft.EventGrid",),
     "storageAccount": ("letters",),
-    "topic": ("orders", "clouds", "customs", "first", "stars", "made"),
-    "domain": ("orders", "clouds", "customs", "made"),
-    "namespace": ("space", "made"),
-    "systemTopic": ("blobs", "made"),
-    "name": ("pulled", "pushed", "made"),
-    "eventSubscription": ("watcher", "waits", "made"),
+    "topic": ("orders", "clouds", "customs"),
+    "domain": ("orders", "clouds", "customs"),
+    "namespace": ("space",),
+    "systemTopic": ("blobs",),
+    "name": ("pulled", "pushed"),
+    "eventSubscription": ("watcher", "waits"),
     "topicType": ("Microsoft.EventGrid.Topics", "Microsoft.Storage.StorageAccounts"),
     "location": ("local",),
 }
@@ -202,59 +202,77 @@ _PERIODS: Final = st.sampled_from(
 
 
 @st.composite
-def queries(draw: st.DrawFn) -> str:
+def queries(draw: st.DrawFn, *, lists: bool = False) -> str:
     """A query string: api-version, and what lists and metrics take, spoilt."""
     pairs = [("api-version", "2025-02-15")]
-    for name, values in (
-        ("$filter", _FILTERS | TEXTS),
-        ("$top", _NUMBERS | TEXTS),
-        ("$skipToken", _PLACES | TEXTS),
-        ("timespan", _PERIODS | TEXTS),
-        ("interval", st.sampled_from(["PT1M", "PT1H", "P1D", "x"])),
-        ("metricnames", st.sampled_from(["PublishSuccessCount", "", ",", "DroppedEventCount,x"])),
-        ("aggregation", TEXTS),
-    ):
-        if draw(st.integers(0, 7)) == 0:
+    for name, values in _PARAMETERS.items() if lists else ():
+        if draw(st.integers(0, 2)) == 0:
             pairs.append((name, draw(values)))
-    if draw(st.integers(0, 63)) == 0:
+    if draw(_MAYBE):
         pairs += [(f"p{number}", "v") for number in range(200)]
     query = urlencode([(name, value.encode(errors="surrogatepass")) for name, value in pairs])
     return query + draw(st.sampled_from(["", "", "", "&", "&=&&", "&%zz=%c3%28", ";"]))
 
 
+_PARAMETERS: Final = {
+    "$filter": _FILTERS | TEXTS,
+    "$top": _NUMBERS | TEXTS,
+    "$skipToken": _PLACES | TEXTS,
+    "timespan": _PERIODS | TEXTS,
+    "interval": st.sampled_from(["PT1M", "PT1H", "P1D", "x"]),
+    "metricnames": st.sampled_from(["PublishSuccessCount", "", ",", "DroppedEventCount,x"]),
+    "aggregation": TEXTS,
+}
 _MAYBE: Final = st.integers(0, 23).map(lambda number: number == 0)
 
 
 @st.composite
-def filled(draw: st.DrawFn, pattern: str) -> str:
-    """A pattern's path, its names known to the server, new, or odd."""
+def filled(draw: st.DrawFn, method: str, pattern: str) -> str:
+    """A pattern's path, its names known to the server, new where something can be made, or odd."""
+    last = pattern.rpartition("/")[2]
 
     def taken(match: re.Match[str]) -> str:
         if match[2]:
             return draw(st.sampled_from(_SCOPES)).lstrip("/")
         if draw(_MAYBE):
             return quote(draw(TEXTS).encode(errors="surrogatepass"), safe="") or "x"
-        return draw(st.sampled_from(_NAMES[match[1]]))
+        if method == "PUT" and match[0] == last and draw(st.booleans()):
+            return "made"
+        return draw(st.sampled_from(_standing(pattern, match[1])))
 
     path = re.sub(r"\{(\w+)(\.\.\.)?\}", taken, pattern)
     return path.upper() if draw(_MAYBE) else path
 
 
+def _standing(pattern: str, name: str) -> tuple[str, ...]:
+    if name == "topic" and "/namespaces/" in pattern:
+        return ("stars",)
+    return ("first",) if name == "topic" and "/domains/" in pattern else _STANDING[name]
+
+
 # ---- the resource manager ----------------------------------------------------------------------------------------
+
+
+@cache
+def _written() -> list[tuple[str, Any]]:
+    """Each route that takes a document, with each of the documents that it takes."""
+    routes = [one for one in arm_routes() if one.startswith(("PUT", "PATCH")) or "regenerateKey" in one]
+    return [(route, one) for route in routes for one in documents_of(*route.split(" ", 1))]
 
 
 @st.composite
 def arm_requests(draw: st.DrawFn) -> Asked:
     """A request of any route of the resource manager."""
-    written = [one for one in arm_routes() if one.startswith(("PUT", "PATCH"))]
-    route = draw(st.sampled_from(written) if draw(st.booleans()) else st.sampled_from(arm_routes()))
+    if draw(st.booleans()):
+        route, document = draw(st.sampled_from(_written()))
+        body = draw(bodies(document))
+    else:
+        route, body = draw(st.sampled_from(arm_routes())), b""
     method, _, pattern = route.partition(" ")
-    body = b""
-    if method in ("PUT", "PATCH") or pattern.endswith("regenerateKey"):
-        body = draw(bodies(draw(st.sampled_from(documents_of(method, pattern)))))
-    asked_by = draw(st.sampled_from(["GET", "PUT", "POST", "TRACE"])) if draw(_MAYBE) else method
+    sent = draw(st.sampled_from(["GET", "PUT", "POST", "TRACE"])) if draw(_MAYBE) else method
     headers = {"authorization": draw(_BEARERS), "content-type": "application/json"}
-    return Asked(route, asked_by, draw(filled(pattern)), draw(queries()), headers, body)
+    query = draw(queries(lists=method == "GET"))
+    return Asked(route, sent, draw(filled(method, pattern)), query, headers, body)
 
 
 _BEARERS: Final = st.sampled_from(
