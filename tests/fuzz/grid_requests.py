@@ -64,6 +64,7 @@ _RAW: Final[Mapping[str, bytes]] = {
     "@NaN": b"NaN",
     "@huge": b"1e400",
     "@long": b"9" * 5000,
+    "@infinite": b"9" * 400,
     "@beyond": b"18446744073709551617",
     "@deep": b"[" * 251 + b"]" * 251,
     "@document": b'{"a":' * 250 + b"1" + b"}" * 250,

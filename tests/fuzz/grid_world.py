@@ -11,6 +11,7 @@ from redrive.access.keyring import Keyring
 from redrive.access.keys import AccessKey
 from redrive.endpoints.addresses import read_url
 from redrive.engine.engine import Engine
+from redrive.engine.facts import Listener
 from redrive.engine.ports import Parcel, Runtime
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
@@ -50,6 +51,10 @@ BEARER, KEY, LOCK, SECOND_LOCK, QUESTION = "<bearer>", "<key>", "<lock>", "<seco
 CLIENT, SECRET = "AKIAAAAAAAAAAAAAAAAA", "s" * 40
 
 WEBHOOK: Final[Mapping[str, Any]] = {"endpointType": "WebHook", "properties": {"endpointUrl": HOOK}}
+_ATTRIBUTES: Final = [
+    {"name": f"x-{number}", "type": "Dynamic", "properties": {"sourceField": field}}
+    for number, field in enumerate(("id", "data", "data.size", "subject", "number"))
+]
 LETTERS: Final[Mapping[str, Any]] = {
     "endpointType": "StorageBlob",
     "properties": {"resourceId": STORAGE, "blobContainerName": "dead"},
@@ -76,6 +81,8 @@ class Webhook:
             return Attempt(Outcome.FAILED, Reason.CONNECTION, 0, str(error), 1)
         if "refuses" in parcel.endpoint:
             return Attempt(Outcome.REFUSED, Reason.CLIENT_ERROR, 400, "", 1)
+        if "fails" in parcel.endpoint and parcel.headers.get("aeg-event-type") == "Notification":
+            return Attempt(Outcome.FAILED, Reason.SERVER_ERROR, 500, "", 1)
         return Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, _agreement(parcel), 1, _leave(parcel))
 
     async def close(self) -> None:
@@ -95,9 +102,13 @@ class GridWorld(Watched):
         self._tokens.prepare(signing_pair(), "http://localhost")
         endpoints: dict[str, Any] = dict.fromkeys(("http", "https", "blob", "amqp", "storage-queue"), webhook)
         dialects = {names.DIALECT: EventGridDialect(self._store.notes, self._tokens)}
-        self.engine = Engine(self._store, runtime, dialects, endpoints)
+        listeners: list[Listener] = []
+        self.engine = Engine(self._store, runtime, dialects, endpoints, listeners)
         endpoints["topic"] = TopicEndpoint(self.engine.topics)
         self._telemetry = Telemetry(self._store, self._clock, self.engine.queues, leaps=True)
+        failures = FailureLog(self._telemetry.logs, "stream", "local")
+        self._measures = Measures(self._telemetry.metrics.put_back, failures)
+        listeners.append(self._measures)
         self._keyring = Keyring(self._store, self._clock)
         self.arm: Arm
         self.gateway = self._gateway(runtime, endpoints, secured=secured)
@@ -111,11 +122,9 @@ class GridWorld(Watched):
         insights = Insights(self._store, self._telemetry.flush, sources.resource)
         others = [*namespaces_offered(engine, handshakes, _where), insights]
         self.arm = Arm(clock, authentication, offered(engine, handshakes, _where, others), None)
-        failures = FailureLog(self._telemetry.logs, "stream", "local")
-        measures = Measures(self._telemetry.metrics.put_back, failures)
         credentials = PublisherCredentials(authentication, clock, required=secured)
         rooms = [
-            Publishers(engine, credentials, measures),
+            Publishers(engine, credentials, self._measures),
             Namespaces(engine, Credentials(authentication, required=secured)),
             self.arm,
             handshakes,
@@ -166,7 +175,9 @@ class GridWorld(Watched):
         await self._ask("PUT", f"{PROVIDER}/systemTopics/blobs", system)
 
     async def _make_subscribers(self) -> None:
-        watcher = {"destination": WEBHOOK, "deadLetterDestination": LETTERS}
+        destination = {"endpointUrl": f"{HOOK}?fails", "deliveryAttributeMappings": _ATTRIBUTES}
+        failing = {"endpointType": "WebHook", "properties": destination}
+        watcher = {"destination": failing, "deadLetterDestination": LETTERS}
         for parent in (
             "topics/orders",
             "topics/clouds",

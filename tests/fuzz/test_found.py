@@ -8,8 +8,9 @@ from urllib.parse import quote_plus
 import orjson
 import pytest
 
+from tests.fuzz.grid_documents import EVENT
 from tests.fuzz.grid_requests import Asked
-from tests.fuzz.grid_world import BEARER, GROUP, HOOK, LOCK, PROVIDER, STORAGE, SUBSCRIPTION, GridWorld
+from tests.fuzz.grid_world import BEARER, GROUP, HOOK, KEY, LOCK, PROVIDER, STORAGE, SUBSCRIPTION, GridWorld
 from tests.fuzz.sns_requests import Sent
 from tests.fuzz.sns_world import CLIENT, DEVICE, PHONE
 from tests.fuzz.test_event_grid_fuzz import tell
@@ -116,6 +117,18 @@ def signed_for(resource: str) -> Asked:
         pytest.param(put(f"{GROUP}%00", {"location": "l"}), 400, id="a group with a NUL"),
         pytest.param(
             Asked("agree", "GET", "/eventsubscriptions/waits/validate", "id=%00"), 404, id="agreed by a NUL"
+        ),
+        pytest.param(
+            Asked(
+                "publish",
+                "POST",
+                _EVENTS,
+                "",
+                {"aeg-sas-key": KEY},
+                orjson.dumps([EVENT]).replace(b"5,", b"9" * 400 + b","),
+            ),
+            400,
+            id="a number that nobody who delivers it can read",
         ),
         pytest.param(signed_for("http://["), 401, id="a signed token for no URL"),
         pytest.param(
