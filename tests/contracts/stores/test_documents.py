@@ -125,3 +125,12 @@ async def test_numbers_are_never_given_twice(lasting_home: Home) -> None:
         await lasting_home.close(store)
     assert len(set(given)) == len(given)
     assert min(given) > 0
+
+
+async def test_nothing_is_there_under_a_key_that_no_text_of_a_database_can_be(store: Store) -> None:
+    for key in ("a", "ab", "b"):
+        await put(store, key)
+    assert await store.get("queue", "a\0b") is None
+    assert await keys(store, "a\0") == []
+    assert await keys(store, "", after="a\0z") == ["ab", "b"]
+    assert not await store.remove("queue", "a\0b")

@@ -36,6 +36,7 @@ from redrive.stores.postgres.migrate import migrate
 from redrive.stores.postgres.settling import Ends, Extensions, Settler
 from redrive.stores.postgres.telemetry import TelemetryVerbs
 
+_NUL: Final = "\0"  # PostgreSQL keeps no text with one, so nothing is there under such a key
 _NEW_ID: Final = "SELECT nextval('resource_ids')"
 _LAST_SEQ: Final = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM delivery_seq"
 
@@ -97,16 +98,23 @@ class PostgresStore(TelemetryVerbs):
 
     async def get(self, kind: str, key: str) -> Resource | None:
         """See `Store.get`."""
+        if _NUL in key:
+            return None
         return await self._connections.run(lambda connection: looking.get(connection, kind, key))
 
     async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
         """See `Store.find`."""
+        if _NUL in prefix:
+            return []
+        after = after.partition(_NUL)[0]  # no key stands between the two
         return await self._connections.run(
             lambda connection: looking.find(connection, kind, prefix, after, limit)
         )
 
     async def remove(self, kind: str, key: str) -> bool:
         """See `Store.remove`."""
+        if _NUL in key:
+            return False
 
         async def run(connection: Connection) -> bool:
             async with connection.transaction():
