@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo -n)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check format test-deep simulate bench postgresql azurite az lock clean
+.PHONY: help run demo test check format test-deep simulate bench postgresql azurite rabbitmq compiler az lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,7 +21,7 @@ run: $(VENV)/run.stamp ## Start the server; options go in args="--port 5000"
 demo: $(VENV)/run.stamp ## Watch one message published, failed, retried, dead-lettered and redriven
 	$(BIN)/redrive demo $(args)
 
-test: check postgresql azurite az ## Run every check and every test
+test: check postgresql azurite rabbitmq az ## Run every check and every test
 	$(PYTEST) $(args)
 
 check: $(VENV)/test.stamp ## Run the linters and the type checker only
@@ -34,7 +34,7 @@ format: $(VENV)/test.stamp ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-test-deep: $(VENV)/test.stamp postgresql azurite az ## Let Hypothesis look for new examples, for as long as it takes
+test-deep: $(VENV)/test.stamp postgresql azurite rabbitmq az ## Let Hypothesis look for new examples, for as long as it takes
 	$(PYTEST) --hypothesis-profile=deep $(args)
 
 simulate: $(VENV)/test.stamp ## Run one simulated cluster: make simulate seed=7
