@@ -6,7 +6,7 @@ called on the hot path, and what it writes it writes later.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery, Transition
@@ -38,8 +38,7 @@ class Attempted:
     position: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(NamedTuple):
     """Queues of this server took a publication straight from its topic, each at the first attempt.
 
     One fact for all of them: a publication to four queues spent a quarter of its time on a fact for each.
