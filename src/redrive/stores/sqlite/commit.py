@@ -28,11 +28,12 @@ T = TypeVar("T")
 
 # One transaction takes at most so many calls. Past some hundreds the fsync is paid for (under 1 µs a call) and a
 # longer group only makes its first caller wait.
+GROUP_CALLS_MAX = 512
+
 # Turns of the loop between a group and the next one that waits already. Who has just been answered comes again within
 # them, and shares the next commit instead of waiting for the one after: 6 % more sends and 4 % more lives of messages a
 # second over 32 connections. A turn is about 5 us, and a lone caller has none.
 GATHER_TURNS = 10
-GROUP_CALLS_MAX = 512
 
 _COMMIT, _END = True, False  # what the commit thread may be told
 
