@@ -1,7 +1,6 @@
 """Redrive's own routes, beside those of the services: health, metrics, reset and the simulated clock."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
 
 import orjson
 
@@ -13,7 +12,7 @@ from redrive.model.errors import StoreUnavailable
 from redrive.protocols.aws.authentication import Authentication
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.http import Request, Response
-from redrive.server.owned import SIGNING_NAME
+from redrive.server.owned import SIGNING_NAME, json_answer
 
 PREFIX = "/_redrive/"
 LOCALSTACK_HEALTH = "/_localstack/health"
@@ -70,23 +69,25 @@ class Control:
         """Answer one request."""
         route = self._routes.get((request.method, request.path))
         if route is None:
-            return _json(404, {"message": f"no route {request.method} {request.path}"})
+            return json_answer(404, {"message": f"no route {request.method} {request.path}"})
         try:
             if request.method != "GET":
                 await self._authentication.caller(request, SIGNING_NAME)
             return await route(request)
         except AwsError as error:
-            return _json(error.status, {"message": error.message})
+            return json_answer(error.status, {"message": error.message})
         except StoreUnavailable as error:
-            return _json(503, {"status": "unavailable", "reason": str(error), "version": __version__})
+            return json_answer(503, {"status": "unavailable", "reason": str(error), "version": __version__})
 
     async def _health(self, _: Request) -> Response:
         # The way a message goes: SQLite's writer, a statement of the database.
         await self._engine.store.new_id()
-        return _json(200, {"status": "ok", "version": __version__, "node": self._engine.runtime.node})
+        return json_answer(200, {"status": "ok", "version": __version__, "node": self._engine.runtime.node})
 
     async def _localstack_health(self, _: Request) -> Response:
-        return _json(200, {"services": dict(self._services), "edition": "redrive", "version": __version__})
+        return json_answer(
+            200, {"services": dict(self._services), "edition": "redrive", "version": __version__}
+        )
 
     async def _metrics(self, _: Request) -> Response:
         lines: list[str] = []
@@ -107,7 +108,7 @@ class Control:
     def _remove_all(self, reset: Reset) -> Route:
         async def remove_all(_: Request) -> Response:
             await reset()
-            return _json(200, {"status": "ok"})
+            return json_answer(200, {"status": "ok"})
 
         return remove_all
 
@@ -115,24 +116,26 @@ class Control:
         """`{"endpoint", "status"}`: attempts there end like this; without a status they are made again."""
         wish = _fault(request.body)
         if wish is None:
-            return _json(400, {"message": 'expected {"endpoint": "…", "status": 400 to 599 or null}'})
+            return json_answer(400, {"message": 'expected {"endpoint": "…", "status": 400 to 599 or null}'})
         endpoint, status = wish
         if status is None:
             self._engine.faults.clear(endpoint)
         else:
             self._engine.faults.set(endpoint, failed_on_purpose(status))
-        return _json(200, {"status": "ok"})
+        return json_answer(200, {"status": "ok"})
 
     async def _clock(self, _: Request) -> Response:
-        return _json(200, {"now": self._engine.clock.now() / 1000})
+        return json_answer(200, {"now": self._engine.clock.now() / 1000})
 
     def _move_clock(self, advance: Advance) -> Route:
         async def move(request: Request) -> Response:
             seconds = _seconds(request.body)
             if seconds is None:
-                return _json(400, {"message": f'expected {{"advance_seconds": 0 to {ADVANCE_SECONDS_MAX}}}'})
+                return json_answer(
+                    400, {"message": f'expected {{"advance_seconds": 0 to {ADVANCE_SECONDS_MAX}}}'}
+                )
             attempts = await advance(int(seconds * 1000))
-            return _json(200, {"now": self._engine.clock.now() / 1000, "attempts": attempts})
+            return json_answer(200, {"now": self._engine.clock.now() / 1000, "attempts": attempts})
 
         return move
 
@@ -158,7 +161,3 @@ def _seconds(body: bytes) -> float | None:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         return None
     return seconds if 0 <= seconds <= ADVANCE_SECONDS_MAX else None
-
-
-def _json(status: int, document: Mapping[str, Any]) -> Response:
-    return Response(status, orjson.dumps(document))

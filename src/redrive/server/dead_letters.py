@@ -13,8 +13,8 @@ from redrive.server.owned import (
     OwnedRoute,
     OwnedRoutes,
     Unusable,
-    answer,
     document_of,
+    json_answer,
     number,
     parameters,
 )
@@ -42,7 +42,7 @@ class DeadLetterRoutes:
 
     async def _queues(self, _: Request, where: ResourceName) -> Response:
         found = await self._engine.dead_letters.queues(where.account, where.region)
-        return answer(200, {"queues": [_shown_queue(one) for one in found]})
+        return json_answer(200, {"queues": [_shown_queue(one) for one in found]})
 
     async def _letters(self, request: Request, where: ResourceName) -> Response:
         asked = parameters(request)
@@ -50,7 +50,7 @@ class DeadLetterRoutes:
         limit = number(asked.get("limit", "100"), 1, PAGE_MAX)
         letters = await self._engine.dead_letters.letters(queue, number(asked.get("after", "0"), 0), limit)
         now = self._engine.clock.now()
-        return answer(200, {"letters": [_shown_letter(one, now) for one in letters]})
+        return json_answer(200, {"letters": [_shown_letter(one, now) for one in letters]})
 
     async def _redrive(self, request: Request, where: ResourceName) -> Response:
         """`{"queue", "to"?, "ids"?, "rate"?}`: the chosen ones at once, or all of them as a task."""
@@ -61,10 +61,10 @@ class DeadLetterRoutes:
         if ids is not None:
             seqs = [number(one, 1) for one in _list(ids)]
             moved = await self._engine.redriver.move(source, seqs, destination)
-            return answer(200, {"moved": moved.total})
+            return json_answer(200, {"moved": moved.total})
         rate = None if wish.get("rate") is None else number(wish["rate"], 1, RATE_MAX)
         task = await self._engine.redriver.start(source, destination, rate)
-        return answer(202, {"task": task.id, "to_move": task.to_move})
+        return json_answer(202, {"task": task.id, "to_move": task.to_move})
 
     async def _queue(self, where: ResourceName, name: object) -> Queue:
         if not isinstance(name, str) or not name:

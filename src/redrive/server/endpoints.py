@@ -10,7 +10,7 @@ from redrive.model.queue import ResourceName
 from redrive.model.topic import Subscription
 from redrive.protocols.aws.authentication import Authentication
 from redrive.protocols.http import Request, Response
-from redrive.server.owned import OwnedRoute, OwnedRoutes, Unusable, answer, document_of, parameters
+from redrive.server.owned import OwnedRoute, OwnedRoutes, Unusable, document_of, json_answer, parameters
 
 PATH: Final = "/_redrive/endpoints"
 _OPTIONS: Final = ("rests", "client_errors_delivered")
@@ -32,7 +32,7 @@ class EndpointRoutes:
         found = await self._engine.topics.subscriptions_in(where.account, where.region)
         states = [(one, await probations.of(one)) for one in found]
         shown = [_shown(one, state) for one, state in states if everybody or state is not None]
-        return answer(200, {"endpoints": shown, "now": self._engine.clock.now()})
+        return json_answer(200, {"endpoints": shown, "now": self._engine.clock.now()})
 
     async def _change(self, request: Request, where: ResourceName) -> Response:
         """`{"topic", "id", "lift"?: true, "rests"?: bool, "client_errors_delivered"?: bool}`."""
@@ -53,7 +53,7 @@ class EndpointRoutes:
             subscription = await self._engine.topics.change(subscription, opted)
         lifted = wish.get("lift") is True and await self._engine.dispatcher.lift(subscription)
         state = await self._engine.probations.of(subscription)
-        return answer(200, {"endpoint": _shown(subscription, state), "lifted": lifted})
+        return json_answer(200, {"endpoint": _shown(subscription, state), "lifted": lifted})
 
     async def _subscription(self, where: ResourceName, wish: Mapping[str, Any]) -> Subscription:
         topic, name = wish.get("topic"), wish.get("id")

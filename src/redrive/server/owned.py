@@ -34,17 +34,17 @@ class OwnedRoutes:
         """Answer one request."""
         route = self._routes.get((request.method, request.path))
         if route is None:
-            return answer(404, {"message": f"no route {request.method} {request.path}"})
+            return json_answer(404, {"message": f"no route {request.method} {request.path}"})
         try:
             return await route(request, await self._place(request))
         except AwsError as error:
-            return answer(error.status, {"message": error.message})
+            return json_answer(error.status, {"message": error.message})
         except Unusable as error:
-            return answer(400, {"message": str(error)})
+            return json_answer(400, {"message": str(error)})
         except StoreUnavailable as error:
-            return answer(503, {"message": str(error)})
+            return json_answer(503, {"message": str(error)})
         except RedriveError as error:
-            return answer(409, {"message": f"{type(error).__name__}: {error}"})
+            return json_answer(409, {"message": f"{type(error).__name__}: {error}"})
 
     async def _place(self, request: Request) -> ResourceName:
         """Whose things it is about: the caller's account and region, or the Azure group that the query names.
@@ -95,6 +95,6 @@ def number(value: object, least: int, most: int = 2**63 - 1) -> int:
     return int(text)
 
 
-def answer(status: int, document: Mapping[str, Any]) -> Response:
+def json_answer(status: int, document: Mapping[str, Any]) -> Response:
     """A JSON answer."""
     return Response(status, orjson.dumps(document))

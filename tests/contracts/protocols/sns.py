@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import os
 import queue
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +18,7 @@ import orjson
 from botocore.config import Config
 
 from tests.contracts.protocols.sqs import ACCOUNT, REGION, Queue, Sqs
+from tests.services.answering import answering
 from tests.services.server import Server
 
 OTHER = "210987654321"
@@ -165,14 +165,8 @@ class Webhook:
 
     @contextlib.contextmanager
     def serving(self) -> Iterator["Webhook"]:
-        thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
+        with answering(self._server):
             yield self
-        finally:
-            self._server.shutdown()
-            self._server.server_close()
-            thread.join()
 
 
 def follow(url: str) -> tuple[int, ET.Element]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import queue
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +13,7 @@ from azure.eventgrid import EventGridPublisherClient
 from azure.mgmt.eventgrid import models
 
 from tests.contracts.protocols.azure.resources import STORAGE, Resources
+from tests.services.answering import answering
 from tests.services.server import Server
 
 
@@ -73,14 +73,8 @@ class Subscriber:
 
     @contextlib.contextmanager
     def serving(self) -> Iterator["Subscriber"]:
-        thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
+        with answering(self._server):
             yield self
-        finally:
-            self._server.shutdown()
-            self._server.server_close()
-            thread.join()
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 import contextlib
 import queue
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +14,7 @@ from azure.core.exceptions import HttpResponseError
 from azure.mgmt.eventgrid import models
 
 from tests.contracts.protocols.azure.namespaces import GROUP, SUBSCRIPTION, management
+from tests.services.answering import answering
 from tests.services.server import Server
 
 PROVIDERS: Final = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}/providers"
@@ -48,15 +48,9 @@ class Webhook:
     @contextlib.contextmanager
     def serving(self) -> Iterator["Webhook"]:
         server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
         self.url = f"http://127.0.0.1:{server.server_port}/hook?code=s3cret"
-        try:
+        with answering(server):
             yield self
-        finally:
-            server.shutdown()
-            server.server_close()
-            thread.join()
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         hook = self

@@ -1,11 +1,12 @@
 """Reading the fields of a document: each is there in the right form, or refused by name."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from redrive.protocols.azure.wire.errors import invalid
 
 Document = Mapping[str, Any]
+T = TypeVar("T")
 
 
 def text(document: Document, name: str) -> str | None:
@@ -14,10 +15,7 @@ def text(document: Document, name: str) -> str | None:
     Raises:
         AzureError: It is something else.
     """
-    value = document.get(name)
-    if value is not None and not isinstance(value, str):
-        raise invalid(f"The property '{name}' must be a text.")
-    return value
+    return _typed(document, name, str, "a text")
 
 
 def one_of(document: Document, name: str, allowed: Sequence[str]) -> str | None:
@@ -57,10 +55,7 @@ def flag(document: Document, name: str) -> bool | None:
     Raises:
         AzureError: It is something else.
     """
-    value = document.get(name)
-    if value is not None and not isinstance(value, bool):
-        raise invalid(f"The property '{name}' must be true or false.")
-    return value
+    return _typed(document, name, bool, "true or false")
 
 
 def part(document: Document, name: str) -> Document | None:
@@ -69,10 +64,7 @@ def part(document: Document, name: str) -> Document | None:
     Raises:
         AzureError: It is something else.
     """
-    value = document.get(name)
-    if value is not None and not isinstance(value, dict):
-        raise invalid(f"The property '{name}' must be an object.")
-    return value
+    return _typed(document, name, dict, "an object")
 
 
 def items(document: Document, name: str) -> list[Any] | None:
@@ -81,10 +73,7 @@ def items(document: Document, name: str) -> list[Any] | None:
     Raises:
         AzureError: It is something else.
     """
-    value = document.get(name)
-    if value is not None and not isinstance(value, list):
-        raise invalid(f"The property '{name}' must be a list.")
-    return value
+    return _typed(document, name, list, "a list")
 
 
 def texts(document: Document, name: str) -> list[str] | None:
@@ -117,3 +106,10 @@ def merged(before: Document, change: Document) -> dict[str, Any]:
 def present(document: Document) -> dict[str, Any]:
     """The fields that have a value: clients write null for what they leave out."""
     return {name: value for name, value in document.items() if value is not None}
+
+
+def _typed(document: Document, name: str, form: type[T], called: str) -> T | None:
+    value = document.get(name)
+    if value is not None and not isinstance(value, form):
+        raise invalid(f"The property '{name}' must be {called}.")
+    return value
