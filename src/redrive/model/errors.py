@@ -5,8 +5,6 @@ RedriveError
 ├── AlreadyExists         a resource of that name stands, and differs
 ├── Conflict              somebody changed the resource since it was read: read again, decide again
 ├── Refused               the request cannot be carried out in the present state
-│   ├── ClaimLapsed       the claim ran out, and the queue's order forbids a late settlement
-│   ├── NotClaimed        the message is not in flight
 │   ├── InFlightLimit     too many messages of the queue are in flight
 │   └── TaskActive        one task of the kind is already running
 └── StoreUnavailable      the store did not answer; nothing was acknowledged, try again
@@ -31,14 +29,6 @@ class Conflict(RedriveError):  # noqa: N818 - see NotFound
 
 class Refused(RedriveError):  # noqa: N818 - see NotFound
     """The present state does not allow it."""
-
-
-class ClaimLapsed(Refused):
-    """The claim ran out before it was settled."""
-
-
-class NotClaimed(Refused):
-    """The message is not in flight, or no longer under this claim."""
 
 
 class InFlightLimit(Refused):
