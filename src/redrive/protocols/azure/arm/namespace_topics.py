@@ -10,13 +10,11 @@ from redrive.model.errors import AlreadyExists
 from redrive.model.errors import NotFound as Gone
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Topic
-from redrive.protocols.azure.arm import documents, namespace_documents, paging
+from redrive.protocols.azure.arm import documents, keys, namespace_documents, paging
 from redrive.protocols.azure.arm.call import ArmCall, Verb
 from redrive.protocols.azure.arm.namespace_subscriptions import NamespaceSubscribers
-from redrive.protocols.azure.arm.namespaces import key_asked_for
 from redrive.protocols.azure.arm.publishers import IN_GROUP, PROVIDER, no_such
 from redrive.protocols.azure.eventgrid import names, settings
-from redrive.protocols.azure.namespaces import keys
 from redrive.protocols.azure.namespaces.places import NAMESPACE, namespace_name, topic_name, within
 from redrive.protocols.azure.wire.answers import empty_answer, json_answer
 from redrive.protocols.azure.wire.arm_id import ArmId
@@ -113,7 +111,7 @@ class NamespaceTopicOperations:
     async def regenerate_key(self, call: ArmCall) -> Response:
         """Another key in the place of one of the two."""
         topic = await self._found(call)
-        fresh = {key_asked_for(call): keys.new(self._engine.runtime.chance)}
+        fresh = {keys.asked_for(call): keys.new(self._engine.runtime.chance)}
         changed = await self._topics.update(
             topic.name, lambda one: replace(one, attributes={**one.attributes, **fresh})
         )

@@ -9,16 +9,14 @@ from redrive.engine.engine import Engine
 from redrive.model.errors import Conflict
 from redrive.model.errors import NotFound as Gone
 from redrive.model.queue import ResourceName
-from redrive.protocols.azure.arm import documents, fields, namespace_documents, paging
+from redrive.protocols.azure.arm import documents, keys, namespace_documents, paging
 from redrive.protocols.azure.arm.call import ArmCall, Verb
 from redrive.protocols.azure.arm.namespace_subscriptions import NamespaceSubscribers
 from redrive.protocols.azure.arm.publishers import IN_GROUP, IN_SUBSCRIPTION, PROVIDER, no_such
 from redrive.protocols.azure.eventgrid import settings
-from redrive.protocols.azure.namespaces import keys
 from redrive.protocols.azure.namespaces.places import NAMESPACE, Namespace, namespace_name, within
 from redrive.protocols.azure.wire.answers import empty_answer, json_answer
 from redrive.protocols.azure.wire.arm_id import ArmId
-from redrive.protocols.azure.wire.errors import invalid
 from redrive.protocols.http import Response
 
 ONE: Final = f"{IN_GROUP}/namespaces/{{namespace}}"
@@ -111,7 +109,7 @@ class NamespaceOperations:
     async def regenerate_key(self, call: ArmCall) -> Response:
         """Another key in the place of one of the two."""
         namespace = await self._found(call)
-        fresh = {key_asked_for(call): keys.new(self._engine.runtime.chance)}
+        fresh = {keys.asked_for(call): keys.new(self._engine.runtime.chance)}
         changed = await self._directory.update(
             NAMESPACE,
             namespace.name.key,
@@ -129,18 +127,6 @@ class NamespaceOperations:
     def _new(self, resource: ArmId, name: ResourceName, now: int) -> Namespace:
         made = keys.pair(self._engine.runtime.chance)
         return Namespace(name, {settings.ID: resource.text, **made}, now)
-
-
-def key_asked_for(call: ArmCall) -> str:
-    """Which of two keys a call is about.
-
-    Raises:
-        AzureError: It does not say.
-    """
-    which = fields.one_of(call.document, "keyName", settings.KEYS)
-    if which is None:
-        raise invalid("The property 'keyName' is missing.")
-    return which
 
 
 def _place(call: ArmCall) -> tuple[ArmId, ResourceName]:

@@ -1,6 +1,5 @@
 """Topics and domains: made, shown, changed, removed, and their keys."""
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -12,7 +11,7 @@ from redrive.model.errors import AlreadyExists
 from redrive.model.errors import NotFound as Gone
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Topic
-from redrive.protocols.azure.arm import documents, fields, paging
+from redrive.protocols.azure.arm import documents, keys, paging
 from redrive.protocols.azure.arm.call import ArmCall, Verb, begun
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.eventgrid import names, settings
@@ -24,7 +23,6 @@ from redrive.protocols.http import Response
 PROVIDER: Final = "Microsoft.EventGrid"
 IN_SUBSCRIPTION: Final = f"/subscriptions/{{subscription}}/providers/{PROVIDER}"
 IN_GROUP: Final = f"/subscriptions/{{subscription}}/resourceGroups/{{group}}/providers/{PROVIDER}"
-_KEY_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,19 +132,16 @@ class PublisherOperations:
 
     async def list_keys(self, call: ArmCall) -> Response:
         """Its two access keys."""
-        return json_answer(_keys(await self._found(call)))
+        return json_answer(keys.of((await self._found(call)).attributes))
 
     async def regenerate_key(self, call: ArmCall) -> Response:
         """Another key in the place of one of the two."""
         topic = await self._found(call)
-        which = fields.one_of(call.document, "keyName", settings.KEYS)
-        if which is None:
-            raise AzureError(HTTPStatus.BAD_REQUEST, "InvalidRequest", "The property 'keyName' is missing.")
-        fresh = {which: self._new_key()}
+        fresh = {keys.asked_for(call): keys.new(self._engine.runtime.chance)}
         changed = await self._engine.topics.update(
             topic.name, lambda current: replace(current, attributes={**current.attributes, **fresh})
         )
-        return json_answer(_keys(changed))
+        return json_answer(keys.of(changed.attributes))
 
     def _written(self, call: ArmCall, topic: Topic, state: str) -> Response:
         """A topic as it was written; one that has a mapping in it is asked for again."""
@@ -169,11 +164,8 @@ class PublisherOperations:
         return topic
 
     def _new(self, resource: ArmId, name: ResourceName) -> Topic:
-        keys = {which: self._new_key() for which in settings.KEYS}
-        return Topic(0, name, names.DIALECT, attributes={settings.ID: resource.text, **keys})
-
-    def _new_key(self) -> str:
-        return base64.b64encode(self._engine.runtime.chance.randbytes(_KEY_BYTES)).decode()
+        made = keys.pair(self._engine.runtime.chance)
+        return Topic(0, name, names.DIALECT, attributes={settings.ID: resource.text, **made})
 
     def _listed_name(self, topic: Topic) -> str | None:
         """A topic's own name, if it is of this kind: `topics:t`, but not `domains:d:t`."""
@@ -190,7 +182,3 @@ def no_such(resource: ArmId) -> AzureError:
         f"The Resource '{kind}/{'/'.join(resource.names)}' under resource group '{resource.group}' was not found. "
         "For more details please go to https://aka.ms/ARMResourceNotFoundFix"
     )
-
-
-def _keys(topic: Topic) -> Mapping[str, str]:
-    return {which: topic.attributes[which] for which in settings.KEYS}
