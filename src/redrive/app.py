@@ -1,4 +1,4 @@
-"""The composition root: the only file that knows every concrete part."""
+"""The composition root: with `destinations.py`, which it calls, the only file that knows every concrete part."""
 
 import asyncio
 import gc
@@ -17,13 +17,11 @@ import uvloop
 
 from redrive.access.keyring import Keyring
 from redrive.access.signing_pair import SigningPair, signing_pair
-from redrive.endpoints.blob import BlobEndpoint
-from redrive.endpoints.email import EmailEndpoint, Relay
-from redrive.endpoints.http import HttpEndpoint, HttpPolicy
+from redrive.destinations import make_endpoints
 from redrive.engine.directory import Kind
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.facts import Listener
-from redrive.engine.ports import Clock, Dialect, Endpoint, NodeStore, Runtime
+from redrive.engine.ports import Clock, Dialect, NodeStore, Runtime
 from redrive.model.delivery import Delivery
 from redrive.model.message import id_text
 from redrive.protocols.aws.authentication import Authentication, Believing, Verifying
@@ -98,53 +96,6 @@ def open_store(url: str, runtime: Runtime, *, alone: bool = False) -> NodeStore:
     from redrive.stores.postgres.store import PostgresStore  # noqa: PLC0415 - asyncpg is needed by this store alone
 
     return PostgresStore(url, runtime.clock, runtime.node)
-
-
-def make_endpoints(settings: Settings, runtime: Runtime) -> dict[str, Endpoint]:
-    """What deliveries are pushed to, by protocol; mail only where a relay is named."""
-    ca_file = Path(settings.endpoint_ca_file) if settings.endpoint_ca_file else None
-    policy = HttpPolicy(forbids_private=settings.forbid_private_endpoints, ca_file=ca_file)
-    http = HttpEndpoint(SystemClock().now, runtime.chance, policy)
-    address = partial(address_of, read_addresses(settings.azure_endpoints))
-    blobs = BlobEndpoint(SystemClock().now, address, settings.blob_store or _blob_folder(settings), ca_file)
-    endpoints: dict[str, Endpoint] = {"http": http, "https": http, "blob": blobs}
-    if settings.azure_endpoints:
-        endpoints |= _named_destinations(address, ca_file, runtime)
-    if settings.smtp_host:
-        relay = Relay(
-            settings.smtp_host,
-            settings.smtp_port,
-            settings.smtp_sender,
-            settings.smtp_user or None,
-            settings.smtp_password or None,
-            settings.smtp_starttls,
-            ca_file,
-        )
-        endpoints["email"] = endpoints["email-json"] = EmailEndpoint(runtime.clock.now, relay)
-    return endpoints
-
-
-def _named_destinations(
-    address: Callable[[str], str | None], ca_file: Path | None, runtime: Runtime
-) -> dict[str, Endpoint]:
-    """Storage queues and message brokers; none where their libraries are not installed, which few servers need."""
-    try:
-        from redrive.endpoints.amqp import AmqpEndpoint  # noqa: PLC0415 - of an extra
-        from redrive.endpoints.storage_queue import StorageQueueEndpoint  # noqa: PLC0415 - of an extra
-    except ImportError as error:
-        logger.warning("destinations.missing: %s is not installed; pip install 'redrive[azure]'", error.name)
-        return {}
-    now = SystemClock().now
-    return {
-        "amqp": AmqpEndpoint(now, runtime.chance, address, ca_file),
-        "storage-queue": StorageQueueEndpoint(now, address, ca_file),
-    }
-
-
-def _blob_folder(settings: Settings) -> str:
-    """Beside the SQLite file, so that what is backed up together lies together; else where the server was started."""
-    _, _, file = settings.store.partition("sqlite:///")
-    return str(Path(file).parent / "redrive-blobs")
 
 
 class App:

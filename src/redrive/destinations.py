@@ -1,0 +1,62 @@
+"""What deliveries can be pushed to, as the settings say: the part of the composition root that knows the endpoints."""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from redrive.endpoints.blob import BlobEndpoint
+from redrive.endpoints.email import EmailEndpoint, Relay
+from redrive.endpoints.http import HttpEndpoint, HttpPolicy
+from redrive.engine.ports import Endpoint, Runtime
+from redrive.runtime.clock import SystemClock
+from redrive.settings import Settings, address_of, read_addresses
+
+logger = logging.getLogger(__name__)
+
+
+def make_endpoints(settings: Settings, runtime: Runtime) -> dict[str, Endpoint]:
+    """What deliveries are pushed to, by protocol; mail only where a relay is named."""
+    ca_file = Path(settings.endpoint_ca_file) if settings.endpoint_ca_file else None
+    policy = HttpPolicy(forbids_private=settings.forbid_private_endpoints, ca_file=ca_file)
+    http = HttpEndpoint(SystemClock().now, runtime.chance, policy)
+    address = partial(address_of, read_addresses(settings.azure_endpoints))
+    blobs = BlobEndpoint(SystemClock().now, address, settings.blob_store or _blob_folder(settings), ca_file)
+    endpoints: dict[str, Endpoint] = {"http": http, "https": http, "blob": blobs}
+    if settings.azure_endpoints:
+        endpoints |= _named_destinations(address, ca_file, runtime)
+    if settings.smtp_host:
+        relay = Relay(
+            settings.smtp_host,
+            settings.smtp_port,
+            settings.smtp_sender,
+            settings.smtp_user or None,
+            settings.smtp_password or None,
+            settings.smtp_starttls,
+            ca_file,
+        )
+        endpoints["email"] = endpoints["email-json"] = EmailEndpoint(runtime.clock.now, relay)
+    return endpoints
+
+
+def _named_destinations(
+    address: Callable[[str], str | None], ca_file: Path | None, runtime: Runtime
+) -> dict[str, Endpoint]:
+    """Storage queues and message brokers; none where their libraries are not installed, which few servers need."""
+    try:
+        from redrive.endpoints.amqp import AmqpEndpoint  # noqa: PLC0415 - of an extra
+        from redrive.endpoints.storage_queue import StorageQueueEndpoint  # noqa: PLC0415 - of an extra
+    except ImportError as error:
+        logger.warning("destinations.missing: %s is not installed; pip install 'redrive[azure]'", error.name)
+        return {}
+    now = SystemClock().now
+    return {
+        "amqp": AmqpEndpoint(now, runtime.chance, address, ca_file),
+        "storage-queue": StorageQueueEndpoint(now, address, ca_file),
+    }
+
+
+def _blob_folder(settings: Settings) -> str:
+    """Beside the SQLite file, so that what is backed up together lies together; else where the server was started."""
+    _, _, file = settings.store.partition("sqlite:///")
+    return str(Path(file).parent / "redrive-blobs")
