@@ -9,9 +9,13 @@ import re
 from importlib import resources
 from pathlib import Path
 
+import apsw
 import pytest
 
 from redrive.model.errors import StoreUnavailable
+from redrive.stores import steps
+from redrive.stores.sqlite.store import SqliteStore
+from tests.contracts.stores.bench import Bench, bodies
 from tests.contracts.stores.homes import Home, Rows
 
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -109,3 +113,37 @@ def test_steps_are_numbered_without_gaps(package: str) -> None:
     folder = resources.files(f"redrive.stores.{package}") / "migrations"
     numbers = sorted(int(file.name[:4]) for file in folder.iterdir() if file.name.endswith(".sql"))
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+async def test_deliveries_that_lay_by_queue_are_all_there_in_their_order(tmp_path: Path) -> None:
+    file = tmp_path / "old.db"
+    _lay_by_queue(file)
+    store = SqliteStore(file)
+    await store.open()
+    first, second, line = (Bench(store, queue_id, ordered=True) for queue_id in (1, 2, 3))
+    assert bodies(await line.peek(10)) == ["c1", "c2", "c3"]
+    assert bodies(await line.claim()) == ["c1", "c2", "c3"]
+    assert bodies(await second.claim()) == ["b1", "b2"]
+    assert bodies(await first.claim()) == ["a1"]
+    await store.close()
+
+
+def _lay_by_queue(file: Path) -> None:
+    """A file as the first two steps made it, with three queues, one of which has a group with a turn."""
+    connection = apsw.Connection(str(file))
+    for statements in steps.read("redrive.stores.sqlite")[:2]:
+        connection.execute(statements)
+    connection.execute("PRAGMA user_version = 2")
+    connection.executemany(
+        "INSERT INTO deliveries (queue_id, seq, available_at, attempts, enqueued_at, sent_at, message_id, group_id, place,"
+        " body) VALUES (?, ?, 1, 0, 1, 1, ?, ?, ?, ?)",
+        [
+            (1, 20, b"a1", None, 1, "a1"),
+            (2, 10, b"b1", None, 1, "b1"),
+            (2, 30, b"b2", None, 1, "b2"),
+            (3, 15, b"c1", "g", 2, "c1"),
+            (3, 25, b"c2", "g", 0, "c2"),
+            (3, 35, b"c3", "g", 0, "c3"),
+        ],
+    )
+    connection.close()

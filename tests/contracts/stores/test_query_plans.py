@@ -22,12 +22,13 @@ PLAIN_ID, FIFO_ID, FAIR_ID, OTHER_ID = 1001, 1002, 1003, 1004
 STEPS_MAX = 4_600
 PAGES_MAX = 750
 
-# Every fifth is in flight, every other fifth delayed. Of 50,000 groups each has one in line and one behind it.
+# The queues' deliveries arrive in turn. Every fifth is in flight, every other fifth delayed. Of 50,000 groups each has
+# one in line and one behind it.
 FILL = """
     WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {last})
     INSERT INTO deliveries (queue_id, seq, available_at, attempts, token, enqueued_at, sent_at, message_id, group_id,
         place, body)
-    SELECT {queue_id}, i - 1000000,
+    SELECT {queue_id}, 4 * i + {queue_id} - 1000000,
         CASE WHEN i < {in_flight} THEN {lapse} WHEN i < {delayed} THEN {lapse} + 1 ELSE {noon} - {last} + i END,
         CASE WHEN i < {in_flight} THEN 1 ELSE 0 END, CASE WHEN i < {in_flight} THEN 7 END,
         {noon} - {last} + i, {noon}, CAST('m' AS {bytes}), {group}, {place}, 'a message like any other'
@@ -101,6 +102,8 @@ async def peek(queue: Bench) -> None:
 
 Verb = Callable[[Bench], Awaitable[None]]
 LINE, GROUPS, PLACE = ("deliveries by deliveries_" + index for index in ("line", "groups", "pkey"))
+# A queue in order of arrival: PostgreSQL's primary key, and in SQLite, whose key is the order of all arrivals, an index.
+ARRIVAL = "deliveries by deliveries_queue"
 
 
 VERBS: Final[tuple[tuple[int, Verb, set[str]], ...]] = (
@@ -116,11 +119,11 @@ VERBS: Final[tuple[tuple[int, Verb, set[str]], ...]] = (
     (FAIR_ID, send, {GROUPS}),
     (PLAIN_ID, move, {LINE, PLACE}),
     (FIFO_ID, move, {LINE, GROUPS, PLACE}),
-    (PLAIN_ID, purge, {PLACE}),
-    (FIFO_ID, purge, {PLACE, GROUPS}),
-    (FIFO_ID, sweep, {PLACE, GROUPS, "deduplication by deduplication_until", "attempts by attempts_at"}),
+    (PLAIN_ID, purge, {ARRIVAL}),
+    (FIFO_ID, purge, {ARRIVAL, GROUPS}),
+    (FIFO_ID, sweep, {ARRIVAL, GROUPS, "deduplication by deduplication_until", "attempts by attempts_at"}),
     (PLAIN_ID, end, {LINE, PLACE}),
-    (PLAIN_ID, peek, {PLACE}),
+    (PLAIN_ID, peek, {ARRIVAL}),
 )
 
 
@@ -153,5 +156,8 @@ async def test_a_verb_touches_what_it_takes(
         case = f"{verb.__name__} in {queue_id}: {costs}"
         assert costs.touched <= (STEPS_MAX if isinstance(store, SqliteStore) else PAGES_MAX), case
         assert not costs.readings, case
-        assert ways <= set(costs.ways), case
+        expected = (
+            ways if isinstance(store, SqliteStore) else {PLACE if way == ARRIVAL else way for way in ways}
+        )
+        assert expected <= set(costs.ways), case
     await home.leave()
