@@ -135,8 +135,8 @@ def _lay_by_queue(file: Path) -> None:
         connection.execute(statements)
     connection.execute("PRAGMA user_version = 2")
     connection.executemany(
-        "INSERT INTO deliveries (queue_id, seq, available_at, attempts, enqueued_at, sent_at, message_id, group_id, place,"
-        " body) VALUES (?, ?, 1, 0, 1, 1, ?, ?, ?, ?)",
+        "INSERT INTO deliveries (queue_id, seq, available_at, attempts, enqueued_at, sent_at, message_id, group_id,"
+        " place, body) VALUES (?, ?, 1, 0, 1, 1, ?, ?, ?, ?)",
         [
             (1, 20, b"a1", None, 1, "a1"),
             (2, 10, b"b1", None, 1, "b1"),
