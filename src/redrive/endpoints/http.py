@@ -22,7 +22,6 @@ from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt
 
-RESPONSE_BYTES_MAX: Final = 4096
 _INFLATED: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
 # Under the 60 s after which load balancers drop a resting connection; an endpoint that is quicker is noticed, and a
@@ -51,7 +50,7 @@ class HttpPolicy:
     connections_per_host_max: int = 128
 
 
-class _Answer(NamedTuple):
+class Answer(NamedTuple):
     """An endpoint's answer.
 
     Attributes:
@@ -87,8 +86,8 @@ _DIAL: Final[ContextVar[_Dial]] = ContextVar("dial")
 class HttpEndpoint:
     """Pushes parcels by HTTP (`redrive.engine.ports.Endpoint`).
 
-    An answer is the whole response, or its first 4 KiB; what ends or hangs before that is no answer. Time-outs
-    are the event loop's: a real endpoint knows no simulated time.
+    An answer is the whole response, or as much of it as the parcel says; what ends or hangs before that is no answer.
+    Time-outs are the event loop's: a real endpoint knows no simulated time.
 
     Args:
         now: Milliseconds, for durations.
@@ -119,18 +118,24 @@ class HttpEndpoint:
         await self._resolver.close()
 
     async def _verdict(self, parcel: Parcel) -> Verdict:
+        answer = await self.ask(parcel)
+        if isinstance(answer, Verdict):
+            return answer
+        return replace(verdicts.of_status(answer.status, answer.text), identifiers=answer.kept)
+
+    async def ask(self, parcel: Parcel) -> Answer | Verdict:
+        """Hand it over; the answer, or what it means that there is none. For kinds of endpoint that read answers."""
         dial = _Dial()
         _DIAL.set(dial)
         try:
             async with asyncio.timeout(parcel.timeout_ms / 1000):
-                answer = await self._converse(_read_url(parcel.endpoint), parcel, dial)
+                return await self._converse(_read_url(parcel.endpoint), parcel, dial)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if dial.forbidden and not dial.opened:
                 return verdicts.forbidden(f"The settings forbid a connection to {dial.forbidden}")
             return verdicts.of_failure(error)
-        return replace(verdicts.of_status(answer.status, answer.text), identifiers=answer.kept)
 
-    async def _converse(self, destination: Destination, parcel: Parcel, dial: _Dial) -> _Answer:
+    async def _converse(self, destination: Destination, parcel: Parcel, dial: _Dial) -> Answer:
         """Post; where that is answered by a challenge and the URL has a password, post again.
 
         SNS sends no password that nobody asked for. Who has asked is answered at once from then on.
@@ -159,7 +164,7 @@ class HttpEndpoint:
 
     async def _post(
         self, destination: Destination, parcel: Parcel, authorizer: Authorizer | None, dial: _Dial
-    ) -> _Answer:
+    ) -> Answer:
         """Post; again when a connection that had rested turns out to be closed, which says nothing of the endpoint.
 
         Each repetition uses up one resting connection, so it ends with a fresh one.
@@ -176,7 +181,7 @@ class HttpEndpoint:
 
     async def _post_once(
         self, destination: Destination, parcel: Parcel, authorizer: Authorizer | None
-    ) -> _Answer:
+    ) -> Answer:
         headers = {**parcel.headers, "Content-Type": parcel.content_type}
         if authorizer is not None:
             headers["Authorization"] = authorizer.header(parcel.method, destination.url.raw_path_qs)
@@ -185,7 +190,7 @@ class HttpEndpoint:
             parcel.method, destination.url, data=parcel.body, headers=headers, allow_redirects=False
         )
         try:
-            return await _read(response, parcel.headers_kept)
+            return await _read(response, parcel.headers_kept, parcel.answer_bytes_max)
         finally:
             response.close()  # drops the connection if anything is unread or unsent; else it is back already
 
@@ -224,23 +229,24 @@ class HttpEndpoint:
 _read_url = lru_cache(_URLS_MAX)(read_url)
 
 
-async def _read(response: aiohttp.ClientResponse, headers_kept: Sequence[str]) -> _Answer:
+async def _read(response: aiohttp.ClientResponse, headers_kept: Sequence[str], bytes_max: int) -> Answer:
     content = response.content
-    body = await content.read(RESPONSE_BYTES_MAX)
-    while not content.at_eof() and len(body) < RESPONSE_BYTES_MAX:
-        body += await content.read(RESPONSE_BYTES_MAX - len(body))
-    text = _inflated(body, response.headers.get("Content-Encoding", "")).decode("utf-8", "replace")
+    body = await content.read(bytes_max)
+    while not content.at_eof() and len(body) < bytes_max:
+        body += await content.read(bytes_max - len(body))
+    encoding = response.headers.get("Content-Encoding", "")
+    text = _inflated(body, encoding, bytes_max).decode("utf-8", "replace")
     challenges = response.headers.getall("WWW-Authenticate", [])
     kept = tuple((name, response.headers[name]) for name in headers_kept if name in response.headers)
-    return _Answer(response.status, text or response.reason or "", challenges, kept)
+    return Answer(response.status, text or response.reason or "", challenges, kept)
 
 
-def _inflated(body: bytes, encoding: str) -> bytes:
+def _inflated(body: bytes, encoding: str, bytes_max: int) -> bytes:
     """As much of a compressed body as matters; a spoilt one stays as it is."""
     window_bits = _INFLATED.get(encoding.strip().lower())
     if window_bits is None:
         return body
     try:
-        return zlib.decompressobj(window_bits).decompress(body, RESPONSE_BYTES_MAX)
+        return zlib.decompressobj(window_bits).decompress(body, bytes_max)
     except zlib.error:
         return body

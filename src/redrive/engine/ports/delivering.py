@@ -26,6 +26,7 @@ class Parcel:
         timeout_ms: How long an answer may take.
         method: The verb, where the endpoint's kind has verbs.
         headers_kept: Names, in lower case, of headers of the answer that become the attempt's identifiers.
+        answer_bytes_max: How much of the answer is read; only its beginning is ever shown.
     """
 
     endpoint: str
@@ -35,6 +36,7 @@ class Parcel:
     timeout_ms: int
     method: str = "POST"
     headers_kept: Sequence[str] = ()
+    answer_bytes_max: int = 4096
 
 
 class Endpoint(Protocol):
