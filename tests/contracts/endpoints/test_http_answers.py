@@ -94,7 +94,7 @@ async def test_a_compressed_giant_stays_small(endpoint: HttpEndpoint, hook: Webh
     attempt = await _push(endpoint, hook, answer("200 OK", giant, "Content-Encoding: gzip"))
     assert attempt.delivered
     assert attempt.response == "x" * 1024
-    assert len(http._inflated(giant[:4096], "gzip")) == 4096
+    assert len(http._inflated(giant[:4096], "gzip", 4096)) == 4096
 
 
 async def test_what_is_no_text_is_shown_as_far_as_it_is(endpoint: HttpEndpoint, hook: Webhook) -> None:
