@@ -10,7 +10,7 @@ from redrive.endpoints.email import EmailEndpoint, Relay
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.ports import Endpoint, Runtime
 from redrive.runtime.clock import SystemClock
-from redrive.settings import Settings, address_of, read_addresses
+from redrive.settings import Settings, address_of, aws_endpoint_of, read_addresses, read_aws_endpoints
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +25,8 @@ def make_endpoints(settings: Settings, runtime: Runtime) -> dict[str, Endpoint]:
     endpoints: dict[str, Endpoint] = {"http": http, "https": http, "blob": blobs}
     if settings.azure_endpoints:
         endpoints |= _named_destinations(address, ca_file, runtime)
+    if settings.aws_endpoints:
+        endpoints |= _aws_destinations(settings.aws_endpoints, http)
     if settings.smtp_host:
         relay = Relay(
             settings.smtp_host,
@@ -54,6 +56,19 @@ def _named_destinations(
         "amqp": AmqpEndpoint(now, runtime.chance, address, ca_file),
         "storage-queue": StorageQueueEndpoint(now, address, ca_file),
     }
+
+
+def _aws_destinations(pairs: str, http: HttpEndpoint) -> dict[str, Endpoint]:
+    """Functions and delivery streams, on whatever servers the settings name."""
+    # botocore takes 70 ms to import, and few servers need these.
+    from redrive.endpoints.aws import AwsClient  # noqa: PLC0415 - as above
+    from redrive.endpoints.aws_credentials import AwsCredentials  # noqa: PLC0415 - as above
+    from redrive.endpoints.firehose import StreamEndpoint  # noqa: PLC0415 - as above
+    from redrive.endpoints.function import FunctionEndpoint  # noqa: PLC0415 - as above
+
+    now, named = SystemClock().now, read_aws_endpoints(pairs)
+    client = AwsClient(http, partial(aws_endpoint_of, named), AwsCredentials(now))
+    return {"lambda": FunctionEndpoint(now, client), "firehose": StreamEndpoint(now, client)}
 
 
 def _blob_folder(settings: Settings) -> str:

@@ -1,14 +1,22 @@
 """Settings: one frozen value, read once from flags, the environment, a file and the defaults, in that order."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 # The empty part before the first slash, three pairs (the last names the provider), a type and a name.
 _OUTERMOST_PARTS: Final = 9
+_ARN_COLONS: Final = 5  # arn:partition:service:region:account:resource
+_FUNCTION_PARTS: Final = 7  # of those, a function's resource is function:name
+
+#: What `aws_endpoints` can name besides ARNs: services that deliveries are pushed to.
+AWS_SERVICES: Final = ("lambda", "firehose")
+#: The value that stands for Amazon's own server of a region.
+AWS_ITSELF: Final = "aws"
 
 
 class SettingsInvalid(Exception):  # noqa: N818 - an answer to whoever starts the server
@@ -47,6 +55,8 @@ class Settings:
             `s3://BUCKET[/PREFIX]`. Empty: `redrive-blobs`, beside the SQLite file or in the current directory.
         azure_endpoints: What stands behind the resource ids of destinations, `NAME=VALUE` with spaces between them:
             an id, or the name of a storage account or a namespace; its URL or connection string.
+        aws_endpoints: Which servers invoke functions and fill delivery streams, `NAME=VALUE` with spaces between them:
+            `lambda`, `firehose` or an ARN; a URL, or `aws` for Amazon's own. Without an entry nothing is delivered.
         log_level: `debug`, `info`, `warning` or `error`.
     """
 
@@ -74,6 +84,7 @@ class Settings:
     smtp_starttls: bool = False
     blob_store: str = ""
     azure_endpoints: str = ""
+    aws_endpoints: str = ""
     log_level: str = "info"
 
     def __post_init__(self) -> None:
@@ -94,6 +105,7 @@ class Settings:
         if "://" in self.blob_store and not self.blob_store.startswith(("file:///", "s3://")):
             raise SettingsInvalid(f"blob_store {self.blob_store} is neither a folder nor s3://")
         read_addresses(self.azure_endpoints)
+        read_aws_endpoints(self.aws_endpoints)
 
 
 def is_loopback(host: str) -> bool:
@@ -112,15 +124,48 @@ def read_addresses(pairs: str) -> dict[str, str]:
     A name ends at its first equals sign: resource ids have none, keys and connection strings do.
 
     Raises:
-        SettingsInvalid: Something is not `NAME=VALUE`. What it says of it ends before the value, which may be a secret.
+        SettingsInvalid: Something is not `NAME=VALUE`.
     """
-    addresses = {}
+    named = _read_pairs("azure_endpoints", pairs)
+    return {name.rstrip("/").lower(): value for name, value in named}
+
+
+def read_aws_endpoints(pairs: str) -> dict[str, str]:
+    """The `aws_endpoints` setting taken apart; names as they are, since case matters in ARNs.
+
+    Raises:
+        SettingsInvalid: Something is not `NAME=VALUE`, is named otherwise than a service or an ARN, or is no URL. What it
+            says ends before the value, which may have a key in it.
+    """
+    endpoints = dict(_read_pairs("aws_endpoints", pairs))
+    for name, value in endpoints.items():
+        service = name.split(":")[2] if name.startswith("arn:") and name.count(":") >= _ARN_COLONS else name
+        if service not in AWS_SERVICES:
+            raise SettingsInvalid(f"aws_endpoints names {' and '.join(AWS_SERVICES)}, or ARNs; not {name!r}")
+        if value != AWS_ITSELF and not _is_url(value):
+            raise SettingsInvalid(
+                f"aws_endpoints has for {name} neither {AWS_ITSELF!r} nor an http or https URL without underscores"
+            )
+    return endpoints
+
+
+def _read_pairs(setting: str, pairs: str) -> Iterator[tuple[str, str]]:
+    """Names and values; a complaint ends before the value, which may be a secret."""
     for pair in pairs.split():
         name, _, value = pair.partition("=")
         if not name or not value:
-            raise SettingsInvalid(f"azure_endpoints has NAME=VALUE pairs; {name!r} has no name or no value")
-        addresses[name.rstrip("/").lower()] = value
-    return addresses
+            raise SettingsInvalid(f"{setting} has NAME=VALUE pairs; {name!r} has no name or no value")
+        yield name, value
+
+
+def _is_url(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        return (
+            parts.scheme in ("http", "https") and bool(parts.hostname) and "_" not in (parts.hostname or "")
+        )
+    except ValueError:
+        return False
 
 
 def address_of(addresses: Mapping[str, str], resource: str) -> str | None:
@@ -139,6 +184,20 @@ def address_of(addresses: Mapping[str, str], resource: str) -> str | None:
         if found is not None:
             return found
     return addresses.get(parts[_OUTERMOST_PARTS - 1]) if len(parts) >= _OUTERMOST_PARTS else None
+
+
+def aws_endpoint_of(endpoints: Mapping[str, str], arn: str) -> str | None:
+    """Which server has a function or a stream, by the nearest entry; None: the settings do not say.
+
+    Nearest is the ARN itself, then that of the function without its version or alias, then the service.
+
+    Args:
+        endpoints: As `read_aws_endpoints` gives them.
+        arn: `arn:…:lambda:REGION:ACCOUNT:function:NAME[:QUALIFIER]`, or of any other resource.
+    """
+    parts = arn.split(":")
+    unqualified = ":".join(parts[:_FUNCTION_PARTS])
+    return endpoints.get(arn) or endpoints.get(unqualified) or endpoints.get(parts[2])
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

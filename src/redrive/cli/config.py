@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from redrive.cli.options import add_settings, settings_of
 from redrive.settings import Origin
 
-_SECRETS: Final = frozenset({"azure_endpoints", "smtp_password"})
+_SECRETS: Final = frozenset({"aws_endpoints", "azure_endpoints", "smtp_password"})
 
 
 def register(commands: "argparse._SubParsersAction[Any]") -> None:

@@ -32,6 +32,7 @@ HELP = {
     "smtp_starttls": "encrypt the connection to the relay, or send nothing",
     "blob_store": "folder or s3:// URL for blobs of storage accounts that azure_endpoints does not name",
     "azure_endpoints": "NAME=VALUE pairs: what stands behind resource ids; better in the file",
+    "aws_endpoints": "NAME=URL pairs: which servers invoke functions (lambda=…) and fill streams (firehose=…)",
     "log_level": "debug, info, warning or error",
 }
 

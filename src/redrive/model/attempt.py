@@ -40,6 +40,7 @@ class Attempt:
         response: What the endpoint said, shortened to 1,024 characters.
         duration_ms: How long it took.
         identifiers: Names the endpoint gave the request and the message, for the log.
+        parts: What came of each part of a parcel, where the endpoint says so of each; empty: the same of all.
     """
 
     outcome: Outcome
@@ -48,6 +49,7 @@ class Attempt:
     response: str
     duration_ms: int
     identifiers: tuple[tuple[str, str], ...] = ()
+    parts: tuple["Attempt", ...] = ()
 
     @property
     def delivered(self) -> bool:

@@ -27,6 +27,7 @@ class Parcel:
         method: The verb, where the endpoint's kind has verbs.
         headers_kept: Names, in lower case, of headers of the answer that become the attempt's identifiers.
         answer_bytes_max: How much of the answer is read; only its beginning is ever shown.
+        parts: What it gets of several deliveries, each by itself, where its kind takes them so; the body is empty then.
     """
 
     endpoint: str
@@ -37,6 +38,7 @@ class Parcel:
     method: str = "POST"
     headers_kept: Sequence[str] = ()
     answer_bytes_max: int = 4096
+    parts: Sequence[bytes] = ()
 
 
 class Endpoint(Protocol):

@@ -1,0 +1,179 @@
+"""Calls to Amazon's services, or to servers that stand in for them: where they are, who signs, what comes back."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import quote
+
+import botocore.session
+import orjson
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import ReadOnlyCredentials
+from botocore.exceptions import BotoCoreError
+
+from redrive.endpoints import aws_verdicts, verdicts
+from redrive.endpoints.addresses import read_url
+from redrive.endpoints.aws_credentials import AwsCredentials
+from redrive.endpoints.aws_verdicts import AwsAnswer
+from redrive.endpoints.http import Answer, HttpEndpoint
+from redrive.endpoints.verdicts import Verdict
+from redrive.engine.ports import Parcel
+
+AWS_ITSELF: Final = "aws"  # in place of a URL
+_ARN_PARTS: Final = 6
+_PLACES_MAX: Final = 10_000  # ARNs whose places are remembered
+_ERROR: Final = "x-amzn-errortype"
+_REQUEST: Final = "x-amzn-requestid"
+_FUNCTION_ERROR: Final = "x-amz-function-error"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a resource is.
+
+    Attributes:
+        service: The service, as signatures name it.
+        region: Its region.
+        name: Of the resource: a function's with its qualifier, a stream's.
+        url: The server, without a slash at the end.
+        itself: It is Amazon's own.
+        keys: To sign with; None: those of the chain.
+    """
+
+    service: str
+    region: str
+    name: str
+    url: str
+    itself: bool
+    keys: ReadOnlyCredentials | None = field(repr=False)
+
+
+def read_place(arn: str, value: str) -> Place:
+    """The place of a resource.
+
+    Args:
+        arn: `arn:…:lambda:REGION:ACCOUNT:function:NAME[:QUALIFIER]` or `arn:…:firehose:…:deliverystream/NAME`.
+        value: `aws`, or a URL: `{region}` and `{name}` in it are the resource's, a user and a password the keys to sign
+            with.
+
+    Raises:
+        ValueError: It is no such ARN, or no URL.
+    """
+    parts = arn.split(":", _ARN_PARTS - 1)
+    if len(parts) < _ARN_PARTS:
+        raise ValueError(f"{arn} is no ARN")
+    service, region = parts[2], parts[3]
+    name = parts[-1].replace("/", ":", 1).partition(":")[2]
+    if value == AWS_ITSELF:
+        return Place(service, region, name, _own_url(service, region), itself=True, keys=None)
+    filled = value.replace("{region}", region).replace("{name}", quote(name, safe=""))
+    destination = read_url(filled)
+    keys = None
+    if destination.user:
+        keys = ReadOnlyCredentials(destination.user, destination.password, None)
+    return Place(service, region, name, str(destination.url).rstrip("/"), itself=False, keys=keys)
+
+
+class AwsClient:
+    """Signs calls and makes them over the connections of webhooks, by the same rules of where those may go.
+
+    Args:
+        http: Those connections.
+        where: The value of the settings for an ARN; None where they have none.
+        credentials: Those of the chain.
+    """
+
+    def __init__(
+        self, http: HttpEndpoint, where: Callable[[str], str | None], credentials: AwsCredentials
+    ) -> None:
+        self._http = http
+        self._where = where
+        self._credentials = credentials
+        self.place = lru_cache(_PLACES_MAX)(self._read_place)
+
+    def _read_place(self, arn: str) -> Place | None:
+        value = self._where(arn)
+        return None if value is None else read_place(arn, value)
+
+    async def call(self, place: Place, parcel: Parcel) -> AwsAnswer | Verdict:
+        """Make a call, signed; the answer, or what it means that there is none.
+
+        Args:
+            place: Where to.
+            parcel: The call: its endpoint is the URL, its time is for everything.
+        """
+        try:
+            async with asyncio.timeout(parcel.timeout_ms / 1000):
+                keys = place.keys or await self._credentials.current()
+                if keys is None and place.itself:
+                    return aws_verdicts.denied("No credentials were found to sign with")
+                answer = await self._http.ask(_signed(place, parcel, keys))
+        except TimeoutError as error:
+            return verdicts.of_failure(error)
+        except BotoCoreError as error:
+            return aws_verdicts.denied(str(error))
+        return answer if isinstance(answer, Verdict) else _read(answer)
+
+
+def _signed(place: Place, parcel: Parcel, keys: ReadOnlyCredentials | None) -> Parcel:
+    """The parcel as it goes out. Without keys it goes unsigned: emulators do not mind, and others say so.
+
+    The date in the signature is the real one, whatever clock the server goes by: whoever checks it has no other.
+    """
+    headers = {"User-Agent": "redrive", **parcel.headers}
+    if keys is not None:
+        request = AWSRequest(
+            parcel.method,
+            parcel.endpoint,
+            data=parcel.body,
+            headers={**parcel.headers, "Content-Type": parcel.content_type},
+        )
+        SigV4Auth(keys, place.service, place.region).add_auth(request)
+        headers |= dict(request.headers.items())
+        del headers["Content-Type"]  # which goes by its own name
+    return Parcel(
+        parcel.endpoint,
+        parcel.body,
+        parcel.content_type,
+        headers,
+        parcel.timeout_ms,
+        headers_kept=(_ERROR, _REQUEST, _FUNCTION_ERROR),
+        answer_bytes_max=parcel.answer_bytes_max,
+    )
+
+
+def _read(answer: Answer) -> AwsAnswer:
+    """An answer, with its error by name: of a header or of the body, in any of the spellings that there are."""
+    kept = dict(answer.kept)
+    document = _document(answer.text) if answer.status // 100 != 2 else {}  # noqa: PLR2004 - not an error
+    code = kept.get(_ERROR) or str(document.get("__type") or document.get("code") or "")
+    message = document.get("message") or document.get("Message") or answer.text
+    return AwsAnswer(
+        answer.status,
+        answer.text,
+        code.rpartition("#")[2].partition(":")[0],
+        str(message),
+        kept.get(_REQUEST, ""),
+        kept.get(_FUNCTION_ERROR, ""),
+    )
+
+
+def _document(text: str) -> Mapping[str, Any]:
+    try:
+        document = orjson.loads(text)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+@lru_cache(maxsize=256)
+def _own_url(service: str, region: str) -> str:
+    """Amazon's own server of a region, in the partition that the region belongs to."""
+    resolver = botocore.session.Session().get_component("endpoint_resolver")
+    found = resolver.construct_endpoint(service, region)
+    if found is None:
+        raise ValueError(f"Amazon has no region {region}")
+    return f"https://{found['hostname']}"

@@ -1,0 +1,52 @@
+"""Whose signature goes under a call to AWS: botocore's usual chain, asked without holding up anybody."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import botocore.session
+from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCredentials
+
+# Where there are none, the last place to be asked is a host that does not answer: a second each time.
+_ABSENT_MS: Final = 60_000
+
+
+class AwsCredentials:
+    """What `AWS_ACCESS_KEY_ID`, the shared files, a container or an instance say who we are.
+
+    Keys that expire are renewed while they still hold. All of this asks files and hosts, and so has threads.
+
+    Args:
+        now: Milliseconds, for how long it is believed that there are none.
+    """
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self._now = now
+        self._found: Credentials | None = None
+        self._looking = asyncio.Lock()
+        self._looked_at: int | None = None
+
+    async def current(self) -> ReadOnlyCredentials | None:
+        """The keys to sign with now; None where there are none.
+
+        Raises:
+            BotoCoreError: They are said to be somewhere, and cannot be had from there.
+        """
+        found = self._found or await self._look()
+        if isinstance(found, RefreshableCredentials) and found.refresh_needed():
+            return await asyncio.to_thread(found.get_frozen_credentials)
+        return None if found is None else found.get_frozen_credentials()
+
+    async def _look(self) -> Credentials | None:
+        async with self._looking:
+            if self._found is None and not self._believed_absent():
+                self._found = await asyncio.to_thread(_look)
+                self._looked_at = self._now()
+            return self._found
+
+    def _believed_absent(self) -> bool:
+        return self._looked_at is not None and self._now() - self._looked_at < _ABSENT_MS
+
+
+def _look() -> Credentials | None:
+    return botocore.session.Session().get_credentials()

@@ -1,0 +1,167 @@
+"""Delivery streams: filled wherever a server speaks Firehose's API."""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import orjson
+
+from redrive.endpoints import aws_verdicts
+from redrive.endpoints.aws import AwsClient, Place
+from redrive.endpoints.aws_verdicts import AwsAnswer
+from redrive.endpoints.verdicts import Verdict
+from redrive.engine.ports import Parcel
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
+
+# "PutRecordBatch" of the Firehose API reference. Whether the 4 MiB are of base 64 is not said: here they are.
+RECORDS_MAX: Final = 500
+_CALL_BYTES_MAX: Final = 4 * 1024 * 1024
+_RECORD_BYTES_MAX: Final = 1_000 * 1024
+_ANSWER_BYTES_MAX: Final = 512 * 1024  # 500 records, each with an id of some 220 characters or an error
+_FRAME_BYTES: Final = 1024  # of a call, besides its records
+_RECORD_FRAME_BYTES: Final = 16
+_CONTENT_TYPE: Final = "application/x-amz-json-1.1"
+_TARGET: Final = "Firehose_20150804."
+_BUSY: Final = "ServiceUnavailableException"  # also what a stream says that is filled faster than it may be
+
+
+class StreamEndpoint:
+    """Puts each parcel, or each part of one, into its stream as a record (`redrive.engine.ports.Endpoint`).
+
+    A parcel's endpoint is the stream's ARN. Parts go together in as few calls as their number and weight allow, all at
+    once; each has its own attempt, as a stream may take some and not others.
+
+    Args:
+        now: Milliseconds, for durations.
+        client: Makes the calls.
+    """
+
+    def __init__(self, now: Callable[[], int], client: AwsClient) -> None:
+        self._now = now
+        self._client = client
+
+    async def push(self, parcel: Parcel) -> Attempt:
+        """Put it in; every way this can go wrong is an Attempt, never an exception."""
+        began = self._now()
+        records = parcel.parts or (parcel.body,)
+        try:
+            place = self._client.place(parcel.endpoint)
+        except ValueError as error:
+            found: Sequence[Verdict] = [
+                Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, response=str(error))
+            ] * len(records)
+        else:
+            found = await self._put_all(place, parcel, records)
+        took = self._now() - began
+        return _together([verdict.after(took) for verdict in found])
+
+    async def close(self) -> None:
+        """Nothing: the connections are others'."""
+
+    async def _put_all(
+        self, place: Place | None, parcel: Parcel, records: Sequence[bytes]
+    ) -> Sequence[Verdict]:
+        if place is None:
+            return [aws_verdicts.unplaced(parcel.endpoint)] * len(records)
+        calls = [self._put(place, parcel.timeout_ms, together) for together in _calls(records)]
+        return [verdict for verdicts in await asyncio.gather(*calls) for verdict in verdicts]
+
+    async def _put(self, place: Place, timeout_ms: int, records: Sequence[bytes]) -> Sequence[Verdict]:
+        """One call; a verdict for each record."""
+        shown = [{"Data": b64encode(record).decode()} for record in records]
+        document: dict[str, Any] = {"DeliveryStreamName": place.name}
+        single = len(records) == 1
+        document |= {"Record": shown[0]} if single else {"Records": shown}
+        call = Parcel(
+            place.url + "/",
+            orjson.dumps(document),
+            _CONTENT_TYPE,
+            {"X-Amz-Target": _TARGET + ("PutRecord" if single else "PutRecordBatch")},
+            timeout_ms,
+            answer_bytes_max=_ANSWER_BYTES_MAX,
+        )
+        answer = await self._client.call(place, call)
+        if isinstance(answer, Verdict):
+            return [answer] * len(records)
+        verdict = _of_answer(answer)
+        if single or verdict.outcome is not Outcome.DELIVERED:
+            return [verdict] * len(records)
+        return _each(answer, verdict, len(records))
+
+
+def _calls(records: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """Records in their order, as many together as a call may have.
+
+    One that is too large for any stream goes alone: else it would have all the others of its call refused.
+    """
+    together: list[bytes] = []
+    weight = _FRAME_BYTES
+    for record in records:
+        own = (len(record) + 2) // 3 * 4 + _RECORD_FRAME_BYTES
+        alone = len(record) > _RECORD_BYTES_MAX
+        if together and (alone or len(together) >= RECORDS_MAX or weight + own > _CALL_BYTES_MAX):
+            yield together
+            together, weight = [], _FRAME_BYTES
+        together.append(record)
+        weight += own
+        if alone:
+            yield together
+            together, weight = [], _FRAME_BYTES
+    if together:
+        yield together
+
+
+def _of_answer(answer: AwsAnswer) -> Verdict:
+    return _of_error(answer.status, answer.code, answer.message) or aws_verdicts.of_answer(answer)
+
+
+def _of_error(status: int, code: str, message: str) -> Verdict | None:
+    """The one error that means more here than elsewhere: a stream that is filled too fast says it is unavailable."""
+    if code != _BUSY:
+        return None
+    return Verdict(Outcome.FAILED, Reason.THROTTLED, status, aws_verdicts.error_text(code, message))
+
+
+def _each(answer: AwsAnswer, whole: Verdict, records: int) -> Sequence[Verdict]:
+    """What became of each record of a batch: their order is that of the request.
+
+    What cannot be read says nothing for certain, so those records are put again.
+    """
+    try:
+        entries = orjson.loads(answer.text)["RequestResponses"]
+        found = [_of_entry(entry, whole) for entry in entries]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        found = []
+    if len(found) == records:
+        return found
+    unread = Verdict(
+        Outcome.FAILED, Reason.SERVER_ERROR, answer.status, "An answer that does not tell of each record"
+    )
+    return [unread] * records
+
+
+def _of_entry(entry: dict[str, Any], whole: Verdict) -> Verdict:
+    code = entry.get("ErrorCode")
+    if not code:
+        return whole
+    message = str(entry.get("ErrorMessage") or "")
+    # An entry has no status. All that are documented are of the service: ServiceUnavailableException, InternalFailure.
+    return _of_error(503, code, message) or aws_verdicts.of_error(500, code, message)
+
+
+def _together(attempts: Sequence[Attempt]) -> Attempt:
+    """One attempt for all: as the only one, or as the first that did not succeed, with each as a part."""
+    if len(attempts) == 1:
+        return attempts[0]
+    shown = next((attempt for attempt in attempts if not attempt.delivered), attempts[0])
+    return Attempt(
+        shown.outcome,
+        shown.reason,
+        shown.status,
+        shown.response,
+        shown.duration_ms,
+        shown.identifiers,
+        tuple(attempts),
+    )

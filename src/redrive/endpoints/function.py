@@ -1,0 +1,95 @@
+"""Functions: invoked wherever a server speaks Lambda's API."""
+
+import logging
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import quote
+
+from redrive.endpoints import aws_verdicts
+from redrive.endpoints.aws import AwsClient, Place
+from redrive.endpoints.aws_verdicts import AwsAnswer
+from redrive.endpoints.verdicts import Verdict
+from redrive.engine.ports import Parcel
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
+
+logger = logging.getLogger(__name__)
+
+_EVENT: Final = "Event"
+_REQUEST_RESPONSE: Final = "RequestResponse"
+_PATH: Final = "/2015-03-31/functions/{}/invocations"
+_WHOLE: Final = "/invocations"
+
+
+class FunctionEndpoint:
+    """Invokes a function with each parcel (`redrive.engine.ports.Endpoint`).
+
+    A parcel's endpoint is the function's ARN, with or without a qualifier; its body is the event. Delivered is what the
+    server has taken: what becomes of the event is its own affair. A server that only invokes while it is waited for is
+    waited for, and what its function says is not looked at either.
+
+    A URL that ends in `/invocations` is posted to as it is; any other gets Lambda's path.
+
+    Args:
+        now: Milliseconds, for durations.
+        client: Makes the calls.
+    """
+
+    def __init__(self, now: Callable[[], int], client: AwsClient) -> None:
+        self._now = now
+        self._client = client
+        self._waited_for: set[str] = set()  # URLs whose servers know no events
+
+    async def push(self, parcel: Parcel) -> Attempt:
+        """Invoke it; every way this can go wrong is an Attempt, never an exception."""
+        began = self._now()
+        verdict = await self._verdict(parcel)
+        return verdict.after(self._now() - began)
+
+    async def close(self) -> None:
+        """Nothing: the connections are others'."""
+
+    async def _verdict(self, parcel: Parcel) -> Verdict:
+        try:
+            place = self._client.place(parcel.endpoint)
+        except ValueError as error:
+            return Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, response=str(error))
+        if place is None:
+            return aws_verdicts.unplaced(parcel.endpoint)
+        url = _url(place, parcel.endpoint)
+        answer = await self._invoke(place, url, parcel)
+        if isinstance(answer, AwsAnswer) and _knows_no_events(answer) and url not in self._waited_for:
+            self._waited_for.add(url)
+            answer = await self._invoke(place, url, parcel)
+        if isinstance(answer, Verdict):
+            return answer
+        if answer.function_error:
+            logger.warning("function.failed function=%s: %s", parcel.endpoint, answer.text[:200])
+        return _busy(answer) or aws_verdicts.of_answer(answer)
+
+    async def _invoke(self, place: Place, url: str, parcel: Parcel) -> AwsAnswer | Verdict:
+        kind = _REQUEST_RESPONSE if url in self._waited_for else _EVENT
+        headers = {"X-Amz-Invocation-Type": kind}
+        return await self._client.call(
+            place, Parcel(url, parcel.body, "application/json", headers, parcel.timeout_ms)
+        )
+
+
+def _url(place: Place, arn: str) -> str:
+    return place.url if place.url.endswith(_WHOLE) else place.url + _PATH.format(quote(arn, safe=""))
+
+
+def _knows_no_events(answer: AwsAnswer) -> bool:
+    """What `sam local start-lambda` said until 2026 of invocation types besides RequestResponse."""
+    return answer.status == HTTPStatus.NOT_IMPLEMENTED
+
+
+def _busy(answer: AwsAnswer) -> Verdict | None:
+    """What the runtime interface emulator says while it invokes for somebody else: 400, and not a word.
+
+    Lambda itself never does without one.
+    """
+    if answer.status != HTTPStatus.BAD_REQUEST or answer.code or answer.text not in ("", "Bad Request"):
+        return None
+    return Verdict(Outcome.FAILED, Reason.THROTTLED, answer.status, "The function is busy")
