@@ -60,7 +60,7 @@ def changed(subscription: Subscription, topic: Topic, name: str, value: str) -> 
     """
     change = _CHANGES.get(name)
     if change is None:
-        raise values.unknown_name()
+        raise values.AttributeUnknown
     return change(subscription, topic, value)
 
 

@@ -10,9 +10,11 @@ _ROLE_ARN: Final = re.compile(r"arn:[a-z-]+:iam::[0-9]{12}:role/.+")
 _PERCENT_MAX: Final = 100
 
 
-def unknown_name() -> AttributeRefused:
+class AttributeUnknown(AttributeRefused):
     """There is no such attribute, or it cannot be set."""
-    return AttributeRefused("AttributeName")
+
+    def __init__(self) -> None:
+        super().__init__("AttributeName")
 
 
 def boolean(name: str, text: str) -> bool:
