@@ -191,6 +191,8 @@ class TestNames:
 
     async def test_unsubscribe_wants_an_arn(self, stage: Stage) -> None:
         with invalid("SubscriptionArn Reason: no value for required parameter"):
+            await stage.call("Unsubscribe")
+        with invalid("SubscriptionArn Reason: An ARN must have at least 6 elements, not 1"):
             await stage.call("Unsubscribe", SubscriptionArn="")
 
     async def test_a_subscription_must_be_there(self, stage: Stage) -> None:

@@ -85,8 +85,8 @@ class SubscriptionOperations:
 
     async def unsubscribe(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_Unsubscribe.html."""
-        arn: str = params["SubscriptionArn"]
-        if not arn:
+        arn: str | None = params.get("SubscriptionArn")
+        if arn is None:
             raise missing("SubscriptionArn")
         name = names.subscription_in(arn)
         subscription = await self._engine.topics.subscription(name.topic, name.id)

@@ -15,6 +15,11 @@ def _as_published(shapes: Raw) -> Raw:
     return shapes
 
 
+def _unsubscribe_says_it_itself(shapes: Raw) -> Raw:
+    """SNS words a missing subscription differently from any other required parameter (recorded)."""
+    return {**shapes, "UnsubscribeInput": {**shapes["UnsubscribeInput"], "required": []}}
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """One service on the wire.
@@ -33,7 +38,7 @@ class Profile:
         spelling: How it spells the path to a value.
         violated: Makes its error of what was violated, of which there is at least one.
         errors: Errors its model does not list, or lists without their codes.
-        amended: Returns the model's shapes with what was taken out of them put back.
+        amended: Returns the model's shapes with what was taken out of them put back, or left to the facade.
         answer_names: Members the JSON form of a query answer calls otherwise.
         path_member: The parameter a query request may leave to its URL.
         unknown_action: The query text for an `{action}` it does not have in this `{version}`.
@@ -93,6 +98,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
             endpoint_prefix="sns",
             api_version="2010-03-31",
             protocols=_QUERY,
+            amended=_unsubscribe_says_it_itself,
             unsigned=frozenset({"ConfirmSubscription", "Unsubscribe"}),  # links in its messages
         ),
         Profile(
