@@ -2,7 +2,16 @@ from pathlib import Path
 
 import pytest
 
-from redrive.settings import Settings, SettingsInvalid, address_of, read_addresses, read_settings
+from redrive.endpoints.push import URLS
+from redrive.settings import (
+    PUSH_SERVICES,
+    Settings,
+    SettingsInvalid,
+    address_of,
+    read_addresses,
+    read_push_endpoints,
+    read_settings,
+)
 
 GROUP = "/subscriptions/1/resourceGroups/rg/providers"
 BUS = f"{GROUP}/Microsoft.ServiceBus/namespaces/Bus"
@@ -70,3 +79,28 @@ def test_blobs_go_to_a_folder_or_to_s3(store: str) -> None:
         Settings(blob_store=store)
     assert Settings(blob_store="file:///var/blobs").blob_store == "file:///var/blobs"
     assert Settings(blob_store="s3://bucket/prefix").blob_store == "s3://bucket/prefix"
+
+
+def test_push_services_are_named_by_their_urls(tmp_path: Path) -> None:
+    assert set(PUSH_SERVICES) == set(URLS)
+    file = tmp_path / "redrive.toml"
+    file.write_text('[push_endpoints]\nAPNS = "https://push.test:2197/"\nfcm = "http://127.0.0.1:1/x"\n')
+    settings, _ = read_settings({}, {}, file)
+    assert read_push_endpoints(settings.push_endpoints) == {
+        "apns": "https://push.test:2197",
+        "fcm": "http://127.0.0.1:1/x",
+    }
+
+
+@pytest.mark.parametrize(
+    ("pairs", "complaint"),
+    [
+        ("apns", "NAME=VALUE"),
+        ("wns=https://h", "a name in push_endpoints"),
+        ("fcm=ftp://h", "no http"),
+        ("fcm=x", "no http"),
+    ],
+)
+def test_a_push_service_has_a_name_and_a_url(pairs: str, complaint: str) -> None:
+    with pytest.raises(SettingsInvalid, match=complaint):
+        Settings(push_endpoints=pairs)

@@ -8,9 +8,17 @@ from pathlib import Path
 from redrive.endpoints.blob import BlobEndpoint
 from redrive.endpoints.email import EmailEndpoint, Relay
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
+from redrive.endpoints.push import PushEndpoint
 from redrive.engine.ports import Endpoint, Runtime
 from redrive.runtime.clock import SystemClock
-from redrive.settings import Settings, address_of, aws_endpoint_of, read_addresses, read_aws_endpoints
+from redrive.settings import (
+    Settings,
+    address_of,
+    aws_endpoint_of,
+    read_addresses,
+    read_aws_endpoints,
+    read_push_endpoints,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +31,7 @@ def make_endpoints(settings: Settings, runtime: Runtime) -> dict[str, Endpoint]:
     address = partial(address_of, read_addresses(settings.azure_endpoints))
     blobs = BlobEndpoint(SystemClock().now, address, settings.blob_store or _blob_folder(settings), ca_file)
     endpoints: dict[str, Endpoint] = {"http": http, "https": http, "blob": blobs}
+    endpoints["push"] = _push_services(settings.push_endpoints, ca_file, runtime)
     if settings.azure_endpoints:
         endpoints |= _named_destinations(address, ca_file, runtime)
     if settings.aws_endpoints:
@@ -69,6 +78,11 @@ def _aws_destinations(pairs: str, http: HttpEndpoint) -> dict[str, Endpoint]:
     now, named = SystemClock().now, read_aws_endpoints(pairs)
     client = AwsClient(http, partial(aws_endpoint_of, named), AwsCredentials(now))
     return {"lambda": FunctionEndpoint(now, client), "firehose": StreamEndpoint(now, client)}
+
+
+def _push_services(pairs: str, ca_file: Path | None, runtime: Runtime) -> Endpoint:
+    """What has a line to mobile devices; SNS's platform endpoints are pushed to through it."""
+    return PushEndpoint(SystemClock().now, runtime.chance, read_push_endpoints(pairs), ca_file)
 
 
 def _blob_folder(settings: Settings) -> str:

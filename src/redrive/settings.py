@@ -13,6 +13,8 @@ _OUTERMOST_PARTS: Final = 9
 _ARN_COLONS: Final = 5  # arn:partition:service:region:account:resource
 _FUNCTION_PARTS: Final = 7  # of those, a function's resource is function:name
 
+#: What `push_endpoints` can name.
+PUSH_SERVICES: Final = ("adm", "adm_oauth", "apns", "apns_sandbox", "fcm", "google_oauth")
 #: What `aws_endpoints` can name besides ARNs: services that deliveries are pushed to.
 AWS_SERVICES: Final = ("lambda", "firehose")
 #: The value that stands for Amazon's own server of a region.
@@ -57,6 +59,8 @@ class Settings:
             an id, or the name of a storage account or a namespace; its URL or connection string.
         aws_endpoints: Which servers invoke functions and fill delivery streams, `NAME=VALUE` with spaces between them:
             `lambda`, `firehose` or an ARN; a URL, or `aws` for Amazon's own. Without an entry nothing is delivered.
+        push_endpoints: Where mobile push services are that are not where they usually are, `NAME=URL` with spaces
+            between them: `apns`, `apns_sandbox`, `fcm`, `google_oauth`, `adm`, `adm_oauth`.
         log_level: `debug`, `info`, `warning` or `error`.
     """
 
@@ -85,6 +89,7 @@ class Settings:
     blob_store: str = ""
     azure_endpoints: str = ""
     aws_endpoints: str = ""
+    push_endpoints: str = ""
     log_level: str = "info"
 
     def __post_init__(self) -> None:
@@ -105,6 +110,7 @@ class Settings:
         if "://" in self.blob_store and not self.blob_store.startswith(("file:///", "s3://")):
             raise SettingsInvalid(f"blob_store {self.blob_store} is neither a folder nor s3://")
         read_addresses(self.azure_endpoints)
+        read_push_endpoints(self.push_endpoints)
         read_aws_endpoints(self.aws_endpoints)
 
 
@@ -147,6 +153,20 @@ def read_aws_endpoints(pairs: str) -> dict[str, str]:
                 f"aws_endpoints has for {name} neither {AWS_ITSELF!r} nor an http or https URL without underscores"
             )
     return endpoints
+
+
+def read_push_endpoints(pairs: str) -> dict[str, str]:
+    """The `push_endpoints` setting taken apart; URLs without a slash at their end.
+
+    Raises:
+        SettingsInvalid: Something is not `NAME=URL`, or there is no such service.
+    """
+    urls = {name.lower(): url.rstrip("/") for name, url in _read_pairs("push_endpoints", pairs)}
+    for name, url in urls.items():
+        _one_of("a name in push_endpoints", name, PUSH_SERVICES)
+        if not _is_url(url):
+            raise SettingsInvalid(f"push_endpoints has for {name} no http or https URL")
+    return urls
 
 
 def _read_pairs(setting: str, pairs: str) -> Iterator[tuple[str, str]]:

@@ -33,6 +33,7 @@ HELP = {
     "blob_store": "folder or s3:// URL for blobs of storage accounts that azure_endpoints does not name",
     "azure_endpoints": "NAME=VALUE pairs: what stands behind resource ids; better in the file",
     "aws_endpoints": "NAME=URL pairs: which servers invoke functions (lambda=…) and fill streams (firehose=…)",
+    "push_endpoints": "NAME=URL pairs: where mobile push services are, if not where they usually are",
     "log_level": "debug, info, warning or error",
 }
 

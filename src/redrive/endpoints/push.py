@@ -1,0 +1,89 @@
+"""Mobile push: notifications handed to the services of Apple, Google and Amazon, who have a line to the device."""
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, Protocol
+
+from redrive.endpoints import push_verdicts
+from redrive.endpoints.http import HttpEndpoint, HttpPolicy
+from redrive.endpoints.push_adm import Adm
+from redrive.endpoints.push_apns import Apns
+from redrive.endpoints.push_fcm import Fcm
+from redrive.endpoints.push_login import AccessTokens, Refused
+from redrive.endpoints.verdicts import Verdict
+from redrive.engine.ports import Parcel
+from redrive.model.attempt import Attempt
+
+#: Where the services are, and the authorities that give two of them access tokens.
+URLS: Final[Mapping[str, str]] = {
+    "adm": "https://api.amazon.com",
+    "adm_oauth": "https://api.amazon.com/auth/O2/token",
+    "apns": "https://api.push.apple.com",
+    "apns_sandbox": "https://api.sandbox.push.apple.com",
+    "fcm": "https://fcm.googleapis.com",
+    "google_oauth": "https://oauth2.googleapis.com/token",
+}
+
+
+class _Service(Protocol):
+    async def send(self, parcel: Parcel) -> Verdict: ...
+
+
+class PushEndpoint:
+    """Hands notifications to push services (`redrive.engine.ports.Endpoint`).
+
+    A parcel's endpoint is the device's token and its body what the service gets. Its headers say which service, and who
+    sends: `service` (`adm`, `apns`, `apns_sandbox` or `fcm`), `credential`, and where the service wants them `principal`
+    and `team`; those whose names begin with `apns-` go to Apple beside the body. They hold secrets.
+
+    An attempt's reason is MISSING where the token is no device's, DENIED where the service does not know the
+    application by its credentials. An identifier `token` is the device's token from then on.
+
+    Args:
+        now: Milliseconds since the epoch, as the services have it: for durations and for tokens.
+        chance: As `HttpEndpoint` has it.
+        urls: Where services are that are not where URLS says.
+        ca_file: Certificates in PEM that are trusted besides the system's.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[], int],
+        chance: random.Random,
+        urls: Mapping[str, str] | None = None,
+        ca_file: Path | None = None,
+    ) -> None:
+        self._now = now
+        places = {**URLS, **(urls or {})}
+        self._http = HttpEndpoint(now, chance, HttpPolicy(ca_file=ca_file))
+        self._tokens = AccessTokens(now, self._http)
+        self._apns = Apns(now, places, ca_file)
+        self._services: dict[str, _Service] = {
+            "adm": Adm(self._http, self._tokens, places),
+            "apns": self._apns,
+            "apns_sandbox": self._apns,
+            "fcm": Fcm(now, self._http, self._tokens, places),
+        }
+
+    async def push(self, parcel: Parcel) -> Attempt:
+        """Hand it over; every way this can go wrong is an Attempt, never an exception."""
+        began = self._now()
+        verdict = await self._verdict(parcel)
+        return verdict.after(self._now() - began)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._tokens.close()
+        await self._apns.close()
+        await self._http.close()
+
+    async def _verdict(self, parcel: Parcel) -> Verdict:
+        try:
+            async with asyncio.timeout(parcel.timeout_ms / 1000):
+                return await self._services[parcel.headers["service"]].send(parcel)
+        except Refused as refusal:
+            return refusal.verdict
+        except (OSError, ValueError) as error:
+            return push_verdicts.of_failure(error)

@@ -1,0 +1,68 @@
+"""Amazon Device Messaging: messages posted as an application with an id and a secret."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import quote
+
+from redrive.endpoints import push_verdicts
+from redrive.endpoints.http import Answer, HttpEndpoint
+from redrive.endpoints.push_login import AccessTokens
+from redrive.endpoints.verdicts import Verdict
+from redrive.engine.ports import Parcel
+
+_JSON: Final = "application/json"
+_TYPES: Final = {
+    "X-Amzn-Type-Version": "com.amazon.device.messaging.ADMMessage@1.0",
+    "X-Amzn-Accept-Type": "com.amazon.device.messaging.ADMSendResult@1.0",
+    "Accept": _JSON,
+}
+
+
+class Adm:
+    """Posts messages; see `push.PushEndpoint` for what a parcel has.
+
+    Args:
+        http: Asks by HTTP.
+        tokens: Access tokens.
+        urls: The service's and its authority's, by what they are called.
+    """
+
+    def __init__(self, http: HttpEndpoint, tokens: AccessTokens, urls: Mapping[str, str]) -> None:
+        self._http = http
+        self._tokens = tokens
+        self._url = urls["adm"]
+        self._authority = urls["adm_oauth"]
+
+    async def send(self, parcel: Parcel) -> Verdict:
+        """Post it; the identifier `token` of a success is the device's token from now on.
+
+        Raises:
+            Refused: The application gets no access token.
+        """
+        login = (parcel.headers["principal"], parcel.headers["credential"])
+        answer = await self._post(login, parcel)
+        if isinstance(answer, Answer) and answer.status == HTTPStatus.UNAUTHORIZED:
+            self._tokens.forget(login)
+            answer = await self._post(login, parcel)
+        if isinstance(answer, Verdict):
+            return answer
+        token = push_verdicts.word_in(answer.text, "registrationID")
+        identifiers = (("token", token),) if token else ()
+        return replace(push_verdicts.of_adm(answer.status, answer.text), identifiers=identifiers)
+
+    async def _post(self, login: tuple[str, str], parcel: Parcel) -> Answer | Verdict:
+        token = await self._tokens.of(login, self._authority, lambda: _form(*login))
+        url = f"{self._url}/messaging/registrations/{quote(parcel.endpoint, safe='')}/messages"
+        headers = {"Authorization": f"Bearer {token}", **_TYPES}
+        return await self._http.ask(Parcel(url, parcel.body, _JSON, headers, parcel.timeout_ms))
+
+
+def _form(client_id: str, secret: str) -> dict[str, str]:
+    return {
+        "grant_type": "client_credentials",
+        "scope": "messaging:push",
+        "client_id": client_id,
+        "client_secret": secret,
+    }

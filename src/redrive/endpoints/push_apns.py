@@ -1,0 +1,229 @@
+"""Apple's push service: notifications posted over HTTP/2, as an application that shows a token or a certificate."""
+
+import asyncio
+import ssl
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import quote, urlsplit
+
+import jwt
+import orjson
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509.oid import NameOID
+
+from redrive.endpoints import push_verdicts
+from redrive.endpoints.push_http2 import ALPN, Answer, Http2Connection, Unprocessed
+from redrive.endpoints.push_verdicts import CredentialsUnusable
+from redrive.endpoints.verdicts import Verdict
+from redrive.engine.ports import Parcel
+from redrive.model.attempt import Reason
+from redrive.model.delivery import Outcome
+
+# A token is good for an hour, and Apple refuses whoever makes a new one more often than every 20 minutes.
+_TOKEN_MS: Final = 40 * 60_000
+_TOKENS_MAX: Final = 1000
+_APPLICATIONS_MAX: Final = 1000
+_PEM: Final = "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n"
+
+
+class _Place(NamedTuple):
+    """Whom a connection is to, and as whom; Apple wants one for each application.
+
+    Attributes:
+        url: The service's.
+        principal: A certificate in PEM, or the id of a signing key.
+        credential: Its private key in PEM; the signing key.
+        team: Whose signing key it is.
+    """
+
+    url: str
+    principal: str
+    credential: str
+    team: str
+
+    @property
+    def certified(self) -> bool:
+        """Whether it shows a certificate."""
+        return "BEGIN CERTIFICATE" in self.principal
+
+
+class Apns:
+    """Posts notifications; see `push.PushEndpoint` for what a parcel has.
+
+    Args:
+        now: Milliseconds since the epoch, for tokens.
+        urls: The service's, by what it is called.
+        ca_file: Certificates in PEM that are trusted besides the system's.
+    """
+
+    def __init__(self, now: Callable[[], int], urls: Mapping[str, str], ca_file: Path | None) -> None:
+        self._now = now
+        self._urls = urls
+        self._ca_file = ca_file
+        self._trust = lru_cache(_APPLICATIONS_MAX)(self._context)
+        self._tokens: dict[_Place, tuple[str, int]] = {}
+        self._connections: dict[_Place, asyncio.Task[Http2Connection]] = {}
+        self._open_ones: set[Http2Connection] = set()
+
+    async def send(self, parcel: Parcel) -> Verdict:
+        """Post it.
+
+        Raises:
+            CredentialsUnusable: What the application has for credentials is none.
+            OSError: There was no answer.
+        """
+        given = parcel.headers
+        place = _Place(
+            self._urls[given["service"]], given["principal"], given["credential"], given.get("team", "")
+        )
+        answer = await self._posted(place, parcel)
+        if push_verdicts.word_in(answer.body.decode("utf-8", "replace"), "reason") == "ExpiredProviderToken":
+            self._tokens.pop(place, None)
+            answer = await self._posted(place, parcel)
+        return _verdict(answer)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        for opening in self._connections.values():
+            opening.cancel()
+        await asyncio.gather(*self._connections.values(), return_exceptions=True)
+        await asyncio.gather(*(connection.close() for connection in set(self._open_ones)))
+
+    async def _posted(self, place: _Place, parcel: Parcel) -> Answer:
+        """Post; again where a connection that had served before did nothing about it, so it ends with a fresh one."""
+        path = f"/3/device/{quote(parcel.endpoint, safe='')}"
+        headers = self._headers(place, parcel)
+        while True:
+            connection = await self._connected(place)
+            try:
+                return await connection.post(path, headers, parcel.body)
+            except Unprocessed:
+                if not connection.answered:
+                    raise
+
+    def _headers(self, place: _Place, parcel: Parcel) -> dict[str, str]:
+        headers = {name: value for name, value in parcel.headers.items() if name.startswith("apns-")}
+        if place.certified:
+            topic = headers.get("apns-topic") or _topic_of(place.principal)
+            return headers | ({"apns-topic": topic} if topic else {})
+        return headers | {"authorization": f"bearer {self._token(place)}"}
+
+    # ---- who we are ------------------------------------------------------------------------------------------
+
+    def _token(self, place: _Place) -> str:
+        """A token of the last 40 minutes, the same for all notifications."""
+        now = self._now()
+        token, made_at = self._tokens.get(place, ("", 0))
+        if token and now - made_at < _TOKEN_MS:
+            return token
+        key = _signing_key(place.credential)
+        token = jwt.encode({"iss": place.team, "iat": now // 1000}, key, "ES256", {"kid": place.principal})
+        if len(self._tokens) >= _TOKENS_MAX:
+            del self._tokens[next(iter(self._tokens))]
+        self._tokens[place] = (token, now)
+        return token
+
+    def _context(self, certificate: str, key: str) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        context.set_alpn_protocols([ALPN])
+        if self._ca_file is not None:
+            context.load_verify_locations(self._ca_file)
+        if certificate:
+            _show(context, certificate, key)
+        return context
+
+    # ---- connections -----------------------------------------------------------------------------------------
+
+    async def _connected(self, place: _Place) -> Http2Connection:
+        """The application's connection; whoever gives up waiting for it leaves it to the others."""
+        opening = self._connections.get(place)
+        if opening is None or _is_over(opening):
+            opening = self._connections[place] = asyncio.create_task(self._open(place))
+            opening.add_done_callback(_look)
+        return await asyncio.shield(opening)
+
+    async def _open(self, place: _Place) -> Http2Connection:
+        url = urlsplit(place.url)
+        secure = url.scheme == "https"
+        shown = (place.principal, place.credential) if place.certified else ("", "")
+        _, connection = await asyncio.get_running_loop().create_connection(
+            lambda: Http2Connection(url.netloc, self._open_ones.discard, secure=secure),
+            url.hostname,
+            url.port or (443 if secure else 80),
+            ssl=self._trust(*shown) if secure else None,
+        )
+        if connection.usable:
+            self._open_ones.add(connection)
+        self._forget_old(place)
+        return connection
+
+    def _forget_old(self, newest: _Place) -> None:
+        """Connections that are closed are remembered no longer."""
+        for place, opening in list(self._connections.items()):
+            if place != newest and _is_over(opening):
+                del self._connections[place]
+
+
+def _is_over(opening: "asyncio.Task[Http2Connection]") -> bool:
+    if not opening.done():
+        return False
+    return opening.cancelled() or opening.exception() is not None or not opening.result().usable
+
+
+def _look(opening: "asyncio.Task[Http2Connection]") -> None:
+    """Whoever waited for it may have gone; asyncio would call its failure unheard of."""
+    if not opening.cancelled():
+        opening.exception()
+
+
+def _verdict(answer: Answer) -> Verdict:
+    text = answer.body.decode("utf-8", "replace")
+    if answer.status != HTTPStatus.OK:
+        return push_verdicts.of_apns(answer.status, text or HTTPStatus(answer.status).phrase)
+    said = orjson.dumps({"apns-id": answer.headers.get("apns-id", "")}).decode()
+    return Verdict(Outcome.DELIVERED, Reason.ACCEPTED, answer.status, said)
+
+
+@lru_cache(_APPLICATIONS_MAX)
+def _signing_key(text: str) -> EllipticCurvePrivateKey:
+    """A signing key as Apple hands it out (.p8), with or without the lines around it."""
+    pem = text if "BEGIN" in text else _PEM.format(text.strip())
+    try:
+        key = load_pem_private_key(pem.encode(), password=None)
+    except (ValueError, TypeError):
+        raise CredentialsUnusable("The credential is no signing key (.p8) of Apple's") from None
+    if not isinstance(key, EllipticCurvePrivateKey) or not isinstance(key.curve, SECP256R1):
+        raise CredentialsUnusable(
+            "The credential is no signing key (.p8) of Apple's: those are of the curve P-256"
+        )
+    return key
+
+
+def _show(context: ssl.SSLContext, certificate: str, key: str) -> None:
+    """Have a certificate shown; the library takes it from a file alone, which is there no longer than it takes."""
+    with tempfile.NamedTemporaryFile("w", prefix="redrive-", suffix=".pem") as file:
+        file.write(f"{certificate}\n{key}\n")
+        file.flush()
+        try:
+            context.load_cert_chain(file.name, password="")
+        except (ssl.SSLError, ValueError):
+            raise CredentialsUnusable(
+                "The principal and the credential are no certificate and its key"
+            ) from None
+
+
+@lru_cache(_APPLICATIONS_MAX)
+def _topic_of(certificate: str) -> str:
+    """The topic that a certificate is for: its subject's user id."""
+    try:
+        subject = x509.load_pem_x509_certificate(certificate.encode()).subject
+    except ValueError:
+        raise CredentialsUnusable("The principal is no certificate") from None
+    found = subject.get_attributes_for_oid(NameOID.USER_ID)
+    return str(found[0].value) if found else ""

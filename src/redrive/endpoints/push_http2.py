@@ -1,0 +1,304 @@
+"""One HTTP/2 connection: what h2 makes of it, over the event loop's sockets.
+
+h2 is given the bytes that come and asked for those that go. Every request has a stream of its own; as many are under
+way as the service allows, and the others wait for their turn.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, cast
+
+from h2.config import H2Configuration
+from h2.connection import ConnectionState, H2Connection
+from h2.errors import ErrorCodes
+from h2.events import (
+    ConnectionTerminated,
+    DataReceived,
+    Event,
+    RemoteSettingsChanged,
+    ResponseReceived,
+    StreamEnded,
+    StreamReset,
+    WindowUpdated,
+)
+from h2.exceptions import ProtocolError
+from h2.frame_buffer import Frame
+from hyperframe.frame import GoAwayFrame
+
+ALPN: Final = "h2"
+_BODY_BYTES_MAX: Final = 4096  # of an answer; what is beyond is read and forgotten
+
+# Apple asks its clients to keep connections open for hours, and takes one after the other for an attack.
+_REST_SECONDS: Final = 3600
+_GOODBYE_SECONDS: Final = 1
+
+
+class Answer(NamedTuple):
+    """What a service answered; names of headers in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Unprocessed(ConnectionError):  # noqa: N818 - an answer: the request may go by another connection
+    """The connection ended, and the service did nothing about the request, as far as one can know."""
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """A request under way.
+
+    Attributes:
+        answered: The end of it.
+        unsent: Of its body.
+        heard: How often something had come over the connection when it began.
+    """
+
+    answered: asyncio.Future[Answer]
+    unsent: bytes
+    heard: int
+    status: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytearray = field(default_factory=bytearray)
+
+
+class _Graceful(H2Connection):
+    """h2 takes the announcement of an end (GOAWAY) for the end; services announce it, and still answer what they have."""
+
+    def _receive_goaway_frame(self, frame: GoAwayFrame) -> tuple[list[Frame], list[Event]]:
+        before = self.state_machine.state
+        answer = super()._receive_goaway_frame(frame)
+        if before is not ConnectionState.CLOSED:
+            self.state_machine.state = before
+        return answer
+
+
+class Http2Connection(asyncio.Protocol):
+    """Posts to one service.
+
+    Args:
+        authority: The service's host, with a port where it is not the usual one.
+        secure: Whether there is TLS around it.
+        lost: Called when its socket is closed.
+    """
+
+    def __init__(self, authority: str, lost: Callable[["Http2Connection"], None], *, secure: bool) -> None:
+        self._authority = authority
+        self._scheme = "https" if secure else "http"
+        self._lost = lost
+        self._h2 = _Graceful(H2Configuration(header_encoding="utf-8"))
+        self._loop = asyncio.get_running_loop()
+        self._closed: asyncio.Future[None] = self._loop.create_future()
+        self._socket: asyncio.Transport | None = None
+        self._exchanges: dict[int, _Exchange] = {}
+        self._moved = asyncio.Event()
+        self._heard = 0
+        self._settled = False  # the service has said how many streams it allows
+        self._next: asyncio.TimerHandle | None = None  # the end of its rest, or of its patience
+        self.answered = False  # anything at all
+        self.usable = True  # for requests that come; what is under way ends as it may
+
+    async def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        """Post a body that is not empty.
+
+        Raises:
+            Unprocessed: See there; a request that nobody waits for any more ends its stream and no other.
+            ConnectionError: The connection ended, or the service ended the stream.
+        """
+        self._stay()
+        await self._turn()
+        stream = self._h2.get_next_available_stream_id()
+        exchange = _Exchange(self._loop.create_future(), body, self._heard)
+        self._exchanges[stream] = exchange
+        try:
+            self._h2.send_headers(stream, self._head(path, headers))
+            self._send_body(stream, exchange)
+            self._flush()
+            answer = await exchange.answered
+        except asyncio.CancelledError:
+            self._abandon(stream)
+            self.usable = self.usable and self._heard > exchange.heard  # silent all the time, it may be dead
+            raise
+        else:
+            if exchange.unsent:  # the service had read enough
+                self._abandon(stream)
+            return answer
+        finally:
+            del self._exchanges[stream]
+            self._moved.set()
+            self._rest()
+
+    async def close(self) -> None:
+        """Say goodbye, and close whether it is answered or not."""
+        self._leave()
+        await self._closed
+
+    # ---- the socket ------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See asyncio.Protocol."""
+        self._socket = cast("asyncio.Transport", transport)
+        tls = transport.get_extra_info("ssl_object")
+        if tls is not None and tls.selected_alpn_protocol() != ALPN:
+            self._end(ConnectionError("The service does not speak HTTP/2"))
+            return
+        self._h2.initiate_connection()
+        self._flush()
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
+        self._heard += 1
+        try:
+            for event in self._h2.receive_data(data):
+                self._hear(event)
+        except ProtocolError as error:
+            self._flush()
+            self._end(ConnectionError(f"The service does not speak HTTP/2 as it should: {error}"))
+        self._flush()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """See asyncio.Protocol."""
+        self._socket = None
+        self._end(error or ConnectionResetError("The service closed the connection"))
+        self._stay()
+        self._closed.set_result(None)
+        self._lost(self)
+
+    def _flush(self) -> None:
+        said = self._h2.data_to_send()
+        if said and self._socket is not None:
+            self._socket.write(said)
+
+    # ---- what the service says -------------------------------------------------------------------------------
+
+    def _hear(self, event: Event) -> None:
+        match event:
+            case RemoteSettingsChanged():
+                self._settled = True
+                self._send_waiting()
+            case WindowUpdated():
+                self._send_waiting()
+            case ResponseReceived(stream_id=int(stream), headers=[*head]):
+                self._hear_head(stream, head)
+            case DataReceived(stream_id=int(stream), data=data, flow_controlled_length=int(length)):
+                self._hear_body(stream, data or b"", length)
+            case StreamEnded(stream_id=int(stream)) if stream in self._exchanges:
+                exchange = self._exchanges[stream]
+                self.answered = True
+                _tell(exchange, Answer(exchange.status, exchange.headers, bytes(exchange.body)))
+            case StreamReset(stream_id=int(stream), error_code=code) if stream in self._exchanges:
+                _tell(self._exchanges[stream], ConnectionResetError(f"The service ended the request: {code}"))
+            case ConnectionTerminated(last_stream_id=last):
+                self._hear_goodbye(last or 0, event)
+
+    def _hear_head(self, stream: int, head: list[tuple[str | bytes, str | bytes]]) -> None:
+        exchange = self._exchanges.get(stream)
+        if exchange is not None:
+            exchange.headers = {str(name): str(value) for name, value in head}
+            exchange.status = int(exchange.headers.pop(":status"))
+
+    def _hear_body(self, stream: int, data: bytes, length: int) -> None:
+        self._h2.acknowledge_received_data(length, stream)
+        exchange = self._exchanges.get(stream)
+        if exchange is not None:
+            exchange.body += data[: _BODY_BYTES_MAX - len(exchange.body)]
+
+    def _hear_goodbye(self, last: int, event: ConnectionTerminated) -> None:
+        """What came before the announcement is still answered; the rest was not looked at."""
+        self.usable = False
+        self._moved.set()
+        why = (event.additional_data or b"").decode("utf-8", "replace") or str(event.error_code)
+        for stream, exchange in self._exchanges.items():
+            if stream > last:
+                _tell(exchange, Unprocessed(f"The service ends the connection: {why}"))
+        if event.error_code != ErrorCodes.NO_ERROR:
+            self._end(ConnectionResetError(f"The service ends the connection: {why}"))
+        self._rest()
+
+    def _end(self, error: Exception) -> None:
+        """All of it; a request that a resting connection was given in vain may go by another."""
+        self.usable = False
+        self._moved.set()
+        for exchange in self._exchanges.values():
+            in_vain = self.answered and exchange.heard == self._heard
+            _tell(exchange, Unprocessed(str(error)) if in_vain else error)
+        if self._socket is not None:
+            self._socket.close()
+
+    # ---- what we say -----------------------------------------------------------------------------------------
+
+    async def _turn(self) -> None:
+        """Wait until one more stream is allowed."""
+        while self.usable:
+            if self._settled and len(self._exchanges) < self._h2.remote_settings.max_concurrent_streams:
+                return
+            self._moved.clear()
+            await self._moved.wait()
+        raise Unprocessed("The connection was closed")
+
+    def _head(self, path: str, headers: Mapping[str, str]) -> list[tuple[str, str]]:
+        return [
+            (":method", "POST"),
+            (":scheme", self._scheme),
+            (":authority", self._authority),
+            (":path", path),
+            *headers.items(),
+        ]
+
+    def _send_body(self, stream: int, exchange: _Exchange) -> None:
+        """As much of it as the service has room for."""
+        while exchange.unsent:
+            room = min(self._h2.local_flow_control_window(stream), self._h2.max_outbound_frame_size)
+            if room <= 0:
+                return
+            part, exchange.unsent = exchange.unsent[:room], exchange.unsent[room:]
+            self._h2.send_data(stream, part, end_stream=not exchange.unsent)
+
+    def _send_waiting(self) -> None:
+        self._moved.set()
+        for stream, exchange in self._exchanges.items():
+            if not exchange.answered.done():
+                self._send_body(stream, exchange)
+
+    def _abandon(self, stream: int) -> None:
+        """End a stream that nobody waits for."""
+        with suppress(ProtocolError):  # it has ended by itself, or the connection has
+            self._h2.reset_stream(stream, ErrorCodes.CANCEL)
+        self._flush()
+
+    def _rest(self) -> None:
+        """Begin to, if nothing is under way; where it is used no more, it is closed."""
+        if self._exchanges:
+            return
+        if self.usable:
+            self._later(_REST_SECONDS, self._leave)
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
+        self.usable = False
+        if self._socket is not None:
+            self._h2.close_connection()
+            self._flush()
+            self._socket.close()
+            self._later(_GOODBYE_SECONDS, self._socket.abort)
+
+    def _later(self, seconds: int, what: Callable[[], None]) -> None:
+        self._stay()
+        self._next = self._loop.call_later(seconds, what)
+
+    def _stay(self) -> None:
+        if self._next is not None:
+            self._next.cancel()
+
+
+def _tell(exchange: _Exchange, said: Answer | Exception) -> None:
+    if exchange.answered.done():  # its push may have been cut short
+        return
+    if isinstance(said, Exception):
+        exchange.answered.set_exception(said)
+    else:
+        exchange.answered.set_result(said)

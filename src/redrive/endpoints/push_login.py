@@ -1,0 +1,110 @@
+"""Access tokens of OAuth 2.0: fetched once, and good for all pushes until shortly before they end."""
+
+import asyncio
+from collections.abc import Callable, Hashable, Mapping
+from typing import Final, NamedTuple
+from urllib.parse import urlencode
+
+import orjson
+
+from redrive.endpoints import push_verdicts
+from redrive.endpoints.http import HttpEndpoint
+from redrive.endpoints.verdicts import Verdict
+from redrive.engine.ports import Parcel
+
+_RENEWED_MS: Final = 300_000  # before its end: a push is over after 15 seconds, and clocks differ
+_ANSWER_BYTES_MAX: Final = 16_384  # tokens of Google have up to 2,048 characters
+_TIMEOUT_MS: Final = 15_000
+_TOKENS_MAX: Final = 1000
+_FORM: Final = "application/x-www-form-urlencoded"
+
+
+class AccessToken(NamedTuple):
+    """What a push shows, and until when it does (ms)."""
+
+    text: str
+    until: int
+
+
+class Refused(Exception):  # noqa: N818 - an answer, named as a caller says it
+    """There is no access token; `verdict` says why."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.response)
+        self.verdict = verdict
+
+
+class AccessTokens:
+    """The tokens of applications, by what they log in with.
+
+    Args:
+        now: Milliseconds since the epoch.
+        http: Asks the authorities.
+    """
+
+    def __init__(self, now: Callable[[], int], http: HttpEndpoint) -> None:
+        self._now = now
+        self._http = http
+        self._fetched: dict[Hashable, asyncio.Task[AccessToken]] = {}
+
+    async def of(self, login: Hashable, url: str, form: Callable[[], Mapping[str, str]]) -> str:
+        """The token of a login; all who need it while it is being fetched wait for the same.
+
+        Args:
+            login: What tells it from others.
+            url: The authority's.
+            form: What it is asked, where it has to be.
+
+        Raises:
+            Refused: The authority gives none, or cannot be asked.
+        """
+        fetching = self._fetched.get(login)
+        if fetching is None or self._is_over(fetching):
+            if len(self._fetched) >= _TOKENS_MAX:
+                del self._fetched[next(iter(self._fetched))]
+            fetching = self._fetched[login] = asyncio.create_task(self._fetch(url, form()))
+            fetching.add_done_callback(_look)
+        return (await asyncio.shield(fetching)).text
+
+    def forget(self, login: Hashable) -> None:
+        """Its token is not believed any more."""
+        self._fetched.pop(login, None)
+
+    async def close(self) -> None:
+        """Fetch no more."""
+        for fetching in self._fetched.values():
+            fetching.cancel()
+        await asyncio.gather(*self._fetched.values(), return_exceptions=True)
+
+    def _is_over(self, fetching: "asyncio.Task[AccessToken]") -> bool:
+        if not fetching.done():
+            return False
+        if fetching.cancelled() or fetching.exception() is not None:
+            return True
+        return fetching.result().until - _RENEWED_MS <= self._now()
+
+    async def _fetch(self, url: str, form: Mapping[str, str]) -> AccessToken:
+        body = urlencode(form).encode()
+        asked = Parcel(url, body, _FORM, {}, _TIMEOUT_MS, answer_bytes_max=_ANSWER_BYTES_MAX)
+        answer = await self._http.ask(asked)
+        if isinstance(answer, Verdict):
+            raise Refused(answer)
+        token = _read(answer.text, self._now()) if answer.status // 100 == 2 else None  # noqa: PLR2004 - a success
+        if token is None:
+            raise Refused(push_verdicts.of_login(answer.status, answer.text))
+        return token
+
+
+def _look(fetching: "asyncio.Task[AccessToken]") -> None:
+    """Whoever waited for it may have gone; asyncio would call its refusal unheard of."""
+    if not fetching.cancelled():
+        fetching.exception()
+
+
+def _read(text: str, now: int) -> AccessToken | None:
+    try:
+        said = orjson.loads(text)
+        token, seconds = said["access_token"], int(said.get("expires_in", 0))
+    except (ValueError, TypeError, KeyError):
+        return None
+    return AccessToken(token, now + seconds * 1000) if isinstance(token, str) else None

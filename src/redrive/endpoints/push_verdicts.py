@@ -1,0 +1,120 @@
+"""What the answers of push services mean.
+
+`Reason.MISSING` says that the device is gone, or that its token was never one; `Reason.DENIED` that the service does not
+know the application by its credentials. Those may be mended, so what they hold up is tried again.
+
+Sources: "Handling notification responses from APNs" (Apple), "ErrorCode" of FCM's REST reference with the table of
+failure types in "Using Google Firebase Cloud Messaging v1 payloads in Amazon SNS", "Send a Message via Amazon Device
+Messaging".
+"""
+
+import ssl
+from http import HTTPStatus
+from socket import gaierror
+from typing import Any, Final
+
+import orjson
+
+from redrive.endpoints import verdicts
+from redrive.endpoints.verdicts import Verdict
+from redrive.model.attempt import Reason
+from redrive.model.delivery import Outcome
+
+_APNS_DEAD: Final = frozenset({"BadDeviceToken", "DeviceTokenNotForTopic", "ExpiredToken", "Unregistered"})
+_FCM_DEAD: Final = frozenset({"SENDER_ID_MISMATCH", "UNREGISTERED"})
+_ADM_DEAD: Final = frozenset({"InvalidRegistrationId", "Unregistered"})
+_DENIED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+
+
+class CredentialsUnusable(ValueError):  # noqa: N818 - an answer, named as a caller says it
+    """What an application has for credentials cannot be read; the message says what was expected."""
+
+
+def of_apns(status: int, text: str) -> Verdict:
+    """What Apple's push service said, in JSON with a `reason`."""
+    if word_in(text, "reason") in _APNS_DEAD or status == HTTPStatus.GONE:
+        return _dead(status, text)
+    if status in _DENIED:
+        return denied(text, status)
+    return _of_status(status, text)
+
+
+def of_fcm(status: int, text: str) -> Verdict:
+    """What Firebase Cloud Messaging said; a permission that is lacking is the message's fault, as SNS has it."""
+    if _fcm_code(text) in _FCM_DEAD:
+        return _dead(status, text)
+    if status == HTTPStatus.UNAUTHORIZED:
+        return denied(text, status)
+    return _of_status(status, text)
+
+
+def of_adm(status: int, text: str) -> Verdict:
+    """What Amazon Device Messaging said, in JSON with a `reason`."""
+    if word_in(text, "reason") in _ADM_DEAD:
+        return _dead(status, text)
+    if status in _DENIED:
+        return denied(text, status)
+    return _of_status(status, text)
+
+
+def of_login(status: int, text: str) -> Verdict:
+    """What an authority said that gave no access token."""
+    if status in (HTTPStatus.BAD_REQUEST, *_DENIED):
+        return denied(text, status)
+    if status < HTTPStatus.BAD_REQUEST:
+        return Verdict(
+            Outcome.FAILED, Reason.SERVER_ERROR, status, "The authority's answer has no access token"
+        )
+    return _of_status(status, text)
+
+
+def of_failure(error: Exception) -> Verdict:
+    """What it means that there was no answer, from what the event loop raised."""
+    match error:
+        case CredentialsUnusable():
+            return denied(str(error))
+        case gaierror():
+            return Verdict(Outcome.FAILED, Reason.NAME_NOT_RESOLVED, response=str(error))
+        case ssl.SSLError():
+            return Verdict(Outcome.FAILED, Reason.TLS, response=str(error))
+        case _:
+            return verdicts.of_failure(error)
+
+
+def denied(text: str, status: int = 0) -> Verdict:
+    """The service does not know the application by its credentials."""
+    return Verdict(Outcome.FAILED, Reason.DENIED, status, text)
+
+
+def _dead(status: int, text: str) -> Verdict:
+    return Verdict(Outcome.REFUSED, Reason.MISSING, status, text)
+
+
+def _of_status(status: int, text: str) -> Verdict:
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return Verdict(Outcome.REFUSED, Reason.TOO_LARGE, status, text)
+    return verdicts.of_status(status, text)
+
+
+def word_in(text: str, member: str) -> str:
+    """A text within an answer's object; empty where there is none."""
+    found = _object(text).get(member)
+    return found if isinstance(found, str) else ""
+
+
+def _fcm_code(text: str) -> str:
+    """FCM's own code, which stands among the details of Google's usual errors."""
+    error = _object(text).get("error")
+    details = error.get("details") if isinstance(error, dict) else None
+    for detail in details if isinstance(details, list) else ():
+        if isinstance(detail, dict) and isinstance(detail.get("errorCode"), str):
+            return str(detail["errorCode"])
+    return ""
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        document = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    return document if isinstance(document, dict) else {}
