@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
+from io import BytesIO
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,6 +28,7 @@ _INFLATED: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, 
 # Under the 60 s after which load balancers drop a resting connection; an endpoint that is quicker is noticed, and a
 # push that meets the very moment is repeated on a fresh connection.
 _KEEP_ALIVE_SECONDS: Final = 30
+_AT_ONCE_BYTES_MAX: Final = 1024 * 1024  # aiohttp writes more in pieces, and warns where it is not let
 _URLS_MAX: Final = 10_000
 _AUTHORIZERS_MAX: Final = 10_000
 
@@ -186,8 +188,9 @@ class HttpEndpoint:
         if authorizer is not None:
             headers["Authorization"] = authorizer.header(parcel.method, destination.url.raw_path_qs)
         session = self._session or self._open()
+        body = parcel.body if len(parcel.body) <= _AT_ONCE_BYTES_MAX else BytesIO(parcel.body)
         response = await session.request(
-            parcel.method, destination.url, data=parcel.body, headers=headers, allow_redirects=False
+            parcel.method, destination.url, data=body, headers=headers, allow_redirects=False
         )
         try:
             return await _read(response, parcel.headers_kept, parcel.answer_bytes_max)

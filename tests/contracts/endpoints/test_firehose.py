@@ -1,0 +1,204 @@
+"""Delivery streams filled as Firehose's API has it: record by record, or many together with an outcome each."""
+
+import asyncio
+from base64 import b64encode
+
+import orjson
+import pytest
+
+from redrive.endpoints.firehose import StreamEndpoint
+from redrive.endpoints.http import HttpEndpoint
+from redrive.engine.ports import Parcel
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
+from tests.contracts.endpoints.aws import (
+    REGION,
+    STREAM,
+    call_of,
+    client,
+    json_refusal,
+    put_taken,
+    with_keys,
+)
+from tests.contracts.endpoints.kinds import NOW
+from tests.contracts.endpoints.webhook import Received, Webhook, answer
+from tests.services.aws_calls import AwsCall, put_answer
+
+_TAKEN = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 0, (("request_id", "3f1c"),))
+_SLOWER = orjson.dumps({"ErrorCode": "ServiceUnavailableException", "ErrorMessage": "Slow down."}).decode()
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+async def streams(endpoint: HttpEndpoint, hook: Webhook) -> StreamEndpoint:
+    """Streams at the webhook, by keys in its URL; all of them take everything."""
+    _take(hook)
+    return StreamEndpoint(lambda: NOW, client(endpoint, firehose=with_keys(hook.url(""))))
+
+
+def _take(hook: Webhook, *failed: int) -> None:
+    async def script(request: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(put_taken(call_of(request), *failed))
+
+    hook.script = script
+
+
+def _calls(hook: Webhook) -> list[AwsCall]:
+    """What was called; a test fails for a signature that does not hold."""
+    calls = [call_of(request) for request in hook.received]
+    for call in calls:
+        signed = call.proved()
+        assert (signed.region, signed.service) == (REGION, "firehose")
+    return calls
+
+
+def parcel(body: bytes = b"hello\n") -> Parcel:
+    return Parcel(STREAM, body, "application/json", {}, 5_000)
+
+
+def parcels(*parts: bytes) -> Parcel:
+    return Parcel(STREAM, b"", "application/json", {}, 5_000, parts=parts)
+
+
+async def test_a_record_is_put(streams: StreamEndpoint, hook: Webhook) -> None:
+    assert await streams.push(parcel()) == _TAKEN
+    (call,) = _calls(hook)
+    assert (call.target, call.operation) == ("/", "PutRecord")
+    assert call.document == {
+        "DeliveryStreamName": "lake",
+        "Record": {"Data": b64encode(b"hello\n").decode()},
+    }
+
+
+async def test_one_part_alone_is_put_as_a_record(streams: StreamEndpoint, hook: Webhook) -> None:
+    assert await streams.push(parcels(b"one")) == _TAKEN
+    assert [call.operation for call in _calls(hook)] == ["PutRecord"]
+
+
+async def test_parts_are_put_together_in_their_order(streams: StreamEndpoint, hook: Webhook) -> None:
+    texts = [f"{number}\n".encode() for number in range(500)]
+    attempt = await streams.push(parcels(*texts))
+    assert attempt.parts == (_TAKEN,) * 500
+    assert attempt.delivered
+    (call,) = _calls(hook)
+    assert (call.operation, call.records, call.document["DeliveryStreamName"]) == (
+        "PutRecordBatch",
+        texts,
+        "lake",
+    )
+
+
+async def test_more_parts_than_a_call_takes_need_more_calls(streams: StreamEndpoint, hook: Webhook) -> None:
+    texts = [f"{number}".encode() for number in range(1001)]
+    assert len((await streams.push(parcels(*texts))).parts) == 1001
+    found = sorted((call.records for call in _calls(hook)), key=len)
+    assert found == [texts[1000:], *sorted((texts[:500], texts[500:1000]), key=found[1:].index)]
+
+
+async def test_heavier_parts_than_a_call_takes_need_more_calls(
+    streams: StreamEndpoint, hook: Webhook
+) -> None:
+    texts = [bytes([65 + number]) * 900_000 for number in range(7)]
+    assert (await streams.push(parcels(*texts))).parts == (_TAKEN,) * 7
+    calls = sorted(_calls(hook), key=lambda call: call.records[0])
+    assert [len(call.records) for call in calls] == [3, 3, 1]
+    assert all(len(call.body) <= 4 * MIB for call in calls)
+
+
+async def test_what_no_stream_takes_goes_alone_and_is_refused_alone(
+    streams: StreamEndpoint, hook: Webhook
+) -> None:
+    large = b"x" * (MIB + 1)
+
+    async def script(request: Received, writer: asyncio.StreamWriter) -> None:
+        call = call_of(request)
+        no = json_refusal("400 Bad Request", "InvalidArgumentException", "too large")
+        writer.write(no if large in call.records else put_taken(call))
+
+    hook.script = script
+    attempt = await streams.push(parcels(b"a", b"b", large, b"c"))
+    assert [part.outcome for part in attempt.parts] == [
+        Outcome.DELIVERED,
+        Outcome.DELIVERED,
+        Outcome.REFUSED,
+        Outcome.DELIVERED,
+    ]
+    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.CLIENT_ERROR)
+    assert sorted(call.operation for call in _calls(hook)) == ["PutRecord", "PutRecord", "PutRecordBatch"]
+
+
+async def test_each_part_has_its_own_outcome(streams: StreamEndpoint, hook: Webhook) -> None:
+    _take(hook, 1, 3)
+    attempt = await streams.push(parcels(*(bytes([number]) for number in range(5))))
+    slower = Attempt(Outcome.FAILED, Reason.THROTTLED, 503, _SLOWER, 0)
+    assert attempt.parts == (_TAKEN, slower, _TAKEN, slower, _TAKEN)
+    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.THROTTLED)
+
+
+async def test_a_part_that_failed_inside_the_service_is_not_throttled(
+    streams: StreamEndpoint, hook: Webhook
+) -> None:
+    hook.say(answer("200 OK", put_answer(2, 0, code="InternalFailure")))
+    parts = (await streams.push(parcels(b"a", b"b"))).parts
+    assert [(part.outcome, part.reason) for part in parts] == [
+        (Outcome.FAILED, Reason.SERVER_ERROR),
+        (Outcome.DELIVERED, Reason.ACCEPTED),
+    ]
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"[]", b'{"RequestResponses": [{"RecordId": "r"}]}', b'{"RequestResponses": [1, 2]}']
+)
+async def test_parts_of_which_nothing_is_said_are_put_again(
+    streams: StreamEndpoint, hook: Webhook, said: bytes
+) -> None:
+    hook.say(answer("200 OK", said))
+    parts = (await streams.push(parcels(b"a", b"b"))).parts
+    assert [(part.outcome, part.reason) for part in parts] == [(Outcome.FAILED, Reason.SERVER_ERROR)] * 2
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "outcome", "reason"),
+    [
+        ("400 Bad Request", "ResourceNotFoundException", Outcome.REFUSED, Reason.MISSING),
+        ("400 Bad Request", "InvalidArgumentException", Outcome.REFUSED, Reason.CLIENT_ERROR),
+        ("400 Bad Request", "InvalidKMSResourceException", Outcome.REFUSED, Reason.DENIED),
+        ("400 Bad Request", "InvalidSourceException", Outcome.REFUSED, Reason.CLIENT_ERROR),
+        ("400 Bad Request", "AccessDeniedException", Outcome.REFUSED, Reason.DENIED),
+        ("400 Bad Request", "UnrecognizedClientException", Outcome.FAILED, Reason.DENIED),
+        ("400 Bad Request", "ThrottlingException", Outcome.FAILED, Reason.THROTTLED),
+        ("500 Internal Server Error", "ServiceUnavailableException", Outcome.FAILED, Reason.THROTTLED),
+        ("503 Service Unavailable", "ServiceUnavailableException", Outcome.FAILED, Reason.THROTTLED),
+        ("500 Internal Server Error", "InternalFailure", Outcome.FAILED, Reason.SERVER_ERROR),
+    ],
+)
+@pytest.mark.parametrize("number", [1, 3])
+async def test_what_firehose_says_of_a_call_holds_for_all_of_it(
+    streams: StreamEndpoint,
+    hook: Webhook,
+    status: str,
+    code: str,
+    outcome: Outcome,
+    reason: Reason,
+    number: int,
+) -> None:
+    hook.say(json_refusal(status, code, "Firehose says so"))
+    attempt = await streams.push(parcels(*[b"a"] * number))
+    for one in attempt.parts or (attempt,):
+        assert (one.outcome, one.reason, one.status) == (outcome, reason, int(status[:3]))
+        assert orjson.loads(one.response) == {"ErrorCode": code, "ErrorMessage": "Firehose says so"}
+
+
+async def test_no_answer_is_none_for_any_part(streams: StreamEndpoint, hook: Webhook) -> None:
+    async def script(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    hook.script = script
+    parts = (await streams.push(parcels(b"a", b"b"))).parts
+    assert [(part.outcome, part.reason) for part in parts] == [(Outcome.FAILED, Reason.CONNECTION)] * 2
+
+
+async def test_a_stream_that_the_settings_do_not_name_is_refused(endpoint: HttpEndpoint) -> None:
+    streams = StreamEndpoint(lambda: NOW, client(endpoint, lambda_="http://127.0.0.1:1"))
+    parts = (await streams.push(parcels(b"a", b"b"))).parts
+    assert [(part.outcome, part.reason) for part in parts] == [(Outcome.REFUSED, Reason.MISSING)] * 2
