@@ -9,6 +9,7 @@ import asyncio
 import statistics
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
@@ -18,6 +19,7 @@ import uvloop
 from benchmarks.bench import Bench
 from benchmarks.figures import Figure
 from benchmarks.load import BODY_BYTES
+from redrive.engine import archive
 from redrive.engine.engine import Engine
 from redrive.engine.facts import Listener
 from redrive.protocols.aws.authentication import Believing
@@ -58,7 +60,8 @@ async def _cpu_us(calls: int, *, telemetry: bool) -> float:
     store = SqliteStore(None)
     listeners: list[Listener] = []
     engine = Engine(store, runtime, listeners=listeners)
-    collector = Telemetry(store, runtime.clock, engine.queues)
+    size = partial(archive.size, store, runtime.clock)
+    collector = Telemetry(store, runtime.clock, engine.queues, engine.topics, size)
     if telemetry:
         listeners.append(collector.metrics)
     gateway = Gateway(runtime, Believing("us-east-1"), {"sqs": Sqs(engine)}, None)

@@ -18,6 +18,7 @@ import uvloop
 from redrive.access.keyring import Keyring
 from redrive.access.signing_pair import SigningPair, signing_pair
 from redrive.destinations import make_endpoints
+from redrive.engine import archive
 from redrive.engine.directory import Kind
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.facts import Listener
@@ -121,12 +122,13 @@ class App:
         self.engine = Engine(store, runtime, dialects, self._endpoints, listeners)
         self._endpoints[eventgrid.TOPIC] = TopicEndpoint(self.engine.topics)
         leaps = isinstance(clock, SimulatedClock)
-        self.telemetry = Telemetry(store, clock, self.engine.queues, leaps=leaps)
+        size = partial(archive.size, store, clock)
+        self.telemetry = Telemetry(store, clock, self.engine.queues, self.engine.topics, size, leaps=leaps)
         listeners.append(self.telemetry.metrics)
         stream = id_text(runtime.message_id())
         listeners.append(StatusLog(self.telemetry.logs, runtime.chance, stream))
         failures = FailureLog(self.telemetry.logs, stream, settings.region)
-        self._measures = Measures(self.telemetry.metrics.put_back, failures)
+        self._measures = Measures(self.telemetry.count, failures)
         sources = Sources(self.engine, Subscribers(self.engine))
         self._insights = Insights(store, self.telemetry.flush, sources.resource)
         listeners.append(self._measures)
@@ -153,6 +155,7 @@ class App:
             self._advance(clock),
             self._reset if settings.allow_reset else None,
             authentication,
+            lambda: self.telemetry.metrics.totals,
         )
         paths = {
             PEEK_PATH: Peek(self.engine, authentication, self._presenters).answer,

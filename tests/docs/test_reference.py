@@ -15,6 +15,7 @@ from redrive.engine.measure import METRIC_NAMES
 from redrive.protocols.aws.sqs import attributes
 from redrive.protocols.aws.sqs.receiving import ATTRIBUTES
 from redrive.settings import ENVIRONMENT_PREFIX, Settings
+from redrive.telemetry.tally import TOPIC_COUNTERS
 from tests.docs.pages import DOCS, Page
 
 REFERENCE = DOCS / "reference"
@@ -99,6 +100,11 @@ def test_a_control_route_has_its_section(route: str) -> None:
 @pytest.mark.parametrize("metric", METRIC_NAMES)
 def test_a_metric_has_its_line(metric: str) -> None:
     assert f"| `redrive_queue_{metric}_total` |" in page("metrics").text
+
+
+@pytest.mark.parametrize("metric", TOPIC_COUNTERS)
+def test_a_topic_s_metric_has_its_line(metric: str) -> None:
+    assert f"| `redrive_topic_{metric}_total`" in page("metrics").text
 
 
 # ---- services ----------------------------------------------------------------------------------------------------

@@ -4,11 +4,11 @@ import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from redrive.engine.engine import Engine
 from redrive.engine.facts import Accepted, Attempted, DeadLettered
-from redrive.engine.ports import Consequence, Parcel, Plan, Runtime
+from redrive.engine.ports import Consequence, Parcel, Plan, Runtime, Store
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome, Schedule
 from redrive.model.filtering import Attribute, Verdict
@@ -18,6 +18,7 @@ from redrive.model.retry_plans import HTTP_DEFAULT
 from redrive.model.topic import Subscription, Topic
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import VirtualClock
+from tests.engine.held_store import HeldStore
 
 ACCOUNT = "000000000000"
 OK = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 1)
@@ -109,6 +110,9 @@ class Memory:
     def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
         self.published_messages += messages
 
+    def archived(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
+        pass
+
     def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
         self.filtered_out[verdict] = self.filtered_out.get(verdict, 0) + subscriptions
 
@@ -135,7 +139,11 @@ class Memory:
 
 
 class Stage:
-    """An engine in memory with one dialect, one endpoint and a listener."""
+    """An engine in memory with one dialect, one endpoint and a listener.
+
+    Attributes:
+        wire: The way from the first node to the store.
+    """
 
     def __init__(self, clock: VirtualClock, chance: random.Random, *script: Attempt, otherwise: Attempt = OK):
         self.clock = clock
@@ -144,12 +152,13 @@ class Stage:
         self.endpoint = ScriptedEndpoint(clock, *script, otherwise=otherwise)
         self.memory = Memory()
         self.store = SqliteStore(None)
-        self.engine = self.node("a")
+        self.wire = HeldStore(self.store)
+        self.engine = self.node("a", self.wire)
 
-    def node(self, node: str) -> Engine:
+    def node(self, node: str, store: HeldStore | None = None) -> Engine:
         """Another node on the same store, with the same endpoint."""
         return Engine(
-            self.store,
+            self.store if store is None else cast("Store", store),
             Runtime(self.clock, self.chance, node),
             {"plain": self.dialect},
             {"push": self.endpoint},

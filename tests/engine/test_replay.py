@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from redrive.engine.archive import archived, is_replayed, read
+from redrive.engine.archive import archived, read
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import Runtime
 from redrive.engine.replay import BATCH_MAX, LEASE_MS, OVERLAP_MS
@@ -16,7 +16,7 @@ from redrive.model.delivery import Delivery, Outcome
 from redrive.model.filtering import Attribute
 from redrive.model.message import Publication
 from redrive.model.queue import DAY_MS, Queue
-from redrive.model.replay import ReplayState
+from redrive.model.replay import ReplayState, is_replayed
 from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.engine.held_store import Held, HeldStore
@@ -62,7 +62,7 @@ async def take(engine: Engine, queue: Queue) -> list[tuple[str, bool]]:
     taken = []
     while deliveries := await engine.receiver.receive(queue, 10, wait_ms=0):
         for one in deliveries:
-            taken.append((one.body, is_replayed(one.headers or b"")))
+            taken.append((one.body, is_replayed(one.headers)))
             await engine.settler.delete(queue, [(one.seq, one.token or 0)])
     return taken
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from redrive.engine.archive import is_replayed
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
 from redrive.engine.replay import LEASE_MS, SETTLED_MS
 from redrive.model.message import Publication
 from redrive.model.queue import DAY_MS, Queue
+from redrive.model.replay import is_replayed
 from redrive.model.topic import Subscription, Topic
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import VirtualClock
@@ -127,7 +127,7 @@ class History:
         """Wait until all is said and done; what the subscriber got: each body, and whether it was replayed."""
         await self.clock.sleep_until(self.clock.now() + 2 * LEASE_MS + 4 * SETTLED_MS)
         found = await self.real.peek(self.queue.id, 10_000)
-        return [(one.body, is_replayed(one.headers or b"")) for one in found]
+        return [(one.body, is_replayed(one.headers)) for one in found]
 
 
 def rising(bodies: list[str]) -> bool:

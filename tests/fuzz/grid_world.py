@@ -15,6 +15,7 @@ from redrive.engine.facts import Listener
 from redrive.engine.ports import Parcel, Runtime
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
+from redrive.model.topic import Topic
 from redrive.protocols.azure import handshake
 from redrive.protocols.azure.arm.namespaces_offered import namespaces_offered
 from redrive.protocols.azure.arm.offered import offered
@@ -105,9 +106,11 @@ class GridWorld(Watched):
         listeners: list[Listener] = []
         self.engine = Engine(self._store, runtime, dialects, endpoints, listeners)
         endpoints["topic"] = TopicEndpoint(self.engine.topics)
-        self._telemetry = Telemetry(self._store, self._clock, self.engine.queues, leaps=True)
+        self._telemetry = Telemetry(
+            self._store, self._clock, self.engine.queues, self.engine.topics, _nothing_archived, leaps=True
+        )
         failures = FailureLog(self._telemetry.logs, "stream", "local")
-        self._measures = Measures(self._telemetry.metrics.put_back, failures)
+        self._measures = Measures(self._telemetry.count, failures)
         listeners.append(self._measures)
         self._keyring = Keyring(self._store, self._clock)
         self.arm: Arm
@@ -227,6 +230,10 @@ _SCHEMAS: Final = {
     "clouds": "CloudEventSchemaV1_0",
     "customs": "CustomEventSchema",
 }
+
+
+async def _nothing_archived(_: Topic) -> tuple[int, int]:
+    return (0, 0)
 
 
 def _where(resource: str) -> str | None:

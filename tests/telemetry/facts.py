@@ -1,6 +1,7 @@
 """Facts as the engine tells them, with everything that a test does not care about filled in."""
 
 from redrive.engine.facts import Accepted, Attempted, DeadLettered
+from redrive.model import replay
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Ending, Outcome, Transition
 from redrive.model.queue import DeadLetterTarget, Queue, ResourceName
@@ -32,8 +33,8 @@ def subscription(protocol: str = "sqs", *, confirmed: bool = True) -> Subscripti
     )
 
 
-def delivery(at: int = 0) -> Delivery:
-    return Delivery(2, 1, at, 1, 9, at, at, at, bytes(16), None, None, None, None, "hello")
+def delivery(at: int = 0, headers: bytes | None = None) -> Delivery:
+    return Delivery(2, 1, at, 1, 9, at, at, at, bytes(16), None, None, None, headers, "hello")
 
 
 def attempted(
@@ -43,9 +44,11 @@ def attempted(
     protocol: str = "sqs",
     *,
     confirmed: bool = True,
+    replayed: bool = False,
 ) -> Attempted:
     whose = subscription(protocol, confirmed=confirmed)
-    return Attempted(TOPIC, whose, delivery(at), attempt, Transition(ending), at)
+    headers = replay.replayed(b"{}") if replayed else None
+    return Attempted(TOPIC, whose, delivery(at, headers), attempt, Transition(ending), at)
 
 
 def dead_lettered(at: int, attempt: Attempt = ACCEPTED) -> DeadLettered:

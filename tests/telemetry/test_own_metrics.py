@@ -1,5 +1,7 @@
 """Between telemetry's names and AWS's: nothing that SQS or SNS has a metric for gets lost on the way."""
 
+from dataclasses import replace
+
 from redrive.engine.ports import Counts
 from redrive.model.delivery import Ending
 from redrive.model.filtering import Verdict
@@ -11,15 +13,17 @@ from redrive.protocols.aws.cloudwatch.own_metrics import (
     series_of,
     unit_of,
 )
+from redrive.telemetry.archives import ArchiveGauges
 from redrive.telemetry.gauges import _full, _Look
 from redrive.telemetry.metrics import Metrics
 from tests.telemetry.facts import ACCEPTED, FAILED, HERE, TOPIC, attempted, dead_lettered, queue
+from tests.telemetry.test_telemetry import Topics
 
 T0 = 60_000_000
 Q = queue("q")
 
 
-def everything() -> set[Series]:
+async def everything() -> set[Series]:
     """The series of every counter and gauge that telemetry has."""
     metrics = Metrics(lambda: None)
     metrics.sent(Q, 1, 1, T0)
@@ -35,17 +39,25 @@ def everything() -> set[Series]:
         metrics.attempted(attempted(T0, FAILED, Ending.DROPPED, protocol))
     for attempt in (ACCEPTED, FAILED):
         metrics.dead_lettered(dead_lettered(T0, attempt))
-    points: list[MetricPoint] = [*metrics.take(), *_full(Q.name, _Look(T0, Counts(0, 0, 0), None))]
+    metrics.archived(TOPIC, 1, 1, T0)
+    metrics.attempted(attempted(T0, replayed=True))
+    metrics.attempted(attempted(T0, FAILED, Ending.DROPPED, replayed=True))
+    topics = Topics()
+    topics.found = replace(TOPIC, archive_ms=1)
+    archives = await ArchiveGauges(topics, topics.size, metrics).sample(T0)
+    points: list[MetricPoint] = [*metrics.take(), *_full(Q.name, _Look(T0, Counts(0, 0, 0), None)), *archives]
     return {point.series for point in points}
 
 
-def test_what_is_counted_has_a_name_but_for_what_sns_does_not_tell() -> None:
-    unnamed = {(one.name, dict(one.dimensions).get("endpoint")) for one in everything() if not names_of(one)}
+async def test_what_is_counted_has_a_name_but_for_what_sns_does_not_tell() -> None:
+    unnamed = {
+        (one.name, dict(one.dimensions).get("endpoint")) for one in await everything() if not names_of(one)
+    }
     assert unnamed == {("attempts_failed", "other"), ("deliveries_failed", "web")}
 
 
-def test_every_name_is_counted() -> None:
-    known = everything()
+async def test_every_name_is_counted() -> None:
+    known = await everything()
     for namespace in NAMESPACES.values():
         thing = Q.name.name if namespace.name == "AWS/SQS" else TOPIC.name.name
         for name in namespace.metrics:

@@ -10,15 +10,16 @@ from redrive.engine.ports import Arrival, ClaimOrder, Resource
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import LOG_GROUP, LogEvent, LogGroup, LogQuery
-from redrive.model.metric import MINUTE_MS, PointQuery, SeriesQuery
+from redrive.model.metric import MINUTE_MS, MetricPoint, PointQuery, SeriesQuery, Statistics
 from redrive.model.queue import DAY_MS, Queue, ResourceName
+from redrive.model.topic import Topic
 from redrive.runtime.simulated import SimulatedClock
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.telemetry.gauges import ACTIVE_MS, CAUGHT_UP_MS
 from redrive.telemetry.logs import RETENTION_DAYS
 from redrive.telemetry.tally import queue_series
 from redrive.telemetry.telemetry import FLUSH_MS, POINTS_KEPT_MS, Telemetry
-from tests.telemetry.facts import DEAD_LETTERS, HERE, queue
+from tests.telemetry.facts import DEAD_LETTERS, HERE, TOPIC, queue
 
 GROUP = HERE._replace(name="sns/us-east-1/000000000000/orders")
 Q = queue("q", 1)
@@ -39,6 +40,21 @@ class Shelf:
         return [one for one in found if one.name.key > key][:limit]
 
 
+class Topics:
+    """One topic, and how much its archive holds."""
+
+    def __init__(self) -> None:
+        self.found: Topic | None = TOPIC
+        self.held = (3, 300)
+
+    async def get(self, name: ResourceName) -> Topic | None:
+        return self.found if name == TOPIC.name else None
+
+    async def size(self, topic: Topic) -> tuple[int, int]:
+        assert topic is self.found
+        return self.held
+
+
 class House:
     """Telemetry that runs, and time that passes when a test says so."""
 
@@ -46,9 +62,15 @@ class House:
         self.store = store
         self.clock = SimulatedClock()
         self.shelf = Shelf(Q, D)
-        self.telemetry = Telemetry(store, self.clock, self.shelf, leaps=leaps)
+        self.topics = Topics()
+        self.leaps = leaps
+        self.telemetry = self.another()
         self.start = self.clock.now()
         self._tokens = itertools.count(2)
+
+    def another(self) -> Telemetry:
+        """Telemetry of another node, or after another start."""
+        return Telemetry(self.store, self.clock, self.shelf, self.topics, self.topics.size, leaps=self.leaps)
 
     async def advance(self, milliseconds: int) -> None:
         async def settled() -> None:
@@ -111,6 +133,13 @@ async def test_what_was_counted_is_written_down_some_seconds_later(house: House)
     assert await house.totals("messages_sent") == {}
     await house.advance(1)
     assert await house.totals("messages_sent") == {0: 2}
+
+
+async def test_what_a_facade_counted_is_written_down_as_soon(house: House) -> None:
+    at = house.clock.now() // MINUTE_MS * MINUTE_MS
+    house.telemetry.count([MetricPoint(queue_series(Q.name, "apples"), at, "", Statistics.of(3))])
+    await house.advance(FLUSH_MS)
+    assert await house.totals("apples") == {0: 3}
 
 
 async def test_whoever_reads_can_have_it_written_down_at_once(house: House) -> None:
@@ -208,7 +237,7 @@ async def test_dead_letters_are_seen_without_touching_their_queue(house: House) 
 
 async def test_a_queue_that_holds_messages_stays_active_after_a_restart(house: House) -> None:
     await house.enqueue(D, "dead")
-    again = Telemetry(house.store, house.clock, house.shelf)
+    again = house.another()
     running = asyncio.create_task(again.run())
     await house.advance(ACTIVE_MS + 2 * MINUTE_MS)
     running.cancel()
@@ -226,7 +255,7 @@ async def test_a_deleted_queue_is_forgotten(house: House) -> None:
 
 
 async def test_of_two_nodes_that_look_one_is_enough(house: House) -> None:
-    other = Telemetry(house.store, house.clock, house.shelf)
+    other = house.another()
     running = asyncio.create_task(other.run())
     await house.advance(0)
     await house.enqueue(Q, "a")
@@ -318,7 +347,7 @@ async def test_a_group_that_stands_is_written_to_as_it_is(house: House) -> None:
 
 
 async def test_two_nodes_make_one_group(house: House) -> None:
-    other = Telemetry(house.store, house.clock, house.shelf)
+    other = house.another()
     for telemetry in (house.telemetry, other):
         telemetry.logs.write(GROUP, "s", house.clock.now(), "a")
     await asyncio.gather(house.telemetry.flush(), other.flush())

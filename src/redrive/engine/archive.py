@@ -8,19 +8,21 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from redrive.engine.ports import Arrival
+from redrive.engine.ports import Arrival, Clock, Store
 from redrive.engine.routing import deduplication_id
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome
 from redrive.model.filtering import Attribute
 from redrive.model.message import Publication
 from redrive.model.queue import DAY_MS
+from redrive.model.replay import replayed
 from redrive.model.topic import Topic
 
 REPEATED_MS: Final = (
     DAY_MS  # a batch cut short is recognised when it is repeated, however long nodes were down
 )
-_REPLAYED: Final = b'{"replayed":true,'
+SAMPLED: Final = 1_000
+SAMPLED_AT_ONCE: Final = 100  # 25 MB of the largest bodies
 
 
 class Archived(NamedTuple):
@@ -99,17 +101,35 @@ def mark(arrival: Arrival, one: Archived, replay: str) -> None:
 
     It is told the publication's place, as at first. Its key is none that a sender can give.
     """
-    arrival.headers = b'%b"sequence":%d,%b' % (_REPLAYED, one.sequence, (arrival.headers or b"{}")[1:])
+    headers = arrival.headers or b"{}"
+    arrival.headers = replayed(b'{"sequence":%d,%b' % (one.sequence, headers[1:]))
     arrival.deduplication_key = f"\n{replay}\n{one.seq}"
     arrival.deduplicate_until = arrival.enqueued_at + REPEATED_MS
-
-
-def is_replayed(headers: bytes) -> bool:
-    """Whether these are the headers of a replayed delivery."""
-    return headers.startswith(_REPLAYED)
 
 
 def sequence_of(row: Delivery) -> int:
     """The publication's place that a delivery of an ordered topic was told."""
     sequence: int = json.loads(row.headers or b"{}")["sequence"]
     return sequence
+
+
+async def size(store: Store, clock: Clock, topic: Topic) -> tuple[int, int]:
+    """How many publications a topic's archive holds, and of how many bytes.
+
+    The bytes are those of every publication up to a thousand; of more, what a thousand of them, spread evenly over the
+    archive, come to on average: to read a year of them each hour would be the store's main work.
+    """
+    number = sum(await store.count(topic.id, clock.now()))
+    sampled: list[int] = []
+    oldest, last_seq = await store.oldest(topic.id), await store.last_seq()
+    first_seq = last_seq if oldest is None else oldest.seq
+    after = first_seq - 1
+    for page in range(SAMPLED // SAMPLED_AT_ONCE):
+        if number > SAMPLED:
+            after = first_seq + round((last_seq - first_seq) * (page + 0.5) * SAMPLED_AT_ONCE / SAMPLED)
+        rows = await store.peek(topic.id, SAMPLED_AT_ONCE, after)
+        if not rows:
+            break
+        sampled += [json.loads(row.headers or b"{}")["bytes"] for row in rows]
+        after = rows[-1].seq
+    return number, round(number * sum(sampled) / len(sampled)) if sampled else 0

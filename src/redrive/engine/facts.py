@@ -12,6 +12,7 @@ from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery, Transition
 from redrive.model.filtering import Verdict
 from redrive.model.queue import Queue
+from redrive.model.replay import is_replayed
 from redrive.model.topic import Subscription, Topic
 
 
@@ -37,6 +38,11 @@ class Attempted:
     at: int
     position: int = 0
 
+    @property
+    def replayed(self) -> bool:
+        """Whether what was delivered comes out of an archive."""
+        return is_replayed(self.delivery.headers)
+
 
 class Accepted(NamedTuple):
     """Queues of this server took a publication straight from its topic, each at the first attempt.
@@ -48,12 +54,14 @@ class Accepted(NamedTuple):
         sent: The queues, and how many bytes of body each got.
         attempts: Spells out the attempts, as `Listener.attempted` would have been told of them.
         at: When (ms).
+        replayed: See Attempted.
     """
 
     topic: Topic
     sent: Sequence[tuple[Queue, int]]
     attempts: Callable[[], Sequence[Attempted]]
     at: int
+    replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,10 @@ class Listener(Protocol):
 
     def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
         """So many messages were accepted, of so many bytes in all; so many of them somebody wanted."""
+        ...
+
+    def archived(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
+        """So many of the messages that were accepted entered the topic's archive: repetitions do not."""
         ...
 
     def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:

@@ -21,6 +21,7 @@ from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome
 from redrive.model.message import Publication, bytes_of, id_text
 from redrive.model.queue import DEDUPLICATION_MS, Queue
+from redrive.model.replay import replayed
 from redrive.model.topic import Subscription, Topic
 
 logger = logging.getLogger(__name__)
@@ -178,6 +179,8 @@ class TopicPublisher:
         self, topic: Topic, routed: Sequence[Routed], enqueued: Sequence[Enqueued], now: int
     ) -> None:
         self._tell_published(topic, routed, now)
+        if topic.archive_ms:
+            self._tell_archived(topic, routed, enqueued, now)
         for one, place in zip(routed, enqueued, strict=True):
             self._tell(one, now, repeated=place.repeated)
 
@@ -186,6 +189,17 @@ class TopicPublisher:
         matched = sum(bool(one.routes) for one in routed)
         for listener in self._listeners:
             listener.published(topic, len(routed), matched, total, now)
+
+    def _tell_archived(
+        self, topic: Topic, routed: Sequence[Routed], enqueued: Sequence[Enqueued], now: int
+    ) -> None:
+        sizes = [
+            one.publication.bytes_published
+            for one, place in zip(routed, enqueued, strict=True)
+            if not place.repeated
+        ]
+        for listener in self._listeners:
+            listener.archived(topic, len(sizes), sum(sizes), now)
 
     def _tell(self, routed: Routed, now: int, *, repeated: bool) -> None:
         for verdict, number in routed.refused.items():
@@ -203,7 +217,7 @@ class TopicPublisher:
             if route.refusal is not None:
                 self._tell_refused(routed, route, route.refusal, now)
         if sent:
-            fact = Accepted(routed.topic, sent, functools.partial(_taken, routed, now), now)
+            fact = Accepted(routed.topic, sent, functools.partial(_taken, routed, now), now, routed.replayed)
             for listener in self._listeners:
                 listener.accepted(fact)
 
@@ -233,7 +247,7 @@ def _taken(routed: Routed, now: int) -> list[Attempted]:
 
 
 def _attempted(routed: Routed, route: Route, attempt: Attempt, now: int) -> Attempted:
-    delivery = _as_delivery(routed.publication, route, now)
+    delivery = _as_delivery(routed, route, now)
     return Attempted(routed.topic, route.subscription, delivery, attempt, route.transition, now)
 
 
@@ -242,7 +256,9 @@ def _accepted(route: Route) -> Attempt:
     return Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 0, (("message_id", name),))
 
 
-def _as_delivery(publication: Publication, route: Route, now: int) -> Delivery:
+def _as_delivery(routed: Routed, route: Route, now: int) -> Delivery:
+    publication = routed.publication
+    unsent = replayed(publication.envelope) if routed.replayed else publication.envelope
     return Delivery(
         queue_id=route.subscription.queue_id,
         seq=0,
@@ -256,7 +272,7 @@ def _as_delivery(publication: Publication, route: Route, now: int) -> Delivery:
         group_id=publication.group_id,
         deduplication_id=publication.deduplication_id,
         origin=None,
-        headers=publication.envelope if route.arrival is None else route.arrival.headers,
+        headers=unsent if route.arrival is None else route.arrival.headers,
         body=publication.body_for(route.subscription.protocol),
     )
 

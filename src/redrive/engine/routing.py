@@ -62,6 +62,7 @@ class Routed:
         routes: Who gets it.
         refused: How many filters it did not pass, by reason.
         alone: It goes to one subscriber alone and does not count as published.
+        replayed: It comes out of the topic's archive.
     """
 
     topic: Topic
@@ -69,6 +70,7 @@ class Routed:
     routes: list[Route] = field(default_factory=list)
     refused: Mapping[Verdict, int] = field(default_factory=dict)
     alone: bool = False
+    replayed: bool = False
 
     @property
     def arrivals(self) -> list[Arrival]:
@@ -157,7 +159,7 @@ class Router:
     ) -> Routed:
         """The route to one subscriber of what was published before."""
         route = await self._route(self._letter(topic, publication, now), subscription)
-        return Routed(topic, publication, [route], alone=True)
+        return Routed(topic, publication, [route], alone=True, replayed=True)
 
     def _letter(self, topic: Topic, publication: Publication, now: int) -> _Letter:
         dialect = self._dialects[topic.dialect]

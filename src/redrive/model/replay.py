@@ -3,9 +3,11 @@
 import enum
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from redrive.model.queue import ResourceName
+
+_REPLAYED: Final = b'{"replayed":true,'
 
 
 class ReplayState(enum.StrEnum):
@@ -72,3 +74,13 @@ class Replay:
         """Read what `to_document` wrote, as JSON gave it back."""
         state, topic = ReplayState(document["state"]), ResourceName(*document["topic"])
         return cls(**{**document, "topic": topic, "state": state})
+
+
+def replayed(headers: bytes) -> bytes:
+    """The headers of a delivery, made those of a replayed one."""
+    return _REPLAYED + headers[1:]
+
+
+def is_replayed(headers: bytes | None) -> bool:
+    """Whether these are the headers of a replayed delivery."""
+    return headers is not None and headers.startswith(_REPLAYED)

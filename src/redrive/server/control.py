@@ -7,11 +7,11 @@ import orjson
 from redrive import __version__
 from redrive.engine.engine import Engine
 from redrive.engine.faults import failed_on_purpose
-from redrive.engine.measure import METRIC_NAMES
 from redrive.model.errors import StoreUnavailable
 from redrive.protocols.aws.authentication import Authentication
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.http import Request, Response
+from redrive.server.exposition import Totals, exposition
 from redrive.server.owned import SIGNING_NAME, json_answer
 
 PREFIX = "/_redrive/"
@@ -36,6 +36,7 @@ class Control:
         advance: Advance | None,
         reset: Reset | None,
         authentication: Authentication,
+        totals: Totals,
     ) -> None:
         """Answer for this engine.
 
@@ -45,9 +46,11 @@ class Control:
             advance: Moves the clock, where it is a simulated one.
             reset: Removes everything, where that may be asked for over the wire.
             authentication: Tells who asks for what changes something.
+            totals: What was counted of topics.
         """
         self._engine = engine
         self._authentication = authentication
+        self._totals = totals
         self._services = services
         self._routes: dict[tuple[str, str], Route] = {
             ("GET", f"{PREFIX}health"): self._health,
@@ -90,20 +93,7 @@ class Control:
         )
 
     async def _metrics(self, _: Request) -> Response:
-        lines: list[str] = []
-        measured = [
-            (await self._engine.queues.name_of(queue_id), measure)
-            for queue_id, measure in self._engine.measure
-        ]
-        for metric in METRIC_NAMES:
-            lines.append(f"# TYPE redrive_queue_{metric}_total counter")
-            for name, measure in measured:
-                if name is not None:
-                    labels = f'account="{name.account}",region="{name.region}",queue="{name.name}"'
-                    lines.append(f"redrive_queue_{metric}_total{{{labels}}} {getattr(measure, metric)}")
-        resting = len(await self._engine.probations.all())
-        lines += ["# TYPE redrive_endpoints_on_probation gauge", f"redrive_endpoints_on_probation {resting}"]
-        return Response(200, ("\n".join(lines) + "\n").encode(), "text/plain; version=0.0.4; charset=utf-8")
+        return await exposition(self._engine, self._totals)
 
     def _remove_all(self, reset: Reset) -> Route:
         async def remove_all(_: Request) -> Response:

@@ -15,6 +15,9 @@ A topic's (namespace `:topic`, dimension `topic` and the labels named):
     deliveries_failed                      by `endpoint`: given up
     deliveries_filtered                    by `reason`, a Verdict
     dead_letters_kept, dead_letters_lost   handed to a dead-letter queue, or not taken by it
+    messages_archived, bytes_archived      a sample for each call; for each message
+    replays_delivered, replays_failed      out of the archive: among the deliveries made, and those that failed
+    archive_messages, archive_bytes        see `archives`
 """
 
 import logging
@@ -27,6 +30,7 @@ from redrive.model.metric import MINUTE_MS, MetricPoint, Series
 from redrive.model.queue import Queue, ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.telemetry.tally import Labels, QueueTallies, Tally, TopicTallies
+from redrive.telemetry.totals import Totals
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +58,9 @@ class Metrics:
         self._waiting: dict[tuple[Series, int], Tally] = {}
         #: Queues somebody did something to, or may be about to, and when (ms); see `gauges`.
         self.activity: dict[ResourceName, int] = {}
+        #: Topics whose archive took something or was replayed from, and when (ms); see `archives`.
+        self.archives: dict[ResourceName, int] = {}
+        self._totals = Totals()
 
     # ---- the facts ---------------------------------------------------------------------------------------
 
@@ -63,6 +70,13 @@ class Metrics:
         if messages:
             tallies.of("messages_published").add(messages)
             tallies.of("bytes_published").add(body_bytes / messages, messages)
+
+    def archived(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
+        """See `Listener.archived`."""
+        if messages:
+            tallies = self._archive(topic, now)
+            tallies.of("messages_archived").add(messages)
+            tallies.of("bytes_archived").add(body_bytes / messages, messages)
 
     def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
         """See `Listener.filtered`."""
@@ -75,18 +89,27 @@ class Metrics:
         tallies, labels = self._topic(fact.topic, fact.at), _labels(fact.subscription)
         if fact.attempt.delivered:
             tallies.of("deliveries_made", labels).add(1)
+            if fact.replayed:
+                self._archive(fact.topic, fact.at).of("replays_delivered").add(1)
             return
         tallies.of("attempts_failed", labels).add(1)
         if fact.transition.ending is not Ending.RETRY:
-            tallies.of("deliveries_failed", labels).add(1)
+            self._gave_up(fact)
 
     def expired(self, fact: Attempted) -> None:
         """See `Listener.expired`."""
+        self._gave_up(fact)
+
+    def _gave_up(self, fact: Attempted) -> None:
         self._topic(fact.topic, fact.at).of("deliveries_failed", _labels(fact.subscription)).add(1)
+        if fact.replayed:
+            self._archive(fact.topic, fact.at).of("replays_failed").add(1)
 
     def accepted(self, fact: Accepted) -> None:
         """See `Listener.accepted`."""
         self._topic(fact.topic, fact.at).of("deliveries_made", _OTHER).add(1, len(fact.sent))
+        if fact.replayed:
+            self._archive(fact.topic, fact.at).of("replays_delivered").add(1, len(fact.sent))
         for queue, body_bytes in fact.sent:
             self.sent(queue, 1, body_bytes, fact.at)
 
@@ -142,6 +165,10 @@ class Metrics:
             self._news()
         return found
 
+    def _archive(self, topic: Topic, now: int) -> TopicTallies:
+        self.archives[topic.name] = now
+        return self._topic(topic, now)
+
     def _turn(self, now: int) -> None:
         """Begin the minute of now, if it has not begun."""
         if now >= self._until:
@@ -154,6 +181,8 @@ class Metrics:
         for tallies in counted:
             for series, statistics in tallies:
                 self._wait((series, self._minute)).add_statistics(statistics)
+        for of_topic in self._topics.values():
+            self._totals.add(of_topic)
         self._queues.clear()
         self._topics.clear()
 
@@ -174,6 +203,17 @@ class Metrics:
         self._waiting.clear()
         return points
 
+    @property
+    def totals(self) -> Totals:
+        """What each topic's counters came to until now."""
+        self._collect()
+        return self._totals
+
+    def count(self, points: Iterable[MetricPoint]) -> None:
+        """Add points that somebody else counted, as if they had been counted here."""
+        for point in points:
+            self._wait((point.series, point.at)).add_statistics(point.statistics)
+
     def put_back(self, points: Sequence[MetricPoint]) -> None:
         """Keep points that could not be stored, for the next time."""
         room = WAITING_MAX - len(self._waiting)
@@ -181,11 +221,7 @@ class Metrics:
             logger.warning(
                 "telemetry.points_lost number=%d: the store does not take them", len(points) - room
             )
-        self._add_waiting(points[-room:] if room > 0 else ())
-
-    def _add_waiting(self, points: Iterable[MetricPoint]) -> None:
-        for point in points:
-            self._wait((point.series, point.at)).add_statistics(point.statistics)
+        self.count(points[-room:] if room > 0 else ())
 
 
 def _labels(subscription: Subscription) -> Labels:

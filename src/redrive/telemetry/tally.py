@@ -67,6 +67,22 @@ class QueueTallies:
                 yield queue_series(self.name, counter), tally.statistics
 
 
+TOPIC_COUNTERS = (
+    "messages_published",
+    "bytes_published",
+    "deliveries_made",
+    "attempts_failed",
+    "deliveries_failed",
+    "deliveries_filtered",
+    "dead_letters_kept",
+    "dead_letters_lost",
+    "messages_archived",
+    "bytes_archived",
+    "replays_delivered",
+    "replays_failed",
+)
+
+
 class TopicTallies:
     """The counters of one topic, by name and labels."""
 

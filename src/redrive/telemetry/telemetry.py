@@ -8,13 +8,14 @@ with `tidy`.
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 
 from redrive.engine.ports import Clock, NodeStore
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import END_OF_TIME, LOG_GROUP, LogGroup
 from redrive.model.metric import MINUTE_MS, MetricPoint
 from redrive.model.queue import DAY_MS
+from redrive.telemetry.archives import ArchiveGauges, Size, TopicPlaces
 from redrive.telemetry.gauges import Gauges, Places
 from redrive.telemetry.logs import LogBuffer
 from redrive.telemetry.metrics import Metrics
@@ -39,13 +40,24 @@ class Telemetry:
         logs: A `LogSink`, for those who write logs.
     """
 
-    def __init__(self, store: NodeStore, clock: Clock, places: Places, *, leaps: bool = False) -> None:
+    def __init__(
+        self,
+        store: NodeStore,
+        clock: Clock,
+        places: Places,
+        topics: TopicPlaces,
+        archive_size: Size,
+        *,
+        leaps: bool = False,
+    ) -> None:
         """Write to this store.
 
         Args:
             store: Where to.
             clock: The time.
             places: The store's queues.
+            topics: The store's topics.
+            archive_size: How much the archive of one of them holds.
             leaps: Whether the clock leaps, as a simulated one does.
         """
         self._store = store
@@ -57,7 +69,9 @@ class Telemetry:
         self._lock = asyncio.Lock()
         self.metrics = Metrics(self._stir)
         self.logs = LogBuffer(store, self._news.set)
+        self._topics = topics
         self._gauges = Gauges(store, places, self.metrics)
+        self._archives = ArchiveGauges(topics, archive_size, self.metrics)
 
     async def run(self) -> None:
         """Write down, sample and sweep, until cancelled."""
@@ -66,6 +80,11 @@ class Telemetry:
             if not self._leaps:
                 group.create_task(self._flush_on_news(), name="redrive-telemetry-flush")
                 group.create_task(self._sweep_every_hour(), name="redrive-telemetry-sweep")
+
+    def count(self, points: Iterable[MetricPoint]) -> None:
+        """Write down points that a facade counted by itself, with the next ones."""
+        self.metrics.count(points)
+        self._news.set()
 
     async def flush(self) -> None:
         """Write down what was counted and logged until now, and catch up with the minutes that passed.
@@ -96,6 +115,7 @@ class Telemetry:
         async with self._lock:
             await self._flush()
             self._gauges.forget()
+            self._archives.forget()
             while await self._store.drop_points(END_OF_TIME, ROWS_PER_SWEEP):
                 pass
             await self._sweep_logs()
@@ -135,7 +155,7 @@ class Telemetry:
     async def _sample_every_minute(self) -> None:
         await _survive(self._gauges.begin(self._clock.now()), "begin")
         while True:
-            if self._leaps or not self.metrics.activity:
+            if self._leaps or not (self.metrics.activity or self.metrics.archives):
                 self._active.clear()
                 await self._active.wait()
             await self._clock.sleep_until((self._clock.now() // MINUTE_MS + 1) * MINUTE_MS)
@@ -147,6 +167,7 @@ class Telemetry:
         if minute > self._sampled_minute:
             self._sampled_minute = minute
             await self._add(await self._gauges.sample(minute))
+            await self._add(await self._archives.sample(minute))
 
     # ---- sweeping ----------------------------------------------------------------------------------------
 
@@ -160,6 +181,9 @@ class Telemetry:
         while await self._store.drop_points(self._clock.now() - POINTS_KEPT_MS, ROWS_PER_SWEEP):
             pass
         await self._sweep_logs()
+        for name, _ in self.metrics.totals:
+            if await self._topics.get(name) is None:
+                self.metrics.totals.forget(name)
 
     async def _sweep_logs(self) -> None:
         group_ids = await self._store.log_bytes()  # before the groups: one made in between has events rightly

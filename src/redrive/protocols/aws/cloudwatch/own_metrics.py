@@ -1,8 +1,10 @@
 """What Redrive measures of its queues and topics, under the names that AWS/SQS and AWS/SNS have for it.
 
-Sources: "Available CloudWatch metrics for Amazon SQS" and "Amazon SNS metrics" in the developer guides. Failed
-notifications are counted as SNS counts them: over HTTP every attempt, retries included; of other kinds of endpoint
-only what was given up. SNS has no metric for the rest of what is known here, such as deliveries given up over HTTP.
+Sources: "Available CloudWatch metrics for Amazon SQS" and "Amazon SNS metrics" in the developer guides; of archives
+and replays "Message archiving for FIFO topic owners" and "Message replay for FIFO topic subscribers", which name no
+units, and do not say whether a replayed notification is among the others too: here it is. Failed notifications are
+counted as SNS counts them: over HTTP every attempt, retries included; of other kinds of endpoint only what was given
+up. SNS has no metric for the rest of what is known here, such as deliveries given up over HTTP.
 """
 
 from collections.abc import Mapping
@@ -69,6 +71,10 @@ _SQS: Final[Mapping[str, OwnMetric]] = {
 }
 
 _SNS: Final[Mapping[str, OwnMetric]] = {
+    "ApproximateNumberOfBytesArchived": OwnMetric("Bytes", (Source("archive_bytes"),)),
+    "ApproximateNumberOfMessagesArchived": _count("archive_messages"),
+    "NumberOfBytesArchiveProcessing": OwnMetric("Bytes", (Source("bytes_archived"),)),
+    "NumberOfMessagesArchiveProcessing": _count("messages_archived"),
     "NumberOfMessagesPublished": _count("messages_published"),
     "NumberOfNotificationsDelivered": _count(
         Source("deliveries_made", _WEB), Source("deliveries_made", _OTHER)
@@ -86,6 +92,8 @@ _SNS: Final[Mapping[str, OwnMetric]] = {
     "NumberOfNotificationsFilteredOut-MessageBody": _count(_filtered(Verdict.BODY)),
     "NumberOfNotificationsFilteredOut-NoMessageAttributes": _count(_filtered(Verdict.NO_ATTRIBUTES)),
     "NumberOfNotificationsRedrivenToDlq": _count("dead_letters_kept"),
+    "NumberOfReplayedNotificationsDelivered": _count("replays_delivered"),
+    "NumberOfReplayedNotificationsFailed": _count("replays_failed"),
     "PublishSize": OwnMetric("Bytes", (Source("bytes_published"),)),
 }
 

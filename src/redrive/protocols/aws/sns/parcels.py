@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.engine.archive import is_replayed
 from redrive.engine.ports import Parcel
 from redrive.model.delivery import Delivery
+from redrive.model.replay import is_replayed
 from redrive.model.topic import Subscription
 from redrive.protocols.aws.sns import notification
 from redrive.protocols.aws.sns.notification import CONTENT_TYPE, Links

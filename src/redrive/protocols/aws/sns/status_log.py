@@ -142,6 +142,9 @@ class StatusLog:
     def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
         """Not logged."""
 
+    def archived(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
+        """Not logged."""
+
     def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
         """Not logged."""
 

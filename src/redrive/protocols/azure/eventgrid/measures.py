@@ -141,6 +141,9 @@ class Measures:
 
     # ---- not counted ------------------------------------------------------------------------------------
 
+    def archived(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
+        """Not counted: no topic of Event Grid has an archive."""
+
     def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
         """Not counted."""
 

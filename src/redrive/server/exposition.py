@@ -1,0 +1,62 @@
+"""What this node counted, in Prometheus's text format.
+
+https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from redrive.engine.engine import Engine
+from redrive.engine.measure import METRIC_NAMES
+from redrive.model.metric import Series
+from redrive.model.queue import ResourceName
+from redrive.protocols.http import Response
+from redrive.telemetry.tally import TOPIC_COUNTERS
+
+#: Of each topic, what its counters came to since the start.
+Totals = Callable[[], Iterable[tuple[ResourceName, Mapping[Series, int]]]]
+
+
+async def exposition(engine: Engine, totals: Totals) -> Response:
+    """The counters of the queues and topics that are there, and how many endpoints rest."""
+    lines = await _of_queues(engine) + await _of_topics(engine, totals)
+    resting = len(await engine.probations.all())
+    lines += ["# TYPE redrive_endpoints_on_probation gauge", f"redrive_endpoints_on_probation {resting}"]
+    return Response(200, ("\n".join(lines) + "\n").encode(), "text/plain; version=0.0.4; charset=utf-8")
+
+
+async def _of_queues(engine: Engine) -> list[str]:
+    lines: list[str] = []
+    measured = [(await engine.queues.name_of(queue_id), measure) for queue_id, measure in engine.measure]
+    for metric in METRIC_NAMES:
+        lines.append(f"# TYPE redrive_queue_{metric}_total counter")
+        for name, measure in measured:
+            if name is not None:
+                labels = _labels(name, ("queue", name.name))
+                lines.append(f"redrive_queue_{metric}_total{labels} {getattr(measure, metric)}")
+    return lines
+
+
+async def _of_topics(engine: Engine, totals: Totals) -> list[str]:
+    found: dict[str, list[str]] = {metric: [] for metric in TOPIC_COUNTERS}
+    for name, counters in totals():
+        if await engine.topics.get(name) is None:
+            continue
+        for series, value in counters.items():
+            others = [pair for pair in series.dimensions if pair[0] != "topic"]
+            labels = _labels(name, ("topic", name.name), *others)
+            found[series.name].append(f"redrive_topic_{series.name}_total{labels} {value}")
+    return [
+        line
+        for metric, lines in found.items()
+        for line in (f"# TYPE redrive_topic_{metric}_total counter", *lines)
+    ]
+
+
+def _labels(name: ResourceName, *others: tuple[str, str]) -> str:
+    pairs = (("account", name.account), ("region", name.region), *others)
+    return "{" + ",".join(f'{label}="{_escaped(value)}"' for label, value in pairs) + "}"
+
+
+def _escaped(value: str) -> str:
+    """A resource group of Azure's may have a quote in its name."""
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,30 @@
+"""What each topic's counters came to since this node started, for who asks for counters that only grow."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from redrive.model.metric import Series
+from redrive.model.queue import ResourceName
+from redrive.telemetry.tally import TopicTallies
+
+
+class Totals:
+    """The sums of tallies that were collected, by topic."""
+
+    def __init__(self) -> None:
+        """Begin at zero."""
+        self._topics: dict[ResourceName, Counter[Series]] = {}
+
+    def add(self, tallies: TopicTallies) -> None:
+        """Add a minute's worth."""
+        counters = self._topics.setdefault(tallies.name, Counter())
+        for series, statistics in tallies:
+            counters[series] += round(statistics.total)
+
+    def forget(self, name: ResourceName) -> None:
+        """The topic is gone."""
+        self._topics.pop(name, None)
+
+    def __iter__(self) -> Iterator[tuple[ResourceName, dict[Series, int]]]:
+        for name, counters in list(self._topics.items()):
+            yield name, dict(counters)

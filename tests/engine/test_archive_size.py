@@ -1,0 +1,27 @@
+"""How much an archive holds: exactly while it is small, else by what is spread over it."""
+
+import pytest
+
+from redrive.engine.archive import SAMPLED, archived, size
+from redrive.engine.engine import Engine
+from redrive.model.message import Publication
+from redrive.model.topic import Topic
+from tests.engine.held_store import HeldStore
+from tests.engine.stage import name
+
+
+@pytest.mark.parametrize("number", [0, 1, 99, 100, SAMPLED, SAMPLED + 1, 3 * SAMPLED])
+async def test_the_size_of_an_archive(engine: Engine, store: HeldStore, number: int) -> None:
+    topic = await engine.topics.create(Topic(0, name("t"), "plain", ordered=True, archive_ms=1))
+    rows = []
+    for index in range(number):
+        publication = Publication(
+            index.to_bytes(16), "", {}, {}, b'{"a":1}', index, "g", deduplication_id=str(index)
+        )
+        rows += archived(topic, publication, engine.clock.now())
+    if rows:
+        await store.enqueue(rows)
+    held, held_bytes = await size(store, engine.clock, topic)
+    assert held == number
+    total = number * (number - 1) // 2
+    assert held_bytes == total if number <= SAMPLED else 0.9 * total < held_bytes < 1.1 * total

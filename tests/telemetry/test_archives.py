@@ -1,0 +1,77 @@
+"""When archives are looked at, and what becomes of topics' totals, on a simulated clock and a real store."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from redrive.model.metric import MINUTE_MS, PointQuery
+from redrive.telemetry.archives import HOUR_MS
+from redrive.telemetry.gauges import ACTIVE_MS
+from redrive.telemetry.tally import topic_series
+from redrive.telemetry.telemetry import SWEEP_MS
+from tests.telemetry.facts import TOPIC
+from tests.telemetry.test_telemetry import House, running_house
+
+ARCHIVING = replace(TOPIC, archive_ms=1)
+
+
+@pytest.fixture
+async def house() -> AsyncIterator[House]:
+    async for house in running_house(leaps=False):
+        house.topics.found = ARCHIVING
+        await house.advance(HOUR_MS - house.clock.now() % HOUR_MS)
+        house.start = house.clock.now()
+        yield house
+
+
+async def hours(house: House, name: str) -> dict[int, float]:
+    """What was seen of an archive, by hours since the start."""
+    query = PointQuery((topic_series(TOPIC.name, name),), house.start, 2**62, MINUTE_MS)
+    found = await house.store.find_points(query)
+    assert {one.statistics.samples for one in found} <= {1}
+    return {(one.at - house.start) // HOUR_MS: one.statistics.total for one in found}
+
+
+async def test_an_archive_in_use_is_looked_at_once_an_hour_for_six_hours(house: House) -> None:
+    house.telemetry.metrics.archived(ARCHIVING, 1, 10, house.clock.now())
+    await house.advance(HOUR_MS + MINUTE_MS)
+    house.topics.held = (4, 400)
+    await house.advance(ACTIVE_MS + 2 * HOUR_MS)
+    expected = {0: 3, 1: 3} | dict.fromkeys(range(2, 7), 4)
+    assert await hours(house, "archive_messages") == expected
+    assert await hours(house, "archive_bytes") == {hour: 100 * held for hour, held in expected.items()}
+    assert house.telemetry.metrics.archives == {}
+
+
+async def test_of_two_nodes_that_look_one_is_enough(house: House) -> None:
+    other = house.another()
+    for telemetry in (house.telemetry, other):
+        telemetry.metrics.archived(ARCHIVING, 1, 10, house.clock.now())
+    await house.advance(MINUTE_MS)
+    await other.flush()
+    assert await hours(house, "archive_messages") == {0: 3}
+
+
+@pytest.mark.parametrize("found", [None, TOPIC])
+async def test_an_archive_that_is_gone_is_forgotten(house: House, found: None) -> None:
+    house.telemetry.metrics.archived(ARCHIVING, 1, 10, house.clock.now())
+    house.topics.found = found
+    await house.advance(MINUTE_MS)
+    assert await hours(house, "archive_messages") == {}
+    assert house.telemetry.metrics.archives == {}
+
+
+async def test_totals_stay_as_long_as_their_topic(house: House) -> None:
+    for _ in range(2):
+        house.telemetry.metrics.archived(ARCHIVING, 2, 10, house.clock.now())
+        await house.advance(SWEEP_MS)
+    ((name, counters),) = house.telemetry.metrics.totals
+    assert name == TOPIC.name
+    assert {series.name: value for series, value in counters.items()} == {
+        "messages_archived": 4,
+        "bytes_archived": 20,
+    }
+    house.topics.found = None
+    await house.advance(SWEEP_MS)
+    assert list(house.telemetry.metrics.totals) == []
