@@ -1,6 +1,9 @@
 """`redrive dlq` and `redrive endpoints` against a running server whose endpoint fails as told."""
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import orjson
@@ -87,8 +90,44 @@ def test_dead_letters_are_listed_shown_and_sent_back(
     assert redrive("dlq", "redrive", name, letter) == "1 of 1 moved\n"
     assert webhook.next().document["Message"] == "one"
     assert len(redrive("dlq", "list", name).splitlines()) == 1
+    assert "there is no dead letter 999" in redrive("dlq", "redrive", name, "999", "--dry-run", status=1)
     assert redrive("dlq", "redrive", name, "999", status=1) == ""
     assert "there is no dead letter 999" in redrive("dlq", "show", name, "999", status=1)
+
+
+def test_where_nothing_is_that_is_said_beside_the_list(
+    sns: Sns, server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", sns.account)
+    name = sns.sqs.queue().arn.rpartition(":")[2]
+    there = ("--url", server.url, "--region", sns.region)
+    for words, said in (
+        (("queues",), "there are no dead-letter queues"),
+        (("list", name), f"there is nothing in {name}"),
+        (("list", name, "--after", "1"), f"there is nothing in {name} after that"),
+        (("redrive", name, "--dry-run"), f"there is nothing in {name}"),
+    ):
+        assert main(["dlq", *words, *there]) == 0
+        assert capsys.readouterr() == ("", f"redrive: {said}\n")
+
+
+def test_whoever_reads_the_list_may_stop_reading(sns: Sns, server: Server) -> None:
+    queue = sns.sqs.queue()
+    for _ in range(30):
+        queue.send("x" * 60)
+    environment = {**os.environ, "AWS_ACCESS_KEY_ID": sns.account, "AWS_SECRET_ACCESS_KEY": "secret"}
+    listing = [sys.executable, "-m", "redrive.cli.main", "dlq", "list", queue.arn.rpartition(":")[2]]
+    with subprocess.Popen(
+        [*listing, "--url", server.url, "--region", sns.region],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+    ) as command:
+        assert command.stdout is not None
+        assert command.stderr is not None
+        command.stdout.close()
+        said = command.stderr.read()
+    assert (command.returncode, said) == (141, b"")
 
 
 def test_an_endpoint_that_rests_is_shown_and_served_again(

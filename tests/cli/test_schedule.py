@@ -186,6 +186,14 @@ def test_what_is_no_policy_is_refused(policy: Any, complaint: str, tmp_path: Pat
     assert complaint in captured.err
 
 
+def test_a_picture_is_an_svg(tmp_path: Path, capsys: Capture) -> None:
+    picture = tmp_path / "curve.png"
+    with pytest.raises(SystemExit, match="2"):
+        main(["schedule", "--plan", "http", "--picture", str(picture)])
+    assert "does not end in .svg" in capsys.readouterr().err
+    assert not picture.exists()
+
+
 def test_a_missing_file_is_said(tmp_path: Path, capsys: Capture) -> None:
     assert main(["schedule", "--policy", str(tmp_path / "none.json")]) == 2
     assert "none.json" in capsys.readouterr().err

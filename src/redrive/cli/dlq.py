@@ -1,9 +1,14 @@
 """`redrive dlq`: see what is in dead-letter queues and why, and send it back."""
 
 import argparse
-from typing import Any
+import sys
+from collections.abc import Iterator
+from typing import Any, Final
 
 from redrive.cli.client import Client, Refused, add_server, moment, reporting
+
+_REASON_WIDTH: Final = 17  # of the longest, name_not_resolved
+_PAGE: Final = 1000  # as many letters as the server shows at once
 
 
 def register(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -33,8 +38,11 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def _queues(client: Client, _: argparse.Namespace) -> int:
-    for one in client.get("/_redrive/dead-letter-queues")["queues"]:
-        print(f"{one['queue']:40} {one['letters']:>8} letters")
+    queues = client.get("/_redrive/dead-letter-queues")["queues"]
+    if not queues:
+        _note("there are no dead-letter queues")
+    for one in queues:
+        print(f"{one['queue']:40} {one['letters']:>8} {_many(one['letters'], 'letter')}")
         for name in one["from_queues"]:
             print(f"    from queue {name}")
         for subscription in one["from_subscriptions"]:
@@ -43,10 +51,14 @@ def _queues(client: Client, _: argparse.Namespace) -> int:
 
 
 def _list(client: Client, parsed: argparse.Namespace) -> int:
-    for letter in _letters(client, parsed.queue, parsed.after, parsed.limit):
+    letters = _letters(client, parsed.queue, parsed.after, parsed.limit)
+    if not letters:
+        _note(f"there is nothing in {parsed.queue}{' after that' if parsed.after else ''}")
+    for letter in letters:
+        attempts = f"{letter['attempts']:>6} {_many(letter['attempts'], 'attempt'):8}"
         print(
-            f"{letter['id']:>10}  {moment(letter['sent_at'])}  {letter['attempts']:>6} attempts"
-            f"  {letter['reason'] or '-':14} {_origin(letter['from'])}  {_shortened(letter['body'])}"
+            f"{letter['id']:>10}  {moment(letter['sent_at'])}  {attempts}  {letter['reason'] or '-':{_REASON_WIDTH}}"
+            f" {_origin(letter['from'])}  {_shortened(letter['body'])}"
         )
     return 0
 
@@ -84,23 +96,33 @@ def _redrive(client: Client, parsed: argparse.Namespace) -> int:
     if "moved" in answer:
         print(f"{answer['moved']} of {len(parsed.id)} moved")
         return 0 if answer["moved"] == len(parsed.id) else 1
-    print(
-        f"task {answer['task']} moves {answer['to_move']} messages; it goes on though the server is restarted"
-    )
+    moves = f"{answer['to_move']} {_many(answer['to_move'], 'message')}"
+    print(f"task {answer['task']} moves {moves}; it goes on though the server is restarted")
     return 0
 
 
 def _rehearse(client: Client, parsed: argparse.Namespace) -> int:
-    chosen = set(parsed.id)
+    wanted = set(parsed.id)
+    missing, number = set(wanted), 0
+    for letter in _all(client, parsed.queue):
+        number = letter["id"]
+        if not wanted or number in wanted:
+            stays = "  stays: it is in flight" if letter["in_flight"] else ""
+            unknown = "" if parsed.to or letter["from"] else "  stays: nobody knows where it came from"
+            print(f"{number:>10}  to {parsed.to or _origin(letter['from'])}{stays or unknown}")
+        missing.discard(number)
+    for number in sorted(missing):
+        _note(f"there is no dead letter {number} in {parsed.queue}")
+    if not number:
+        _note(f"there is nothing in {parsed.queue}")
+    return 1 if missing else 0
+
+
+def _all(client: Client, queue: str) -> Iterator[dict[str, Any]]:
     after = 0
-    while letters := _letters(client, parsed.queue, after, 1000):
-        for letter in letters:
-            if not chosen or letter["id"] in chosen:
-                stays = "  stays: it is in flight" if letter["in_flight"] else ""
-                unknown = "" if parsed.to or letter["from"] else "  stays: nobody knows where it came from"
-                print(f"{letter['id']:>10}  to {parsed.to or _origin(letter['from'])}{stays or unknown}")
+    while letters := _letters(client, queue, after, _PAGE):
+        yield from letters
         after = letters[-1]["id"]
-    return 0
 
 
 def _letters(client: Client, queue: str, after: int, limit: int) -> list[dict[str, Any]]:
@@ -114,6 +136,15 @@ def _origin(source: dict[str, Any]) -> str:
     if "queue" in source:
         return f"queue {source['queue']}"
     return f"{source['topic']} to {source['endpoint']}" if source else "unknown"
+
+
+def _many(number: int, word: str) -> str:
+    return word if number == 1 else f"{word}s"
+
+
+def _note(text: str) -> None:
+    """Say something beside the list, so that who counts its lines counts letters."""
+    print(f"redrive: {text}", file=sys.stderr)
 
 
 def _shortened(text: str, most: int = 60) -> str:

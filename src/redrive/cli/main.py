@@ -1,13 +1,19 @@
 """`redrive`: one file a command, each with `register` and `run`."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 from redrive import __version__
 from redrive.cli import config, demo, dlq, endpoints, keys, schedule, serve
 from redrive.model.errors import StoreUnavailable
 from redrive.settings import SettingsInvalid
+
+# As if by the signals SIGINT and SIGPIPE: what a shell makes of a program that ends by one.
+_INTERRUPTED: Final = 130
+_NOBODY_READS: Final = 141
 
 COMMANDS = (serve, demo, dlq, endpoints, schedule, keys, config)
 
@@ -30,6 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = parser().parse_args(arguments)
     try:
         status: int = parsed.run(parsed)
+        sys.stdout.flush()  # here, where it is known what to do if nobody reads it
+    except BrokenPipeError:  # `redrive dlq list … | head`: whoever read had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
+        return _NOBODY_READS
+    except KeyboardInterrupt:
+        return _INTERRUPTED
     except SettingsInvalid as error:
         print(f"redrive: {error}", file=sys.stderr)
         return 2

@@ -78,7 +78,14 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
         "--subscription", metavar="ARN", help="what holds for a subscription of a running server"
     )
     url = os.environ.get("REDRIVE_URL", "http://127.0.0.1:4566")
-    command.add_argument("--endpoint-url", metavar="URL", default=url, help=f"that server (default: {url})")
+    command.add_argument(
+        "--url",
+        "--endpoint-url",
+        dest="url",
+        metavar="URL",
+        default=url,
+        help=f"that server, also REDRIVE_URL (default: {url})",
+    )
     command.add_argument(
         "--attempt",
         type=_span,
@@ -92,7 +99,7 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
         metavar="SPAN",
         help="say what becomes of a message if the endpoint is down so long",
     )
-    command.add_argument("--picture", type=Path, metavar="FILE.svg", help="draw the waits into a file")
+    command.add_argument("--picture", type=_svg, metavar="FILE.svg", help="draw the waits into a file")
     command.set_defaults(run=run)
 
 
@@ -103,17 +110,23 @@ def _span(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def _svg(text: str) -> Path:
+    if not text.lower().endswith(".svg"):
+        raise argparse.ArgumentTypeError(f"{text!r} does not end in .svg, the only kind of picture there is")
+    return Path(text)
+
+
 def run(parsed: argparse.Namespace) -> int:
     """Print the timetable, the chart and the answer about an outage; 2 for a policy that is none."""
     try:
-        plan = _plan(parsed)
-        print("\n\n".join(_paragraphs(plan, parsed)))
+        text = "\n\n".join(_paragraphs(_plan(parsed), parsed))
     except (OSError, UnicodeDecodeError, DeliveryPolicyInvalid) as error:
         print(f"redrive: {error}", file=sys.stderr)
         return 2
     except NotTold as error:
         print(f"redrive: {error}", file=sys.stderr)
         return 1
+    print(text)
     return 0
 
 
@@ -122,7 +135,7 @@ def _plan(parsed: argparse.Namespace) -> Plan:
         return PLANS[parsed.plan]
     if parsed.policy:
         return _read(parsed.policy.name, parsed.policy.read_text())
-    subscribed = ask(parsed.endpoint_url, parsed.subscription)
+    subscribed = ask(parsed.url, parsed.subscription)
     if subscribed.delivery_policy is None:
         return replace(PLANS[_PLAN_OF_PROTOCOL[subscribed.protocol]], title=subscribed.endpoint)
     return _read(subscribed.endpoint, subscribed.delivery_policy)

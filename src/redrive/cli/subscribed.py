@@ -50,7 +50,9 @@ def ask(url: str, arn: str) -> Subscribed:
             aws_secret_access_key=os.environ.get("AWS_SECRET_ACCESS_KEY", "none"),
         )
         attributes = client.get_subscription_attributes(SubscriptionArn=arn)["Attributes"]
-    except (BotoCoreError, ClientError, ValueError) as error:
+    except ClientError as refusal:
+        raise NotTold(refusal.response["Error"]["Message"]) from None
+    except (BotoCoreError, ValueError) as error:
         raise NotTold(str(error)) from None
     return Subscribed(
         attributes["Protocol"], attributes["Endpoint"], attributes.get("EffectiveDeliveryPolicy")
