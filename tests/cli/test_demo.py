@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -9,7 +10,10 @@ def test_the_story_comes_true_in_a_few_seconds() -> None:
         text=True,
         timeout=60,
         check=False,
+        env={**os.environ, "COLUMNS": "50"},  # nothing of it is lost on a narrow screen
     )
     assert told.returncode == 0, told.stdout + told.stderr
     assert "Nothing was lost." in told.stdout
     assert "✘" not in told.stdout
+    assert "…" not in told.stdout
+    assert "\n                   │     └─ unreachable ────────► Rental-Fulfilment-Fanout-DLQ\n" in told.stdout

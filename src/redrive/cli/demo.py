@@ -2,16 +2,18 @@
 
 import argparse
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.panel import Panel
-from rich.table import Table
+from rich.table import Column, Table
 
 from redrive.cli import demo_story
 from redrive.cli.demo_billing import Billing, Visit
 from redrive.cli.demo_server import DemoServer
 from redrive.cli.demo_story import BILLING_FANOUT_DLQ, DLQS, FULFILMENT_DLQ, FULFILMENT_FANOUT_DLQ, Story
+
+_RULE_MIN: Final = 3  # columns of line behind a title
 
 
 def register(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -58,10 +60,16 @@ class Telling:
             self._redrive,
         )
         for number, act in enumerate(acts):
-            self._console.rule(f"[bold]{number}. {act.__doc__}", align="left", style="blue")
+            self._announce(f"{number}. {act.__doc__}")
             act()
             self._console.print()
         return self._end()
+
+    def _announce(self, title: str) -> None:
+        if len(title) + _RULE_MIN > self._console.width:  # a rule would cut it short
+            self._console.print(f"[bold]{title}", highlight=False)
+        else:
+            self._console.rule(f"[bold]{title}", align="left", style="blue")
 
     def _check(self, what: str, *, true: bool) -> None:
         self._console.print(f"  [green]✔[/] {what}" if true else f"  [bold red]✘ {what}[/]")
@@ -72,7 +80,7 @@ class Telling:
 
     def _build(self) -> None:
         """Rental-Orders, its two subscribers and their dead-letter queues."""
-        self._console.print(_architecture(), highlight=False)
+        self._console.print(_architecture(), highlight=False, no_wrap=True, overflow="ignore", crop=False)
         self._story.build()
         self._check("billing confirmed its subscription over HTTP", true=self._story.confirmed())
 
@@ -139,7 +147,8 @@ class Telling:
 
     def _inspect(self) -> None:
         """What is in which dead-letter queue, and why."""
-        table = Table("queue", "order", "tries", "why", "status", header_style="bold")
+        whole = (Column(name, overflow="fold") for name in ("queue", "order", "tries", "why", "status"))
+        table = Table(*whole, header_style="bold")
         for queue, letter in self._letters():
             status = str(letter["history"][-1]["status"]) if letter["history"] else "-"
             why = letter["reason"] or "consumer gave up"
