@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote
 
-import botocore.session
 import orjson
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
@@ -24,6 +23,8 @@ from redrive.engine.ports import Parcel
 
 AWS_ITSELF: Final = "aws"  # in place of a URL
 _ARN_PARTS: Final = 6
+_SUFFIX: Final = "amazonaws.com"
+_SUFFIXES: Final = {"aws-cn": "amazonaws.com.cn"}  # by partition
 _PLACES_MAX: Final = 10_000  # ARNs whose places are remembered
 _ERROR: Final = "x-amzn-errortype"
 _REQUEST: Final = "x-amzn-requestid"
@@ -68,7 +69,8 @@ def read_place(arn: str, value: str) -> Place:
     service, region = parts[2], parts[3]
     name = parts[-1].replace("/", ":", 1).partition(":")[2]
     if value == AWS_ITSELF:
-        return Place(service, region, name, _own_url(service, region), itself=True, keys=None)
+        suffix = _SUFFIXES.get(parts[1], _SUFFIX)
+        return Place(service, region, name, f"https://{service}.{region}.{suffix}", itself=True, keys=None)
     filled = value.replace("{region}", region).replace("{name}", quote(name, safe=""))
     destination = read_url(filled)
     keys = None
@@ -167,13 +169,3 @@ def _document(text: str) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return document if isinstance(document, dict) else {}
-
-
-@lru_cache(maxsize=256)
-def _own_url(service: str, region: str) -> str:
-    """Amazon's own server of a region, in the partition that the region belongs to."""
-    resolver = botocore.session.Session().get_component("endpoint_resolver")
-    found = resolver.construct_endpoint(service, region)
-    if found is None:
-        raise ValueError(f"Amazon has no region {region}")
-    return f"https://{found['hostname']}"

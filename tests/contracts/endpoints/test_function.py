@@ -32,8 +32,8 @@ def function_endpoint(http: HttpEndpoint, **endpoints: str) -> FunctionEndpoint:
     return FunctionEndpoint(lambda: NOW, client(http, **endpoints))
 
 
-def parcel(arn: str = FUNCTION, body: bytes = _EVENT) -> Parcel:
-    return Parcel(arn, body, "application/json", {"x-not": "sent"}, 5_000)
+def parcel(arn: str = FUNCTION, timeout_ms: int = 5_000) -> Parcel:
+    return Parcel(arn, _EVENT, "application/json", {"x-not": "sent"}, timeout_ms)
 
 
 @pytest.fixture

@@ -1,0 +1,190 @@
+"""Whose signature goes under a call: keys of the URL, else those of botocore's chain, asked beside the event loop."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import orjson
+import pytest
+
+from redrive.endpoints import aws_credentials
+from redrive.endpoints.aws import AwsClient, read_place
+from redrive.endpoints.aws_credentials import AwsCredentials
+from redrive.endpoints.function import FunctionEndpoint
+from redrive.endpoints.http import HttpEndpoint
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
+from redrive.protocols.aws.wire.sigv4 import MissingToken
+from tests.contracts.endpoints.aws import FUNCTION, TAKEN, call_of, with_keys
+from tests.contracts.endpoints.kinds import NOW
+from tests.contracts.endpoints.test_function import parcel
+from tests.contracts.endpoints.webhook import Received, Webhook, answer
+from tests.services.aws_calls import KEY_ID, SECRET
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No keys on this machine."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+class Caller:
+    """Invokes a function at a webhook, signed by the chain."""
+
+    def __init__(self, http: HttpEndpoint, hook: Webhook) -> None:
+        self.now = NOW
+        self.value = hook.url("")
+        self._hook = hook
+        client = AwsClient(http, lambda _: self.value, AwsCredentials(lambda: self.now))
+        self._functions = FunctionEndpoint(lambda: NOW, client)
+
+    async def push(self) -> Attempt:
+        return await self._functions.push(parcel())
+
+    async def signer(self) -> str:
+        """Whose key signed a push."""
+        self._hook.say(TAKEN)
+        assert (await self.push()).delivered
+        return call_of(self._hook.received[-1]).proved().access_key_id
+
+
+@pytest.fixture
+async def caller(endpoint: HttpEndpoint, hook: Webhook) -> Caller:
+    return Caller(endpoint, hook)
+
+
+async def test_the_environment_says_who_we_are(
+    caller: Caller, hook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDENV")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "a token")
+    assert await caller.signer() == "AKIDENV"
+    assert hook.received[0].headers["x-amz-security-token"] == "a token"
+
+
+async def test_a_file_says_who_we_are(caller: Caller, tmp_path: Path) -> None:
+    (tmp_path / "credentials").write_text(
+        f"[default]\naws_access_key_id = AKIDFILE\naws_secret_access_key = {SECRET}\n"
+    )
+    assert await caller.signer() == "AKIDFILE"
+
+
+async def test_keys_of_the_url_stand_before_all(
+    endpoint: HttpEndpoint, hook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDENV")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "other")
+    caller = Caller(endpoint, hook)
+    caller.value = with_keys(caller.value)
+    assert await caller.signer() == KEY_ID
+    assert "authorization" in hook.received[0].headers
+    assert SECRET not in repr(read_place(FUNCTION, with_keys(caller.value)))
+
+
+async def test_keys_that_expire_are_renewed_while_the_loop_goes_on(
+    caller: Caller, hook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The container's keys come from this very loop: asked on it, they would never come."""
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", hook.url("/keys"))
+    numbers = iter(range(1, 10))
+
+    async def script(request: Received, writer: asyncio.StreamWriter) -> None:
+        if not request.line.startswith("GET /keys"):
+            writer.write(TAKEN)
+            return
+        expires = datetime.now(UTC) + timedelta(minutes=10)  # botocore renews what holds for less than 15
+        keys = {
+            "AccessKeyId": f"AKID{next(numbers)}",
+            "SecretAccessKey": SECRET,
+            "Token": "t",
+            "Expiration": f"{expires:%Y-%m-%dT%H:%M:%SZ}",
+        }
+        writer.write(answer("200 OK", orjson.dumps(keys)))
+
+    hook.script = script
+    signers = []
+    for _ in range(3):
+        assert (await caller.push()).delivered
+        signers.append(call_of(hook.received[-1]).proved().access_key_id)
+    assert signers == ["AKID2", "AKID3", "AKID4"]  # the first were old when they came
+
+
+async def test_a_container_in_trouble_is_a_failed_attempt(
+    caller: Caller, hook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", hook.url("/keys"))
+    hook.say(answer("500 Internal Server Error", b"{}"))
+    monkeypatch.setattr("botocore.utils.ContainerMetadataFetcher.SLEEP_TIME", 0)
+    attempt = await caller.push()
+    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.DENIED)
+    assert "metadata" in attempt.response
+
+
+async def test_without_keys_a_url_is_called_unsigned_and_amazon_is_not_called(
+    caller: Caller, hook: Webhook
+) -> None:
+    hook.say(TAKEN)
+    assert (await caller.push()).delivered
+    with pytest.raises(MissingToken):
+        call_of(hook.received[0]).proved()
+
+
+async def test_without_keys_amazon_itself_is_not_called(endpoint: HttpEndpoint, hook: Webhook) -> None:
+    caller = Caller(endpoint, hook)
+    caller.value = "aws"
+    attempt = await caller.push()
+    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.DENIED)
+    assert attempt.response == "No credentials were found to sign with"
+
+
+async def test_that_there_are_no_keys_is_believed_for_a_minute(
+    caller: Caller, hook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = 0
+
+    def look() -> None:
+        nonlocal looked
+        looked += 1
+
+    monkeypatch.setattr(aws_credentials, "_look", look)
+    hook.say(TAKEN)
+    await asyncio.gather(*(caller.push() for _ in range(20)))
+    caller.now += 59_999
+    await caller.push()
+    assert looked == 1
+    caller.now += 1
+    await caller.push()
+    assert looked == 2
+
+
+async def test_who_takes_too_long_to_say_so_costs_no_more_than_the_attempt(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(_: AwsCredentials) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(AwsCredentials, "current", never)
+    attempt = await caller._functions.push(parcel(timeout_ms=50))
+    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.TIMED_OUT)
+
+
+@pytest.mark.parametrize(
+    ("arn", "url"),
+    [
+        ("arn:aws:lambda:eu-central-1:1:function:f", "https://lambda.eu-central-1.amazonaws.com"),
+        ("arn:aws-cn:lambda:cn-north-1:1:function:f", "https://lambda.cn-north-1.amazonaws.com.cn"),
+        (
+            "arn:aws-us-gov:firehose:us-gov-west-1:1:deliverystream/s",
+            "https://firehose.us-gov-west-1.amazonaws.com",
+        ),
+    ],
+)
+def test_amazon_s_own_servers(arn: str, url: str) -> None:
+    place = read_place(arn, "aws")
+    assert (place.url, place.itself, place.keys) == (url, True, None)
+    assert place.name in ("f", "s")
