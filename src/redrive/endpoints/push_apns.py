@@ -154,7 +154,7 @@ class Apns:
         shown = (place.principal, place.credential) if place.certified else ("", "")
         _, connection = await asyncio.get_running_loop().create_connection(
             lambda: Http2Connection(url.netloc, self._open_ones.discard, secure=secure),
-            url.hostname,
+            url.hostname or "",
             url.port or (443 if secure else 80),
             ssl=self._trust(*shown) if secure else None,
         )

@@ -5,7 +5,7 @@ way as the service allows, and the others wait for their turn.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, cast
@@ -24,8 +24,7 @@ from h2.events import (
     WindowUpdated,
 )
 from h2.exceptions import ProtocolError
-from h2.frame_buffer import Frame
-from hyperframe.frame import GoAwayFrame
+from hyperframe.frame import Frame, GoAwayFrame
 
 ALPN: Final = "h2"
 _BODY_BYTES_MAX: Final = 4096  # of an answer; what is beyond is read and forgotten
@@ -194,7 +193,7 @@ class Http2Connection(asyncio.Protocol):
             case ConnectionTerminated(last_stream_id=last):
                 self._hear_goodbye(last or 0, event)
 
-    def _hear_head(self, stream: int, head: list[tuple[str | bytes, str | bytes]]) -> None:
+    def _hear_head(self, stream: int, head: Sequence[tuple[str | bytes, str | bytes]]) -> None:
         exchange = self._exchanges.get(stream)
         if exchange is not None:
             exchange.headers = {str(name): str(value) for name, value in head}

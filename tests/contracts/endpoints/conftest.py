@@ -10,7 +10,7 @@ import pytest
 import uvloop
 
 from redrive.endpoints.http import HttpEndpoint
-from tests.contracts.endpoints import aws, kinds, namespaces, storage
+from tests.contracts.endpoints import aws, kinds, namespaces, push, storage
 from tests.contracts.endpoints.kinds import Place
 from tests.contracts.endpoints.webhook import Webhook, webhook
 
@@ -29,6 +29,8 @@ _PLACES: Final[dict[str, Callable[[], AbstractAsyncContextManager[Place]]]] = {
     "amqp": namespaces.amqp_place,
     "function": partial(aws.aws_place, aws.FUNCTIONS),
     "stream": partial(aws.aws_place, aws.STREAMS),
+    "apns": push.apple_place,
+    "fcm": push.google_place,
 }
 
 
