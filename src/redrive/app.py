@@ -35,6 +35,7 @@ from redrive.protocols.aws.sns.dialect import SnsDialect
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
 from redrive.protocols.aws.sns.parcels import Parcels
+from redrive.protocols.aws.sns.platform_push import DeviceEndpoint
 from redrive.protocols.aws.sns.published import CONFIRMATION_ENVELOPE, ENVELOPE
 from redrive.protocols.aws.sns.signing import Signer
 from redrive.protocols.aws.sns.status_log import StatusLog
@@ -121,6 +122,8 @@ class App:
         }
         self.engine = Engine(store, runtime, dialects, self._endpoints, listeners)
         self._endpoints[eventgrid.TOPIC] = TopicEndpoint(self.engine.topics)
+        devices = DeviceEndpoint(self.engine, self._endpoints["push"])
+        self._endpoints["application"] = devices
         leaps = isinstance(clock, SimulatedClock)
         size = partial(archive.size, store, clock)
         self.telemetry = Telemetry(store, clock, self.engine.queues, self.engine.topics, size, leaps=leaps)

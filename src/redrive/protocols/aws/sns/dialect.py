@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from redrive.access.policy import AccessRequest, RequestKeys, decide, request_ke
 from redrive.access.policy_document import parse_policy
 from redrive.access.principals import service_principal
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import Parcel, Plan
+from redrive.engine.ports import Consequence, Parcel, Plan
 from redrive.model.answers import CLIENT_ERRORS_DELIVERED, USUAL, AnswerProfile
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome
@@ -20,7 +19,7 @@ from redrive.model.probation import USUAL as USUAL_RESTS
 from redrive.model.queue import Queue, ResourceName
 from redrive.model.retry_plans import CUSTOMER_ENDPOINT, MANAGED_ENDPOINT
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.aws.sns import destinations, names, platform
+from redrive.protocols.aws.sns import destinations, names, platform, platform_events, platform_push
 from redrive.protocols.aws.sns.delivery_policy import (
     CONTENT_TYPE_DEFAULT,
     RetryPolicy,
@@ -136,8 +135,8 @@ class SnsDialect:
         if subscription.protocol in destinations.HTTP:
             content_type = effective_delivery_policy(topic, subscription).content_type or content_type
         elif subscription.protocol == "application":
-            text = orjson.loads(delivery.headers or b"{}").get(_TEXT)
-            delivery = delivery if text is None else replace(delivery, body=text)
+            own = orjson.loads(delivery.headers or b"{}").get(_TEXT)
+            return platform_push.parcel_of(subscription, delivery, own)
         return await parcels.parcel(
             subscription,
             delivery,
@@ -145,9 +144,9 @@ class SnsDialect:
             display_name=topic.attributes.get("DisplayName", ""),
         )
 
-    def leads_to(self, fact: Attempted) -> tuple[()]:  # noqa: ARG002 - as Dialect
-        """See `Dialect.leads_to`: nothing."""
-        return ()
+    def leads_to(self, fact: Attempted) -> Sequence[Consequence]:
+        """See `Dialect.leads_to`: an event of its application, where a device could not be pushed to."""
+        return platform_events.failure(fact) if fact.subscription.protocol == "application" else ()
 
     async def _rendering(self) -> Parcels:
         while self._parcels is None:

@@ -159,12 +159,13 @@ def _packed(attribute: Mapping[str, Any]) -> tuple[str, str]:
 # ---- MessageStructure --------------------------------------------------------------------------------------------
 
 
-def texts(message: str, structure: str | None) -> tuple[str, dict[str, str]]:
+def texts(message: str, structure: str | None, platform: str | None = None) -> tuple[str, dict[str, str]]:
     """The text for everybody, and the others by the protocols and platforms they are for.
 
     Args:
         message: As given.
         structure: `json`, where it is a JSON object of texts; any other word means nothing.
+        platform: Whom alone it is for, if it is: then its own text is enough.
 
     Raises:
         AwsError: `InvalidParameter`: it is no such object, or has no text under `default`.
@@ -178,6 +179,10 @@ def texts(message: str, structure: str | None) -> tuple[str, dict[str, str]]:
     if not isinstance(document, dict):
         raise error("InvalidParameter", f"{_STRUCTURE}JSON message body failed to parse")
     given = {name: text for name, text in document.items() if isinstance(text, str)}
+    if platform is not None and "default" not in given:
+        if platform not in given:
+            raise invalid(f"JSON must contain an entry for 'default' or '{platform}'.")
+        return given[platform], given
     if "default" not in given:
         raise error("InvalidParameter", f"{_STRUCTURE}No default entry in JSON message body")
     return given.pop("default"), given

@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple, Self
 
-from redrive.engine.directory import Kind
+from redrive.engine.directory import Directory, Kind
 from redrive.engine.engine import Engine
 from redrive.model.queue import ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import names
 from redrive.protocols.aws.sns.errors import denied, invalid
+from redrive.protocols.aws.wire.arn import parse_arn
 
 # Each platform, and whether an application registers there under a name (PlatformPrincipal) beside its secret.
 PLATFORMS: Final[Mapping[str, bool]] = {
@@ -164,6 +165,30 @@ def _parts(call: Call, arn: str, action: str, parameter: str, slashes: int) -> l
     if parsed.account != call.account:
         raise denied(call.principal.name, action, arn)
     return parsed.resource.split("/")
+
+
+def device_at(arn: str) -> Device | None:
+    """The device that an ARN means, without its attributes and whoever asks; None where it is no endpoint's."""
+    try:
+        parsed = parse_arn(arn)
+    except ValueError:
+        return None
+    parts = parsed.resource.split("/")
+    if parsed.service != "sns" or len(parts) != _ENDPOINT_SLASHES + 1:
+        return None
+    return Device(ApplicationName(parsed.account, parsed.region, parts[1], parts[2]), parts[3])
+
+
+async def move_token(directory: Directory, before: Device, after: Device) -> None:
+    """Have a device found under its new token, where that has changed.
+
+    Raises:
+        Conflict: Another device of the application has it.
+    """
+    old, new = before.attributes[TOKEN], after.attributes[TOKEN]
+    if old != new:
+        await directory.create(OF_TOKEN, token_key(after.application, new), after.id)
+        await directory.remove(OF_TOKEN, token_key(after.application, old))
 
 
 async def remove_device(engine: Engine, device: Device) -> None:

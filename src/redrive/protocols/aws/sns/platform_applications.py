@@ -8,7 +8,7 @@ from typing import Final
 from redrive.engine.engine import Engine
 from redrive.model.errors import Conflict, NotFound
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sns import paging, platform, values
+from redrive.protocols.aws.sns import paging, platform, platform_events, values
 from redrive.protocols.aws.sns.errors import AttributeRefused, invalid, no_such, refused_at_creation
 from redrive.protocols.aws.sns.platform import APPLICATION, DEVICE, Application, ApplicationName
 from redrive.protocols.aws.wire.shapes import Structure
@@ -22,9 +22,6 @@ _SECRETS: Final = frozenset(
         "ApplePlatformBundleID",
     }
 )
-_EVENTS: Final = frozenset(
-    {"EventEndpointCreated", "EventEndpointDeleted", "EventEndpointUpdated", "EventDeliveryFailure"}
-)
 _ROLES: Final = frozenset({"SuccessFeedbackRoleArn", "FailureFeedbackRoleArn"})
 _RATE: Final = "SuccessFeedbackSampleRate"
 
@@ -32,8 +29,7 @@ _RATE: Final = "SuccessFeedbackSampleRate"
 class PlatformApplicationOperations:
     """What is done to platform applications.
 
-    Credentials are kept and not tried: nothing here speaks to a platform, so none is told to be wrong before a
-    message is pushed. Events of endpoints (`EventEndpointCreated` …) can be set and are not published.
+    Credentials are kept and not tried: none is told to be wrong before a message is pushed.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -89,7 +85,7 @@ class PlatformApplicationOperations:
         return {"PlatformApplications": listed, **token}
 
     async def delete_platform_application(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_DeletePlatformApplication.html; its endpoints go with it."""
+        """https://docs.aws.amazon.com/sns/latest/api/API_DeletePlatformApplication.html; and its endpoints, untold."""
         name = platform.application_in(call, params["PlatformApplicationArn"], "DeletePlatformApplication")
         await self._directory.remove(APPLICATION, name.key)
         for device in await self._directory.find(DEVICE, f"{name.key}/"):
@@ -117,16 +113,18 @@ def _check_credentials(name: str, given: Mapping[str, str]) -> None:
 
 def _changed(application: Application, given: Mapping[str, str]) -> Application:
     try:
-        changed = {name: _checked(name, value) for name, value in given.items()}
+        changed = {name: _checked(application.name, name, value) for name, value in given.items()}
     except AttributeRefused as refusal:
         raise refused_at_creation(refusal) from None
     return replace(application, attributes={**application.attributes, **changed})
 
 
-def _checked(name: str, value: str) -> str:
+def _checked(application: ApplicationName, name: str, value: str) -> str:
     opening = "Invalid value for attribute: "
-    if name in _SECRETS or name in _EVENTS:
+    if name in _SECRETS:
         return value
+    if name in platform_events.NAMES:
+        return _event_topic(application, f"{opening}{name}", value) if value else value
     if name == platform.ENABLED:
         return str(values.boolean(f"{opening}{name}", value)).lower()
     if name in _ROLES:
@@ -134,6 +132,14 @@ def _checked(name: str, value: str) -> str:
     if name == _RATE:
         return values.percentage(f"{opening}{name}", value)
     raise AttributeRefused(f"Invalid attribute name: {name}")  # chosen
+
+
+def _event_topic(application: ApplicationName, name: str, value: str) -> str:
+    topic = platform_events.topic_at(value)
+    if topic is None or topic[:2] != application[:2]:
+        text = f"{name}: {value} is not the ARN of a standard topic of this account and region"  # chosen
+        raise AttributeRefused(text)
+    return value
 
 
 def _shown(application: Application) -> dict[str, str]:

@@ -8,9 +8,10 @@ from redrive.engine.engine import Engine
 from redrive.model.errors import Conflict, NotFound
 from redrive.model.message import id_text
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sns import paging, platform, values
+from redrive.protocols.aws.sns import paging, platform, platform_events, values
 from redrive.protocols.aws.sns.errors import AttributeRefused, invalid, no_such, refused_at_creation
 from redrive.protocols.aws.sns.platform import APPLICATION, DEVICE, OF_TOKEN, ApplicationName, Device
+from redrive.protocols.aws.sns.platform_events import Events
 from redrive.protocols.aws.wire.shapes import Structure
 
 USER_DATA_BYTES_MAX: Final = 2048
@@ -23,6 +24,7 @@ class PlatformEndpointOperations:
         """Keep them in this engine's directory."""
         self._engine = engine
         self._directory = engine.directory
+        self._events = Events(engine)
 
     async def create_platform_endpoint(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_CreatePlatformEndpoint.html."""
@@ -36,7 +38,10 @@ class PlatformEndpointOperations:
         if await self._directory.get(APPLICATION, name.key) is None:
             raise no_such("PlatformApplication")
         wanted = _changed(Device(name, id_text(self._engine.runtime.message_id())), given)
-        return {"EndpointArn": (await self._made(wanted)).arn}
+        made = await self._made(wanted)
+        if made is wanted:
+            await self._events.tell(made, platform_events.CREATED)
+        return {"EndpointArn": made.arn}
 
     async def _made(self, wanted: Device) -> Device:
         """The device with the token: one that stands already, or this."""
@@ -78,21 +83,20 @@ class PlatformEndpointOperations:
             raise no_such("Endpoint")
         await self._move_token(before, _changed(before, given))
         try:
-            await self._directory.update(DEVICE, named.key, lambda current: _changed(current, given))
+            after = await self._directory.update(DEVICE, named.key, lambda current: _changed(current, given))
         except NotFound:
             raise no_such("Endpoint") from None
+        if after != before:
+            await self._events.tell(after, platform_events.UPDATED)
         return {}
 
     async def _move_token(self, before: Device, after: Device) -> None:
-        old, new = before.attributes[platform.TOKEN], after.attributes[platform.TOKEN]
-        if old == new:
-            return
         try:
-            await self._directory.create(OF_TOKEN, platform.token_key(after.application, new), after.id)
+            await platform.move_token(self._directory, before, after)
         except Conflict:
-            other = await self._directory.get(OF_TOKEN, platform.token_key(after.application, new))
+            key = platform.token_key(after.application, after.attributes[platform.TOKEN])
+            other = await self._directory.get(OF_TOKEN, key)
             raise _taken(replace(after, id=other or after.id)) from None
-        await self._directory.remove(OF_TOKEN, platform.token_key(after.application, old))
 
     async def list_endpoints_by_platform_application(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListEndpointsByPlatformApplication.html."""
@@ -112,6 +116,7 @@ class PlatformEndpointOperations:
         device = await self._directory.get(DEVICE, named.key)
         if device is not None:
             await platform.remove_device(self._engine, device)
+            await self._events.tell(device, platform_events.DELETED)
         return {}
 
 

@@ -9,7 +9,7 @@ from redrive.engine.ports import Enqueued
 from redrive.model.message import Publication, id_text
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sns import destinations, dialect, message, names
+from redrive.protocols.aws.sns import destinations, dialect, message, names, platform_payloads
 from redrive.protocols.aws.sns.access import topic_at
 from redrive.protocols.aws.sns.direct import Direct, unmade
 from redrive.protocols.aws.sns.errors import error, invalid
@@ -38,8 +38,9 @@ class Publishing:
         """https://docs.aws.amazon.com/sns/latest/api/API_Publish.html."""
         target = await self._target(call, params)
         topic = unmade(target) if isinstance(target, Subscription) else target
-        _check(topic, params)
-        publication = self._publication(call, topic, params)
+        own = _platform_of(target)
+        _check(topic, params, own)
+        publication = self._publication(call, topic, params, own)
         if publication.bytes_published > message.BYTES_MAX:
             raise invalid("Message too long")
         if isinstance(target, Subscription):  # not before: what is refused makes nothing
@@ -84,8 +85,8 @@ class Publishing:
         ]
         return {"Successful": successful, "Failed": failures}
 
-    def _publication(self, call: Call, topic: Topic, wish: Wish) -> Publication:
-        text, others = message.texts(wish["Message"], wish.get("MessageStructure"))
+    def _publication(self, call: Call, topic: Topic, wish: Wish, platform: str | None = None) -> Publication:
+        text, others = message.texts(wish["Message"], wish.get("MessageStructure"), platform)
         attributes: message.Attributes = wish.get("MessageAttributes") or {}
         message_id = self._engine.runtime.message_id()
         published = Published(
@@ -117,6 +118,13 @@ def _is_endpoint(arn: str) -> bool:
         return False
 
 
+def _platform_of(target: Topic | Subscription) -> str | None:
+    """The platform that a message is for alone; None where it is for anybody else."""
+    if isinstance(target, Topic) or target.protocol != "application":
+        return None
+    return target.endpoint.split("/")[1]
+
+
 def _published(topic: Topic, enqueued: Enqueued) -> Structure:
     answer: Structure = {"MessageId": id_text(enqueued.message_id)}
     if topic.ordered:
@@ -127,9 +135,9 @@ def _published(topic: Topic, enqueued: Enqueued) -> Structure:
 # ---- what is refused ---------------------------------------------------------------------------------------------
 
 
-def _check(topic: Topic, wish: Wish) -> None:
+def _check(topic: Topic, wish: Wish, platform: str | None) -> None:
     _check_alone(wish)
-    _check_for_all(topic, wish)
+    _check_for_all(topic, wish, platform)
 
 
 def _check_alone(wish: Wish) -> None:
@@ -138,11 +146,13 @@ def _check_alone(wish: Wish) -> None:
     message.check_subject(wish.get("Subject"))
 
 
-def _check_for_all(topic: Topic, wish: Wish) -> None:
+def _check_for_all(topic: Topic, wish: Wish, platform: str | None = None) -> None:
     """What no entry of a batch may have wrong if any is to be published."""
     message.check_attributes(wish.get("MessageAttributes") or {})
     if wish["Message"]:
-        message.texts(wish["Message"], wish.get("MessageStructure"))
+        _, others = message.texts(wish["Message"], wish.get("MessageStructure"), platform)
+        if platform in others and (fault := platform_payloads.fault_of(platform, others[platform])):
+            raise invalid(f"Message Reason: Invalid notification for protocol {platform}: {fault}")
     group, deduplication = wish.get("MessageGroupId"), wish.get("MessageDeduplicationId")
     if group is not None:
         message.check_id("MessageGroupId", group)

@@ -1,0 +1,275 @@
+"""What devices get: a message as their platform's push service wants it.
+
+A text that `MessageStructure=json` has for the platform goes as it is, but for Google's, whose service has changed its
+words since; any other text is wrapped. Sources, all of the developer guide: "Publishing Amazon SNS notifications with
+platform-specific payloads", "Using Google Firebase Cloud Messaging v1 payloads in Amazon SNS", "Mobile push TTL", "Amazon
+SNS message attributes".
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from redrive.model.attempt import Reason
+
+SENT_AT: Final = "sent-at"  # of a parcel: when the message was published (ms)
+ATTRIBUTES: Final = "AWS.SNS.MOBILE."  # what the names of attributes begin with that are for push services
+_APNS: Final = f"{ATTRIBUTES}APNS."
+_TTL_SECONDS: Final = (
+    28 * 86_400
+)  # SNS's own default, where neither the publisher nor the service has another
+_TTL_NAMES: Final[Mapping[str, tuple[str, ...]]] = {"GCM": ("FCM", "GCM")}
+_MALFORMED: Final = "Notification is malformed"
+_TOO_LONG: Final = "Notification is too long"
+_TOO_LARGE: Final = "Notification data is larger than allowed limit"
+_APPLE_BYTES_MAX: Final = 4096  # and 1,024 more for calls
+_GOOGLE_BYTES_MAX: Final = 4096
+_ALERTING: Final = frozenset({"alert", "badge", "sound"})
+
+# Names of the time when Google's service was called GCM, and what three kinds of device call it now.
+_ANDROID: Final[Mapping[str, str]] = {
+    **{
+        name: name
+        for name in (
+            "title",
+            "body",
+            "icon",
+            "color",
+            "sound",
+            "tag",
+            "click_action",
+            "body_loc_key",
+            "body_loc_args",
+            "title_loc_key",
+            "title_loc_args",
+        )
+    },
+    "android_channel_id": "channel_id",
+}
+_ALERT: Final[Mapping[str, str]] = {
+    "title": "title",
+    "body": "body",
+    "body_loc_key": "loc-key",
+    "body_loc_args": "loc-args",
+    "title_loc_key": "title-loc-key",
+    "title_loc_args": "title-loc-args",
+}
+_APS: Final[Mapping[str, str]] = {"click_action": "category", "sound": "sound"}
+_WEB: Final[Mapping[str, str]] = {name: name for name in ("title", "body", "icon", "tag")}
+
+
+class Unsendable(Exception):  # noqa: N818 - an answer, named as a caller says it
+    """It is not handed over, for this reason and in these words."""
+
+    def __init__(self, reason: Reason, words: str) -> None:
+        super().__init__(words)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A message to a device.
+
+    Attributes:
+        platform: The device's.
+        text: The message.
+        own: Whether the text is for this platform alone.
+        attributes: Those of the message that are for push services.
+        sent_at: When it was published (ms).
+        now: ms.
+    """
+
+    platform: str
+    text: str
+    own: bool
+    attributes: Mapping[str, str]
+    sent_at: int
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """What a push service gets: a body, and headers where it wants some beside it."""
+
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def for_apple(wish: Wish, bundle: str) -> Notification:
+    """A notification for Apple's service.
+
+    Args:
+        wish: The message.
+        bundle: The application's bundle id; empty where its certificate says whose it is.
+
+    Raises:
+        Unsendable: It is malformed, or its time is over.
+    """
+    document = _document(wish) if wish.own else {"aps": {"alert": wish.text}}
+    kind = wish.attributes.get(f"{_APNS}PUSH_TYPE") or _push_type(wish.platform, document)
+    bundle = f"{bundle}.voip" if bundle and "VOIP" in wish.platform else bundle
+    left = _seconds_left(wish)
+    expires_at = wish.sent_at // 1000 + _TTL_SECONDS if left is None else wish.now // 1000 + left
+    headers = {
+        "apns-topic": wish.attributes.get(f"{_APNS}TOPIC") or bundle,
+        "apns-push-type": kind,
+        "apns-expiration": "0" if left == 0 else str(expires_at),
+        # Apple refuses the other priority for those that nobody is shown.
+        "apns-priority": wish.attributes.get(f"{_APNS}PRIORITY") or ("5" if kind == "background" else "10"),
+        "apns-collapse-id": wish.attributes.get(f"{_APNS}COLLAPSE_ID", ""),
+    }
+    body = wish.text.encode() if wish.own else orjson.dumps(document)
+    return Notification(body, {name: value for name, value in headers.items() if value})
+
+
+def for_google(wish: Wish, token: str) -> Notification:
+    """A message for Firebase Cloud Messaging, to the device of a token.
+
+    Raises:
+        Unsendable: It is malformed, or its time is over.
+    """
+    document: dict[str, Any] = _document(wish) if wish.own else {"data": {"default": wish.text}}
+    request = document.get("fcmV1Message") if "fcmV1Message" in document else _from_legacy(document)
+    message = request.get("message") if isinstance(request, dict) else None
+    if not isinstance(request, dict) or not isinstance(message, dict):
+        raise _malformed()
+    left = _seconds_left(wish)
+    if left is not None:
+        android = message.setdefault("android", {})
+        if not isinstance(android, dict):
+            raise _malformed()
+        android["ttl"] = f"{left}s"
+    message["token"] = token
+    return Notification(orjson.dumps(request))
+
+
+def for_amazon(wish: Wish) -> Notification:
+    """A message for Amazon Device Messaging.
+
+    Raises:
+        Unsendable: It is malformed, or its time is over; a TTL of 0 means nothing there.
+    """
+    document: dict[str, Any] = _document(wish) if wish.own else {"data": {"default": wish.text}}
+    left = _seconds_left(wish)
+    if left == 0:
+        raise _expired()
+    if left is not None:
+        document["expiresAfter"] = left
+    return Notification(orjson.dumps(document))
+
+
+def fault_of(platform: str, text: str) -> str | None:
+    """Why a text for a platform is not taken at all, in SNS's words; None: it is."""
+    document = _read(text)
+    if document is None:
+        return _MALFORMED
+    if platform.startswith(("APNS", "MACOS")):
+        return _TOO_LONG if len(text.encode()) > _APPLE_BYTES_MAX + 1024 * ("VOIP" in platform) else None
+    if platform == "GCM" and len(orjson.dumps(document.get("data"))) > _GOOGLE_BYTES_MAX:
+        return _TOO_LARGE
+    return None
+
+
+def _read(text: str) -> dict[str, Any] | None:
+    try:
+        document = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _document(wish: Wish) -> dict[str, Any]:
+    document = _read(wish.text)
+    if document is None:
+        raise _malformed()
+    return document
+
+
+def _malformed() -> Unsendable:
+    return Unsendable(Reason.CLIENT_ERROR, _MALFORMED)
+
+
+def _expired() -> Unsendable:
+    return Unsendable(Reason.EXPIRED, "The notification's time to live is over")
+
+
+def _seconds_left(wish: Wish) -> int | None:
+    """How long the service may try: what is left of the TTL that the publisher gave, if there was one."""
+    names = _TTL_NAMES.get(wish.platform, (wish.platform,))
+    given = [value for name in names if (value := wish.attributes.get(f"{ATTRIBUTES}{name}.TTL"))]
+    if not given:
+        return None
+    if not (given[0].isascii() and given[0].isdigit()):
+        raise Unsendable(Reason.CLIENT_ERROR, "The TTL is no number of seconds")
+    left = int(given[0]) - (wish.now - wish.sent_at) // 1000
+    if left < 0:
+        raise _expired()
+    return left
+
+
+def _push_type(platform: str, document: Mapping[str, Any]) -> str:
+    """`background` for a notification that nobody is shown, as SNS tells it."""
+    if "VOIP" in platform:
+        return "voip"
+    aps = document.get("aps")
+    silent = (
+        isinstance(aps, dict) and aps.get("content-available") in (1, True) and not _ALERTING & aps.keys()
+    )
+    return "background" if silent else "alert"
+
+
+# ---- Google's words of old ------------------------------------------------------------------------------------------
+
+
+def _from_legacy(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A request of HTTP v1 that says the same as one of GCM's time, for every kind of device."""
+    shown = document.get("notification") or {}
+    values = document.get("data")
+    if not isinstance(shown, dict):
+        raise _malformed()
+    message = {
+        "notification": _renamed(shown, {"title": "title", "body": "body"}),
+        "android": _kept(
+            {
+                "priority": document.get("priority") or ("high" if shown else None),
+                "collapse_key": document.get("collapse_key"),
+                "restricted_package_name": document.get("restricted_package_name"),
+                "ttl": f"{document['time_to_live']}s" if "time_to_live" in document else None,
+                "notification": _renamed(shown, _ANDROID),
+                "data": values,
+            }
+        ),
+        "apns": {"payload": {"aps": aps}} if (aps := _aps(document, shown)) else None,
+        "webpush": _kept({"notification": _of_web(shown), "data": values}),
+        "data": values,
+    }
+    return {"message": _kept(message)} | ({"validate_only": True} if document.get("dry_run") else {})
+
+
+def _aps(document: Mapping[str, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
+    badge = shown.get("badge")
+    return _kept(
+        {
+            "alert": _renamed(shown, _ALERT),
+            **_renamed(shown, _APS),
+            "badge": badge if isinstance(badge, int) else None,
+            "content-available": 1 if document.get("content_available") else None,
+            "mutable-content": 1 if document.get("mutable_content") else None,
+        }
+    )
+
+
+def _of_web(shown: Mapping[str, Any]) -> dict[str, Any]:
+    badge = shown.get("badge")
+    return _renamed(shown, _WEB) | ({"badge": badge} if isinstance(badge, str) else {})
+
+
+def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {new: given[old] for old, new in names.items() if old in given}
+
+
+def _kept(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Without those that say nothing."""
+    return {name: value for name, value in members.items() if value not in (None, {})}

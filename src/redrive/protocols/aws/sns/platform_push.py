@@ -1,0 +1,210 @@
+"""Pushing to devices: the endpoint of protocol `application`, which says everything in the words of push services.
+
+What a service says of a device comes back to it: a token that is none any more switches the device off
+(`Enabled=false`), as "Amazon SNS management of Firebase Cloud Messaging endpoints" has it, and a new token takes the
+place of the old one. Credentials that a service does not know switch nothing off: AWS does not say what disables an
+application, and one that is mended within the six hours of the schedule loses nothing.
+"""
+
+import contextlib
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Final
+
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Endpoint, Parcel
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Delivery, Outcome
+from redrive.model.errors import Conflict, NotFound
+from redrive.model.topic import Subscription
+from redrive.protocols.aws.sns import platform, platform_payloads
+from redrive.protocols.aws.sns.notification import CONTENT_TYPE
+from redrive.protocols.aws.sns.parcels import TIMEOUT_MS
+from redrive.protocols.aws.sns.platform import APPLICATION, DEVICE, ENABLED, TOKEN, Application, Device
+from redrive.protocols.aws.sns.platform_events import FAILED, FAILURES_TO, UPDATED, Events
+from redrive.protocols.aws.sns.platform_payloads import Notification, Unsendable, Wish
+from redrive.protocols.aws.sns.published import Published
+
+logger = logging.getLogger(__name__)
+
+#: The identifier of an attempt that is the device's token.
+PUSHED_TO: Final = "token"
+
+# The service of each platform that is pushed to.
+_SERVICES: Final[Mapping[str, str]] = {
+    "ADM": "adm",
+    "APNS": "apns",
+    "APNS_SANDBOX": "apns_sandbox",
+    "APNS_VOIP": "apns",
+    "APNS_VOIP_SANDBOX": "apns_sandbox",
+    "GCM": "fcm",
+    "MACOS": "apns",
+    "MACOS_SANDBOX": "apns_sandbox",
+}
+_JSON: Final = "application/json"
+
+
+def parcel_of(subscription: Subscription, delivery: Delivery, own: str | None) -> Parcel:
+    """What a platform endpoint gets, in SNS's words still.
+
+    Args:
+        subscription: Whose delivery.
+        delivery: As for `Parcels.parcel`.
+        own: The message for its platform, where it has one of its own: then the parcel's content type is JSON.
+    """
+    published = Published.unpack(delivery.headers or b"{}")
+    beside = {
+        name: value
+        for name, (declared, value) in published.attributes.items()
+        if name.startswith(platform_payloads.ATTRIBUTES) and not declared.startswith("Binary")
+    }
+    beside[platform_payloads.SENT_AT] = str(published.sent_at)
+    text = delivery.body if own is None else own
+    kind = CONTENT_TYPE if own is None else _JSON
+    return Parcel(subscription.endpoint, text.encode(), kind, beside, TIMEOUT_MS)
+
+
+class DeviceEndpoint:
+    """Pushes to platform endpoints by their ARNs (`redrive.engine.ports.Endpoint`).
+
+    A parcel is as `parcel_of` makes it.
+    """
+
+    def __init__(self, engine: Engine, push: Endpoint) -> None:
+        """Look devices up in this engine's directory.
+
+        Args:
+            engine: Whose directory, and whose topics hear of events.
+            push: Hands notifications to push services, as `redrive.endpoints.push` says.
+        """
+        self._directory = engine.directory
+        self._clock = engine.clock
+        self._events = Events(engine)
+        self._push = push
+        self._seen: dict[str, Application] = {}
+
+    async def push(self, parcel: Parcel) -> Attempt:
+        """Push it, and mind what the service says of the device.
+
+        Raises:
+            StoreUnavailable: Nobody knows what became of the device: it is pushed to again.
+        """
+        named = platform.device_at(parcel.endpoint)
+        if named is None:
+            return _NO_DEVICE
+        device = await self._directory.get(DEVICE, named.key)
+        if device is None:
+            return _NO_DEVICE
+        application = await self._directory.get(APPLICATION, named.application.key)
+        if application is None:
+            return _refused(Reason.MISSING, HTTPStatus.NOT_FOUND, "Platform application does not exist")
+        self._seen[named.application.key] = application
+        attempt = await self._pushed(application, device, parcel)
+        known = [(PUSHED_TO, device.attributes[TOKEN])]
+        if topic := application.attributes.get(f"Event{FAILED}"):
+            known.append((FAILURES_TO, topic))
+        return replace(attempt, identifiers=tuple(known))
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+    def application_of(self, endpoint: str) -> Application | None:
+        """The application of a platform endpoint that was pushed to, as this node remembers it."""
+        named = platform.device_at(endpoint)
+        if named is None:
+            return None
+        key = named.application.key
+        return self._directory.known(APPLICATION, key) or self._seen.get(key)
+
+    async def _pushed(self, application: Application, device: Device, parcel: Parcel) -> Attempt:
+        if application.attributes[ENABLED] != "true":
+            return _refused(Reason.DISABLED, HTTPStatus.BAD_REQUEST, "Platform application is disabled")
+        if not device.enabled:
+            return _refused(Reason.DISABLED, HTTPStatus.BAD_REQUEST, "Endpoint is disabled")
+        service = _SERVICES.get(application.name.platform)
+        if service is None:
+            return _refused(Reason.UNMADE, 0, f"this server does not push to {application.name.platform}")
+        try:
+            notification = self._notification(application, device, parcel)
+        except Unsendable as refusal:
+            return _refused(refusal.reason, HTTPStatus.BAD_REQUEST, str(refusal))
+        attempt = await self._push.push(
+            Parcel(
+                device.attributes[TOKEN],
+                notification.body,
+                _JSON,
+                {"service": service, **_sender(application), **notification.headers},
+                parcel.timeout_ms,
+            )
+        )
+        await self._mind(device, attempt)
+        return attempt
+
+    def _notification(self, application: Application, device: Device, parcel: Parcel) -> Notification:
+        wish = Wish(
+            platform=application.name.platform,
+            text=parcel.body.decode(),
+            own=parcel.content_type == _JSON,
+            attributes=parcel.headers,
+            sent_at=int(parcel.headers[platform_payloads.SENT_AT]),
+            now=self._clock.now(),
+        )
+        match _SERVICES[wish.platform]:
+            case "fcm":
+                return platform_payloads.for_google(wish, device.attributes[TOKEN])
+            case "adm":
+                return platform_payloads.for_amazon(wish)
+            case _:
+                bundle = application.attributes.get("ApplePlatformBundleID", "")
+                return platform_payloads.for_apple(wish, bundle)
+
+    # ---- what services say of devices ------------------------------------------------------------------------
+
+    async def _mind(self, device: Device, attempt: Attempt) -> None:
+        token = dict(attempt.identifiers).get(PUSHED_TO, device.attributes[TOKEN])
+        if attempt.reason is Reason.MISSING:
+            await self._change(device, {ENABLED: "false"})
+            logger.info("platform.endpoint_disabled endpoint=%s: %s", device.arn, attempt.response)
+        elif token != device.attributes[TOKEN]:
+            after = replace(device, attributes={**device.attributes, TOKEN: token})
+            try:
+                await platform.move_token(self._directory, device, after)
+            except Conflict:  # the device is registered anew, under that token
+                await self._change(device, {ENABLED: "false"})
+            else:
+                await self._change(device, {TOKEN: token})
+
+    async def _change(self, device: Device, attributes: Mapping[str, str]) -> None:
+        """Change a device, unless its owner has given it another token meanwhile."""
+        changed = False
+
+        def change(current: Device) -> Device:
+            nonlocal changed
+            same = current.attributes[TOKEN] == device.attributes[TOKEN]
+            after = replace(current, attributes={**current.attributes, **attributes}) if same else current
+            changed = after != current
+            return after
+
+        with contextlib.suppress(NotFound):
+            after = await self._directory.update(DEVICE, device.key, change)
+            if changed:
+                await self._events.tell(after, UPDATED)
+
+
+def _sender(application: Application) -> dict[str, str]:
+    """Who sends, as the push services know it."""
+    given = application.attributes
+    return {
+        "credential": given["PlatformCredential"],
+        "principal": given.get("PlatformPrincipal", ""),
+        "team": given.get("ApplePlatformTeamID", ""),
+    }
+
+
+def _refused(reason: Reason, status: int, words: str) -> Attempt:
+    return Attempt(Outcome.REFUSED, reason, status, words, 0)
+
+
+_NO_DEVICE: Final = _refused(Reason.MISSING, HTTPStatus.NOT_FOUND, "Endpoint does not exist")
