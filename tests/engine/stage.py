@@ -52,7 +52,12 @@ class PlainDialect:
         return name(queue) if kind == "queue" else None
 
     def objection(
-        self, topic: Topic, subscription: Subscription, queue: Queue | None, body: str
+        self,
+        topic: Topic,
+        subscription: Subscription,
+        queue: Queue | None,
+        body: str,
+        headers: bytes | None = None,
     ) -> Attempt | None:
         if queue is None:
             return NOT_THERE

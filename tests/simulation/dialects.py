@@ -47,7 +47,12 @@ class Plain:
         return subscription.topic._replace(name=queue) if queue else None
 
     def objection(
-        self, topic: Topic, subscription: Subscription, queue: Queue | None, body: str
+        self,
+        topic: Topic,
+        subscription: Subscription,
+        queue: Queue | None,
+        body: str,
+        headers: bytes | None = None,
     ) -> Attempt | None:
         """Every queue that is there takes everything."""
         return _MISSING if queue is None else None

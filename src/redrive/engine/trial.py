@@ -142,7 +142,9 @@ class Trial:
     def _hand_over(self, queue: Queue | None) -> Attempt:
         topic, subscription, _, dialect = self._terms
         (delivery,) = self._deliveries
-        return dialect.objection(topic, subscription, queue, delivery.body) or _into_queue(delivery)
+        return dialect.objection(topic, subscription, queue, delivery.body, delivery.headers) or _into_queue(
+            delivery
+        )
 
     async def _push(self) -> Attempt:
         topic, subscription, _, dialect = self._terms

@@ -126,12 +126,25 @@ class Dialect(Protocol):
         ...
 
     def objection(
-        self, topic: Topic, subscription: Subscription, queue: Queue | None, body: str
+        self,
+        topic: Topic,
+        subscription: Subscription,
+        queue: Queue | None,
+        body: str,
+        headers: bytes | None = None,
     ) -> Attempt | None:
         """Why a queue does not take a message from the topic (it is not there, its policy forbids it); None: it does.
 
         Asked for the endpoint and for the dead-letter queue alike. That there is none is remembered until a topic,
         subscription or queue changes, for bodies of no more bytes.
+
+        Args:
+            topic: Where it was published.
+            subscription: Whose.
+            queue: The queue; None: it is not there.
+            body: The message's.
+            headers: Of a delivery that stands already and is handed to its endpoint. What of its headers a queue would
+                object to in one that is being published, the publication says (`raw_refusal`).
         """
         ...
 

@@ -26,7 +26,7 @@ from redrive.protocols.aws.sns.delivery_policy import (
     SubscriptionDeliveryPolicy,
 )
 from redrive.protocols.aws.sns.parcels import Parcels
-from redrive.protocols.aws.sns.published import is_confirmation, opening
+from redrive.protocols.aws.sns.published import Published, is_confirmation, opening
 from redrive.protocols.aws.sns.subscription_attributes import effective_delivery_policy
 
 MAILS_PER_SECOND: Final = 10  # for each subscription ("Amazon SNS endpoints and quotas")
@@ -86,12 +86,15 @@ class SnsDialect:
         subscription: Subscription,  # noqa: ARG002 - as Dialect
         queue: Queue | None,
         body: str,
+        headers: bytes | None = None,
     ) -> Attempt | None:
         """See `Dialect.objection`."""
         if queue is None:
             return _MISSING
         if not self._takes(queue, topic):
             return _DENIED
+        if headers is not None and (refusal := _raw_refusal_of(headers)) is not None:
+            return refusal
         # No character takes more than four bytes, and hardly any queue takes less than a topic's largest message.
         if 4 * len(body) > queue.body_bytes_max and len(body.encode()) > queue.body_bytes_max:
             return _TOO_LARGE
@@ -241,3 +244,11 @@ def raw_refusal(attributes: int) -> Attempt | None:
         return None
     text = f"Number of message attributes [{attributes}] exceeds the allowed maximum [{_RAW_ATTRIBUTES_MAX}]."
     return _refusal(Reason.TOO_LARGE, 400, "InvalidParameterValue", text)
+
+
+def _raw_refusal_of(headers: bytes) -> Attempt | None:
+    """The same of a delivery that stands already: one that is sent back, or that waited behind a replay."""
+    if is_confirmation(headers):
+        return None
+    published = Published.unpack(headers)
+    return raw_refusal(len(published.attributes)) if published.raw else None

@@ -85,6 +85,7 @@ class EventGridDialect:
         subscription: Subscription,  # noqa: ARG002 - as Dialect
         queue: Queue | None,
         body: str,
+        headers: bytes | None = None,  # noqa: ARG002 - as Dialect
     ) -> Attempt | None:
         """See `Dialect.objection`; whoever may subscribe a queue may have it filled."""
         if queue is None:
