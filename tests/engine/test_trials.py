@@ -2,6 +2,8 @@
 
 import asyncio
 import random
+from dataclasses import replace
+from itertools import islice, pairwise
 
 import pytest
 
@@ -14,6 +16,7 @@ from redrive.model.message import Publication
 from redrive.model.probation import ProbationPolicy
 from redrive.model.retry import Phase, RetrySchedule
 from redrive.model.retry import Stage as RetryStage
+from redrive.model.retry_plans import CUSTOMER_ENDPOINT, MANAGED_ENDPOINT
 from redrive.testing import VirtualClock, run_virtual
 from tests.engine.stage import BROKEN, GONE, OK, Stage, name
 
@@ -135,6 +138,100 @@ class TestBatches:
             assert len(stage.endpoint.pushed) < 20 + 10
 
         run_virtual(story)
+
+
+class TestParts:
+    """What an endpoint says of each delivery of a batch."""
+
+    def test_each_ends_by_its_own(self) -> None:
+        async def story(clock: VirtualClock, chance: random.Random) -> None:
+            told_apart = replace(BROKEN, parts=(OK, BROKEN, GONE, OK))
+            stage = Stage(clock, chance, told_apart)
+            stage.dialect.changes = {"batch": Batch(10, 1000)}
+            stage.dialect.schedule = minutely()
+            began = clock.now()
+            backlog = await published_while_away(stage, *"abcd")
+            (left,) = await stage.store.peek(backlog, 10)
+            assert (left.body, left.attempts, left.available_at) == ("b", 1, began + MINUTE_MS)
+            (note,) = await stage.store.notes(backlog, left.message_id)
+            assert note.reason == Reason.SERVER_ERROR
+            facts = stage.memory.attempts
+            assert [(fact.delivery.body, fact.attempt, fact.transition.ending) for fact in facts] == [
+                ("a", OK, Ending.DELIVERED),
+                ("b", BROKEN, Ending.RETRY),
+                ("c", GONE, Ending.DEAD_LETTERED),
+                ("d", OK, Ending.DELIVERED),
+            ]
+            (letter,) = stage.memory.dead
+            assert letter.delivery.body == "c"
+            await clock.sleep_until(began + MINUTE_MS + 1)
+            assert [body for _, body in stage.endpoint.pushed] == ["a+b+c+d", "b"]
+
+        run_virtual(story)
+
+    def test_a_plan_judges_each(self) -> None:
+        async def story(clock: VirtualClock, chance: random.Random) -> None:
+            stage = Stage(clock, chance, replace(GONE, parts=(GONE, BROKEN)))
+            delivered = AnswerProfile(delivered=statuses(404))
+            stage.dialect.changes = {"batch": Batch(10, 1000), "answers": delivered}
+            await published_while_away(stage, *"ab")
+            endings = [fact.transition.ending for fact in stage.memory.attempts]
+            assert endings == [Ending.DELIVERED, Ending.RETRY]
+
+        run_virtual(story)
+
+
+SLOWER = Attempt(Outcome.FAILED, Reason.THROTTLED, 503, "", 1)
+
+
+class TestThrottling:
+    """An endpoint that asks for a slower pace gets another schedule, which counts what was throttled alone."""
+
+    def _waits(self, *script: Attempt, batch: int = 1) -> tuple[list[int], list[Ending]]:
+        """The waits between attempts, in thousandths of the nominal ones; and how it ended, two days later."""
+        waits: list[int] = []
+        endings: list[Ending] = []
+
+        async def story(clock: VirtualClock, chance: random.Random) -> None:
+            stage = Stage(clock, chance, *script)
+            stage.dialect.schedule = replace(MANAGED_ENDPOINT, earlier_permille=0)
+            slower = replace(CUSTOMER_ENDPOINT, earlier_permille=0)
+            stage.dialect.changes = {"throttled_schedule": slower, "batch": Batch(batch, 1000)}
+            await published_while_away(stage, *"ab"[:batch])
+            await clock.sleep_until(clock.now() + 48 * 60 * MINUTE_MS)
+            moments = [at for at, _ in stage.endpoint.pushed]
+            waits.extend(later - earlier for earlier, later in pairwise(moments))
+            endings.extend(fact.transition.ending for fact in stage.memory.attempts)
+
+        run_virtual(story)
+        return waits, endings
+
+    def test_it_lasts_50_retries_in_7_hours(self) -> None:
+        waits, endings = self._waits(*[SLOWER] * 52)
+        steps = [step.nominal_ms for step in CUSTOMER_ENDPOINT.steps()]
+        assert waits == steps
+        assert (len(steps), steps[:2], steps[2], steps[-38:]) == (50, [10_000] * 2, 10_000, [600_000] * 38)
+        assert endings == [Ending.RETRY] * 50 + [Ending.DEAD_LETTERED]
+
+    def test_other_trouble_goes_by_the_other_schedule(self) -> None:
+        waits, endings = self._waits(*[BROKEN] * 100)
+        assert waits[:100] == [step.nominal_ms for step in islice(MANAGED_ENDPOINT.steps(), 100)]
+        assert (len(endings), endings[-1]) == (101, Ending.DELIVERED)
+
+    def test_what_outlived_an_outage_is_not_at_the_end_of_its_throttling(self) -> None:
+        waits, endings = self._waits(*[BROKEN] * 200, *[SLOWER] * 3)
+        assert waits[199:] == [20_000, 10_000, 10_000, 10_000]
+        assert endings[-1] is Ending.DELIVERED
+
+    def test_throttled_attempts_are_counted_over_others_between_them(self) -> None:
+        waits, _ = self._waits(SLOWER, BROKEN, SLOWER, BROKEN, SLOWER, BROKEN, SLOWER)
+        assert waits == [10_000, 0, 10_000, 1_000, 10_000, 1_000, 11_155]
+
+    def test_what_was_throttled_together_stays_together(self) -> None:
+        both = replace(SLOWER, parts=(SLOWER, SLOWER))
+        waits, endings = self._waits(*[both] * 20, batch=2)
+        assert len(waits) == 20
+        assert endings == [Ending.RETRY] * 40 + [Ending.DELIVERED] * 2
 
 
 class TestTheEndOfTime:

@@ -1,6 +1,7 @@
 """A trial: one attempt at one delivery, or at several that go together, and what becomes of each.
 
-An attempt has one outcome for all that went in it. They are settled in one transaction, each by its own decision, and
+An attempt has one outcome for all that went in it, unless its endpoint says what came of each. They are settled in one
+transaction, each by its own decision, and
 what their ends lead to (letters for another store, further events) enters the store in that same transaction.
 """
 
@@ -110,18 +111,18 @@ class Trial:
         else:
             attempt = means.faults.of(subscription.endpoint) or self._hand_over(queue)
         attempt = plan.answers.judge(attempt)
+        each = self._each(attempt)
+        throttles = await self._throttles(each)
         now = means.runtime.clock.now()
         target = Target(queue.id, queue.ordered) if queue is not None and attempt.delivered else None
+        transitions = self._decided or self._decide(each, now, throttles)
         ends = [
-            _End(
-                Attempted(topic, subscription, delivery, attempt, transition, now, position),
-                target,
-            )
-            for position, (delivery, transition) in enumerate(
-                zip(self._deliveries, self._decided or self._decide(attempt, now), strict=True)
+            _End(Attempted(topic, subscription, delivery, own, transition, now, position), target)
+            for position, (delivery, own, transition) in enumerate(
+                zip(self._deliveries, each, transitions, strict=True)
             )
         ]
-        await self._end(ends, attempt, now)
+        await self._end(ends, now)
         if self._decided is None:
             await means.probations.note(subscription, plan.probation, attempt, now)
 
@@ -135,7 +136,7 @@ class Trial:
             transition = Transition(Ending.DEAD_LETTERED if dead else Ending.EXPIRED)
             tried = replace(delivery, attempts=delivery.attempts - 1)
             ends.append(_End(Attempted(topic, subscription, tried, EXPIRED, transition, now)))
-        await self._end(ends, EXPIRED, now)
+        await self._end(ends, now)
 
     # ---- the attempt ------------------------------------------------------------------------------------
 
@@ -183,7 +184,7 @@ class Trial:
         """
         failed = Attempt(Outcome.FAILED, Reason.TIMED_OUT, 0, IMPATIENT, patience_ms)
         now = self._means.runtime.clock.now()
-        transitions = self._decide(failed, now)
+        transitions = self._decide(self._each(failed), now)
         due = [one.available_at for one in transitions if one.ending is Ending.RETRY]
         if len(due) < len(self._deliveries):
             return failed
@@ -203,31 +204,67 @@ class Trial:
 
     # ---- what becomes of them ---------------------------------------------------------------------------
 
-    def _decide(self, attempt: Attempt, now: int) -> list[Transition]:
+    def _each(self, attempt: Attempt) -> list[Attempt]:
+        """What came of each: the same, unless the endpoint told them apart."""
+        parts = [self._terms.plan.answers.judge(part) for part in attempt.parts]
+        return parts or [attempt] * len(self._deliveries)
+
+    async def _throttles(self, each: Sequence[Attempt]) -> dict[int, int]:
+        """How often those that were throttled now have been, by their seq; nobody asks where that means nothing.
+
+        A schedule for throttling counts them alone: an outage before would have used it up, and whoever comes back from
+        one asks for a slower pace.
+        """
+        if self._terms.plan.throttled_schedule is None:
+            return {}
+        throttled = [
+            delivery
+            for delivery, attempt in zip(self._deliveries, each, strict=True)
+            if attempt.reason is Reason.THROTTLED
+        ]
+        counts = await asyncio.gather(*(self._throttled_before(delivery) for delivery in throttled))
+        return {delivery.seq: before + 1 for delivery, before in zip(throttled, counts, strict=True)}
+
+    async def _throttled_before(self, delivery: Delivery) -> int:
+        if delivery.attempts == 1:
+            return 0
+        notes = await self._means.store.notes(delivery.queue_id, delivery.message_id)
+        return sum(note.reason == Reason.THROTTLED for note in notes)
+
+    def _decide(
+        self, each: Sequence[Attempt], now: int, throttles: Mapping[int, int] | None = None
+    ) -> list[Transition]:
         """One decision for all that have come equally far, so that what failed together stays together."""
-        plan = self._terms.plan
-        slower = attempt.reason is Reason.THROTTLED and plan.throttled_schedule is not None
-        schedule = (plan.throttled_schedule if slower else None) or plan.schedule
-        floor_ms = plan.answers.floor_ms(attempt)
-        decided: dict[tuple[int, bool], Transition] = {}
+        decided: dict[tuple[Attempt, int, bool], Transition] = {}
         transitions = []
-        for delivery in self._deliveries:
+        for delivery, attempt in zip(self._deliveries, each, strict=True):
+            number = (throttles or {}).get(delivery.seq)
             dead_letters = not attempt.delivered and self._has_dead_letters(delivery)
-            as_far = (delivery.attempts, dead_letters)
+            as_far = (attempt, number or delivery.attempts, dead_letters)
             transition = decided.get(as_far)
             if transition is None:
-                limits = Limits(dead_letters=dead_letters)
-                chance = self._means.runtime.chance
-                transition = decide(delivery, attempt.outcome, schedule, limits, now, chance, floor_ms)
-                decided[as_far] = transition
+                transition = decided[as_far] = self._decide_one(
+                    delivery, attempt, now, number, dead_letters=dead_letters
+                )
             transitions.append(transition)
         return transitions
+
+    def _decide_one(
+        self, delivery: Delivery, attempt: Attempt, now: int, throttles: int | None, *, dead_letters: bool
+    ) -> Transition:
+        plan = self._terms.plan
+        schedule, chance = plan.schedule, self._means.runtime.chance
+        if throttles is not None and plan.throttled_schedule is not None:
+            schedule, delivery = plan.throttled_schedule, replace(delivery, attempts=throttles)
+        limits = Limits(dead_letters=dead_letters)
+        floor_ms = plan.answers.floor_ms(attempt)
+        return decide(delivery, attempt.outcome, schedule, limits, now, chance, floor_ms)
 
     def _has_dead_letters(self, delivery: Delivery) -> bool:
         _, subscription, _, dialect = self._terms
         return dialect.dead_letters_to(subscription, delivery) is not None
 
-    async def _end(self, ends: Sequence[_End], attempt: Attempt, now: int) -> None:
+    async def _end(self, ends: Sequence[_End], now: int) -> None:
         for end in ends:
             if end.fact.transition.ending is Ending.DEAD_LETTERED:
                 await self._address(end)
@@ -235,9 +272,9 @@ class Trial:
                 consequences = self._terms.dialect.leads_to(end.fact)
                 if consequences:
                     end.led = await self._means.publisher.arrivals_for(consequences, now)
-        await self._settle(ends, attempt, now)
+        await self._settle(ends, now)
         for end in ends:
-            self._tell(end, attempt)
+            self._tell(end)
 
     async def _address(self, end: _End) -> None:
         """Find the dead-letter queue, if it takes the letter; what no queue takes is dropped, and counted."""
@@ -258,11 +295,10 @@ class Trial:
             end.handed.reason,
         )
 
-    async def _settle(self, ends: Sequence[_End], attempt: Attempt, now: int) -> None:
+    async def _settle(self, ends: Sequence[_End], now: int) -> None:
         queue_id = self._deliveries[0].queue_id
         settlements = [
-            _settlement(delivery, end, attempt, now)
-            for delivery, end in zip(self._deliveries, ends, strict=True)
+            _settlement(delivery, end, now) for delivery, end in zip(self._deliveries, ends, strict=True)
         ]
         store, ordered = self._means.store, self._terms.topic.ordered
         try:
@@ -281,9 +317,9 @@ class Trial:
 
     # ---- what happened ----------------------------------------------------------------------------------
 
-    def _tell(self, end: _End, attempt: Attempt) -> None:
+    def _tell(self, end: _End) -> None:
         fact, listeners = end.fact, self._means.listeners
-        delivery, transition = fact.delivery, fact.transition
+        delivery, attempt, transition = fact.delivery, fact.attempt, fact.transition
         if transition.ending is Ending.RETRY:
             self._means.arrivals.expect(delivery.queue_id, transition.available_at)
         if logger.isEnabledFor(logging.DEBUG):
@@ -308,8 +344,8 @@ class Trial:
                 listener.expired(fact)
 
 
-def _settlement(delivery: Delivery, end: _End, attempt: Attempt, now: int) -> Settlement:
-    transition = end.fact.transition
+def _settlement(delivery: Delivery, end: _End, now: int) -> Settlement:
+    attempt, transition = end.fact.attempt, end.fact.transition
     return Settlement(
         delivery.seq,
         delivery.token or 0,

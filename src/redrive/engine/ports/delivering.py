@@ -92,7 +92,8 @@ class Plan:
 
     Attributes:
         schedule: When a failed one is tried again.
-        throttled_schedule: The same when the endpoint asked for a slower pace; None: no different.
+        throttled_schedule: The same when the endpoint asked for a slower pace: it counts the attempts that ended so, as
+            far as they are remembered (`Store.notes`). None: no different.
         rate_max: Deliveries a second; None: as fast as the endpoint takes them.
         concurrency_max: Attempts under way at once.
         lease_ms: How long an attempt may take before another node may repeat it.
