@@ -17,7 +17,7 @@ import uvloop
 
 from redrive.access.keyring import Keyring
 from redrive.access.signing_pair import SigningPair, signing_pair
-from redrive.destinations import make_endpoints
+from redrive.destinations import connect_telephones, make_endpoints
 from redrive.engine import archive
 from redrive.engine.directory import Kind
 from redrive.engine.engine import ROUND_MS, Engine
@@ -31,6 +31,7 @@ from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.logs.facade import Logs
 from redrive.protocols.aws.sns.certificate import PATH_BEGINNING as CERTIFICATE_PATH
 from redrive.protocols.aws.sns.certificate import certificate_path
+from redrive.protocols.aws.sns.data_protection_audit import AuditLog
 from redrive.protocols.aws.sns.dialect import SnsDialect
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
@@ -38,7 +39,10 @@ from redrive.protocols.aws.sns.parcels import Parcels
 from redrive.protocols.aws.sns.platform_push import DeviceEndpoint
 from redrive.protocols.aws.sns.published import CONFIRMATION_ENVELOPE, ENVELOPE
 from redrive.protocols.aws.sns.signing import Signer
+from redrive.protocols.aws.sns.sms_attributes import SMS_ATTRIBUTES
 from redrive.protocols.aws.sns.status_log import StatusLog
+from redrive.protocols.aws.sns.text_message_log import TextMessageLog
+from redrive.protocols.aws.sns.text_messages import TextMessages
 from redrive.protocols.aws.sqs.facade import Sqs
 from redrive.protocols.aws.sqs.peek import PATH as PEEK_PATH
 from redrive.protocols.aws.sqs.peek import Peek
@@ -129,7 +133,8 @@ class App:
         self.telemetry = Telemetry(store, clock, self.engine.queues, self.engine.topics, size, leaps=leaps)
         listeners.append(self.telemetry.metrics)
         stream = id_text(runtime.message_id())
-        listeners.append(StatusLog(self.telemetry.logs, runtime.chance, stream))
+        listeners.append(self._status_log(runtime, stream))
+        self._message_centre = connect_telephones(settings, self.engine, self._endpoints)
         failures = FailureLog(self.telemetry.logs, stream, settings.region)
         self._measures = Measures(self.telemetry.count, failures)
         sources = Sources(self.engine, Subscribers(self.engine))
@@ -141,13 +146,14 @@ class App:
         self._certificates: dict[str, bytes] = {}
         self._signer: Signer | None = None
         authentication = self._authentication()
+        findings = AuditLog(self.telemetry.logs, self.telemetry.count, runtime.chance, stream)
         gateway = Gateway(
             runtime,
             authentication,
             {
                 "cloudwatch": CloudWatch(store, self.telemetry.flush),
                 "logs": Logs(store, self.engine.directory, self.telemetry.flush),
-                "sns": Sns(self.engine, settings.filter_policies_max),
+                "sns": Sns(self.engine, findings, settings.filter_policies_max),
                 "sqs": Sqs(self.engine, self._presenters, fifo_quotas=settings.fifo_quotas),
             },
             settings.public_url.rstrip("/") or None,
@@ -172,6 +178,12 @@ class App:
             router.answer, HttpLimits(), now=clock.now, new_request_id=lambda: runtime.message_id().hex()
         )
 
+    def _status_log(self, runtime: Runtime, stream: str) -> StatusLog:
+        logs, chance = self.telemetry.logs, runtime.chance
+        attributes = partial(self.engine.directory.known, SMS_ATTRIBUTES)
+        texts = TextMessageLog(logs, chance, stream, attributes, self.telemetry.count)
+        return StatusLog(logs, chance, stream, texts)
+
     async def _prepare_signers(self, url: str) -> None:
         """Let out what is signed with the installation's key, and what has links that lead back here."""
         base_url = self._settings.public_url.rstrip("/") or url
@@ -183,9 +195,11 @@ class App:
         path = certificate_path(pair)
         self._certificates[path] = pair.pem
         self._signer = Signer(pair)
-        parcels = Parcels(Links(base_url, path), self._signer)
+        parcels = Parcels(Links(base_url, path), self._signer, TextMessages(self.engine.directory))
         self._presenters[ENVELOPE] = self._presenters[CONFIRMATION_ENVELOPE] = parcels.present
         self._dialect.prepare(parcels)
+        if self._message_centre is not None:
+            self._message_centre.start()
 
     async def _certificate(self, request: Request) -> Response:
         certificate = self._certificates.get(request.path)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
@@ -9,7 +10,11 @@ from redrive.endpoints.blob import BlobEndpoint
 from redrive.endpoints.email import EmailEndpoint, Relay
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.endpoints.push import PushEndpoint
+from redrive.endpoints.sms import SmsEndpoint
+from redrive.endpoints.sms_gateway import read_gateway
+from redrive.engine.engine import Engine
 from redrive.engine.ports import Endpoint, Runtime
+from redrive.protocols.aws.sns.telephones import Telephones
 from redrive.runtime.clock import SystemClock
 from redrive.settings import (
     Settings,
@@ -83,6 +88,20 @@ def _aws_destinations(pairs: str, http: HttpEndpoint) -> dict[str, Endpoint]:
 def _push_services(pairs: str, ca_file: Path | None, runtime: Runtime) -> Endpoint:
     """What has a line to mobile devices; SNS's platform endpoints are pushed to through it."""
     return PushEndpoint(SystemClock().now, runtime.chance, read_push_endpoints(pairs), ca_file)
+
+
+def connect_telephones(
+    settings: Settings, engine: Engine, endpoints: dict[str, Endpoint]
+) -> SmsEndpoint | None:
+    """The line to the message centre, if one is named: text messages go through it, and it hears who opts out."""
+    if not settings.sms_gateway:
+        return None
+    ca_file = Path(settings.endpoint_ca_file) if settings.endpoint_ca_file else None
+    gateway = SmsEndpoint(SystemClock().now, read_gateway(settings.sms_gateway), ca_file)
+    telephones = Telephones(gateway, engine.directory, engine.clock.now, Decimal(settings.sms_part_price))
+    gateway.reader = telephones.heard
+    endpoints["sms"] = telephones
+    return gateway
 
 
 def _blob_folder(settings: Settings) -> str:

@@ -1,5 +1,6 @@
 """Settings: one frozen value, read once from flags, the environment, a file and the defaults, in that order."""
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -8,10 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from redrive.endpoints.sms_gateway import read_gateway
+
 # The empty part before the first slash, three pairs (the last names the provider), a type and a name.
 _OUTERMOST_PARTS: Final = 9
 _ARN_COLONS: Final = 5  # arn:partition:service:region:account:resource
 _FUNCTION_PARTS: Final = 7  # of those, a function's resource is function:name
+_PRICE: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 #: What `push_endpoints` can name.
 PUSH_SERVICES: Final = ("adm", "adm_oauth", "apns", "apns_sandbox", "fcm", "google_oauth")
@@ -53,6 +57,9 @@ class Settings:
         smtp_user: Whom to log in as at the relay.
         smtp_password: The password.
         smtp_starttls: Whether the connection to the relay has to be encrypted.
+        sms_gateway: The message centre that takes text messages, `smpp://USER:PASSWORD@HOST:PORT?…` or `smpps://…`;
+            without one, they cannot be delivered.
+        sms_part_price: What each part of a text message costs, in USD; spending limits go by it.
         blob_store: Where blobs go whose storage account `azure_endpoints` does not name: a folder, or
             `s3://BUCKET[/PREFIX]`. Empty: `redrive-blobs`, beside the SQLite file or in the current directory.
         azure_endpoints: What stands behind the resource ids of destinations, `NAME=VALUE` with spaces between them:
@@ -86,6 +93,8 @@ class Settings:
     smtp_user: str = ""
     smtp_password: str = ""
     smtp_starttls: bool = False
+    sms_gateway: str = ""
+    sms_part_price: str = "0"
     blob_store: str = ""
     azure_endpoints: str = ""
     aws_endpoints: str = ""
@@ -109,9 +118,20 @@ class Settings:
             raise SettingsInvalid(f"store {self.store} is neither sqlite:// nor postgresql://")
         if "://" in self.blob_store and not self.blob_store.startswith(("file:///", "s3://")):
             raise SettingsInvalid(f"blob_store {self.blob_store} is neither a folder nor s3://")
+        if self.sms_gateway:
+            _check_gateway(self.sms_gateway)
+        if not _PRICE.fullmatch(self.sms_part_price):
+            raise SettingsInvalid(f"sms_part_price {self.sms_part_price} is not a price, as 0.05")
         read_addresses(self.azure_endpoints)
         read_push_endpoints(self.push_endpoints)
         read_aws_endpoints(self.aws_endpoints)
+
+
+def _check_gateway(url: str) -> None:
+    try:
+        read_gateway(url)
+    except ValueError as error:
+        raise SettingsInvalid(f"sms_gateway {error}") from None
 
 
 def is_loopback(host: str) -> bool:

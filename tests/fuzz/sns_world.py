@@ -18,6 +18,7 @@ from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
 from redrive.protocols.aws.sns.parcels import Parcels
 from redrive.protocols.aws.sns.signing import Signer
+from redrive.protocols.aws.sns.text_messages import TextMessages
 from redrive.protocols.http import Request, Response
 from tests.fuzz.watched import Complaints, Watched
 from tests.protocols.sns.stage import ENDPOINTS, Recorder, signing_pair
@@ -45,7 +46,11 @@ class SnsWorld(Watched):
         dialect = SnsDialect(open_queues=True)
         self.engine = Engine(self._store, runtime, {"sns": dialect}, endpoints)
         dialect.prepare(
-            Parcels(Links("http://localhost", certificate_path(signing_pair())), Signer(signing_pair()))
+            Parcels(
+                Links("http://localhost", certificate_path(signing_pair())),
+                Signer(signing_pair()),
+                TextMessages(self.engine.directory),
+            )
         )
         self._gateway = Gateway(runtime, Believing(REGION), {"sns": Sns(self.engine)}, None)
         self.complaints = Complaints()

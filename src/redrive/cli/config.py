@@ -36,5 +36,5 @@ def _shown(origin: Origin) -> str:
         return value.lower()
     if origin.name in _SECRETS:
         return "***" if value else ""
-    password = urlsplit(value).password if origin.name == "store" else None
+    password = urlsplit(value).password if origin.name in ("store", "sms_gateway") else None
     return value.replace(f":{password}@", ":***@") if password else value

@@ -30,6 +30,8 @@ HELP = {
     "smtp_user": "whom to log in as at the relay",
     "smtp_password": "its password; better in the environment than on a command line",
     "smtp_starttls": "encrypt the connection to the relay, or send nothing",
+    "sms_gateway": "smpp://USER:PASSWORD@HOST:PORT or smpps://…: takes text messages; without one, there are none",
+    "sms_part_price": "what each part of a text message costs, in USD",
     "blob_store": "folder or s3:// URL for blobs of storage accounts that azure_endpoints does not name",
     "azure_endpoints": "NAME=VALUE pairs: what stands behind resource ids; better in the file",
     "aws_endpoints": "NAME=URL pairs: which servers invoke functions (lambda=…) and fill streams (firehose=…)",

@@ -10,7 +10,7 @@ import pytest
 import uvloop
 
 from redrive.endpoints.http import HttpEndpoint
-from tests.contracts.endpoints import aws, kinds, namespaces, push, storage
+from tests.contracts.endpoints import aws, kinds, namespaces, push, storage, telephones
 from tests.contracts.endpoints.kinds import Place
 from tests.contracts.endpoints.webhook import Webhook, webhook
 
@@ -27,6 +27,7 @@ _PLACES: Final[dict[str, Callable[[], AbstractAsyncContextManager[Place]]]] = {
     "blob": partial(storage.storage_place, storage.BLOBS),
     "storage queue": partial(storage.storage_place, storage.QUEUES),
     "amqp": namespaces.amqp_place,
+    "sms": telephones.telephone_place,
     "function": partial(aws.aws_place, aws.FUNCTIONS),
     "stream": partial(aws.aws_place, aws.STREAMS),
     "apns": push.apple_place,

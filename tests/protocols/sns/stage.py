@@ -23,6 +23,7 @@ from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
 from redrive.protocols.aws.sns.parcels import Parcels
 from redrive.protocols.aws.sns.signing import Signer
+from redrive.protocols.aws.sns.text_messages import TextMessages
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.service import Service
 from redrive.protocols.http import Request
@@ -69,7 +70,8 @@ class Stage:
         runtime = Runtime(self.clock, random.Random(7), "a")
         self.engine = Engine(SqliteStore(None), runtime, {"sns": self.dialect}, self.endpoints)
         signer = Signer(signing_pair())
-        self.parcels = Parcels(Links(BASE_URL, certificate_path(signing_pair())), signer)
+        texts = TextMessages(self.engine.directory)
+        self.parcels = Parcels(Links(BASE_URL, certificate_path(signing_pair())), signer, texts)
         self.dialect.prepare(self.parcels)
         self.sns = Sns(self.engine)
 

@@ -9,6 +9,7 @@ from cryptography.exceptions import InvalidSignature
 
 from redrive.access.signing_pair import SigningPair, make_pair
 from redrive.endpoints.http import HttpEndpoint
+from redrive.engine.directory import Directory
 from redrive.engine.ports import Parcel
 from redrive.model.delivery import Delivery
 from redrive.model.queue import ResourceName
@@ -19,10 +20,12 @@ from redrive.protocols.aws.sns.notification import Links
 from redrive.protocols.aws.sns.parcels import Parcels
 from redrive.protocols.aws.sns.published import Confirmation, Published, address
 from redrive.protocols.aws.sns.signing import Signer
+from redrive.protocols.aws.sns.text_messages import TextMessages
 from redrive.protocols.aws.sqs import message as sqs_message
 from redrive.protocols.http import Request, Response
 from redrive.server.http import HttpFront
 from redrive.server.limits import HttpLimits
+from redrive.stores.sqlite.store import SqliteStore
 from tests.protocols.sns import subscriber
 
 _NOW = 1_767_225_600_000
@@ -44,6 +47,9 @@ _ASKED = Confirmation(
 )
 
 
+_TEXTS = TextMessages(Directory(SqliteStore(None)))
+
+
 @pytest.fixture(scope="module")
 def pair() -> SigningPair:
     return make_pair(_NOW)
@@ -51,7 +57,7 @@ def pair() -> SigningPair:
 
 @pytest.fixture
 def parcels(pair: SigningPair) -> Parcels:
-    return Parcels(Links("https://events.example.org", certificate_path(pair)), Signer(pair))
+    return Parcels(Links("https://events.example.org", certificate_path(pair)), Signer(pair), _TEXTS)
 
 
 def _subscription(protocol: str, endpoint: str = "https://example.org/hook") -> Subscription:
@@ -154,7 +160,7 @@ async def test_over_the_wire(pair: SigningPair) -> None:
     await front.start("127.0.0.1", 0)
     base = f"http://127.0.0.1:{front.port}"
     endpoint = HttpEndpoint(lambda: _NOW, random.Random(1))
-    rendering = Parcels(Links(base, certificate_path(pair)), Signer(pair))
+    rendering = Parcels(Links(base, certificate_path(pair)), Signer(pair), _TEXTS)
     delivery = replace(_message(), body="Grüße\n🚗")
     parcel = await rendering.parcel(
         _subscription("http", f"{base}/hook"), delivery, content_type="text/plain", display_name=""
@@ -270,9 +276,8 @@ async def test_a_stream_gets_raw_the_text(parcels: Parcels) -> None:
     assert (await _parcel(parcels, "firehose", _message(raw=True))).body == b"hello"
 
 
-@pytest.mark.parametrize("protocol", ["sms", "application"])
-async def test_a_telephone_gets_the_text(parcels: Parcels, protocol: str) -> None:
-    assert (await _parcel(parcels, protocol, _message())).body == b"hello"
+async def test_a_device_gets_the_text(parcels: Parcels) -> None:
+    assert (await _parcel(parcels, "application", _message())).body == b"hello"
 
 
 # ---- mail --------------------------------------------------------------------------------------------------------

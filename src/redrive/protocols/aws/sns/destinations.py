@@ -21,6 +21,7 @@ _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s.]+(\.[^@\s.]+)+")
 # Digits of a telephone number, with single separators between them where a person wrote them. E.164 ends at 15
 # digits; a number of 19 was recorded as good enough.
 _PHONE: Final = re.compile(r"\+?[1-9][0-9]{1,18}")
+_BETWEEN: Final = re.compile(r"[./-]")
 _SEPARATED: Final = re.compile(r"\+?[0-9]+([./-][0-9]+)*")
 
 
@@ -54,6 +55,11 @@ def is_phone(text: str) -> bool:
     return _PHONE.fullmatch(text) is not None
 
 
+def dialled(text: str) -> str:
+    """A telephone number without what a person wrote between its digits."""
+    return _BETWEEN.sub("", text)
+
+
 def _check_url(protocol: str, endpoint: str) -> None:
     try:
         url = urlsplit(endpoint)
@@ -71,7 +77,7 @@ def _check_email(_: str, endpoint: str) -> None:
 
 
 def _check_phone(_: str, endpoint: str) -> None:
-    if not (_SEPARATED.fullmatch(endpoint) and is_phone(re.sub("[./-]", "", endpoint))):
+    if not (_SEPARATED.fullmatch(endpoint) and is_phone(dialled(endpoint))):
         raise error("InvalidParameter", f"Invalid SMS endpoint: {endpoint}")
 
 

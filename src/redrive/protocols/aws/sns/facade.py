@@ -8,6 +8,8 @@ from redrive.engine.engine import Engine
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Verb
 from redrive.protocols.aws.sns.confirmations import QUESTION, Confirmations
+from redrive.protocols.aws.sns.data_protection_audit import AuditLog
+from redrive.protocols.aws.sns.data_protection_screening import Screening
 from redrive.protocols.aws.sns.direct import Direct
 from redrive.protocols.aws.sns.errors import translated
 from redrive.protocols.aws.sns.limits import FILTERS_MAX
@@ -20,6 +22,7 @@ from redrive.protocols.aws.sns.sandbox import SANDBOX_NUMBER, SandboxOperations
 from redrive.protocols.aws.sns.sms_attributes import SMS_ATTRIBUTES, SmsAttributeOperations
 from redrive.protocols.aws.sns.subscriptions import SubscriptionOperations
 from redrive.protocols.aws.sns.tags import TagOperations
+from redrive.protocols.aws.sns.telephones import CORRESPONDENT, SPENT
 from redrive.protocols.aws.sns.topics import TopicOperations
 from redrive.protocols.aws.wire.errors import AwsError
 
@@ -27,13 +30,19 @@ from redrive.protocols.aws.wire.errors import AwsError
 class Sns:
     """SNS on an engine."""
 
-    def __init__(self, engine: Engine, filters_max: int = FILTERS_MAX) -> None:
-        """Speak for this engine, which knows this package's `SnsDialect` as `sns`; so many filters for a topic."""
+    def __init__(self, engine: Engine, audit_log: AuditLog, filters_max: int = FILTERS_MAX) -> None:
+        """Speak for this engine, which knows this package's `SnsDialect` as `sns`; so many filters for a topic.
+
+        What data protection finds goes to `audit_log`.
+        """
         topics, tags, confirmations = TopicOperations(engine), TagOperations(engine), Confirmations(engine)
         subscriptions = SubscriptionOperations(engine, confirmations, filters_max)
         opt_outs = OptOuts(engine.directory)
         direct = Direct(engine, opt_outs)
-        publishing, sandbox = Publishing(engine, direct), SandboxOperations(engine, direct)
+        publishing, sandbox = (
+            Publishing(engine, direct, Screening(engine, audit_log)),
+            SandboxOperations(engine, direct),
+        )
         sms = SmsAttributeOperations(engine.directory)
         applications, devices = PlatformApplicationOperations(engine), PlatformEndpointOperations(engine)
         self.operations: Mapping[str, Verb] = {
@@ -83,12 +92,14 @@ class Sns:
 
     kinds: tuple[Kind[Any], ...] = (
         APPLICATION,
+        CORRESPONDENT,
         DEVICE,
         OF_TOKEN,
         OPT_OUT,
         QUESTION,
         SANDBOX_NUMBER,
         SMS_ATTRIBUTES,
+        SPENT,
     )
     """What it keeps besides topics and subscriptions; a reset removes it."""
 

@@ -1,7 +1,6 @@
 """Telephones whose owners want no more text messages.
 
-A number comes here when its owner answers STOP, which reaches whoever sends the text messages, and leaves by
-OptInPhoneNumber.
+A number comes here when its owner answers STOP (see `telephones`), and leaves by OptInPhoneNumber.
 """
 
 from typing import Final
@@ -18,8 +17,8 @@ OPT_OUT: Final[Kind[str]] = Kind(
 
 
 def key_of(account: str, region: str, number: str) -> str:
-    """What a number is found under."""
-    return f"{account}/{region}/{number}"
+    """What a number is found under, with its plus sign or without."""
+    return f"{account}/{region}/{number.removeprefix('+')}"
 
 
 class OptOuts:
@@ -41,7 +40,9 @@ class OptOuts:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListPhoneNumbersOptedOut.html."""
         prefix, after = key_of(call.account, call.region, ""), paging.after(params, "nextToken")
         found = await self._directory.find(OPT_OUT, prefix, after, paging.PAGE + 1)
-        page, token = paging.paged(found, lambda number: f"{prefix}{number}", member="nextToken")
+        page, token = paging.paged(
+            found, lambda number: key_of(call.account, call.region, number), member="nextToken"
+        )
         return {"phoneNumbers": list(page), **token}
 
     async def opt_in_phone_number(self, call: Call, params: Structure) -> Structure:

@@ -9,10 +9,11 @@ from redrive.engine.ports import Parcel
 from redrive.model.delivery import Delivery
 from redrive.model.replay import is_replayed
 from redrive.model.topic import Subscription
-from redrive.protocols.aws.sns import notification
+from redrive.protocols.aws.sns import destinations, notification
 from redrive.protocols.aws.sns.notification import CONTENT_TYPE, Links
 from redrive.protocols.aws.sns.published import Confirmation, Published, is_confirmation
 from redrive.protocols.aws.sns.signing import Signer
+from redrive.protocols.aws.sns.text_messages import TextMessages
 
 TIMEOUT_MS: Final = (
     15_000  # "no answer within 15 seconds" is a failed attempt (SNS, message delivery retries)
@@ -30,10 +31,11 @@ _LAMBDA_SIGNATURE_VERSION: Final = (
 class Parcels:
     """Renders deliveries, with one signature for all subscribers of a message."""
 
-    def __init__(self, links: Links, signer: Signer) -> None:
-        """Render with these URLs, signed by this signer."""
+    def __init__(self, links: Links, signer: Signer, text_messages: TextMessages) -> None:
+        """Render with these URLs, signed by this signer; text messages as their accounts have set it."""
         self._links = links
         self._signer = signer
+        self._text_messages = text_messages
 
     async def parcel(
         self, subscription: Subscription, delivery: Delivery, *, content_type: str, display_name: str
@@ -62,6 +64,10 @@ class Parcels:
             return _parcel(subscription, await self._event(published, delivery.body), _JSON)
         if protocol == "firehose":
             return _parcel(subscription, self._record(published, delivery.body), _JSON)
+        if protocol == "sms":
+            beside = await self._text_messages.headers(subscription, published)
+            number = destinations.dialled(subscription.endpoint)
+            return Parcel(number, delivery.body.encode(), CONTENT_TYPE, beside, TIMEOUT_MS)
         return _parcel(subscription, delivery.body, CONTENT_TYPE)
 
     def present(self, delivery: Delivery) -> tuple[str, dict[str, dict[str, Any]]]:

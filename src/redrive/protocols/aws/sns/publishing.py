@@ -9,11 +9,20 @@ from redrive.engine.ports import Enqueued
 from redrive.model.message import Publication, id_text
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sns import destinations, dialect, message, names, platform_payloads
+from redrive.protocols.aws.sns import (
+    destinations,
+    dialect,
+    message,
+    names,
+    platform_payloads,
+    text_messages,
+)
 from redrive.protocols.aws.sns.access import topic_at
+from redrive.protocols.aws.sns.data_protection_screening import Screening
 from redrive.protocols.aws.sns.direct import Direct, unmade
 from redrive.protocols.aws.sns.errors import error, invalid
 from redrive.protocols.aws.sns.published import Published
+from redrive.protocols.aws.sns.topic_attributes import DATA_PROTECTION_POLICY
 from redrive.protocols.aws.wire.arn import parse_arn
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
@@ -29,10 +38,11 @@ Wish = Mapping[str, Any]
 class Publishing:
     """Publishes to topics, and to one endpoint or telephone alone."""
 
-    def __init__(self, engine: Engine, direct: Direct) -> None:
-        """Publish through this engine, and through `direct` where there is no topic."""
+    def __init__(self, engine: Engine, direct: Direct, screening: Screening) -> None:
+        """Publish through this engine, `direct` where there is no topic, past `screening` where one wants that."""
         self._engine = engine
         self._direct = direct
+        self._screening = screening
 
     async def publish(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_Publish.html."""
@@ -40,7 +50,10 @@ class Publishing:
         topic = unmade(target) if isinstance(target, Subscription) else target
         own = _platform_of(target)
         _check(topic, params, own)
-        publication = self._publication(call, topic, params, own)
+        if DATA_PROTECTION_POLICY in topic.attributes:
+            publication = await self._screened(call, topic, params)
+        else:
+            publication = self._publication(call, topic, params, own)
         if publication.bytes_published > message.BYTES_MAX:
             raise invalid("Message too long")
         if isinstance(target, Subscription):  # not before: what is refused makes nothing
@@ -73,10 +86,14 @@ class Publishing:
             _check_for_all(topic, entry)
             try:
                 _check_alone(entry)
+                if DATA_PROTECTION_POLICY in topic.attributes:
+                    publication = await self._screened(call, topic, entry)
+                else:
+                    publication = self._publication(call, topic, entry)
             except AwsError as refusal:
                 failures.append(_failed(entry, refusal))
             else:
-                accepted.append((entry, self._publication(call, topic, entry)))
+                accepted.append((entry, publication))
         publications = [publication for _, publication in accepted]
         enqueued = await self._engine.topic_publisher.publish(topic, publications) if publications else []
         successful = [
@@ -85,10 +102,23 @@ class Publishing:
         ]
         return {"Successful": successful, "Failed": failures}
 
-    def _publication(self, call: Call, topic: Topic, wish: Wish, platform: str | None = None) -> Publication:
+    async def _screened(self, call: Call, topic: Topic, wish: Wish) -> Publication:
+        def make(kept: Wish, message_id: bytes) -> Publication:
+            return self._publication(call, topic, kept, message_id=message_id)
+
+        return await self._screening.publication(call, topic, wish, make)
+
+    def _publication(
+        self,
+        call: Call,
+        topic: Topic,
+        wish: Wish,
+        platform: str | None = None,
+        message_id: bytes | None = None,
+    ) -> Publication:
         text, others = message.texts(wish["Message"], wish.get("MessageStructure"), platform)
         attributes: message.Attributes = wish.get("MessageAttributes") or {}
-        message_id = self._engine.runtime.message_id()
+        message_id = message_id or self._engine.runtime.message_id()
         published = Published(
             id=id_text(message_id),
             topic=names.arn_of(topic.name),
@@ -149,6 +179,7 @@ def _check_alone(wish: Wish) -> None:
 def _check_for_all(topic: Topic, wish: Wish, platform: str | None = None) -> None:
     """What no entry of a batch may have wrong if any is to be published."""
     message.check_attributes(wish.get("MessageAttributes") or {})
+    text_messages.check_attributes(wish.get("MessageAttributes") or {})
     if wish["Message"]:
         _, others = message.texts(wish["Message"], wish.get("MessageStructure"), platform)
         if platform in others and (fault := platform_payloads.fault_of(platform, others[platform])):

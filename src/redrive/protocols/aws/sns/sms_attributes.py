@@ -12,10 +12,14 @@ from redrive.protocols.aws.sns.errors import AttributeRefused, error, invalid
 from redrive.protocols.aws.wire.shapes import Structure
 
 SMS_ATTRIBUTES: Final[Kind[Mapping[str, str]]] = Kind("sns_sms_attributes", dict, dict)
-_DEFAULTS: Final = {"MonthlySpendLimit": "1"}
-_TYPES: Final = ("Promotional", "Transactional")
-_SENDER: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9]{1,11}")
-_SAMPLING_RATE: Final = "DeliveryStatusSuccessSamplingRate"
+DEFAULT_TYPE: Final = "DefaultSMSType"
+DEFAULT_SENDER: Final = "DefaultSenderID"
+ROLE: Final = "DeliveryStatusIAMRole"
+SAMPLING_RATE: Final = "DeliveryStatusSuccessSamplingRate"
+MONTHLY_LIMIT: Final = "MonthlySpendLimit"
+MONTHLY_LIMIT_DEFAULT: Final = "1"
+TYPES: Final = ("Promotional", "Transactional")
+SENDER: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9]{1,11}")
 
 
 class SmsAttributeOperations:
@@ -29,7 +33,7 @@ class SmsAttributeOperations:
         """https://docs.aws.amazon.com/sns/latest/api/API_GetSMSAttributes.html."""
         stored = await self._directory.get(SMS_ATTRIBUTES, _key(call)) or {}
         wanted: list[str] = params.get("attributes") or []
-        everything = {**_DEFAULTS, **stored}
+        everything = {MONTHLY_LIMIT: MONTHLY_LIMIT_DEFAULT, **stored}
         shown = {name: value for name, value in everything.items() if not wanted or name in wanted}
         return {"attributes": shown}
 
@@ -60,13 +64,13 @@ def _check(name: str, value: str) -> None:
     if rule is None:
         raise error("InvalidParameter", f"{name} is not a valid attribute")
     if not rule(value):
-        what = "is not an integer between 0-100" if name == _SAMPLING_RATE else "is invalid"
+        what = "is not an integer between 0-100" if name == SAMPLING_RATE else "is invalid"
         raise error("InvalidParameter", f"{name} {what}")
 
 
 def _is_percentage(value: str) -> bool:
     try:
-        values.percentage(_SAMPLING_RATE, value)
+        values.percentage(SAMPLING_RATE, value)
     except AttributeRefused:
         return False
     return True
@@ -74,17 +78,17 @@ def _is_percentage(value: str) -> bool:
 
 def _is_role(value: str) -> bool:
     try:
-        values.role_arn("DeliveryStatusIAMRole", value)
+        values.role_arn(ROLE, value)
     except AttributeRefused:
         return not value
     return True
 
 
 _RULES: Final[Mapping[str, Callable[[str], bool]]] = {
-    "DefaultSMSType": _TYPES.__contains__,
-    "DefaultSenderID": lambda value: not value or _SENDER.fullmatch(value) is not None,
-    "DeliveryStatusIAMRole": _is_role,
-    _SAMPLING_RATE: _is_percentage,
-    "MonthlySpendLimit": lambda value: value.isascii() and value.isdigit(),
+    DEFAULT_TYPE: TYPES.__contains__,
+    DEFAULT_SENDER: lambda value: not value or SENDER.fullmatch(value) is not None,
+    ROLE: _is_role,
+    SAMPLING_RATE: _is_percentage,
+    MONTHLY_LIMIT: lambda value: value.isascii() and value.isdigit(),
     "UsageReportS3Bucket": lambda value: not value,  # there are no buckets here
 }

@@ -29,6 +29,7 @@ from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.sns.names import arn_of
 from redrive.protocols.aws.sns.published import Published, is_confirmation
 from redrive.protocols.aws.sns.subscription_attributes import REDRIVE_POLICY
+from redrive.protocols.aws.sns.text_message_log import TextMessageLog
 
 #: What a protocol is called in the names of a topic's attributes; the other protocols are not logged.
 _FEEDBACK: Final[Mapping[str, str]] = {
@@ -86,20 +87,26 @@ class _Entry:
 class StatusLog:
     """`redrive.engine.facts.Listener`: writes the deliveries of topics that ask for it to their log groups."""
 
-    def __init__(self, sink: LogSink, chance: random.Random, stream: str) -> None:
+    def __init__(
+        self, sink: LogSink, chance: random.Random, stream: str, text_messages: TextMessageLog | None = None
+    ) -> None:
         """Write to this sink.
 
         Args:
             sink: Takes the lines.
             chance: Chooses the samples.
             stream: The stream of this node in every group.
+            text_messages: Where those are written down, which no topic asks for.
         """
         self._sink = sink
         self._chance = chance
         self._stream = stream
+        self._text_messages = text_messages
 
     def attempted(self, fact: Attempted) -> None:
         """See `Listener.attempted`."""
+        if fact.subscription.protocol == "sms" and self._text_messages is not None:
+            self._text_messages.attempted(fact)
         if not self._wants(fact.topic, fact.subscription, fact.attempt):
             return
         entry = _Entry(
@@ -222,6 +229,8 @@ def _queue_arn(queue: ResourceName) -> str:
 
 def _provider_response(entry: _Entry) -> str:
     """What the endpoint said: its text, or for AWS's own services the names they gave, in JSON."""
+    if entry.attempt.reason is Reason.WITHHELD:  # nobody else was asked
+        return entry.attempt.response
     if entry.protocol in ("sqs", "lambda", "firehose"):
         return _of_service(entry)
     return entry.attempt.response or responses.get(entry.attempt.status, "")

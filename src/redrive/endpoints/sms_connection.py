@@ -1,0 +1,194 @@
+"""One bound SMPP session: submissions within a window, texts that come the other way, and signs of life."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final, cast
+
+from redrive.endpoints import sms_pdu as smpp
+from redrive.endpoints.sms_gateway import Gateway
+from redrive.endpoints.sms_pdu import Delivered, Pdu
+from redrive.endpoints.sms_verdicts import BindRefused
+
+logger = logging.getLogger(__name__)
+
+Hearing = Callable[[Delivered], Awaitable[None]]
+
+# Centres drop a session that says nothing, after a minute at the earliest.
+_SILENCE_SECONDS: Final = 30
+_PATIENCE_SECONDS: Final = 10  # for the answer to `enquire_link`
+_GOODBYE_SECONDS: Final = 1
+_SEQUENCE_MAX: Final = 0x7FFFFFFF  # 5.1.4
+_TEXTS_WAITING_MAX: Final = 100  # whose hearing takes time; one more is told to come later
+
+
+class SmsConnection(asyncio.Protocol):
+    """A transceiver.
+
+    Args:
+        gateway: The centre, and who we are there.
+        hear: Takes each text that comes; it is acknowledged when that is done.
+    """
+
+    def __init__(self, gateway: Gateway, hear: Hearing) -> None:
+        self._gateway = gateway
+        self._hear = hear
+        self._loop = asyncio.get_running_loop()
+        self._window = asyncio.Semaphore(gateway.window)
+        self._buffer = bytearray()
+        self._waiting: dict[int, asyncio.Future[Pdu]] = {}
+        self._hearing: set[asyncio.Task[None]] = set()
+        self._sequence = 0
+        self._socket: asyncio.Transport | None = None
+        self._next: asyncio.TimerHandle | None = None
+        self._why: Exception = ConnectionResetError("The message centre closed the connection")
+        #: Done when the socket is closed; what it holds is why.
+        self.closed: asyncio.Future[Exception] = self._loop.create_future()
+
+    async def bind(self) -> None:
+        """Say who we are.
+
+        Raises:
+            BindRefused: The centre will not have us.
+            OSError: It closed instead.
+        """
+        gateway = self._gateway
+        body = smpp.bind_body(gateway.user, gateway.password, gateway.system_type)
+        answer = await self._ask(smpp.BIND_TRANSCEIVER, body)
+        if answer.status != smpp.OK:
+            raise BindRefused(answer.status, smpp.said(answer.body).words)
+
+    async def submit(self, body: bytes) -> Pdu:
+        """Hand in a text or a part, when the window has room.
+
+        Raises:
+            OSError: The connection ended before the answer.
+        """
+        async with self._window:
+            return await self._ask(smpp.SUBMIT_SM, body)
+
+    async def unbind(self) -> None:
+        """Say goodbye, and close whether it is answered or not."""
+        if self._socket is not None:
+            self._send(Pdu(smpp.UNBIND, smpp.OK, self._numbered()))
+            self._later(_GOODBYE_SECONDS, self._socket.abort)
+        await self.closed
+
+    def abandon(self) -> None:
+        """Close it at once."""
+        if self._socket is not None:
+            self._socket.abort()
+
+    def probe(self) -> None:
+        """Ask for a sign of life; without one, it is closed."""
+        self._send(Pdu(smpp.ENQUIRE_LINK, smpp.OK, self._numbered()))
+        self._later(_PATIENCE_SECONDS, self._give_up)
+
+    # ---- the socket ------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See asyncio.Protocol."""
+        self._socket = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
+        self._later(_SILENCE_SECONDS, self.probe)
+        self._buffer += data
+        try:
+            for pdu in smpp.taken(self._buffer):
+                self._take(pdu)
+        except smpp.Garbled as error:
+            self._end(ConnectionError(f"What the message centre sent is no SMPP: {error}"))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """See asyncio.Protocol."""
+        why = error or self._why
+        self._socket = None
+        if self._next is not None:
+            self._next.cancel()
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(why)
+        for hearing in self._hearing:
+            hearing.cancel()
+        self.closed.set_result(why)
+
+    def _end(self, why: Exception) -> None:
+        self._why = why
+        if self._socket is not None:
+            self._socket.close()
+
+    def _give_up(self) -> None:
+        self._why = ConnectionResetError("The message centre gives no sign of life")
+        self.abandon()
+
+    # ---- what is said ------------------------------------------------------------------------------------------
+
+    async def _ask(self, command: int, body: bytes) -> Pdu:
+        if self._socket is None:
+            raise self._why
+        sequence = self._numbered()
+        answer: asyncio.Future[Pdu] = self._loop.create_future()
+        self._waiting[sequence] = answer
+        self._send(Pdu(command, smpp.OK, sequence, body))
+        try:
+            return await answer
+        finally:
+            del self._waiting[sequence]
+
+    def _numbered(self) -> int:
+        self._sequence = self._sequence % _SEQUENCE_MAX + 1
+        return self._sequence
+
+    def _send(self, pdu: Pdu) -> None:
+        if self._socket is not None:
+            self._socket.write(pdu.octets())
+
+    def _later(self, seconds: int, what: Callable[[], None]) -> None:
+        if self._next is not None:
+            self._next.cancel()
+        self._next = self._loop.call_later(seconds, what)
+
+    # ---- what is heard -----------------------------------------------------------------------------------------
+
+    def _take(self, pdu: Pdu) -> None:
+        if pdu.is_response:
+            answer = self._waiting.get(pdu.sequence)  # none for what nobody waits for any more
+            if answer is not None and not answer.done():
+                answer.set_result(pdu)
+            elif pdu.command == smpp.UNBIND | smpp.RESPONSE:
+                self._end(ConnectionResetError("Unbound"))
+            return
+        match pdu.command:
+            case smpp.ENQUIRE_LINK:
+                self._send(pdu.answer())
+            case smpp.UNBIND:
+                self._send(pdu.answer())
+                self._end(ConnectionResetError("The message centre ended the session"))
+            case smpp.DELIVER_SM:
+                self._take_text(pdu)
+            case _:
+                self._send(Pdu(smpp.GENERIC_NACK, smpp.INVALID_COMMAND, pdu.sequence))
+
+    def _take_text(self, pdu: Pdu) -> None:
+        if len(self._hearing) >= _TEXTS_WAITING_MAX:
+            self._send(pdu.answer(smpp.TRY_LATER, b"\0"))
+            return
+        hearing = self._loop.create_task(self._hear_out(pdu))
+        self._hearing.add(hearing)
+        hearing.add_done_callback(self._hearing.discard)
+
+    async def _hear_out(self, pdu: Pdu) -> None:
+        """Acknowledge what has been heard, and nothing else: the centre keeps the rest for later."""
+        status = smpp.TRY_LATER
+        try:
+            await self._hear(smpp.delivered(pdu.body))
+            status = smpp.OK
+        except smpp.Garbled as error:
+            logger.warning("sms.garbled gateway=%s: %s", self._gateway, error)
+            status = smpp.SYSTEM_ERROR
+        except Exception:
+            logger.exception(
+                "sms.unheard gateway=%s: the message centre is asked to come again", self._gateway
+            )
+        self._send(pdu.answer(status, b"\0"))

@@ -1,0 +1,98 @@
+"""Where text messages are handed in: the `sms_gateway` setting taken apart."""
+
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+_PORTS: Final = {"smpp": 2775, "smpps": 3550}  # IANA has the first; the second is what most centres take
+_CONCATENATIONS: Final = ("udh", "sar")
+WINDOW_MAX: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A message centre.
+
+    Attributes:
+        host: Its name.
+        port: Its port.
+        user: `system_id`.
+        password: Its password.
+        secure: TLS from the first byte.
+        window: Submissions under way at once.
+        sender: Who texts are from that name nobody; empty: the centre chooses.
+        system_type: What some centres want to be told.
+        header: Parts say their place in a user data header; else by optional parameters (`sar_…`).
+    """
+
+    host: str
+    port: int
+    user: str
+    password: str = field(repr=False)
+    secure: bool = False
+    window: int = 10
+    sender: str = ""
+    system_type: str = ""
+    header: bool = True
+
+    def __str__(self) -> str:
+        """For the log, without the password."""
+        return f"{'smpps' if self.secure else 'smpp'}://{self.user}@{self.host}:{self.port}"
+
+
+def read_gateway(url: str) -> Gateway:
+    """Read `smpp://user:password@host:port?window=10&sender=Redrive`, or `smpps://`.
+
+    Raises:
+        ValueError: It is none; what it says never holds the URL, which has a password in it.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ValueError("has no usable host and port") from None
+    if parts.scheme not in _PORTS:
+        raise ValueError("begins with neither smpp:// nor smpps://")
+    if not parts.hostname or parts.username is None or parts.path.strip("/") or parts.fragment:
+        raise ValueError("is not smpp://USER:PASSWORD@HOST:PORT")
+    options = _options(parts.query)
+    return Gateway(
+        parts.hostname,
+        _PORTS[parts.scheme] if port is None else port,
+        _ascii("user", unquote(parts.username)),
+        _ascii("password", unquote(parts.password or "")),
+        parts.scheme == "smpps",
+        _window(options.get("window", "10")),
+        _ascii("sender", options.get("sender", "")),
+        _ascii("system_type", options.get("system_type", "")),
+        _concatenation(options.get("concatenation", "udh")) == "udh",
+    )
+
+
+def _options(query: str) -> dict[str, str]:
+    try:
+        options = dict(parse_qsl(query, strict_parsing=True)) if query else {}
+    except ValueError:
+        raise ValueError("has options that are not NAME=VALUE") from None
+    unknown = options.keys() - {"window", "sender", "system_type", "concatenation"}
+    if unknown:
+        raise ValueError(f"has unknown options: {', '.join(sorted(unknown))}")
+    return options
+
+
+def _window(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= WINDOW_MAX):
+        raise ValueError(f"has a window that is not a number from 1 to {WINDOW_MAX}")
+    return int(text)
+
+
+def _concatenation(text: str) -> str:
+    if text not in _CONCATENATIONS:
+        raise ValueError("has a concatenation that is neither udh nor sar")
+    return text
+
+
+def _ascii(name: str, text: str) -> str:
+    if not (text.isascii() and text.isprintable()) and text:
+        raise ValueError(f"has a {name} that is not ASCII")
+    return text

@@ -1,0 +1,232 @@
+"""SMPP 3.4 on the wire: the ten kinds of unit that a sender of text messages writes or reads.
+
+Section numbers are those of "Short Message Peer to Peer Protocol Specification v3.4". Whatever a message centre makes of
+its own (statuses from 0x400, parameters it has no business sending) is read and kept, and is no error.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+GENERIC_NACK: Final = 0x80000000
+SUBMIT_SM: Final = 0x00000004
+DELIVER_SM: Final = 0x00000005
+UNBIND: Final = 0x00000006
+BIND_TRANSCEIVER: Final = 0x00000009
+ENQUIRE_LINK: Final = 0x00000015
+RESPONSE: Final = 0x80000000  # added to a request's command by what answers it
+
+OK: Final = 0x00000000
+INVALID_COMMAND: Final = 0x00000003
+SYSTEM_ERROR: Final = 0x00000008
+TRY_LATER: Final = 0x00000064  # ESME_RX_T_APPN: the receiver says, not now
+
+UDH: Final = 0x40  # esm_class: the text begins with a user data header
+_KIND: Final = 0x3C  # esm_class of deliver_sm: other than 0 for receipts and acknowledgements
+_VERSION: Final = 0x34
+
+_STATUS_TEXT: Final = 0x001D  # additional_status_info_text
+_SAR_REFERENCE, _SAR_TOTAL, _SAR_NUMBER = 0x020C, 0x020E, 0x020F
+_PAYLOAD: Final = 0x0424
+
+_HEADER: Final = struct.Struct(">IIII")
+PDU_BYTES_MAX: Final = 70_000  # a message_payload has 64 KiB; nobody sends what is larger
+
+
+class Garbled(ValueError):  # noqa: N818 - said of what came
+    """What came is no SMPP."""
+
+
+class Pdu(NamedTuple):
+    """One protocol data unit."""
+
+    command: int
+    status: int
+    sequence: int
+    body: bytes = b""
+
+    def octets(self) -> bytes:
+        """As it is sent."""
+        length = _HEADER.size + len(self.body)
+        return _HEADER.pack(length, self.command, self.status, self.sequence) + self.body
+
+    @property
+    def is_response(self) -> bool:
+        """Whether it answers something."""
+        return self.command >= RESPONSE
+
+    def answer(self, status: int = OK, body: bytes = b"") -> "Pdu":
+        """What answers it."""
+        return Pdu(self.command | RESPONSE, status, self.sequence, body)
+
+
+def taken(buffer: bytearray) -> Iterator[Pdu]:
+    """Take whole units out of what has come so far.
+
+    Raises:
+        Garbled: A length is none.
+    """
+    while len(buffer) >= _HEADER.size:
+        length, command, status, sequence = _HEADER.unpack_from(buffer)
+        if not _HEADER.size <= length <= PDU_BYTES_MAX:
+            raise Garbled(f"a unit of {length} bytes")
+        if len(buffer) < length:
+            return
+        body = bytes(buffer[_HEADER.size : length])
+        del buffer[:length]
+        yield Pdu(command, status, sequence, body)
+
+
+# ---- what is written ------------------------------------------------------------------------------------------------
+
+
+class Address(NamedTuple):
+    """Who: type of number, numbering plan (5.2.5, 5.2.6), and the number or name."""
+
+    ton: int
+    npi: int
+    text: str
+
+    def octets(self) -> bytes:
+        """As it is sent."""
+        return bytes([self.ton, self.npi]) + _text(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A text, or a part of one (4.4.1).
+
+    Attributes:
+        source: Who it is from.
+        destination: Who it is for.
+        octets: The text, or its part.
+        coding: `data_coding`: 0, the centre's own alphabet, or 8, UCS-2.
+        priority: 0 to 3.
+        place: For a part: the reference of its text, how many parts that has, and which it is, from 1.
+        header: A part begins with a user data header; else optional parameters say its place.
+    """
+
+    source: Address
+    destination: Address
+    octets: bytes
+    coding: int
+    priority: int
+    place: tuple[int, int, int] | None = None
+    header: bool = True
+
+    def body(self) -> bytes:
+        """The body of its unit."""
+        esm_class, text, beside = 0, self.octets, b""
+        if self.place is not None and self.header:
+            reference, total, number = self.place
+            esm_class, text = UDH, bytes([5, 0, 3, reference & 0xFF, total, number]) + text
+        elif self.place is not None:
+            reference, total, number = self.place
+            beside = _parameter(_SAR_REFERENCE, struct.pack(">H", reference))
+            beside += _parameter(_SAR_TOTAL, bytes([total])) + _parameter(_SAR_NUMBER, bytes([number]))
+        return b"".join(
+            (
+                b"\0",  # service_type: the usual
+                self.source.octets(),
+                self.destination.octets(),
+                bytes([esm_class, 0, self.priority]),
+                b"\0\0",  # schedule_delivery_time, validity_period: at once, and as long as the centre tries
+                bytes([0, 0, self.coding, 0, len(text)]),  # no receipt, no replacement, no canned text
+                text,
+                beside,
+            )
+        )
+
+
+def bind_body(user: str, password: str, system_type: str) -> bytes:
+    """The body of a bind_transceiver (4.1.5)."""
+    named = _text(user) + _text(password) + _text(system_type)
+    return named + bytes([_VERSION, 0, 0]) + b"\0"
+
+
+def _text(text: str) -> bytes:
+    if not text.isascii() or "\0" in text:
+        raise ValueError(f"{text!r} cannot be said in SMPP: it is not ASCII")
+    return text.encode() + b"\0"
+
+
+def _parameter(tag: int, value: bytes) -> bytes:
+    return struct.pack(">HH", tag, len(value)) + value
+
+
+# ---- what is read ---------------------------------------------------------------------------------------------------
+
+
+class Said(NamedTuple):
+    """What answers a submission or a bind: the centre's name for it, and words of its own, where it has any."""
+
+    name: str
+    words: str
+
+
+def said(body: bytes) -> Said:
+    """Read the body of an answer; one without a body, as refusals often are, says nothing."""
+    name, _, rest = body.partition(b"\0")
+    words = _parameters(rest).get(_STATUS_TEXT, b"")
+    return Said(name.decode("latin-1"), words.rstrip(b"\0").decode(errors="replace"))
+
+
+class Delivered(NamedTuple):
+    """What the centre hands over (4.6.1): a text that somebody wrote, or a receipt.
+
+    Attributes:
+        source: Who wrote it.
+        destination: Whom to.
+        is_text: It is no receipt.
+        coding: Of the text.
+        octets: The text, without a header.
+    """
+
+    source: Address
+    destination: Address
+    is_text: bool
+    coding: int
+    octets: bytes
+
+
+def delivered(body: bytes) -> Delivered:
+    """Read the body of a deliver_sm.
+
+    Raises:
+        Garbled: It is none.
+    """
+    try:
+        _, rest = _cut(body)
+        source, rest = _address(rest)
+        destination, rest = _address(rest)
+        esm_class, rest = rest[0], rest[3:]
+        _, rest = _cut(rest)
+        _, rest = _cut(rest)
+        coding, length, rest = rest[2], rest[4], rest[5:]
+        octets = rest[:length] or _parameters(rest[length:]).get(_PAYLOAD, b"")
+        if esm_class & UDH and octets:
+            octets = octets[1 + octets[0] :]
+    except (IndexError, ValueError):
+        raise Garbled("a deliver_sm that ends too early") from None
+    return Delivered(source, destination, not esm_class & _KIND, coding, octets)
+
+
+def _cut(octets: bytes) -> tuple[bytes, bytes]:
+    end = octets.index(b"\0")
+    return octets[:end], octets[end + 1 :]
+
+
+def _address(octets: bytes) -> tuple[Address, bytes]:
+    text, rest = _cut(octets[2:])
+    return Address(octets[0], octets[1], text.decode("latin-1")), rest
+
+
+def _parameters(octets: bytes) -> dict[int, bytes]:
+    """Optional parameters (5.3); what is cut short is left out."""
+    found: dict[int, bytes] = {}
+    while len(octets) >= 4:  # noqa: PLR2004 - a tag and a length
+        tag, length = struct.unpack_from(">HH", octets)
+        found[tag] = octets[4 : 4 + length]
+        octets = octets[4 + length :]
+    return found

@@ -1,0 +1,124 @@
+"""What a message centre's statuses mean (SMPP 3.4, 5.1.3).
+
+Each has the HTTP status nearest to it. What asks for a slower pace, says that the centre is in trouble, or is a status of
+the centre's own, may pass; what is wrong with the message will be wrong again.
+"""
+
+import ssl
+from collections.abc import Sequence
+from socket import gaierror
+from typing import Final
+
+from redrive.endpoints.sms_pdu import OK, Said
+from redrive.endpoints.verdicts import Verdict
+from redrive.model.attempt import Reason
+from redrive.model.delivery import Outcome
+
+
+class BindRefused(ConnectionError):  # noqa: N818 - said of a bind
+    """The centre would not have us; a matter of settings, which somebody may mend in time."""
+
+    def __init__(self, status: int, words: str) -> None:
+        """With what it said."""
+        super().__init__(_shown(status, words))
+        self.status = status
+
+
+_NAMES: Final = {
+    0x01: "ESME_RINVMSGLEN",
+    0x02: "ESME_RINVCMDLEN",
+    0x03: "ESME_RINVCMDID",
+    0x04: "ESME_RINVBNDSTS",
+    0x05: "ESME_RALYBND",
+    0x06: "ESME_RINVPRTFLG",
+    0x07: "ESME_RINVREGDLVFLG",
+    0x08: "ESME_RSYSERR",
+    0x0A: "ESME_RINVSRCADR",
+    0x0B: "ESME_RINVDSTADR",
+    0x0C: "ESME_RINVMSGID",
+    0x0D: "ESME_RBINDFAIL",
+    0x0E: "ESME_RINVPASWD",
+    0x0F: "ESME_RINVSYSID",
+    0x14: "ESME_RMSGQFUL",
+    0x15: "ESME_RINVSERTYP",
+    0x43: "ESME_RINVESMCLASS",
+    0x45: "ESME_RSUBMITFAIL",
+    0x48: "ESME_RINVSRCTON",
+    0x49: "ESME_RINVSRCNPI",
+    0x50: "ESME_RINVDSTTON",
+    0x51: "ESME_RINVDSTNPI",
+    0x53: "ESME_RINVSYSTYP",
+    0x54: "ESME_RINVREPFLAG",
+    0x58: "ESME_RTHROTTLED",
+    0x61: "ESME_RINVSCHED",
+    0x62: "ESME_RINVEXPIRY",
+    0x63: "ESME_RINVDFTMSGID",
+    0x64: "ESME_RX_T_APPN",
+    0x65: "ESME_RX_P_APPN",
+    0x66: "ESME_RX_R_APPN",
+    0xC0: "ESME_RINVOPTPARSTREAM",
+    0xC1: "ESME_ROPTPARNOTALLWD",
+    0xC2: "ESME_RINVPARLEN",
+    0xC3: "ESME_RMISSINGOPTPARAM",
+    0xC4: "ESME_RINVOPTPARAMVAL",
+    0xFE: "ESME_RDELIVERYFAILURE",
+    0xFF: "ESME_RUNKNOWNERR",
+}
+_TROUBLE: Final = (Outcome.FAILED, Reason.SERVER_ERROR, 500)
+_INVALID: Final = (Outcome.REFUSED, Reason.CLIENT_ERROR, 400)
+_BY_STATUS: Final = {
+    **dict.fromkeys((0x02, 0x03, 0x06, 0x07, 0x0A, 0x0B, 0x0C, 0x15, 0x43, 0x48, 0x49, 0x50, 0x51), _INVALID),
+    **dict.fromkeys((0x53, 0x54, 0x61, 0x62, 0x63, 0x65, 0x66, 0xC0, 0xC1, 0xC2, 0xC3, 0xC4), _INVALID),
+    0x01: (Outcome.REFUSED, Reason.TOO_LARGE, 413),
+    0x14: (Outcome.FAILED, Reason.FULL, 507),
+    0x58: (Outcome.FAILED, Reason.THROTTLED, 429),
+}
+_BIND_DENIED: Final = frozenset({0x0D, 0x0E, 0x0F, 0x53})
+
+
+def of_status(status: int, said: Said) -> Verdict:
+    """What it means that a submission was answered so."""
+    if status == OK:
+        return Verdict(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", (("message_id", said.name),))
+    outcome, reason, nearest = _BY_STATUS.get(status, _TROUBLE)
+    return Verdict(outcome, reason, nearest, _shown(status, said.words))
+
+
+def of_all(verdicts: Sequence[Verdict]) -> Verdict:
+    """What becomes of a text in parts: one refused is the end of it, one that failed is sent again."""
+    for outcome in (Outcome.REFUSED, Outcome.FAILED):
+        for verdict in verdicts:
+            if verdict.outcome is outcome:
+                return verdict
+    names = ",".join(name for verdict in verdicts for _, name in verdict.identifiers)
+    return Verdict(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", (("message_id", names),))
+
+
+def of_failure(error: BaseException) -> Verdict:
+    """What it means that there was no answer; only a text that cannot be sent is not tried again."""
+    said = str(error) or type(error).__name__
+    match error:
+        case TimeoutError():
+            return Verdict(Outcome.FAILED, Reason.TIMED_OUT, response="No answer in the time given")
+        case BindRefused():
+            denied = error.status in _BIND_DENIED
+            reason, nearest = (Reason.DENIED, 401) if denied else (Reason.SERVER_ERROR, 500)
+            return Verdict(Outcome.FAILED, reason, nearest, f"bind: {said}")
+        case ssl.SSLError():  # a certificate's error is a ValueError too, hence before those
+            return Verdict(Outcome.FAILED, Reason.TLS, response=said)
+        case gaierror():
+            return Verdict(Outcome.FAILED, Reason.NAME_NOT_RESOLVED, response=said)
+        case ValueError():
+            return Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, response=said)
+        case _:
+            return Verdict(Outcome.FAILED, Reason.CONNECTION, response=said)
+
+
+def too_long(parts: int, parts_max: int) -> Verdict:
+    """A text of more parts than their numbers have room for."""
+    return Verdict(Outcome.REFUSED, Reason.TOO_LARGE, 413, f"{parts} parts; there are at most {parts_max}")
+
+
+def _shown(status: int, words: str) -> str:
+    name = _NAMES.get(status, f"0x{status:08X}")
+    return f"{name}: {words}" if words else name

@@ -1,0 +1,98 @@
+"""Text messages as telephones take them: an alphabet, and parts of at most 140 bytes.
+
+The alphabets are those of GSM 03.38 (3GPP TS 23.038): the default one of seven bits, 160 characters to a part, and UCS-2,
+70 to a part. A text that needs more has parts of 153 or 67 characters, because each begins with six bytes that say which
+part of how many it is. Parts end between words, as SNS has it ("Publishing SMS messages to a mobile phone"); nothing is
+lost where they do.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+# In order of their codes, 32 to a row and a half; 0x1B leads to the second table and is no character.
+_DEFAULT: Final = (
+    "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\x1bÆæßÉ"
+    " !\"#¤%&'()*+,-./0123456789:;<=>?"
+    "¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§"
+    "¿abcdefghijklmnopqrstuvwxyzäöñüà"
+)
+_ESCAPE: Final = 0x1B
+_EXTENSION: Final = {
+    "\f": 0x0A,
+    "^": 0x14,
+    "{": 0x28,
+    "}": 0x29,
+    "\\": 0x2F,
+    "[": 0x3C,
+    "~": 0x3D,
+    "]": 0x3E,
+    "|": 0x40,
+    "€": 0x65,
+}
+_SEPTETS: Final = {
+    **{character: bytes([code]) for code, character in enumerate(_DEFAULT) if code != _ESCAPE},
+    **{character: bytes([_ESCAPE, code]) for character, code in _EXTENSION.items()},
+}
+_OF_SEPTETS: Final = {octets: character for character, octets in _SEPTETS.items()}
+
+# What a part holds where there is one, and where there are several. A septet is an octet here: the message centre packs.
+_SEPTETS_ALONE, _SEPTETS_EACH = 160, 153
+_OCTETS_ALONE, _OCTETS_EACH = 140, 134
+
+PARTS_MAX: Final = 255  # the number of parts is one byte
+
+
+@dataclass(frozen=True, slots=True)
+class TextParts:
+    """A text, written in one alphabet and cut.
+
+    Attributes:
+        wide: It is in UCS-2; else in the default alphabet, a septet in each byte.
+        parts: What each holds, without what says which part it is.
+    """
+
+    wide: bool
+    parts: Sequence[bytes]
+
+
+def parts_of(text: str) -> TextParts:
+    """Write and cut a text: in the default alphabet if that has all of its characters."""
+    narrow = [_SEPTETS.get(character) for character in text]
+    if None in narrow:
+        wide = [character.encode("utf-16-be") for character in text]
+        return TextParts(wide=True, parts=_cut(text, wide, _OCTETS_ALONE, _OCTETS_EACH))
+    septets = [one for one in narrow if one is not None]
+    return TextParts(wide=False, parts=_cut(text, septets, _SEPTETS_ALONE, _SEPTETS_EACH))
+
+
+def _cut(text: str, written: Sequence[bytes], alone: int, each: int) -> list[bytes]:
+    """Cut between words where there are some, and never within a character."""
+    if sum(map(len, written)) <= alone:
+        return [b"".join(written)]
+    return [b"".join(written[begin:end]) for begin, end in _stretches(text, written, each)]
+
+
+def _stretches(text: str, written: Sequence[bytes], room: int) -> Iterator[tuple[int, int]]:
+    begin, space, used = 0, 0, 0
+    for index, octets in enumerate(written):
+        used += len(octets)
+        if used > room:
+            end = space if space > begin else index
+            yield begin, end
+            begin, used = end, sum(map(len, written[end : index + 1]))
+        if text[index].isspace():
+            space = index + 1
+    yield begin, len(written)
+
+
+def text_of(octets: bytes, *, wide: bool) -> str:
+    """Read what a telephone wrote; what is in no alphabet becomes a question mark."""
+    if wide:
+        return octets.decode("utf-16-be", errors="replace")
+    read, index = "", 0
+    while index < len(octets):
+        length = 2 if octets[index] == _ESCAPE else 1
+        read += _OF_SEPTETS.get(octets[index : index + length], "?")
+        index += length
+    return read

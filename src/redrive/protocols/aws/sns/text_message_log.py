@@ -1,0 +1,131 @@
+"""What came of text messages: entries in CloudWatch Logs, and metrics.
+
+An account asks for entries by `SetSMSAttributes`: with `DeliveryStatusIAMRole` every failed attempt is written down, and
+of the successes as many percent as `DeliveryStatusSuccessSamplingRate` says. Members and their order are those of
+"Viewing CloudWatch metrics and logs for SMS deliveries"; what a message centre does not tell is said as there where it
+is unknown: no carrier, and the codes 0. Receipts of telephones are not asked for, so no entry has
+`dwellTimeMsUntilDeviceAck`.
+
+    SMSSuccessRate            1 for a text that the centre took, 0 for one given up; by `SMSType`, and by `PhoneNumber`
+                              where there is no topic
+    SMSMonthToDateSpentUSD    after each text that cost something
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+import orjson
+
+from redrive.engine.facts import Attempted
+from redrive.engine.ports import LogSink
+from redrive.model.delivery import Ending
+from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
+from redrive.model.queue import ResourceName
+from redrive.model.text_parts import parts_of
+from redrive.protocols.aws.sns.names import arn_of
+from redrive.protocols.aws.sns.published import Published
+from redrive.protocols.aws.sns.sms_attributes import ROLE, SAMPLING_RATE
+from redrive.protocols.aws.sns.text_messages import PROMOTIONAL, place_of
+
+DIRECT: Final = "DirectPublishToPhoneNumber"
+NAMESPACE: Final = ":sms"  # of metrics
+_ACCEPTED: Final = "Message has been accepted by phone carrier"
+_UNKNOWN_CARRIER: Final = "Unknown Carrier"
+
+
+class TextMessageLog:
+    """Writes down what came of text messages."""
+
+    def __init__(
+        self,
+        sink: LogSink,
+        chance: random.Random,
+        stream: str,
+        attributes: Callable[[str], Mapping[str, str] | None],
+        count: Callable[[Sequence[MetricPoint]], None],
+    ) -> None:
+        """Write to this sink.
+
+        Args:
+            sink: Takes the lines.
+            chance: Chooses the samples.
+            stream: The stream of this node in every group.
+            attributes: What is set for the text messages of an account's region (`123456789012/us-east-1`), if this node
+                remembers it: who pushes one has just asked.
+            count: Takes points of metrics.
+        """
+        self._sink = sink
+        self._chance = chance
+        self._stream = stream
+        self._attributes = attributes
+        self._count = count
+
+    def attempted(self, fact: Attempted) -> None:
+        """A text message was tried."""
+        account, region = place_of(fact.subscription)
+        if self._wants(f"{account}/{region}", delivered=fact.attempt.delivered):
+            group = DIRECT if _is_direct(fact) else fact.topic.name.name
+            if not fact.attempt.delivered:
+                group += "/Failure"
+            name = ResourceName(account, region, f"sns/{region}/{account}/{group}")
+            self._sink.write(name, self._stream, fact.at, orjson.dumps(_entry(fact)).decode())
+        self._count(_points(fact, account, region))
+
+    def _wants(self, key: str, *, delivered: bool) -> bool:
+        attributes = self._attributes(key) or {}
+        if not attributes.get(ROLE):
+            return False
+        return not delivered or self._chance.random() * 100 < float(attributes.get(SAMPLING_RATE) or 0)
+
+
+def _is_direct(fact: Attempted) -> bool:
+    return ":" in fact.topic.name.region
+
+
+def _entry(fact: Attempted) -> dict[str, Any]:
+    delivery, attempt = fact.delivery, fact.attempt
+    told = dict(attempt.identifiers)
+    published = Published.unpack(delivery.headers or b"{}")
+    notification = {"messageId": published.id, "timestamp": _timestamp(delivery.sent_at)}
+    if not _is_direct(fact):
+        notification["topicArn"] = arn_of(fact.topic.name)
+    return {
+        "notification": notification,
+        "delivery": {
+            "phoneCarrier": _UNKNOWN_CARRIER,
+            "mnc": 0,
+            "numberOfMessageParts": int(told.get("parts") or len(parts_of(delivery.body).parts)),
+            "destination": fact.subscription.endpoint,
+            "priceInUSD": float(told.get("price", "0")),
+            "smsType": told.get("type", PROMOTIONAL),
+            "mcc": 0,
+            "providerResponse": _ACCEPTED if attempt.delivered else attempt.response,
+            "dwellTimeMs": max(0, fact.at - attempt.duration_ms - delivery.sent_at),
+        },
+        "status": "SUCCESS" if attempt.delivered else "FAILURE",
+    }
+
+
+def _timestamp(at: int) -> str:
+    seconds, milliseconds = divmod(at, 1000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{milliseconds:03d}"
+
+
+def _points(fact: Attempted, account: str, region: str) -> list[MetricPoint]:
+    at, told = fact.at - fact.at % MINUTE_MS, dict(fact.attempt.identifiers)
+
+    def point(name: str, value: float, *dimensions: tuple[str, str]) -> MetricPoint:
+        return MetricPoint(Series(account, region, NAMESPACE, name, dimensions), at, "", Statistics.of(value))
+
+    points = []
+    if fact.transition.ending is not Ending.RETRY:
+        value = float(fact.attempt.delivered)
+        points.append(point("SMSSuccessRate", value, ("SMSType", told.get("type", PROMOTIONAL))))
+        if _is_direct(fact):
+            points.append(point("SMSSuccessRate", value, ("PhoneNumber", fact.subscription.endpoint)))
+    if "spent" in told:
+        points.append(point("SMSMonthToDateSpentUSD", float(Decimal(told["spent"]))))
+    return points
