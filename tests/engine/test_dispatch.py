@@ -58,9 +58,10 @@ def test_a_server_error_is_retried_by_the_schedule_then_dead_lettered() -> None:
             step = SAMPLE.step(number)
             assert step is not None
             assert step.earliest_ms <= later - earlier <= step.latest_ms + 1
-        (letter,) = await stage.store.peek(dead.id, 10)
-        assert (letter.body, letter.attempts, letter.origin) == ("hello", 51, subscription.queue_id)
-        notes = await stage.store.notes(subscription.queue_id, letter.message_id)
+        (letter,) = await stage.engine.dead_letters.letters(dead, 0, 10)
+        assert (letter.delivery.body, letter.attempts) == ("hello", 51)
+        assert (letter.delivery.attempts, letter.delivery.origin) == (0, subscription.queue_id)
+        notes = await stage.store.notes(subscription.queue_id, letter.delivery.message_id)
         assert [note.number for note in notes] == list(range(1, 52))
         assert {note.status for note in notes} == {503}
         assert len(stage.memory.dead) == 1

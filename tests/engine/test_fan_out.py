@@ -54,7 +54,7 @@ def test_a_queue_that_is_gone_is_a_client_error_with_a_dead_letter() -> None:
         subscription = await stage.subscribe(topic, "s", "queue:gone", dead_letter=dead.name)
         await stage.publish(topic)
         (letter,) = await stage.store.peek(dead.id, 10)
-        assert (letter.origin, letter.attempts) == (subscription.queue_id, 1)
+        assert (letter.origin, letter.attempts) == (subscription.queue_id, 0)
         notes = await stage.store.notes(subscription.queue_id, letter.message_id)
         assert [(note.number, note.status, note.reason) for note in notes] == [(1, 400, "missing")]
         assert [fact.transition.ending for fact in stage.memory.attempts] == [Ending.DEAD_LETTERED]

@@ -247,8 +247,9 @@ class TestTheEndOfTime:
             assert len(stage.endpoint.pushed) == 3
             dead = await stage.engine.queues.get(name("dead"))
             assert dead is not None
-            (letter,) = await stage.store.peek(dead.id, 10)
-            assert (letter.body, letter.attempts) == ("a", 3)
+            (letter,) = await stage.engine.dead_letters.letters(dead, 0, 10)
+            assert (letter.delivery.body, letter.attempts) == ("a", 3)
+            assert (letter.delivery.attempts, letter.delivery.sent_at) == (0, clock.now() - 1)
             (fact,) = stage.memory.expirations
             assert (fact.delivery.attempts, fact.attempt.reason) == (3, Reason.EXPIRED)
             assert fact.transition.ending is Ending.DEAD_LETTERED

@@ -16,6 +16,7 @@ from redrive.model.delivery import (
     as_dead_letter,
     as_handed_over,
     as_redriven,
+    as_sent_letter,
     decide,
     offer,
 )
@@ -233,6 +234,11 @@ def test_in_an_ordered_queue_a_dead_letter_begins_a_new_retention_period_under_i
     }
 
 
+def test_a_dead_letter_that_is_sent_is_new_where_it_arrives_and_known_to_come_from_somewhere() -> None:
+    sent = as_sent_letter(DELIVERY, 2, 99, NOON + 7)
+    assert sent == replace(as_handed_over(DELIVERY, 2, 99, NOON + 7), origin=DELIVERY.queue_id)
+
+
 def test_what_is_redriven_is_a_new_message_with_the_old_content() -> None:
     dead = as_dead_letter(DELIVERY, 2, 99, NOON + 7, ordered=False)
     assert changed(DELIVERY, as_redriven(dead, 1, 200, NOON + 9, b"fresh" * 3 + b"!")) == {
@@ -269,6 +275,7 @@ def test_nothing_that_moves_is_still_claimed(
         as_dead_letter(delivery, queue_id, seq, now, ordered=ordered),
         as_redriven(delivery, queue_id, seq, now, bytes(16)),
         as_handed_over(delivery, queue_id, seq, now),
+        as_sent_letter(delivery, queue_id, seq, now),
     ):
         assert (moved.token, moved.available_at, moved.queue_id, moved.seq) == (None, now, queue_id, seq)
         assert (moved.body, moved.headers, moved.group_id) == (

@@ -33,7 +33,7 @@ class DeadLetter:
     """One message that could not be delivered or processed.
 
     Attributes:
-        delivery: As it stands in its dead-letter queue; `attempts` and `sent_at` are from before.
+        delivery: As it stands in its dead-letter queue.
         from_queue: The queue it failed in, if it was one.
         from_subscription: The subscription it was for, if it was one.
         notes: Its attempts as far as they are remembered; a queue's consumers never say why they gave up.
@@ -43,6 +43,11 @@ class DeadLetter:
     from_queue: ResourceName | None
     from_subscription: Subscription | None
     notes: Sequence[AttemptNote]
+
+    @property
+    def attempts(self) -> int:
+        """How often it was tried; of what consumers gave up, how often it was received, here and before."""
+        return max((note.number for note in self.notes), default=self.delivery.attempts)
 
 
 class DeadLetters:

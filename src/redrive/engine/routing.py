@@ -129,6 +129,9 @@ class Router:
         """The routes to all who want it."""
         wanted = await self._wanted(topic, publication)
         routed = Routed(topic, publication, refused=wanted.refused)
+        if publication.screen is not None:
+            routed.routes = [await self._screened(routed, one, now) for one in wanted.subscriptions]
+            return routed
         letter = self._letter(topic, publication, now)
         lanes = self._current_lanes()
         for subscription in wanted.subscriptions:
@@ -145,6 +148,14 @@ class Router:
                 route = await self._route(letter, subscription)
             routed.routes.append(route)
         return routed
+
+    async def _screened(self, routed: Routed, subscription: Subscription, now: int) -> Route:
+        """The route of what a subscriber may see; what it may not see is nobody's dead letter either."""
+        screen = routed.publication.screen
+        seen = routed.publication if screen is None else screen(subscription)
+        if isinstance(seen, Attempt):
+            return Route(subscription, None, refusal=seen, dead_refusal=seen)
+        return await self._route(self._letter(routed.topic, seen, now), subscription)
 
     def routed_alone(
         self, topic: Topic, subscription: Subscription, publication: Publication, now: int
@@ -240,7 +251,6 @@ class Router:
             return Route(subscription, None, refusal=refusal, dead_refusal=objection or _MISSING)
         arrival = self._arrival(letter, subscription, target)
         arrival.origin = subscription.queue_id
-        arrival.attempts = 1
         arrival.note = AttemptNote(1, letter.now, 0, refusal.reason, refusal.status, refusal.response)
         return Route(subscription, arrival, target, refusal=refusal)
 

@@ -31,7 +31,7 @@ from redrive.engine.queues import Queues
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Ending, Limits, Outcome, Transition, decide
 from redrive.model.errors import StoreUnavailable
-from redrive.model.message import id_text
+from redrive.model.message import bytes_of, id_text
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 
@@ -75,14 +75,14 @@ class _End:
 
     Attributes:
         fact: What listeners are told.
-        target: The queue it enters, if it enters one.
+        queue: The queue it enters, if it enters one.
         led: What its end leads to besides.
         handed: For a dead letter: what came of handing it over; None: it was dropped without anybody to take it.
         met: Whether it came in time: else the delivery was another's by then, or gone, and did not end like this.
     """
 
     fact: Attempted
-    target: Target | None = None
+    queue: Queue | None = None
     led: Led | None = None
     handed: Attempt | None = None
     met: bool = True
@@ -114,10 +114,10 @@ class Trial:
         each = self._each(attempt)
         throttles = await self._throttles(each)
         now = means.runtime.clock.now()
-        target = Target(queue.id, queue.ordered) if queue is not None and attempt.delivered else None
+        taker = queue if attempt.delivered else None
         transitions = self._decided or self._decide(each, now, throttles)
         ends = [
-            _End(Attempted(topic, subscription, delivery, own, transition, now, position), target)
+            _End(Attempted(topic, subscription, delivery, own, transition, now, position), taker)
             for position, (delivery, own, transition) in enumerate(
                 zip(self._deliveries, each, transitions, strict=True)
             )
@@ -285,7 +285,7 @@ class Trial:
         objection = dialect.objection(topic, subscription, queue, delivery.body)
         end.handed = objection or _into_queue(delivery)
         if queue is not None and objection is None:
-            end.target = Target(queue.id, queue.ordered)
+            end.queue = queue
             return
         end.fact = replace(end.fact, transition=Transition(Ending.DROPPED))
         logger.warning(
@@ -310,8 +310,8 @@ class Trial:
             end.met = answer.done
             if not end.met:
                 logger.warning("dispatch.late queue=%d seq=%d: %s", queue_id, delivery.seq, answer.reason)
-            elif end.target is not None:
-                self._means.arrivals.announce(end.target.queue_id)
+            elif end.queue is not None:
+                self._means.arrivals.announce(end.queue.id)
             if end.met and end.led is not None:
                 self._means.publisher.tell(end.led)
 
@@ -333,6 +333,9 @@ class Trial:
                 attempt.duration_ms,
                 transition.ending,
             )
+        if end.met and end.queue is not None:
+            for listener in listeners:
+                listener.sent(end.queue, 1, bytes_of(delivery.body), fact.at)
         if end.met and end.handed is not None:
             letter = DeadLettered(fact.topic, fact.subscription, delivery, end.handed, fact.at)
             for listener in listeners:
@@ -351,10 +354,10 @@ def _settlement(delivery: Delivery, end: _End, now: int) -> Settlement:
         delivery.token or 0,
         transition.ending,
         transition.available_at,
-        end.target,
+        None if end.queue is None else Target(end.queue.id, end.queue.ordered),
         None if attempt.delivered or attempt is EXPIRED else _note(delivery, attempt, now),
         () if end.led is None else end.led.arrivals,
-        uncounted=attempt is EXPIRED,
+        anew=transition.ending is Ending.DEAD_LETTERED,
     )
 
 

@@ -38,7 +38,7 @@ class Delivery:
         attempts: How often it was claimed, this claim included.
         token: The claim's token, None while nobody ever claimed it.
         enqueued_at: When the retention period began (ms).
-        sent_at: When the message was sent (ms), kept through dead-lettering.
+        sent_at: When the message was sent (ms), kept through dead-lettering by a queue.
         first_claimed_at: When it was claimed for the first time (ms).
         message_id: 16 bytes.
         group_id: Its message group, if any.
@@ -191,6 +191,15 @@ def as_dead_letter(delivery: Delivery, queue_id: int, seq: int, now: int, *, ord
         deduplication_id=id_text(delivery.message_id) if ordered else delivery.deduplication_id,
         origin=delivery.queue_id,
     )
+
+
+def as_sent_letter(delivery: Delivery, queue_id: int, seq: int, now: int) -> Delivery:
+    """The delivery as it enters the dead-letter queue `queue_id` where letters are sent like any message.
+
+    It is new there, and never received yet; what it went through is in the notes of its attempts. So SNS does
+    (recorded), and so it must be: a schedule of 23 days outlasts the 14 that a queue may keep a message for.
+    """
+    return replace(as_handed_over(delivery, queue_id, seq, now), origin=delivery.queue_id)
 
 
 class End(enum.StrEnum):

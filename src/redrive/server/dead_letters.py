@@ -104,7 +104,7 @@ def _shown_letter(letter: DeadLetter, now: int) -> dict[str, Any]:
         "id": delivery.seq,
         "message_id": id_text(delivery.message_id),
         "sent_at": delivery.sent_at,
-        "attempts": delivery.attempts,
+        "attempts": letter.attempts,
         "group_id": delivery.group_id,
         "in_flight": delivery.available_at > now,
         "from": source,

@@ -201,6 +201,38 @@ def test_a_queue_that_is_gone_counts_once_and_its_dead_letter_too(watch: Watch, 
     }
 
 
+def test_a_webhooks_dead_letter_is_sent_to_its_queue_too(
+    watch: Watch, sns: Sns, server: Server, webhook: Webhook
+) -> None:
+    """An alarm on the queue's NumberOfMessagesSent is how the guide has dead letters noticed."""
+    topic, dead = sns.topic(), sns.sqs.queue()
+    policy = orjson.dumps({"deadLetterTargetArn": dead.arn}).decode()
+    topic.subscribe("http", webhook.url, RedrivePolicy=policy)
+    follow(webhook.next().document["SubscribeURL"])
+    fault = {"endpoint": webhook.url, "status": 404}
+    assert server.ask("POST", "/_redrive/faults", orjson.dumps(fault))[0] == 200
+    topic.publish()
+    server.advance(1)
+    assert of_topic(watch, topic, *_FATES) == {
+        "NumberOfNotificationsFailed": 1,
+        "NumberOfNotificationsRedrivenToDlq": 1,
+    }
+    assert of_queue(watch, dead, "NumberOfMessagesSent") == [1]
+
+
+def test_a_queue_that_takes_it_at_a_later_attempt_got_it_all_the_same(
+    watch: Watch, sns: Sns, server: Server
+) -> None:
+    topic = sns.topic()
+    queue = topic.queue()
+    fault = {"endpoint": queue.arn, "status": 503}
+    assert server.ask("POST", "/_redrive/faults", orjson.dumps(fault))[0] == 200
+    topic.publish()
+    server.ask("POST", "/_redrive/faults", orjson.dumps(fault | {"status": None}))
+    server.advance(5)
+    assert sum(of_queue(watch, queue, "NumberOfMessagesSent")) == 1
+
+
 def test_over_http_every_failed_attempt_counts(
     watch: Watch, sns: Sns, server: Server, webhook: Webhook
 ) -> None:

@@ -108,7 +108,34 @@ class TestQueues:
         queue = topic.queue(RedrivePolicy=policy)
         queue.call("delete_queue")
         topic.publish("too late")
-        assert _notification(dead)["Message"] == "too late"
+        letter = dead.one()
+        assert orjson.loads(letter["Body"])["Message"] == "too late"
+        assert letter["Attributes"]["ApproximateReceiveCount"] == "1"  # recorded
+
+    @pytest.mark.parametrize("fifo", [False, True])
+    def test_a_dead_letter_is_a_message_like_any_other_in_its_queue(
+        self, sns: Sns, server: Server, fifo: bool
+    ) -> None:
+        """Sent when it was given up: after 23 days of retries it would be older than a queue keeps a message."""
+        topic = sns.topic(fifo=fifo)
+        keeps = {"MessageRetentionPeriod": "60"}
+        dead = sns.sqs.fifo(**keeps) if fifo else sns.sqs.queue(**keeps)
+        policy = orjson.dumps({"deadLetterTargetArn": dead.arn}).decode()
+        queue = topic.queue(fifo=fifo, RedrivePolicy=policy)
+        fault = {"endpoint": queue.arn, "status": 503}
+        assert server.ask("POST", "/_redrive/faults", orjson.dumps(fault))[0] == 200
+        topic.publish(**({"MessageGroupId": "g", "MessageDeduplicationId": "d"} if fifo else {}))
+        server.advance(3600)
+        assert dead.receive() == []
+        server.ask("POST", "/_redrive/faults", orjson.dumps(fault | {"status": None}))
+        queue.call("delete_queue")
+        server.advance(20)
+        shown = dead.one()["Attributes"]
+        assert shown["ApproximateReceiveCount"] == "1"
+        assert int(shown["SentTimestamp"]) >= (server.now() - 20) * 1000
+        assert int(shown["ApproximateFirstReceiveTimestamp"]) == round(server.now() * 1000)
+        if fifo:
+            assert (shown["MessageGroupId"], shown["MessageDeduplicationId"]) == ("g", "d")  # recorded
 
     def test_a_closed_queue_gets_nothing(self, sns: Sns) -> None:
         topic = sns.topic()

@@ -154,14 +154,31 @@ async def test_each_dead_letter_is_buried_once(plain: Bench, dead_letters: Bench
     assert sorted(map(int, bodies(await dead_letters.peek()))) == list(range(30))
 
 
-@pytest.mark.parametrize(("uncounted", "attempts"), [(False, 2), (True, 1)])
-async def test_a_claim_that_led_to_no_attempt_does_not_count(
-    plain: Bench, dead_letters: Bench, uncounted: bool, attempts: int
+@pytest.mark.parametrize("group", [None, "g"])
+async def test_a_letter_that_is_sent_is_new_in_its_queue(
+    plain: Bench, dead_letters: Bench, group: str | None
 ) -> None:
-    await plain.send("a")
+    await plain.send("a", group=group)
     await plain.settle(await plain.claim_one(), NOON, Ending.RETRY, available_at=NOON)
     last = await plain.claim_one()
     target = dead_letters.target
-    await plain.settle(last, NOON, Ending.DEAD_LETTERED, target=target, uncounted=uncounted)
+    assert await plain.settle(last, LATER, Ending.DEAD_LETTERED, target=target, anew=True) == DONE
     (letter,) = await dead_letters.peek()
-    assert letter.attempts == attempts
+    assert (letter.body, letter.origin, letter.attempts, letter.token) == ("a", plain.id, 0, None)
+    assert (letter.sent_at, letter.enqueued_at, letter.available_at) == (LATER, LATER, LATER)
+    assert (letter.first_claimed_at, letter.message_id) == (None, last.message_id)
+
+
+async def test_a_letter_that_is_sent_in_order_keeps_its_group_and_name(
+    fifo: Bench, fifo_dead_letters: Bench
+) -> None:
+    await fifo.send("a1", "a2", group="a")
+    for _ in range(2):
+        held = await fifo.claim_one()
+        target = fifo_dead_letters.target
+        await fifo.settle(held, NOON, Ending.DEAD_LETTERED, target=target, anew=True)
+    letters = await fifo_dead_letters.peek()
+    assert bodies(letters) == ["a1", "a2"]
+    assert [letter.deduplication_id for letter in letters] == [None, None]
+    assert bodies(await fifo_dead_letters.claim(limit=1)) == ["a1"]
+    assert await fifo_dead_letters.claim(limit=1) == []

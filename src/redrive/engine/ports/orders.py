@@ -194,7 +194,7 @@ class Settlement(NamedTuple):
         note: What to remember of the attempt; what is remembered goes when the delivery ends otherwise than in a
             dead-letter queue.
         leads_to: Deliveries that enter their queues in the same transaction, if the claim is met; never for RETRY.
-        uncounted: The claim led to no attempt, so a dead letter has one less behind it.
+        anew: A dead letter is sent to its queue like any message; else its age and its attempts go on there.
     """
 
     seq: int
@@ -204,7 +204,7 @@ class Settlement(NamedTuple):
     target: Target | None = None
     note: AttemptNote | None = None
     leads_to: Sequence[Arrival] = ()
-    uncounted: bool = False
+    anew: bool = False
 
 
 class Settled(NamedTuple):

@@ -10,7 +10,15 @@ from typing import Any, Final, NamedTuple
 from asyncpg import Connection
 
 from redrive.engine.ports import Settled, Settlement, Target
-from redrive.model.delivery import Delivery, End, Ending, Place, as_dead_letter, as_handed_over
+from redrive.model.delivery import (
+    Delivery,
+    End,
+    Ending,
+    Place,
+    as_dead_letter,
+    as_handed_over,
+    as_sent_letter,
+)
 from redrive.stores.postgres import arriving, notes, rows
 from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.fencing import (
@@ -236,7 +244,6 @@ class _Settling:
             self._leave_turn(record)
             end, target = targets[record["own_seq"], record["own_token"]]
             delivery = rows.delivery_of(record)
-            delivery.attempts -= end.one.uncounted
             admitted.append(self._sent_on(delivery, seq, end, target))
             self.news.add(target.queue_id)
             if target.copies is not None:
@@ -250,6 +257,8 @@ class _Settling:
             return as_handed_over(delivery, target.queue_id, seq, end.now)
         if end.one.note is not None:
             self._written.append((self._queue_id, delivery.message_id, end.one.note))
+        if end.one.anew:
+            return as_sent_letter(delivery, target.queue_id, seq, end.now)
         return as_dead_letter(delivery, target.queue_id, seq, end.now, ordered=target.ordered)
 
     async def finish(self) -> None:

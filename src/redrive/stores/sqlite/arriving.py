@@ -8,7 +8,7 @@ import apsw
 import orjson
 
 from redrive.engine.ports import Arrival, Enqueued, Gate, Moved, MoveOrder, Target
-from redrive.model.delivery import Delivery, End, Place, as_copy, as_dead_letter, as_redriven
+from redrive.model.delivery import Delivery, End, Place, as_copy, as_dead_letter, as_redriven, as_sent_letter
 from redrive.stores.sqlite import notes, rows
 from redrive.stores.sqlite.rows import NextSeq
 
@@ -100,10 +100,21 @@ def _original(cursor: apsw.Cursor, arrival: Arrival) -> Enqueued | None:
 
 
 def dead_letter(
-    cursor: apsw.Cursor, next_seq: NextSeq, delivery: Delivery, target: Target, now: int, end: End
+    cursor: apsw.Cursor,
+    next_seq: NextSeq,
+    delivery: Delivery,
+    target: Target,
+    now: int,
+    end: End,
+    *,
+    anew: bool = False,
 ) -> None:
     """Let a delivery that left its queue enter the dead-letter queue, and its copy the backlog for such."""
-    moved = as_dead_letter(delivery, target.queue_id, next_seq(), now, ordered=target.ordered)
+    seq = next_seq()
+    if anew:
+        moved = as_sent_letter(delivery, target.queue_id, seq, now)
+    else:
+        moved = as_dead_letter(delivery, target.queue_id, seq, now, ordered=target.ordered)
     rows.insert(cursor, moved, ordered=target.ordered)
     if target.copies is not None:
         copy = as_copy(delivery, target.copies.queue_id, next_seq(), now, target.copies.delay_ms, end)

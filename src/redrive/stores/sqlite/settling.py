@@ -94,10 +94,9 @@ def _send_on(
     if row is None:
         return _why_not(cursor, queue_id, one.seq, one.token)
     delivery = rows.delivery_of(row)
-    delivery.attempts -= one.uncounted
     rows.pass_turn(cursor, queue_id, row[-1], delivery.group_id)
     if one.ending is Ending.DEAD_LETTERED:
-        dead_letter(cursor, next_seq, delivery, target, now, End.REJECTED)
+        dead_letter(cursor, next_seq, delivery, target, now, End.REJECTED, anew=one.anew)
         if one.note is not None:
             notes.write(cursor, queue_id, delivery.message_id, one.note)
     else:
