@@ -115,9 +115,11 @@ def failure(fact: Attempted) -> tuple[Consequence, ...]:
         DeliveryAttempts=fact.delivery.attempts,
         FailureMessage=words.format(device.application.platform.lower()),
         FailureType=kind,
-        MessageId=id_text(fact.delivery.message_id),
+        MessageId=Published.unpack(fact.delivery.headers or b"{}").id,
     )
-    event_id = uuid5(_EVENT, f"{fact.subscription.key} {fact.delivery.message_id.hex()}").bytes
+    event_id = uuid5(
+        _EVENT, fact.delivery.message_id.hex()
+    ).bytes  # a subscriber's delivery has an id of its own
     return (Consequence(name, _publication(event_id, name, device.application, FAILED, message, fact.at)),)
 
 
