@@ -1,0 +1,174 @@
+r"""A text as detectors see it, and without what they found.
+
+A text that is JSON is looked at as its reader will see it, with its escapes resolved: in `"\n4539…"` no letter stands
+before the number. And it stays JSON: of strings only what is inside changes; a number that is masked becomes a string,
+and one that is cut out becomes null; braces, commas and quotes between them stay, whoever found what across them.
+"""
+
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Final, NamedTuple, NoReturn
+
+from redrive.model.protection.detector import Finder, Found
+
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
+_ESCAPED: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_SCALAR: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|-?[0-9][0-9eE.+-]*+|true|false|null')
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+class Cut(NamedTuple):
+    """A part to be masked, or to be cut out.
+
+    Attributes:
+        start: Where it begins, in the text as detectors see it.
+        end: Where it ends.
+        character: What takes the place of each of its characters; empty: nothing does.
+    """
+
+    start: int
+    end: int
+    character: str
+
+
+class Text:
+    """One text.
+
+    Attributes:
+        source: As it was given.
+    """
+
+    __slots__ = ("_is_json", "_places", "_seen", "source")
+
+    def __init__(self, source: str) -> None:
+        """Look at this."""
+        self.source = source
+        self._is_json = _is_json(source)
+        self._places: Sequence[int] = range(len(source) + 1)
+        seen = source
+        if self._is_json and "\\" in source:
+            seen, self._places = _resolved(source)
+        self._seen = seen if seen.isascii() else _SURROGATE.sub("\ufffd", seen)
+
+    def search(self, finders: Mapping[str, Finder]) -> Found:
+        """All that these find, where it is seen."""
+        encoded = self._seen.encode()
+        found = {name: spans for name, finder in finders.items() if (spans := finder.find(encoded))}
+        if not found or len(encoded) == len(self._seen):
+            return found
+        lengths = [0, *accumulate(len(one.encode()) for one in self._seen)]
+        return {
+            name: [(bisect_left(lengths, start), bisect_left(lengths, end)) for start, end in spans]
+            for name, spans in found.items()
+        }
+
+    def place(self, index: int) -> int:
+        """Where something stands in the source that is seen there."""
+        return self._places[index]
+
+    def without(self, cuts: Iterable[Cut]) -> str:
+        """The source without these; where they overlap, they are one, of the first one's character."""
+        joined = [Cut(self._places[one.start], self._places[one.end], one.character) for one in _joined(cuts)]
+        return "".join(self._as_json(joined) if self._is_json else self._as_text(joined))
+
+    def _as_text(self, cuts: Sequence[Cut]) -> Iterator[str]:
+        at = 0
+        for start, end, character in cuts:
+            yield self.source[at:start]
+            yield character * (end - start)
+            at = end
+        yield self.source[at:]
+
+    def _as_json(self, cuts: Sequence[Cut]) -> Iterator[str]:
+        at = 0
+        first = 0
+        for match in _SCALAR.finditer(self.source):
+            start, end = match.span()
+            while first < len(cuts) and cuts[first].end <= start:
+                first += 1
+            if first == len(cuts):
+                break
+            if cuts[first].start >= end:
+                continue
+            yield self.source[at:start]
+            last = first
+            while last < len(cuts) and cuts[last].start < end:
+                last += 1
+            concerned = cuts[first:last]
+            if match[0].startswith('"'):
+                yield from self._string(start, end, concerned)
+            else:
+                yield _no_number(end - start, concerned[0].character)
+            at = end
+        yield self.source[at:]
+
+    def _string(self, start: int, end: int, cuts: Sequence[Cut]) -> Iterator[str]:
+        at, stop = start, end - 1
+        for cut in cuts:
+            begin, over = max(cut.start, start + 1), min(cut.end, stop)
+            if begin < over:
+                yield self.source[at:begin]
+                yield _in_string(cut.character) * self._width(begin, over)
+                at = over
+        yield self.source[at:end]
+
+    def _width(self, start: int, end: int) -> int:
+        """How many characters are seen there."""
+        return bisect_left(self._places, end) - bisect_left(self._places, start)
+
+
+def _joined(cuts: Iterable[Cut]) -> list[Cut]:
+    joined: list[tuple[int, Cut]] = []
+    for rank, cut in sorted(enumerate(cuts), key=lambda pair: (pair[1].start, pair[0])):
+        if joined and cut.start < joined[-1][1].end:
+            before, other = joined[-1]
+            first = other if before < rank else cut
+            end = max(cut.end, other.end)
+            joined[-1] = (min(before, rank), Cut(other.start, end, first.character))
+        else:
+            joined.append((rank, cut))
+    return [cut for _, cut in joined]
+
+
+def _in_string(character: str) -> str:
+    return character if character not in ('"', "\\") else f"\\{character}"
+
+
+def _no_number(width: int, character: str) -> str:
+    return f'"{_in_string(character) * width}"' if character else "null"
+
+
+def _is_json(text: str) -> bool:
+    """Whether it is an array, an object or a string; a bare number is a text like any other."""
+    if not text.lstrip().startswith(("{", "[", '"')):
+        return False
+    try:
+        json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _resolved(source: str) -> tuple[str, list[int]]:
+    """The text without escapes, and for each of its characters, and its end, the place in the source."""
+    pieces: list[str] = []
+    places: list[int] = []
+    at = 0
+    for match in _ESCAPE.finditer(source):
+        start, end = match.span()
+        pieces.append(source[at:start])
+        places.extend(range(at, start))
+        digits, other = match.groups()
+        pieces.append(chr(int(digits, 16)) if digits else _ESCAPED.get(other, other))
+        places.append(start)
+        at = end
+    pieces.append(source[at:])
+    places.extend(range(at, len(source) + 1))
+    return "".join(pieces), places

@@ -1,0 +1,81 @@
+"""One row for each data identifier that Amazon manages: what it looks like, what must be near it, what is checked.
+
+Names, keywords and countries are those of "Sensitive data types" in the SNS developer guide. What a number looks like
+the guide does not say; it is what its issuer says, or else the entity definitions of Microsoft Purview.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import re2
+
+from redrive.model.protection import Check, Detector, Finder, Keywords, spelled
+
+#: Around what stands alone: no letter or digit on either side, nor the rest of a decimal number.
+BEFORE: Final = "(?:^|[^A-Za-z0-9.]|(?:^|[^0-9])[.])"
+AFTER: Final = "(?:[^A-Za-z0-9.]|[.](?:[^0-9]|$)|$)"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One identifier.
+
+    Attributes:
+        pattern: As RE2 has it: nothing looks ahead or back.
+        keywords: Separated by commas; empty: none has to be near.
+        check: What a find must satisfy besides.
+        before: What must stand before it, and is none of it.
+        after: The same behind it.
+        any_case: Capitals do not matter.
+    """
+
+    pattern: str
+    keywords: str = ""
+    check: Check | None = None
+    before: str = BEFORE
+    after: str = AFTER
+    any_case: bool = True
+
+    def finder(self) -> Finder:
+        """What finds it."""
+        words = [word.strip() for word in self.keywords.split(",")] if self.keywords else []
+        return Detector(
+            compiled(f"{self.before}({self.pattern}){self.after}", any_case=self.any_case),
+            self.check,
+            Keywords(compiled(spelled(words))) if words else None,
+        )
+
+
+Rows = Mapping[str, Row]
+
+
+def compiled(pattern: str, *, any_case: bool = False, memory_bytes: int = 8 << 20) -> Any:
+    """An expression compiled by RE2, which complains to nobody else.
+
+    Raises:
+        re2.error: It is none, or takes more memory than that.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    options.case_sensitive = not any_case
+    options.max_mem = memory_bytes
+    return re2.compile(pattern, options)
+
+
+class NumberModule(Protocol):
+    """One of stdnum's modules, each of which knows one kind of number."""
+
+    @property
+    def is_valid(self) -> Callable[[str], bool]:
+        """Whether it is one."""
+        ...
+
+
+def valid(module: NumberModule) -> Check:
+    """A number that stdnum knows to be one; how it is separated is the pattern's to say."""
+
+    def check(text: str) -> bool:
+        return module.is_valid("".join(one for one in text if one.isalnum()))
+
+    return check
