@@ -1,5 +1,6 @@
 """Tallies: counting in memory, at a fraction of a microsecond."""
 
+import math
 from collections.abc import Iterator
 
 from redrive.model.metric import Series, Statistics
@@ -19,28 +20,28 @@ class Tally:
     def __init__(self) -> None:
         self.samples = 0.0
         self.total = 0.0
-        self.least = 0.0
-        self.greatest = 0.0
+        self.least = math.inf
+        self.greatest = -math.inf
 
     def add(self, value: float, samples: float = 1) -> None:
         """Add samples that all have one value."""
-        if not self.samples or value < self.least:
+        if value < self.least:
             self.least = value
-        if not self.samples or value > self.greatest:
+        if value > self.greatest:
             self.greatest = value
         self.samples += samples
         self.total += value * samples
 
     def add_statistics(self, other: Statistics) -> None:
         """Add what was measured elsewhere."""
-        self.least = min(self.least, other.least) if self.samples else other.least
-        self.greatest = max(self.greatest, other.greatest) if self.samples else other.greatest
+        self.least = min(self.least, other.least)
+        self.greatest = max(self.greatest, other.greatest)
         self.samples += other.samples
         self.total += other.total
 
     @property
     def statistics(self) -> Statistics:
-        """What has been added."""
+        """What has been added, which is something."""
         return Statistics(self.samples, self.total, self.least, self.greatest)
 
 
