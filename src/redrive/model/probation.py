@@ -38,8 +38,19 @@ class ProbationPolicy:
         """The rest that this failure alone asks for."""
         return self.by_status.get(attempt.status) or self.by_reason.get(attempt.reason, 0)
 
+    def besides(
+        self, by_status: Mapping[int, int] | None = None, by_reason: Mapping[Reason, int] | None = None
+    ) -> Self:
+        """The same with further rests (ms), or others in the place of its own."""
+        return replace(
+            self,
+            by_status={**self.by_status, **(by_status or {})},
+            by_reason={**self.by_reason, **(by_reason or {})},
+        )
 
-# The usual rests of an endpoint that says nothing else: seconds while it is busy or hangs, minutes where it is not there.
+
+# Seconds for an endpoint that is busy or hangs, minutes for one that is not there. The figures are Event Grid's, which
+# has rests for more (`Event Grid message delivery and retry`, probation).
 USUAL: Final = ProbationPolicy(
     by_status={404: 5 * _MINUTE_MS, 429: 10_000, 503: 10_000},
     by_reason={

@@ -25,13 +25,12 @@ among what is not retried as its pages since 2024 have it. 405 is what a functio
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 
 from redrive.model.answers import AnswerProfile, statuses
 from redrive.model.attempt import Reason
-from redrive.model.probation import ProbationPolicy
+from redrive.model.probation import USUAL, ProbationPolicy
 from redrive.model.retry_plans import MINUTE_MS, SECOND_MS
 
 AZURE_FUNCTION: Final = "AzureFunction"
@@ -58,28 +57,17 @@ def _profile(refused: frozenset[int], floors_ms: Mapping[int, int]) -> AnswerPro
 _WEB_HOOK_ANSWERS: Final = _profile(_NEVER_AGAIN | {401}, _FLOORS_MS)
 _RESOURCE_ANSWERS: Final = _profile(_NEVER_AGAIN, _FLOORS_MS | _RESOURCE_FLOORS_MS)
 
-_RESTS: Final = ProbationPolicy(
-    by_status={
-        401: 5 * MINUTE_MS,
-        403: 5 * MINUTE_MS,
-        404: 5 * MINUTE_MS,
-        408: 10 * SECOND_MS,
-        429: 10 * SECOND_MS,
-        503: 10 * SECOND_MS,
-    },
+_RESTS: Final = USUAL.besides(
+    by_status={401: 5 * MINUTE_MS, 403: 5 * MINUTE_MS, 408: 10 * SECOND_MS},
     by_reason={
-        Reason.TIMED_OUT: 10 * SECOND_MS,
         Reason.THROTTLED: 10 * SECOND_MS,
-        Reason.CONNECTION: 30 * SECOND_MS,
-        Reason.TLS: 30 * SECOND_MS,
-        Reason.NAME_NOT_RESOLVED: 5 * MINUTE_MS,
         Reason.MISSING: 5 * MINUTE_MS,
         Reason.DISABLED: 5 * MINUTE_MS,
         Reason.FULL: 5 * MINUTE_MS,
         Reason.DENIED: 5 * MINUTE_MS,
     },
 )
-_FUNCTION_RESTS: Final = replace(_RESTS, by_status={**_RESTS.by_status, 405: 10 * MINUTE_MS})
+_FUNCTION_RESTS: Final = _RESTS.besides(by_status={405: 10 * MINUTE_MS})
 
 _BY_STATUS: Final[Mapping[int, str]] = {
     HTTPStatus.BAD_REQUEST: "BadRequest",
