@@ -127,6 +127,18 @@ def test_what_the_sdk_makes_of_a_refusal(grid: Grid) -> None:
         grid.publish(topic, [event(1)])
 
 
+def test_a_time_that_is_none(grid: Grid, subscriber: Subscriber) -> None:
+    topic = grid.topic()
+    grid.subscribe(topic.id, subscriber)
+    sent = {"id": "1", "subject": "s", "eventType": "t", "dataVersion": "", "data": {}}
+    with pytest.raises(HttpResponseError, match="requires 'eventTime' property to be a valid") as refused:
+        grid.publish(topic, sent | {"eventTime": "12 o'clock"})
+    assert refused.value.status_code == 400
+    grid.publish(topic, sent | {"eventTime": "2026-01-02T03:04:05.1234567Z"})
+    assert subscriber.next().document[0]["eventTime"] == "2026-01-02T03:04:05.1234567Z"
+    assert subscriber.is_idle
+
+
 def test_a_batch_of_the_wished_size(grid: Grid, subscriber: Subscriber) -> None:
     topic = grid.topic()
     grid.subscribe(topic.id, subscriber, destination={"max_events_per_batch": 10})

@@ -19,10 +19,12 @@ from redrive.protocols.azure.eventgrid.refusals import (
     Unacceptable,
     lacking,
     misshapen,
+    mistimed,
     unsupported,
 )
 from redrive.protocols.azure.eventgrid.rendering import SPEC_VERSION
 from redrive.protocols.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA
+from redrive.protocols.azure.eventgrid.times import is_moment
 
 STRUCTURED: Final = "application/cloudevents+json"
 BATCH: Final = "application/cloudevents-batch+json"
@@ -94,6 +96,8 @@ def _checked(event: Event) -> Event:
         value = event.get(name)
         if not value or not isinstance(value, str):
             raise lacking(CLOUD_EVENT_SCHEMA, name)
+    if event.get("time") is not None and not is_moment(event["time"]):
+        raise mistimed(CLOUD_EVENT_SCHEMA, "time")
     if event.get("data") is not None and event.get("data_base64") is not None:
         raise Unacceptable("An event has 'data' or 'data_base64', not both.")
     return event

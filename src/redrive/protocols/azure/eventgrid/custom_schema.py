@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from redrive.protocols.azure.eventgrid.event_schema import short_name
 from redrive.protocols.azure.eventgrid.incoming import Event, Incoming, read_array
-from redrive.protocols.azure.eventgrid.refusals import lacking
+from redrive.protocols.azure.eventgrid.refusals import lacking, mistimed
 from redrive.protocols.azure.eventgrid.settings import CUSTOM_EVENT_SCHEMA, TopicSettings
-from redrive.protocols.azure.eventgrid.times import timestamp
+from redrive.protocols.azure.eventgrid.times import is_moment, timestamp
 
 _REQUIRED: Final = ("eventType", "subject")
 _OPTIONAL: Final = ("dataVersion",)
@@ -45,6 +45,8 @@ def _accepted(
         "eventTime": _mapped(event, settings.mapping, "eventTime") or timestamp(now),
         "topic": settings.id,
     }
+    if not is_moment(mapped["eventTime"], zoned=False):
+        raise mistimed(CUSTOM_EVENT_SCHEMA, "eventTime")
     for name in _REQUIRED:
         value = _mapped(event, settings.mapping, name)
         if value is None:

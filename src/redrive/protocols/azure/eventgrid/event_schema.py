@@ -1,16 +1,17 @@
 """Event Grid's own schema, as publishers write it.
 
-Required are `id`, `subject`, `eventType` and `eventTime`. The service sets `topic` and `metadataVersion`, and an empty
-`dataVersion` where there is none. A publisher to a topic may leave `topic` out or name that topic; one to a domain has
-to name the domain's topic that the event is for.
+Required are `id`, `subject`, `eventType` and `eventTime`, which need not say its zone. The service sets `topic` and
+`metadataVersion`, and an empty `dataVersion` where there is none. A publisher to a topic may leave `topic` out or name
+that topic; one to a domain has to name the domain's topic that the event is for.
 """
 
 from typing import Final
 
 from redrive.protocols.azure.eventgrid.incoming import Event, Incoming, read_array
-from redrive.protocols.azure.eventgrid.refusals import Unacceptable, lacking
+from redrive.protocols.azure.eventgrid.refusals import Unacceptable, lacking, mistimed
 from redrive.protocols.azure.eventgrid.rendering import METADATA_VERSION
 from redrive.protocols.azure.eventgrid.settings import EVENT_GRID_SCHEMA
+from redrive.protocols.azure.eventgrid.times import is_moment
 
 _REQUIRED: Final = ("id", "eventType", "eventTime")
 
@@ -38,6 +39,8 @@ def _accepted(event: Event, resource_id: str, *, in_domain: bool) -> Incoming:
             raise lacking(EVENT_GRID_SCHEMA, name)
     if not isinstance(event.get("subject"), str):
         raise lacking(EVENT_GRID_SCHEMA, "subject")
+    if not is_moment(event["eventTime"], zoned=False):
+        raise mistimed(EVENT_GRID_SCHEMA, "eventTime")
     version = event.get("metadataVersion")
     if version is not None and version != METADATA_VERSION:
         raise Unacceptable(f"The property 'metadataVersion' has to be '{METADATA_VERSION}' where it is set.")

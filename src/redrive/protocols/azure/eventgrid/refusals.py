@@ -107,6 +107,17 @@ def lacking(schema: str, name: str) -> Unacceptable:
     )
 
 
+def mistimed(schema: str, name: str) -> Unacceptable:
+    """An event whose time is none.
+
+    The wording is that of an emulator which compares itself with the service (AzureEventGridSimulator), for `eventTime`.
+    """
+    return Unacceptable(
+        f"This resource is configured for '{SCHEMA_NAMES[schema]}' schema and requires '{name}' property to be a valid"
+        " RFC 3339 timestamp."
+    )
+
+
 def _code(status: HTTPStatus) -> str:
     """A status by its name: `BadRequest`, `RequestEntityTooLarge`."""
     return "".join(word.capitalize() for word in status.name.split("_"))

@@ -10,12 +10,12 @@ https://github.com/cloudevents/spec, version 1.0.2: the JSON format and the HTTP
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import unquote
 
 from redrive.protocols.azure.eventgrid import json_text
+from redrive.protocols.azure.eventgrid.times import is_moment
 from redrive.protocols.azure.wire.errors import AzureError, Detail, invalid
 from redrive.protocols.http import Request
 
@@ -116,7 +116,7 @@ def _check_optional(event: Event) -> None:
             raise _malformed(f"The attribute '{name}' must be called by lower-case letters and digits.")
         if isinstance(value, dict | list | float):
             raise _malformed(f"The attribute '{name}' must be a text, a whole number or a boolean.")
-    if (time := event.get("time")) is not None and not _is_moment(time):
+    if (time := event.get("time")) is not None and not is_moment(time):
         raise _malformed(f"The time '{time}' is not a moment as RFC 3339 writes it.")
 
 
@@ -129,13 +129,6 @@ def _check_content(event: Event) -> None:
         b64decode(event["data_base64"], validate=True)
     except (ValueError, TypeError):
         raise _malformed("The property 'data_base64' is not base64.") from None
-
-
-def _is_moment(text: Any) -> bool:
-    try:
-        return datetime.fromisoformat(text).tzinfo is not None
-    except (ValueError, TypeError):
-        return False
 
 
 def _malformed(message: str) -> AzureError:
