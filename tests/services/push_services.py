@@ -24,7 +24,7 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import ConnectionTerminated, DataReceived, RequestReceived, StreamEnded, StreamReset
 from h2.exceptions import ProtocolError
-from h2.settings import SettingCodes
+from h2.settings import SettingCodes, Settings
 
 from tests.services.answering import answering
 
@@ -185,7 +185,8 @@ class AppleConnection(asyncio.Protocol):
         self.transport = transport
         self.apple.connections.append(self)
         self.apple.opened += 1
-        self.h2.local_settings[SettingCodes.MAX_CONCURRENT_STREAMS] = self.apple.streams_max
+        limits = {SettingCodes.MAX_CONCURRENT_STREAMS: self.apple.streams_max}
+        self.h2.local_settings = Settings(client=False, initial_values=limits)
         self.h2.initiate_connection()
         self.flush()
 
@@ -249,6 +250,11 @@ class AppleConnection(asyncio.Protocol):
 # ---- Google and Amazon ------------------------------------------------------------------------------------------------
 
 
+class _Listening(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # of 5, some of 50 at once are turned away
+
+
 class Web(Service):
     """FCM and ADM with their authorities, on one port."""
 
@@ -281,8 +287,7 @@ class Web(Service):
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Listening(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def answer(self, path: str, headers: dict[str, str], text: str) -> Saying | None:

@@ -95,6 +95,7 @@ class Http2Connection(asyncio.Protocol):
         self._exchanges: dict[int, _Exchange] = {}
         self._moved = asyncio.Event()
         self._heard = 0
+        self._why = "The connection is used no more"
         self._settled = False  # the service has said how many streams it allows
         self._next: asyncio.TimerHandle | None = None  # the end of its rest, or of its patience
         self.answered = False  # anything at all
@@ -220,6 +221,7 @@ class Http2Connection(asyncio.Protocol):
     def _end(self, error: Exception) -> None:
         """All of it; a request that a resting connection was given in vain may go by another."""
         self.usable = False
+        self._why = str(error)
         self._moved.set()
         for exchange in self._exchanges.values():
             in_vain = self.answered and exchange.heard == self._heard
@@ -236,7 +238,7 @@ class Http2Connection(asyncio.Protocol):
                 return
             self._moved.clear()
             await self._moved.wait()
-        raise Unprocessed("The connection was closed")
+        raise Unprocessed(self._why)
 
     def _head(self, path: str, headers: Mapping[str, str]) -> list[tuple[str, str]]:
         return [

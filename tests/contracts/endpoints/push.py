@@ -11,6 +11,8 @@ import orjson
 
 from redrive.endpoints.push import PushEndpoint
 from redrive.engine.ports import Endpoint, Parcel
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
 from tests.contracts.endpoints.kinds import PATIENCE_MS, Place
 from tests.services.push_services import (
     KEY_ID,
@@ -25,6 +27,17 @@ from tests.services.push_services import (
     service_account,
     signing_key,
 )
+
+DEAD = (Outcome.REFUSED, Reason.MISSING)
+DENIED = (Outcome.FAILED, Reason.DENIED)
+WRONG = (Outcome.REFUSED, Reason.CLIENT_ERROR)
+LARGE = (Outcome.REFUSED, Reason.TOO_LARGE)
+SLOWER = (Outcome.FAILED, Reason.THROTTLED)
+TROUBLE = (Outcome.FAILED, Reason.SERVER_ERROR)
+
+
+def verdict(attempt: Attempt) -> tuple[Outcome, Reason]:
+    return attempt.outcome, attempt.reason
 
 
 def real_now() -> int:
@@ -125,3 +138,13 @@ async def google_place() -> AsyncIterator[Place]:
         endpoint = push_endpoint(web.urls)
         yield PushPlace(endpoint, web)
         await endpoint.close()
+
+
+@asynccontextmanager
+async def pushing(*services: Apple | Web, ca_file: Path | None = None) -> AsyncIterator[PushEndpoint]:
+    urls: dict[str, str] = {}
+    for service in services:
+        urls |= {"apns": service.url} if isinstance(service, Apple) else service.urls
+    endpoint = push_endpoint(urls, ca_file)
+    yield endpoint
+    await endpoint.close()

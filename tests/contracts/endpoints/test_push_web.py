@@ -1,0 +1,199 @@
+"""Google's and Amazon's push services, beyond what every kind of endpoint promises (`test_promise.py`)."""
+
+import asyncio
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import jwt
+import pytest
+
+from redrive.endpoints.push import PushEndpoint
+from redrive.model.attempt import Reason
+from redrive.model.delivery import Outcome
+from tests.contracts.endpoints.push import (
+    DEAD,
+    DENIED,
+    LARGE,
+    SLOWER,
+    TROUBLE,
+    WRONG,
+    amazon_parcel,
+    google_parcel,
+    pushing,
+    real_now,
+    verdict,
+)
+from tests.services.push_services import (
+    ACCOUNT,
+    Saying,
+    Web,
+    fcm_error,
+    pem,
+    service_account,
+    signing_key,
+)
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with Web().serving() as web:
+        yield web
+
+
+class TestGoogle:
+    async def test_what_it_is_given(self, web: Web) -> None:
+        body = {"message": {"token": "d1", "data": {"default": "hello"}}}
+        async with pushing(web) as endpoint:
+            attempt = await endpoint.push(google_parcel(body))
+        assert attempt.delivered
+        assert web.next().document == body
+
+    @pytest.mark.parametrize(
+        ("status", "code", "error_code", "means"),
+        [
+            (404, "NOT_FOUND", "UNREGISTERED", DEAD),
+            (403, "PERMISSION_DENIED", "SENDER_ID_MISMATCH", DEAD),
+            (400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", WRONG),
+            (403, "PERMISSION_DENIED", "", WRONG),
+            (404, "NOT_FOUND", "", WRONG),
+            (401, "UNAUTHENTICATED", "THIRD_PARTY_AUTH_ERROR", DENIED),
+            (429, "RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", SLOWER),
+            (500, "INTERNAL", "INTERNAL", TROUBLE),
+            (503, "UNAVAILABLE", "UNAVAILABLE", TROUBLE),
+        ],
+    )
+    async def test_what_it_says(
+        self, web: Web, status: int, code: str, error_code: str, means: tuple[Outcome, Reason]
+    ) -> None:
+        web.say(status, fcm_error(status, code, error_code))
+        async with pushing(web) as endpoint:
+            attempt = await endpoint.push(google_parcel())
+        assert (verdict(attempt), attempt.status) == (means, status)
+        assert code in attempt.response
+
+    @pytest.mark.parametrize("error", ["text", ["x"], 1, {"details": 1}, {"details": [1]}])
+    async def test_odd_answers(self, web: Web, error: Any) -> None:
+        web.say(400, {"error": error})
+        async with pushing(web) as endpoint:
+            assert verdict(await endpoint.push(google_parcel())) == WRONG
+
+    async def test_one_login_for_all_until_it_ends(self, web: Web) -> None:
+        now = [real_now()]
+        endpoint = PushEndpoint(lambda: now[0], random.Random(7), web.urls)
+        await asyncio.gather(*(endpoint.push(google_parcel()) for _ in range(20)))
+        assert len(web.logins) == 1
+        now[0] -= 3_600_000  # an assertion of the past hour is believed still
+        assert (await endpoint.push(google_parcel())).delivered
+        assert len(web.logins) == 1
+        now[0] = real_now() + 3_299_000 + 1
+        web.login_script = lambda: Saying(200, {"access_token": "later", "expires_in": 3599})
+        web.believed.add("later")
+        assert (await endpoint.push(google_parcel())).delivered
+        await endpoint.close()
+        pushed = [web.next() for _ in range(22)]
+        assert pushed[-1].headers["authorization"] == "Bearer later"
+
+    async def test_a_token_that_was_taken_back_is_asked_for_again(self, web: Web) -> None:
+        async with pushing(web) as endpoint:
+            assert (await endpoint.push(google_parcel())).delivered
+            web.believed.clear()
+            assert (await endpoint.push(google_parcel())).delivered
+            assert len(web.logins) == 2
+            web.login_script = lambda: Saying(200, {"access_token": "never believed", "expires_in": 3599})
+            web.believed.clear()
+            assert verdict(await endpoint.push(google_parcel())) == DENIED
+
+    @pytest.mark.parametrize(
+        ("saying", "means"),
+        [
+            (Saying(400, {"error": "invalid_grant"}), DENIED),
+            (Saying(401, {"error": "invalid_client"}), DENIED),
+            (Saying(403), DENIED),
+            (Saying(404), WRONG),
+            (Saying(429), SLOWER),
+            (Saying(503), TROUBLE),
+            (Saying(200, {}), TROUBLE),
+            (Saying(200, {"access_token": 1}), TROUBLE),
+            (Saying(200, {"access_token": "t", "expires_in": "soon"}), TROUBLE),
+            (Saying(0), (Outcome.FAILED, Reason.CONNECTION)),
+        ],
+    )
+    async def test_an_authority_that_gives_no_token(
+        self, web: Web, saying: Saying, means: tuple[Outcome, Reason]
+    ) -> None:
+        web.login_script = lambda: saying
+        async with pushing(web) as endpoint:
+            assert verdict(await endpoint.push(google_parcel())) == means
+            web.login_script = None
+            assert (await endpoint.push(google_parcel())).delivered
+
+    @pytest.mark.parametrize(
+        "credential",
+        [
+            "AAAA-an-api-key",
+            "[]",
+            "{}",
+            service_account(private_key="no"),
+            service_account(private_key=pem(signing_key())),
+        ],
+    )
+    async def test_what_is_no_service_account(self, web: Web, credential: str) -> None:
+        async with pushing(web) as endpoint:
+            attempt = await endpoint.push(google_parcel(credential=credential))
+        assert (verdict(attempt), attempt.status, web.logins) == (DENIED, 0, [])
+
+    async def test_an_account_that_is_not_known(self, web: Web) -> None:
+        other = service_account(client_email="other@example.org")
+        web.login_script = lambda: Saying(
+            400, {"error": "invalid_grant", "error_description": "Invalid account"}
+        )
+        async with pushing(web) as endpoint:
+            attempt = await endpoint.push(google_parcel(credential=other))
+        assert (verdict(attempt), attempt.status) == (DENIED, 400)
+        assert "Invalid account" in attempt.response
+
+    async def test_what_the_account_says_of_itself(self, web: Web) -> None:
+        async with pushing(web) as endpoint:
+            await endpoint.push(google_parcel())
+        assertion = web.logins[0]["assertion"]
+        assert jwt.get_unverified_header(assertion) == {"alg": "RS256", "typ": "JWT", "kid": "k1"}
+        assert jwt.decode(assertion, options={"verify_signature": False})["iss"] == ACCOUNT
+
+
+class TestAmazon:
+    async def test_what_it_is_given(self, web: Web) -> None:
+        web.say(200, {"registrationID": "d1"})
+        async with pushing(web) as endpoint:
+            attempt = await endpoint.push(amazon_parcel(token="d/1"))
+        assert attempt.delivered
+        assert attempt.identifiers == (("token", "d1"),)
+        pushed = web.next()
+        assert (pushed.token, pushed.document) == ("d/1", {"data": {"default": "hello"}})
+        assert pushed.headers["x-amzn-type-version"] == "com.amazon.device.messaging.ADMMessage@1.0"
+        assert pushed.headers["x-amzn-accept-type"] == "com.amazon.device.messaging.ADMSendResult@1.0"
+
+    @pytest.mark.parametrize(
+        ("status", "reason", "means"),
+        [
+            (400, "Unregistered", DEAD),
+            (400, "InvalidRegistrationId", DEAD),
+            (400, "InvalidData", WRONG),
+            (401, "AccessTokenExpired", DENIED),
+            (413, "MessageTooLarge", LARGE),
+            (429, "MaxRateExceeded", SLOWER),
+            (500, "", TROUBLE),
+        ],
+    )
+    async def test_what_it_says(
+        self, web: Web, status: int, reason: str, means: tuple[Outcome, Reason]
+    ) -> None:
+        web.say(status, {"reason": reason})
+        async with pushing(web) as endpoint:
+            attempt = await endpoint.push(amazon_parcel())
+        assert (verdict(attempt), attempt.status, attempt.identifiers) == (means, status, ())
+
+    async def test_a_secret_that_is_wrong(self, web: Web) -> None:
+        async with pushing(web) as endpoint:
+            attempt = await endpoint.push(amazon_parcel(secret="wrong"))
+        assert (verdict(attempt), attempt.status) == (DENIED, 401)
