@@ -46,7 +46,7 @@ ADDRESSES: Final = (
         _OCTETS, check=_is_address, before="(?:^|[^A-Za-z0-9_.:])", after="(?:[^A-Za-z0-9_.]|[.][^0-9]|[.]?$)"
     ),
     Row(
-        f"[0-9A-Fa-f]{{0,4}}:[0-9A-Fa-f:]{{1,35}}(?::{_OCTETS})?",
+        f"[0-9A-Fa-f]{{0,4}}:[0-9A-Fa-f:]{{0,30}}:{_OCTETS}|[0-9A-Fa-f]{{0,4}}:[0-9A-Fa-f:]{{1,35}}",
         check=_is_address,
         before="(?:^|[^A-Za-z0-9_.:])",
         after="(?:[^A-Za-z0-9_:]|$)",
