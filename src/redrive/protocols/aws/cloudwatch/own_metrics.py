@@ -124,6 +124,13 @@ NAMESPACES: Final = {
         Namespace("AWS/SNS", ":topic", "TopicName", "topic", _SNS),
     )
 }
+# Those of text messages are of no topic; telemetry has them under the names and dimensions that AWS has. Dollars are no
+# unit that CloudWatch's model knows.
+_TEXT_DIMENSIONS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "SMSMonthToDateSpentUSD": ((),),
+    "SMSSuccessRate": (("PhoneNumber",), ("SMSType",)),
+}
+_TEXT_UNITS: Final = {"SMSMonthToDateSpentUSD": "None", "SMSSuccessRate": "Count"}
 _BY_SERIES: Final = {namespace.series: namespace for namespace in NAMESPACES.values()}
 
 
@@ -132,6 +139,8 @@ def series_of(account: str, region: str, metric: MetricName) -> list[Series]:
     namespace = NAMESPACES.get(metric.namespace)
     if namespace is None:
         return [Series(account, region, *metric)]
+    if tuple(name for name, _ in metric.dimensions) in _TEXT_DIMENSIONS.get(metric.name, ()):
+        return [Series(account, region, namespace.series, metric.name, metric.dimensions)]
     own = namespace.metrics.get(metric.name)
     if own is None or [name for name, _ in metric.dimensions] != [namespace.dimension]:
         return []
@@ -146,6 +155,8 @@ def unit_of(metric: MetricName) -> str | None:
     """The unit of all points of a metric of AWS's; None where each point has its own."""
     namespace = NAMESPACES.get(metric.namespace)
     own = None if namespace is None else namespace.metrics.get(metric.name)
+    if namespace is NAMESPACES["AWS/SNS"] and own is None:
+        return _TEXT_UNITS.get(metric.name)
     return None if own is None else own.unit
 
 
@@ -154,6 +165,8 @@ def names_of(series: Series) -> list[MetricName]:
     namespace = _BY_SERIES.get(series.namespace)
     if namespace is None:
         return [MetricName(*series[2:])]
+    if series.name in _TEXT_UNITS:
+        return [MetricName(namespace.name, series.name, series.dimensions)]
     things = [pair for pair in series.dimensions if pair[0] == namespace.thing]
     source = Source(series.name, tuple(pair for pair in series.dimensions if pair[0] != namespace.thing))
     return [
