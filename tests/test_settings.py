@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from redrive.endpoints.push import URLS
+from redrive.endpoints.sms_gateway import Gateway, read_gateway
 from redrive.settings import (
     PUSH_SERVICES,
     Settings,
@@ -104,3 +105,48 @@ def test_push_services_are_named_by_their_urls(tmp_path: Path) -> None:
 def test_a_push_service_has_a_name_and_a_url(pairs: str, complaint: str) -> None:
     with pytest.raises(SettingsInvalid, match=complaint):
         Settings(push_endpoints=pairs)
+
+
+GATEWAY = "smpp://redrive:secret@smsc.example.org"
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("smsc.example.org:2775", "neither smpp:// nor smpps://"),
+        ("http://redrive:secret@smsc.example.org", "neither smpp:// nor smpps://"),
+        ("smpp://smsc.example.org", "USER:PASSWORD@HOST:PORT"),
+        ("smpp://redrive:secret@", "USER:PASSWORD@HOST:PORT"),
+        (f"{GATEWAY}/path", "USER:PASSWORD@HOST:PORT"),
+        (f"{GATEWAY}:seventy", "no usable host and port"),
+        (f"{GATEWAY}:70000", "no usable host and port"),
+        (f"{GATEWAY}?window=0", "window"),
+        (f"{GATEWAY}?window=1001", "window"),
+        (f"{GATEWAY}?window=ten", "window"),
+        (f"{GATEWAY}?concatenation=glue", "neither udh nor sar"),
+        (f"{GATEWAY}?windows=10", "unknown options: windows"),
+        (f"{GATEWAY}?window", "not NAME=VALUE"),
+        (f"{GATEWAY}?sender=Gr%C3%B6%C3%9Fe", "sender that is not ASCII"),
+        ("smpp://redrive:s%C3%A9cret@smsc.example.org", "password that is not ASCII"),
+        ("smpp://redrive:secret%00@smsc.example.org", "password that is not ASCII"),
+    ],
+)
+def test_text_messages_go_to_a_message_centre(url: str, why: str) -> None:
+    with pytest.raises(SettingsInvalid, match=f"sms_gateway .*{why}") as caught:
+        Settings(sms_gateway=url)
+    assert "secret" not in str(caught.value)
+
+
+def test_what_a_gateway_says() -> None:
+    assert read_gateway(GATEWAY) == Gateway("smsc.example.org", 2775, "redrive", "secret")
+    url = "smpps://me:p%40%2F@[::1]?window=3&sender=%2B4930&system_type=VMA&concatenation=sar"
+    gateway = Gateway("::1", 3550, "me", "p@/", True, 3, "+4930", "VMA", False)
+    assert read_gateway(url) == gateway
+    assert "p@/" not in f"{gateway} {gateway!r}"
+
+
+@pytest.mark.parametrize("price", ["", "free", "-1", "1e3", "0,05", "0.", "1" * 10])
+def test_a_part_of_a_text_message_has_a_price(price: str) -> None:
+    with pytest.raises(SettingsInvalid, match="sms_part_price"):
+        Settings(sms_part_price=price)
+    assert Settings(sms_part_price="0.0075").sms_part_price == "0.0075"

@@ -43,7 +43,8 @@ class Smsc:
         lively: It answers `enquire_link`.
         sessions: Bound now.
         binds: `(system_id, password)` of all that tried.
-        enquiries: How many `enquire_link` came.
+        enquired: Set by each `enquire_link`.
+        bound: Set by each bind that was accepted.
         unbound: How many said goodbye.
     """
 
@@ -53,11 +54,9 @@ class Smsc:
     lively: bool = True
     sessions: list[asyncio.StreamWriter] = field(default_factory=list)
     binds: list[tuple[str, str]] = field(default_factory=list)
-    enquiries: int = 0
+    enquired: asyncio.Event = field(default_factory=asyncio.Event)
     unbound: int = 0
-    under_way_most: int = 0
     port: int = 0
-    _under_way: int = 0
     _numbers: Any = field(default_factory=lambda: itertools.count(1))
     _told: dict[int, "asyncio.Future[int]"] = field(default_factory=dict)
     bound: asyncio.Event = field(default_factory=asyncio.Event)
@@ -127,7 +126,7 @@ class Smsc:
             case c if c == _SUBMIT:
                 self._take_submission(writer, smpp34.decode(unit), sequence)
             case c if c == _ENQUIRE:
-                self.enquiries += 1
+                self.enquired.set()
                 if self.lively:
                     writer.write(_unit(_ENQUIRE | _RESPONSE, OK, sequence))
             case c if c == _UNBIND:
@@ -146,17 +145,9 @@ class Smsc:
         status, words = answer if isinstance(answer, tuple) else (answer, "")
         if status == OK:
             self.messages.append(message)
-        self._under_way += 1
-        self.under_way_most = max(self.under_way_most, self._under_way)
         name = f"id-{next(self._numbers)}".encode() if status == OK else b""
         said = struct.pack(">HH", 0x001D, len(words.encode())) + words.encode() if words else b""
-        asyncio.get_running_loop().call_soon(
-            self._answer, writer, _unit(0x80000004, status, sequence, name + b"\0" + said)
-        )
-
-    def _answer(self, writer: asyncio.StreamWriter, unit: bytes) -> None:
-        self._under_way -= 1
-        writer.write(unit)
+        writer.write(_unit(0x80000004, status, sequence, name + b"\0" + said))
 
 
 def place_of(message: Any) -> tuple[int, int, int] | None:

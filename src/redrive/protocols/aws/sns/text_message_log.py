@@ -31,7 +31,7 @@ from redrive.protocols.aws.sns.sms_attributes import ROLE, SAMPLING_RATE
 from redrive.protocols.aws.sns.text_messages import PROMOTIONAL, place_of
 
 DIRECT: Final = "DirectPublishToPhoneNumber"
-NAMESPACE: Final = ":sms"  # of metrics
+NAMESPACE: Final = ":topic"  # of metrics, as telemetry calls that of SNS
 _ACCEPTED: Final = "Message has been accepted by phone carrier"
 _UNKNOWN_CARRIER: Final = "Unknown Carrier"
 
