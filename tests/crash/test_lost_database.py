@@ -1,8 +1,21 @@
-from pathlib import Path
+"""A database that goes away under a server that serves, and comes back."""
 
+import asyncio
+import subprocess
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from redrive.cli.demo_billing import Billing
+from tests.contracts.protocols.sns import Sns
 from tests.contracts.protocols.sqs import Sqs, refused
 from tests.services.postgres import PostgresServer
 from tests.services.server import serving
+
+WAIT_SECONDS = 20  # for what comes in milliseconds; less than the 30 of a lease
 
 
 def test_a_database_that_is_away_is_told_and_found_again(
@@ -26,3 +39,67 @@ def test_a_database_that_is_away_is_told_and_found_again(
         assert log.count("store.lost error=") == 1
         assert "store.back" in log
         assert "Traceback" not in log
+
+
+class Hesitating(Billing):
+    """Takes every order, and says so when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: 0.0)
+        self.confirmed = threading.Event()
+        self.come = threading.Semaphore(0)
+        self.speaks = threading.Event()
+
+    def receive(self, notification: dict[str, Any]) -> int:
+        status = super().receive(notification)
+        if notification["Type"] == "SubscriptionConfirmation":
+            self.confirmed.set()
+        else:
+            self.come.release()
+            self.speaks.wait(WAIT_SECONDS)
+        return status
+
+
+def test_what_was_taken_while_the_database_was_started_anew_is_not_pushed_again(
+    durable_postgres: PostgresServer, tmp_path: Path
+) -> None:
+    billing = Hesitating()
+    with serving(durable_postgres.url(), directory=tmp_path) as server:
+        topic = Sns(server).topic()
+        topic.subscribe("http", billing.url)
+        assert billing.confirmed.wait(WAIT_SECONDS)
+        orders = [f"order {number}" for number in range(20)]
+        for order in orders:
+            topic.publish(order)
+        for _ in orders:
+            assert billing.come.acquire(timeout=WAIT_SECONDS)
+        durable_postgres.crash()
+        billing.speaks.set()  # all are answered while there is nowhere to write that down
+        _wait_for_line(server.log, "dispatch.unsettled")
+        durable_postgres.start()
+        assert server.stop() == 0  # when all that was under way has ended, in much less than a lease
+        log = server.log.read_text()
+    billing.close()
+    assert Counter(visit.order for visit in billing.visits) == Counter(orders)
+    assert asyncio.run(_left(durable_postgres)) == 0
+    assert log.count("dispatch.unsettled error=") == log.count("dispatch.settled: ") == 1
+    assert "Traceback" not in log
+
+
+def _wait_for_line(log: Path, words: str) -> None:
+    """Return when the log says this; a test that waits in vain is ended."""
+    with subprocess.Popen(
+        ["tail", "--follow", "--lines=+1", log], stdout=subprocess.PIPE, text=True
+    ) as following:
+        assert following.stdout is not None
+        for line in following.stdout:
+            if words in line:
+                following.kill()
+                return
+
+
+async def _left(database: PostgresServer) -> int:
+    connection = await asyncpg.connect(database.url())
+    left: int = await connection.fetchval("SELECT count(*) FROM deliveries")
+    await connection.close()
+    return left

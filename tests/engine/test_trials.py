@@ -390,3 +390,57 @@ class TestConsequences:
             assert stage.endpoint.pushed == [(began, "a"), (began + MINUTE_MS, f"a {ending}")]
 
         run_virtual(story)
+
+    @pytest.mark.parametrize(("attempt", "dead"), [(OK, []), (GONE, ["a", "b", "c"])])
+    def test_what_cannot_say_what_it_leads_to_ends_all_the_same(
+        self, attempt: Attempt, dead: list[str], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def story(clock: VirtualClock, chance: random.Random) -> None:
+            stage = Stage(clock, chance, otherwise=attempt)
+
+            def consequences(fact: Attempted) -> list[Consequence]:
+                if fact.delivery.body == "b":
+                    raise ValueError("no way to say this")
+                told = Publication(stage.engine.runtime.message_id(), "told", {}, {}, b'{"x":1}', 4)
+                return [Consequence(name("news"), told)]
+
+            stage.dialect.consequences = consequences
+            stage.dialect.changes = {"batch": Batch(3, 1000)}
+            await stage.engine.open()
+            news, letters = await stage.queue("news"), await stage.queue("dead")
+            await stage.subscribe(await stage.topic("news"), "n", "queue:news")
+            topic = await stage.topic()
+            subscription = await stage.subscribe(topic, "s", "somewhere", dead_letter=letters.name)
+            stage.engine.dispatcher.forget(subscription.queue_id)
+            for body in "abc":
+                await stage.publish(topic, body)
+            await stage.engine.dispatcher.open()
+            await clock.sleep_until(clock.now() + 5 * MINUTE_MS)
+            assert [body for _, body in stage.endpoint.pushed] == ["a+b+c"]
+            assert await stage.store.peek(subscription.queue_id, 10) == []
+            assert await stage.bodies_in(news) == ["told", "told"]
+            assert await stage.bodies_in(letters) == dead
+            assert caplog.text.count("delivery.leads_nowhere") == 1
+            assert "no way to say this" in caplog.text
+            await stage.engine.close()
+
+        run_virtual(story)
+
+    def test_an_endpoint_that_breaks_its_promise_makes_a_failed_attempt(self) -> None:
+        async def story(clock: VirtualClock, chance: random.Random) -> None:
+            stage = Stage(clock, chance)
+            stage.dialect.schedule = minutely()
+
+            async def fail(_: Parcel) -> None:
+                if len(stage.endpoint.pushed) == 1:
+                    raise KeyError("a fault of our own")
+
+            stage.endpoint.before = fail
+            began = clock.now()
+            await published_while_away(stage, "a")
+            await clock.sleep_until(began + 5 * MINUTE_MS)
+            assert [at - began for at, _ in stage.endpoint.pushed] == [0, MINUTE_MS]
+            assert [fact.attempt.reason for fact in stage.memory.attempts] == [Reason.UNMADE, Reason.ACCEPTED]
+            await stage.engine.close()
+
+        run_virtual(story)

@@ -8,9 +8,10 @@ from redrive.model.probation import Probation
 from tests.simulation.entry import Entry
 from tests.simulation.outside import Seen
 from tests.simulation.rules import Rule, require
-from tests.simulation.subscribers import SubscriptionPlan
+from tests.simulation.subscribers import LEASE_MS, SubscriptionPlan
 from tests.simulation.trace import Trace
 
+SLOW_MS = 100  # an endpoint that is not slow takes half of that
 HEARD_MS = 8_000  # until every node has heard of a change or that it missed some, and has read what it is now
 
 
@@ -23,12 +24,14 @@ class Backlog:
         skew_ms: How far the clocks of two nodes may be apart.
         claimed: When each claimed delivery was, by its claimer's clock (ms), in the order of the claims.
         rest: Until when (ms) the endpoint is let rest, by the clock of who said so; 0: it is not.
+        outages: Whether the store's outages are all that goes wrong between nodes and store.
         rest_known_at: When every node knew that (ms of true time).
     """
 
     seen: Seen
     skew_ms: int
     trace: Trace
+    outages: bool
     claimed: list[int] = field(default_factory=list)
     rest: int = 0
     rest_known_at: int = 0
@@ -52,6 +55,14 @@ class Backlog:
         if number and self.plan.rate_max is not None:
             self.claimed += [order.now] * number
             self._keep_pace(self.plan.rate_max, order.now)
+
+    def resume(self, entry: Entry, now: int) -> None:
+        """A claim of it ran out unsettled, and it is handed out again; `now` is the true time."""
+        if entry.token is None or not self.outages:
+            return
+        taken_at, lives = self.seen.taken.get((entry.seq, entry.token), (now, bool))
+        in_time = now - taken_at > LEASE_MS - SLOW_MS
+        require(not (in_time and lives()), Rule.SETTLED, entry, "was taken", now - taken_at, "ms ago")
 
     def _keep_pace(self, rate_max: int, now: int) -> None:
         """However long one looks back, no more were claimed than the rate allows."""
@@ -80,7 +91,7 @@ class Backlog:
             )  # a refusal that came after it had failed changes nothing
             refused = answer is Outcome.REFUSED and not too_late
             require(not spent and not refused, Rule.EXHAUSTED, entry, "is to be tried again")
-            self._wait(entry, one.available_at, now)
+            self._wait(entry, one)
             self.trace.mark("retried")
             return ""
         overdue = self._overdue(entry, now)
@@ -92,12 +103,15 @@ class Backlog:
             return "dead-lettered"
         return "overdue" if one.ending is Ending.EXPIRED else "dropped"
 
-    def _wait(self, entry: Entry, available_at: int, now: int) -> None:
+    def _wait(self, entry: Entry, one: Settlement) -> None:
         """The wait begins when the attempt failed; with patience, that was before it was given up."""
-        wait_ms, failed_at = self.plan.waits_ms[entry.attempts - 1], now
+        require(one.note is not None, Rule.AGREES, entry, "is to be tried again, and nothing says why")
+        ended_at = 0 if one.note is None else one.note.at
+        wait_ms, failed_at = self.plan.waits_ms[entry.attempts - 1], ended_at
         if self.plan.patience_ms is not None:
-            failed_at = min(now, entry.claimed_at + self.plan.patience_ms) - self.skew_ms
-        require(available_at >= failed_at + wait_ms, Rule.EARLY, entry, available_at - now, "not", wait_ms)
+            failed_at = min(ended_at, entry.claimed_at + self.plan.patience_ms) - self.skew_ms
+        waits_ms = one.available_at - failed_at
+        require(waits_ms >= wait_ms, Rule.EARLY, entry, "waits", waits_ms, "not", wait_ms)
 
     def _overdue(self, entry: Entry, now: int) -> bool:
         lives_ms = self.plan.lives_ms

@@ -44,6 +44,7 @@ class Books:
         now: The true time (ms).
         skew_ms: How much the clocks of two nodes may differ.
         patience_ms: The same, and how late a call may arrive.
+        outages: See Backlog.
         seen: What each endpoint saw, by the id of its subscription.
         standing: By place.
         left: How each delivery that stands nowhere any more went, by place.
@@ -60,6 +61,7 @@ class Books:
     now: Callable[[], int]
     skew_ms: int
     patience_ms: int
+    outages: bool = False
     seen: Mapping[str, Seen] = field(default_factory=dict)
     queues: dict[int, Queue] = field(default_factory=dict)
     standing: dict[int, Entry] = field(default_factory=dict)
@@ -179,6 +181,8 @@ class Books:
         attempts_max = self._attempts_max(queue)
         require(attempts <= attempts_max, Rule.EXHAUSTED, entry, "of", attempts_max)
         self.trace.mark("an attempt made again by another node", resumed)
+        if resumed:
+            self.backlogs[entry.queue_id].resume(entry, self.now())
         require(not self._expired(entry, order.now), Rule.EXPIRED, entry, "was handed out")
         if queue.ordered:
             self._keeps_order(order, entry)
@@ -365,7 +369,7 @@ class Books:
         ordered = subscription.attributes["ordered"] == "true"
         self.queues[queue_id] = Queue(queue_id, subscription.topic, ordered=ordered, retention_ms=10**15)
         if queue_id not in self.backlogs:
-            backlog = Backlog(self.seen[subscription.id], self.skew_ms, self.trace)
+            backlog = Backlog(self.seen[subscription.id], self.skew_ms, self.trace, self.outages)
             self.backlogs[queue_id] = self._backlog_of[subscription.key] = backlog
 
     # ---- the whole ---------------------------------------------------------------------------------------

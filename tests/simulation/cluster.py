@@ -14,7 +14,7 @@ from tests.simulation.database import Database
 from tests.simulation.dialects import Lettered, Plain
 from tests.simulation.ledger import Ledger
 from tests.simulation.news import News
-from tests.simulation.node import Life, Node, WrongClock, track_lives
+from tests.simulation.node import Life, Node, WrongClock, own_life, track_lives
 from tests.simulation.options import CALM, HANG_MS_MAX, Faults, Options, QueuePlan
 from tests.simulation.outside import Outside
 from tests.simulation.rules import Rule, Violation
@@ -47,9 +47,12 @@ class Cluster:
         self.trace = Trace(lambda: clock.now() - began, lines=lines)
         skew_ms = 2 * options.skew_ms_max
         plans = {plan.name: plan for topic in options.topics for plan in topic.everybody}
-        self.outside = Outside(plans, self.now, self.pause, self.fork(), self.trace, skew_ms, self.fail)
+        self.outside = Outside(
+            plans, self.now, self.pause, self.fork(), self.trace, skew_ms, self.fail, own_life
+        )
         self._dialects = {PLAIN: Plain(plans), LETTERED: Lettered(plans)}
-        self.books = Books(self.trace, self.now, skew_ms, skew_ms + HANG_MS_MAX, self.outside.seen)
+        outages = options.outage_ms > 0
+        self.books = Books(self.trace, self.now, skew_ms, skew_ms + HANG_MS_MAX, outages, self.outside.seen)
         self.ledger = Ledger(self.books, skew_ms)
         self._news = News(self._present_faults, self.trace)
         self._spoil = world.spoil

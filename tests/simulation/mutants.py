@@ -21,7 +21,7 @@ from redrive.engine.ports import (
 )
 from redrive.model.delivery import Delivery, Limits
 from tests.simulation.rules import Rule
-from tests.simulation.spoilt import Dismissive, Greedy, Indiscriminate, Restless, Untiring
+from tests.simulation.spoilt import Dismissive, Forsaking, Greedy, Indiscriminate, Restless, Untiring
 from tests.simulation.subscribers import LETTERED, PLAIN
 from tests.simulation.world import InMemory
 
@@ -208,6 +208,7 @@ MUTANTS: Final[dict[type[InMemory], Rule]] = {
     Breathless: Rule.PACED,
     Indiscriminate: Rule.FILTERED,
     Restless: Rule.RESTED,
+    Forsaking: Rule.SETTLED,
     Greedy: Rule.BATCHED,
     Untiring: Rule.OVERDUE,
     Dismissive: Rule.TAKEN,

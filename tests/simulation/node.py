@@ -99,6 +99,7 @@ class Life:
         self.name = name
         self.engine = engine
         self.serves = False
+        self.ended = False
         self.tasks: dict[asyncio.Task[Any], None] = {}  # in order, so that a run can be repeated
         self._wire = wire
         self._fail = fail
@@ -136,6 +137,7 @@ class Life:
 
     def end(self) -> None:
         """Stop everything where it stands."""
+        self.ended = True
         self._wire.cut()
         for task in list(self.tasks):
             task.cancel()
@@ -149,6 +151,12 @@ class Life:
     def _upkeep_ended(self, upkeep: "asyncio.Task[None]") -> None:
         if not upkeep.cancelled():
             self._fail(Violation(Rule.STANDS, f"{self.name}: upkeep ended with {upkeep.exception()!r}"))
+
+
+def own_life() -> Callable[[], bool]:
+    """Whether the life goes on that the caller is part of."""
+    life = _LIFE.get()
+    return lambda: life is not None and not life.ended
 
 
 def track_lives(loop: asyncio.AbstractEventLoop) -> None:

@@ -5,7 +5,7 @@ never gets far enough to meet the rare ones, and one in which little goes wrong 
 """
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.simulation.subscribers import TopicPlan, draw_topics
 
@@ -39,6 +39,7 @@ class Faults:
 
 
 CALM = Faults()
+OUTAGE_MS_MAX = 1_500  # half the leases of attempts here
 HANG_MS_MAX = 40_000  # longer than the leases here, and than a move task's
 
 
@@ -104,6 +105,9 @@ class Options:
         redrive_ms: Mean time between move tasks; 0: none.
         purge_ms: Mean time between purges; 0: none.
         relabel_ms: Mean time between changes of a queue's tags; 0: none.
+        outage_ms: Mean time until the store is away again, for up to `OUTAGE_MS_MAX`, when it has been there for a
+            lease; 0: it always is. Where it goes away calls go well otherwise, and clocks are right, so that it can be
+            told what that alone leads to.
     """
 
     seed: int
@@ -118,6 +122,7 @@ class Options:
     redrive_ms: int
     purge_ms: int
     relabel_ms: int
+    outage_ms: int = 0
 
     @property
     def dialects(self) -> set[str]:
@@ -129,7 +134,7 @@ def draw(seed: int) -> Options:
     """The options of a seed."""
     chance = random.Random(f"options {seed}")
     queues = _queues(chance)
-    return Options(
+    drawn = Options(
         seed=seed,
         duration_ms=chance.choice((20_000, 20_000, MINUTE_MS, MINUTE_MS, MINUTE_MS, 6 * MINUTE_MS)),
         faults=_faults(chance),
@@ -147,6 +152,14 @@ def draw(seed: int) -> Options:
         purge_ms=chance.choice((0, 0, 0, 60_000)),
         relabel_ms=chance.choice((0, 10_000)),
     )
+    return drawn if chance.random() < 0.75 else _with_outages(drawn)
+
+
+def _with_outages(drawn: Options) -> Options:
+    calm = replace(
+        drawn.faults, latency_ms_max=5, hung=0, request_lost=0, answer_lost=0, death_before=0, death_after=0
+    )
+    return replace(drawn, faults=calm, skew_ms_max=0, clock_steps=False, outage_ms=2_000)
 
 
 def _faults(chance: random.Random) -> Faults:

@@ -29,10 +29,16 @@ class Pushed(NamedTuple):
 
 @dataclass
 class Seen:
-    """What an endpoint saw, and how it answered: by the place and the claim's token of each delivery."""
+    """What an endpoint saw, by the place and the claim's token of each delivery.
+
+    Attributes:
+        answers: How it answered.
+        taken: Where it took it: when (ms), and whether the node that was told so lives yet.
+    """
 
     plan: SubscriptionPlan
     answers: dict[tuple[int, int], Outcome] = field(default_factory=dict)
+    taken: dict[tuple[int, int], tuple[int, Callable[[], bool]]] = field(default_factory=dict)
 
 
 class Outside:
@@ -47,6 +53,7 @@ class Outside:
         trace: Trace,
         skew_ms: int,
         fail: Callable[[BaseException], None],
+        life: Callable[[], Callable[[], bool]],
     ) -> None:
         self.seen = {name: Seen(plan) for name, plan in plans.items()}
         self.well = False
@@ -56,6 +63,7 @@ class Outside:
         self._trace = trace
         self._skew_ms = skew_ms
         self._fail = fail
+        self._life = life  # tells of who pushes whether he lives yet
 
     async def push(self, parcel: Parcel) -> Attempt:
         """Take deliveries, or not: all that came together."""
@@ -68,6 +76,8 @@ class Outside:
         await self._pause(self._chance.uniform(0, 2 * LEASE_MS if slow else 50))
         attempt = self._attempt(seen.plan)
         seen.answers.update({(one.seq, one.token): attempt.outcome for one in pushed})
+        if attempt.delivered:
+            seen.taken.update({(one.seq, one.token): (self._now(), self._life()) for one in pushed})
         bodies = [one.body for one in pushed]
         self._trace.note(parcel.endpoint, "sees", bodies, "and says", attempt.status)
         self._trace.mark(f"pushed: {attempt.reason}")

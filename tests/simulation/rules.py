@@ -26,6 +26,9 @@ class Rule(enum.StrEnum):
     OVERDUE = "what is past its time is not tried, and what is not is not given up for it"
     RESTED = "an endpoint that rests is left alone"
     TAKEN = "what an endpoint took counts as taken, also when it answered late"
+    SETTLED = (
+        "what an endpoint took is not tried again when its node lives and the store was away for a moment"
+    )
     LED = "what an end leads to arrives once, with that end"
     DEDUPLICATED = "a deduplicated message is one message"
     HONEST = "what a client is told, the store did"

@@ -1,6 +1,6 @@
 """Engines with one thing wrong, on a store that is right."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome, Schedule
 from redrive.model.filtering import Subject
 from redrive.model.topic import Subscription, Topic
-from tests.simulation.subscribers import LETTERED
+from tests.simulation.subscribers import LETTERED, PLAIN
 from tests.simulation.world import InMemory
 
 
@@ -35,6 +35,18 @@ class Restless(InMemory):
             return None
 
         engine.probations.of = of  # type: ignore[method-assign, assignment]  # that is the point
+
+
+class Forsaking(InMemory):
+    """An engine that asks the store once to settle what was pushed."""
+
+    needs = PLAIN
+
+    def spoil(self, engine: Engine) -> None:
+        async def once(_number: int, _until: int, work: Callable[[], Awaitable[Any]]) -> Any:
+            return await work()
+
+        engine.dispatcher.means.unsettled.insist = once  # type: ignore[method-assign, assignment]  # that is the point
 
 
 class Replanned(InMemory):

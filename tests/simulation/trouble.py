@@ -4,13 +4,15 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Coroutine, Iterator
+from dataclasses import replace
 from typing import Any
 
 from redrive.model.errors import AlreadyExists
 from redrive.model.topic import EVENTS, POLICY, Subscription, Topic
 from tests.simulation.clients import Consumer, Operator, Publisher, Sender
 from tests.simulation.cluster import Cluster, named, undelivered
-from tests.simulation.subscribers import LETTERED, SubscriptionPlan, TopicPlan
+from tests.simulation.options import OUTAGE_MS_MAX
+from tests.simulation.subscribers import LEASE_MS, LETTERED, SubscriptionPlan, TopicPlan
 
 STEP_MS = 10_000  # mean time between two settings of some clock
 
@@ -74,6 +76,8 @@ class Trouble:
             yield self._kill()
         if options.clock_steps:
             yield self._step_clocks()
+        if options.outage_ms:
+            yield self._take_the_store_away()
         for queue, plan in cluster.queues:
             for number in range(plan.consumers):
                 name = f"{queue.name.name}-c{number}"
@@ -92,6 +96,18 @@ class Trouble:
         while True:
             await self._cluster.pause(self._chance.expovariate(1 / self._options.death_ms))
             self._chance.choice(self._cluster.nodes).die("out of the blue")
+
+    async def _take_the_store_away(self) -> None:
+        cluster, faults = self._cluster, self._options.faults
+        while True:
+            await cluster.pause(LEASE_MS + self._chance.expovariate(1 / self._options.outage_ms))
+            cluster.faults = replace(faults, request_lost=1)
+            cluster.trace.note("store", "is away")
+            cluster.trace.mark("an outage")
+            try:
+                await cluster.pause(self._chance.uniform(0, OUTAGE_MS_MAX))
+            finally:
+                cluster.faults = faults
 
     async def _step_clocks(self) -> None:
         cluster = self._cluster

@@ -13,9 +13,10 @@ import logging
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from redrive.engine.means import Means, Terms
 from redrive.engine.ports import ONE_EACH, Batch, ClaimOrder, Dialect
 from redrive.engine.topics import Topics
-from redrive.engine.trial import Means, Terms, Trial
+from redrive.engine.trial import Trial
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
 from redrive.model.message import bytes_of
@@ -96,6 +97,8 @@ class Dispatcher:
     async def close(self) -> None:
         """Leave what is under way to its leases, and take up nothing any more, whatever is heard of."""
         self._closed = True
+        if left := self.means.unsettled.number:
+            logger.warning("dispatch.left number=%d: the store was away; they are pushed again", left)
         consumers = [self.forget(queue_id) for queue_id in list(self._consumers)]
         work = [task for consumer in consumers if consumer is not None for task in consumer.stop()]
         await asyncio.gather(*work, return_exceptions=True)
@@ -289,7 +292,7 @@ class _Consumer:
             return
         error = task.exception()
         if isinstance(error, StoreUnavailable):
-            logger.warning("dispatch.unsettled error=%s: tried again when its lease runs out", error)
+            logger.warning("dispatch.given_up error=%s: tried again when its lease runs out", error)
         elif error is not None:
             logger.error("dispatch.attempt_failed queue=%d", self._queue_id, exc_info=error)
         self.wake()

@@ -10,6 +10,7 @@ from redrive.engine.dispatch import Dispatcher
 from redrive.engine.facts import Listener
 from redrive.engine.fan_out import TopicPublisher
 from redrive.engine.faults import Faults
+from redrive.engine.means import Means
 from redrive.engine.measure import Measure
 from redrive.engine.ports import Dialect, Endpoint, Runtime, Store
 from redrive.engine.probation import Probations
@@ -21,7 +22,7 @@ from redrive.engine.replay import Replayer
 from redrive.engine.settle import Settler
 from redrive.engine.sweep import Sweeper
 from redrive.engine.topics import Topics
-from redrive.engine.trial import Means
+from redrive.engine.unsettled import Unsettled
 from redrive.model.errors import StoreUnavailable
 from redrive.model.queue import Queue
 
@@ -99,6 +100,7 @@ class Engine:
             listeners,
             self.topic_publisher,
             self.probations,
+            Unsettled(clock),
         )
         self.dispatcher = Dispatcher(means, self.topics, dialects)
         self.replayer = Replayer(

@@ -1,97 +1,37 @@
-"""A trial: one attempt at one delivery, or at several that go together, and what becomes of each.
+"""A trial: one attempt at one delivery, or at several that go together, and what is decided about each.
 
-An attempt has one outcome for all that went in it, unless its endpoint says what came of each. They are settled in one
-transaction, each by its own decision, and
-what their ends lead to (letters for another store, further events) enters the store in that same transaction.
+An attempt has one outcome for all that went in it, unless its endpoint says what came of each; and each has a decision
+of its own. How they end by that is in `ends`.
 """
 
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
-from redrive.engine.arrivals import Arrivals
-from redrive.engine.facts import Attempted, DeadLettered, Listener
-from redrive.engine.fan_out import Led, TopicPublisher
-from redrive.engine.faults import Faults
-from redrive.engine.ports import (
-    AttemptNote,
-    Dialect,
-    Endpoint,
-    Parcel,
-    Plan,
-    Runtime,
-    Settlement,
-    Store,
-    Target,
-)
-from redrive.engine.probation import Probations
-from redrive.engine.queues import Queues
+from redrive.engine.ends import EXPIRED, End, Ends, into_queue
+from redrive.engine.facts import Attempted
+from redrive.engine.means import Means, Terms
+from redrive.engine.ports import Endpoint, Parcel
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Ending, Limits, Outcome, Transition, decide
 from redrive.model.errors import StoreUnavailable
-from redrive.model.message import bytes_of, id_text
 from redrive.model.queue import Queue
-from redrive.model.topic import Subscription, Topic
 
 logger = logging.getLogger(__name__)
 
-EXPIRED = Attempt(Outcome.REFUSED, Reason.EXPIRED, 0, "", 0)
 NO_ENDPOINT = Attempt(
     Outcome.REFUSED, Reason.MISSING, 0, "this server is not set up for this kind of endpoint", 0
 )
 UNMADE = Attempt(Outcome.FAILED, Reason.UNMADE, 0, "this server could not say what to push", 0)
+UNPUSHED = Attempt(Outcome.FAILED, Reason.UNMADE, 0, "this server failed in pushing it", 0)
 IMPATIENT = "No answer in the time given"
-
-
-class Terms(NamedTuple):
-    """Whose deliveries they are, and how they are pushed."""
-
-    topic: Topic
-    subscription: Subscription
-    plan: Plan
-    dialect: Dialect
-
-
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What a trial takes: the parts of the engine that it goes through."""
-
-    store: Store
-    runtime: Runtime
-    queues: Queues
-    arrivals: Arrivals
-    endpoints: Mapping[str, Endpoint]
-    faults: Faults
-    listeners: Sequence[Listener]
-    publisher: TopicPublisher
-    probations: Probations
-
-
-@dataclass(slots=True)
-class _End:
-    """One delivery and what becomes of it.
-
-    Attributes:
-        fact: What listeners are told.
-        queue: The queue it enters, if it enters one.
-        led: What its end leads to besides.
-        handed: For a dead letter: what came of handing it over; None: it was dropped without anybody to take it.
-        met: Whether it came in time: else the delivery was another's by then, or gone, and did not end like this.
-    """
-
-    fact: Attempted
-    queue: Queue | None = None
-    led: Led | None = None
-    handed: Attempt | None = None
-    met: bool = True
 
 
 class Trial:
     """Deliveries of one subscription being tried once, together."""
 
-    __slots__ = ("_decided", "_deliveries", "_means", "_terms")
+    __slots__ = ("_decided", "_deliveries", "_holds_until", "_means", "_terms")
 
     def __init__(self, means: Means, terms: Terms, deliveries: Sequence[Delivery]) -> None:
         """Try these; more than one only where the plan has batches."""
@@ -99,6 +39,7 @@ class Trial:
         self._terms = terms
         self._deliveries = deliveries
         self._decided: list[Transition] | None = None  # when patience ended, which is before the attempt did
+        self._holds_until = min(one.available_at for one in deliveries)
 
     async def run(self) -> None:
         """Try, decide, settle, tell."""
@@ -112,19 +53,19 @@ class Trial:
             attempt = means.faults.of(subscription.endpoint) or self._hand_over(queue)
         attempt = plan.answers.judge(attempt)
         each = self._each(attempt)
-        throttles = await self._throttles(each)
         now = means.runtime.clock.now()
+        throttles = await means.unsettled.insist(len(each), self._holds_until, lambda: self._throttles(each))
         taker = queue if attempt.delivered else None
         transitions = self._decided or self._decide(each, now, throttles)
         ends = [
-            _End(Attempted(topic, subscription, delivery, own, transition, now, position), taker)
+            End(Attempted(topic, subscription, delivery, own, transition, now, position), taker)
             for position, (delivery, own, transition) in enumerate(
                 zip(self._deliveries, each, transitions, strict=True)
             )
         ]
         await self._end(ends, now)
         if self._decided is None:
-            await means.probations.note(subscription, plan.probation, attempt, now)
+            await self._note(attempt, now)
 
     async def give_up(self) -> None:
         """Their time is over: they end without an attempt."""
@@ -135,7 +76,7 @@ class Trial:
             dead = self._has_dead_letters(delivery)
             transition = Transition(Ending.DEAD_LETTERED if dead else Ending.EXPIRED)
             tried = replace(delivery, attempts=delivery.attempts - 1)
-            ends.append(_End(Attempted(topic, subscription, tried, EXPIRED, transition, now)))
+            ends.append(End(Attempted(topic, subscription, tried, EXPIRED, transition, now)))
         await self._end(ends, now)
 
     # ---- the attempt ------------------------------------------------------------------------------------
@@ -143,7 +84,7 @@ class Trial:
     def _hand_over(self, queue: Queue | None) -> Attempt:
         topic, subscription, _, dialect = self._terms
         (delivery,) = self._deliveries
-        return dialect.objection(topic, subscription, queue, delivery.body, delivery.headers) or _into_queue(
+        return dialect.objection(topic, subscription, queue, delivery.body, delivery.headers) or into_queue(
             delivery
         )
 
@@ -163,7 +104,13 @@ class Trial:
         except Exception:  # uncounted it would be tried again for ever, whenever its lease has run out
             logger.exception("delivery.unmade subscription=%s", subscription.key)
             return UNMADE
-        return await self._push_patiently(endpoint, parcel)
+        try:
+            return await self._push_patiently(endpoint, parcel)
+        except StoreUnavailable:
+            raise
+        except Exception:  # likewise
+            logger.exception("delivery.unpushed subscription=%s", subscription.key)
+            return UNPUSHED
 
     async def _push_patiently(self, endpoint: Endpoint, parcel: Parcel) -> Attempt:
         plan = self._terms.plan
@@ -188,21 +135,36 @@ class Trial:
         due = [one.available_at for one in transitions if one.ending is Ending.RETRY]
         if len(due) < len(self._deliveries):
             return failed
-        plan, means = self._terms.plan, self._means
-        await means.probations.note(self._terms.subscription, plan.probation, failed, now)
-        claims = [
-            (delivery.seq, delivery.token or 0, at + plan.lease_ms)
-            for delivery, at in zip(self._deliveries, due, strict=True)
-        ]
-        await means.store.extend(self._deliveries[0].queue_id, claims, now, ordered=self._terms.topic.ordered)
-        await asyncio.wait([pushing], timeout=(min(due) - now) / 1000)
+        await self._note(failed, now)
+        await self._means.unsettled.insist(len(due), self._holds_until, lambda: self._hold(due))
+        now = self._means.runtime.clock.now()
+        await asyncio.wait([pushing], timeout=max(0, min(due) - now) / 1000)
         late = pushing.result() if pushing.done() else failed
-        if plan.answers.judge(late).delivered:
+        if self._terms.plan.answers.judge(late).delivered:
             return late
         self._decided = transitions
         return failed
 
-    # ---- what becomes of them ---------------------------------------------------------------------------
+    async def _hold(self, due: Sequence[int]) -> None:
+        """Keep the claims until the next attempts are due, and for as long again as it takes to settle them."""
+        until = [at + self._terms.plan.lease_ms for at in due]
+        claims = [
+            (delivery.seq, delivery.token or 0, at)
+            for delivery, at in zip(self._deliveries, until, strict=True)
+        ]
+        queue_id, now = self._deliveries[0].queue_id, self._means.runtime.clock.now()
+        await self._means.store.extend(queue_id, claims, now, ordered=self._terms.topic.ordered)
+        self._holds_until = min(until)
+
+    async def _note(self, attempt: Attempt, now: int) -> None:
+        """Tell the endpoint's probation; what is not written now is written by the next attempt."""
+        subscription, policy = self._terms.subscription, self._terms.plan.probation
+        try:
+            await self._means.probations.note(subscription, policy, attempt, now)
+        except StoreUnavailable as error:
+            logger.warning("endpoint.rest_unwritten subscription=%s error=%s", subscription.key, error)
+
+    # ---- what is decided --------------------------------------------------------------------------------
 
     def _each(self, attempt: Attempt) -> list[Attempt]:
         """What came of each: the same, unless the endpoint told them apart."""
@@ -264,109 +226,5 @@ class Trial:
         _, subscription, _, dialect = self._terms
         return dialect.dead_letters_to(subscription, delivery) is not None
 
-    async def _end(self, ends: Sequence[_End], now: int) -> None:
-        for end in ends:
-            if end.fact.transition.ending is Ending.DEAD_LETTERED:
-                await self._address(end)
-            if end.fact.transition.ending is not Ending.RETRY:
-                consequences = self._terms.dialect.leads_to(end.fact)
-                if consequences:
-                    end.led = await self._means.publisher.arrivals_for(consequences, now)
-        await self._settle(ends, now)
-        for end in ends:
-            self._tell(end)
-
-    async def _address(self, end: _End) -> None:
-        """Find the dead-letter queue, if it takes the letter; what no queue takes is dropped, and counted."""
-        topic, subscription, _, dialect = self._terms
-        delivery = end.fact.delivery
-        name = dialect.dead_letters_to(subscription, delivery)
-        queue = None if name is None else await self._means.queues.get(name)
-        objection = dialect.objection(topic, subscription, queue, delivery.body)
-        end.handed = objection or _into_queue(delivery)
-        if queue is not None and objection is None:
-            end.queue = queue
-            return
-        end.fact = replace(end.fact, transition=Transition(Ending.DROPPED))
-        logger.warning(
-            "delivery.dead_letter_refused subscription=%s queue=%s reason=%s: dropped",
-            subscription.key,
-            None if name is None else name.key,
-            end.handed.reason,
-        )
-
-    async def _settle(self, ends: Sequence[_End], now: int) -> None:
-        queue_id = self._deliveries[0].queue_id
-        settlements = [
-            _settlement(delivery, end, now) for delivery, end in zip(self._deliveries, ends, strict=True)
-        ]
-        store, ordered = self._means.store, self._terms.topic.ordered
-        try:
-            settled = await store.settle(queue_id, settlements, now, ordered=ordered)
-        except StoreUnavailable:  # a connection was cut, most often: unsettled, the push would be made again
-            settled = await store.settle(queue_id, settlements, now, ordered=ordered)
-        for end, answer in zip(ends, settled, strict=True):
-            delivery = end.fact.delivery
-            end.met = answer.done
-            if not end.met:
-                logger.warning("dispatch.late queue=%d seq=%d: %s", queue_id, delivery.seq, answer.reason)
-            elif end.queue is not None:
-                self._means.arrivals.announce(end.queue.id)
-            if end.met and end.led is not None:
-                self._means.publisher.tell(end.led)
-
-    # ---- what happened ----------------------------------------------------------------------------------
-
-    def _tell(self, end: _End) -> None:
-        fact, listeners = end.fact, self._means.listeners
-        delivery, attempt, transition = fact.delivery, fact.attempt, fact.transition
-        if transition.ending is Ending.RETRY:
-            self._means.arrivals.expect(delivery.queue_id, transition.available_at)
-        if logger.isEnabledFor(logging.DEBUG):
-            logger.debug(
-                "delivery.attempted subscription=%s message=%s attempt=%d reason=%s status=%d ms=%d next=%s",
-                fact.subscription.key,
-                id_text(delivery.message_id),
-                delivery.attempts,
-                attempt.reason,
-                attempt.status,
-                attempt.duration_ms,
-                transition.ending,
-            )
-        if end.met and end.queue is not None:
-            for listener in listeners:
-                listener.sent(end.queue, 1, bytes_of(delivery.body), fact.at)
-        if end.met and end.handed is not None:
-            letter = DeadLettered(fact.topic, fact.subscription, delivery, end.handed, fact.at)
-            for listener in listeners:
-                listener.dead_lettered(letter)
-        for listener in listeners:
-            if attempt is not EXPIRED:
-                listener.attempted(fact)  # also if it is not met: the attempt was made
-            elif end.met:
-                listener.expired(fact)
-
-
-def _settlement(delivery: Delivery, end: _End, now: int) -> Settlement:
-    attempt, transition = end.fact.attempt, end.fact.transition
-    return Settlement(
-        delivery.seq,
-        delivery.token or 0,
-        transition.ending,
-        transition.available_at,
-        None if end.queue is None else Target(end.queue.id, end.queue.ordered),
-        None if attempt.delivered or attempt is EXPIRED else _note(delivery, attempt, now),
-        () if end.led is None else end.led.arrivals,
-        anew=transition.ending is Ending.DEAD_LETTERED,
-    )
-
-
-def _into_queue(delivery: Delivery) -> Attempt:
-    name = id_text(delivery.message_id)
-    return Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 0, (("message_id", name),))
-
-
-def _note(delivery: Delivery, attempt: Attempt, now: int) -> AttemptNote:
-    return AttemptNote(
-        delivery.attempts, now, attempt.duration_ms, attempt.reason, attempt.status, attempt.response
-    )
+    async def _end(self, ends: Sequence[End], now: int) -> None:
+        await Ends(self._means, self._terms, self._deliveries, ends, now).come(self._holds_until)
