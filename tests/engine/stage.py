@@ -44,8 +44,8 @@ class PlainDialect:
         self.unreadable: set[str] = set()
         self.consequences: Callable[[Attempted], Sequence[Consequence]] = lambda _: ()
 
-    def headers(self, topic: Topic, subscription: Subscription, envelope: bytes) -> bytes:
-        return b'{"to":"%b",%b' % (subscription.id.encode(), envelope[1:])
+    def headers(self, topic: Topic, subscription: Subscription) -> Callable[[bytes], bytes]:
+        return lambda envelope: b'{"to":"%b",%b' % (subscription.id.encode(), envelope[1:])
 
     def queue_of(self, subscription: Subscription) -> ResourceName | None:
         kind, _, queue = subscription.endpoint.partition(":")

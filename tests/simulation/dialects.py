@@ -1,7 +1,7 @@
 """Two dialects: one that says no more than it must, and one that says all that a dialect can."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import Consequence, Parcel, Plan
@@ -37,9 +37,9 @@ class Plain:
     def __init__(self, plans: Mapping[str, SubscriptionPlan]) -> None:
         self._plans = plans
 
-    def headers(self, topic: Topic, subscription: Subscription, envelope: bytes) -> bytes:
+    def headers(self, topic: Topic, subscription: Subscription) -> Callable[[bytes], bytes]:
         """Nothing beside the body."""
-        return envelope
+        return lambda envelope: envelope
 
     def queue_of(self, subscription: Subscription) -> ResourceName | None:
         """The queue that a subscription's endpoint names, if it names one."""

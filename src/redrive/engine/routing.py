@@ -4,7 +4,7 @@ A route leads straight into a queue of this server, into the backlog of an endpo
 dead-letter queue where the queue is gone or closed to us, or nowhere.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -95,12 +95,21 @@ class _Letter:
 
 @dataclass(frozen=True, slots=True)
 class _Lane:
-    """What is remembered of a subscription: its queue, which took a body of so many bytes without an objection."""
+    """What is remembered of a subscription to an unordered topic: where it leads, while nothing about that changes.
+
+    Attributes:
+        topic: As it was.
+        subscription: As it was.
+        queue: Where callers receive it; None: into the backlog of an endpoint.
+        bytes_taken: Of a body that it took without an objection.
+        headers: See `Dialect.headers`.
+    """
 
     topic: Topic
     subscription: Subscription
-    queue: Queue
+    queue: Queue | None
     bytes_taken: int
+    headers: Callable[[bytes], bytes]
 
 
 class Router:
@@ -143,7 +152,7 @@ class Router:
                 and letter.body_bytes <= lane.bytes_taken
                 and publication.raw_refusal is None
             ):
-                route = Route(subscription, self._arrival(letter, subscription, lane.queue), lane.queue)
+                route = self._along(lane, publication, now)
             else:
                 route = await self._route(letter, subscription)
             routed.routes.append(route)
@@ -156,6 +165,21 @@ class Router:
         if isinstance(seen, Attempt):
             return Route(subscription, None, refusal=seen, dead_refusal=seen)
         return await self._route(self._letter(routed.topic, seen, now), subscription)
+
+    def _along(self, lane: _Lane, publication: Publication, now: int) -> Route:
+        """What `_route` would find, at a third of its time."""
+        subscription, queue = lane.subscription, lane.queue
+        arrival = Arrival(
+            subscription.queue_id if queue is None else queue.id,
+            self._runtime.message_id(),
+            publication.body_for(subscription.protocol),
+            lane.headers(publication.envelope),
+            now if queue is None else now + queue.delay_ms,
+            now,
+            publication.group_id,
+            False if queue is None else queue.ordered,
+        )
+        return Route(subscription, arrival, queue)
 
     def routed_alone(
         self, topic: Topic, subscription: Subscription, publication: Publication, now: int
@@ -208,6 +232,7 @@ class Router:
             return Route(subscription, self._arrival(letter, waiting))
         name = letter.dialect.queue_of(subscription)
         if name is None:
+            self._remember(letter, subscription, None)
             return Route(subscription, self._arrival(letter, subscription))
         if letter.publication.raw_refusal is not None and subscription.raw:
             return await self._dead_letter(letter, subscription, letter.publication.raw_refusal)
@@ -220,13 +245,18 @@ class Router:
         self._remember(letter, subscription, queue)
         return Route(subscription, self._arrival(letter, subscription, queue), queue)
 
-    def _remember(self, letter: _Letter, subscription: Subscription, queue: Queue) -> None:
-        """Remember a queue that took something, if that is what it still is: it may have been waited for."""
-        if subscription.waiting_id is not None:
+    def _remember(self, letter: _Letter, subscription: Subscription, queue: Queue | None) -> None:
+        """Remember where a subscription leads, if that is still so: it may have been waited for."""
+        topic = letter.topic
+        if topic.ordered or subscription.waiting_id is not None:
             return  # where it leads depends on what waits
-        if self._queues.known(queue.name) is queue and not letter.publication.bodies:
-            lane = _Lane(letter.topic, subscription, queue, letter.body_bytes)
-            self._lanes[subscription.queue_id] = lane
+        bytes_taken = _ANY_BYTES
+        if queue is not None:
+            if self._queues.known(queue.name) is not queue or letter.publication.bodies:
+                return
+            bytes_taken = letter.body_bytes
+        headers = letter.dialect.headers(topic, subscription)
+        self._lanes[subscription.queue_id] = _Lane(topic, subscription, queue, bytes_taken, headers)
 
     async def _held_back(self, topic: Topic, subscription: Subscription) -> bool:
         """Whether a queue's deliveries wait in the backlog: while it fails, and in order, until that is through."""
@@ -261,7 +291,7 @@ class Router:
             subscription.queue_id if queue is None else queue.id,
             self._runtime.message_id(),
             publication.body_for(subscription.protocol),
-            letter.dialect.headers(topic, subscription, publication.envelope),
+            letter.dialect.headers(topic, subscription)(publication.envelope),
             now if queue is None else now + queue.delay_ms,
             now,
             None if topic.ordered and not ordered else publication.group_id,

@@ -110,8 +110,11 @@ class Metrics:
         self._topic(fact.topic, fact.at).of("deliveries_made", _OTHER).add(1, len(fact.sent))
         if fact.replayed:
             self._archive(fact.topic, fact.at).of("replays_delivered").add(1, len(fact.sent))
+        queues = self._queues  # this minute's: the topic's has been found already
         for queue, body_bytes in fact.sent:
-            self.sent(queue, 1, body_bytes, fact.at)
+            found = queues.get(queue.id) or self._begin_queue(queue, fact.at)
+            found.messages_sent.add(1)
+            found.bytes_sent.add(body_bytes)
 
     def dead_lettered(self, fact: DeadLettered) -> None:
         """See `Listener.dead_lettered`."""

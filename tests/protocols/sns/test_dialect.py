@@ -35,7 +35,7 @@ def dialect() -> SnsDialect:
 
 
 def test_every_operation_of_the_model_is_offered() -> None:
-    offered = Sns(Stage().engine).operations
+    offered = Stage().sns.operations
     assert set(offered) == Service.load("sns").operation_names
     assert len(offered) == 42
 
@@ -137,7 +137,7 @@ class TestObjections:
 
 class TestHeaders:
     def test_headers_are_the_envelope_addressed(self, dialect: SnsDialect) -> None:
-        published = Published.unpack(dialect.headers(TOPIC, subscription("sqs"), ENVELOPE))
+        published = Published.unpack(dialect.headers(TOPIC, subscription("sqs"))(ENVELOPE))
         assert (published.subscription, published.raw, published.sent_at) == (
             f"{topic_arn('orders')}:s",
             False,
@@ -147,9 +147,9 @@ class TestHeaders:
     def test_platforms_texts_are_their_applications_alone(self, dialect: SnsDialect) -> None:
         envelope = with_platforms(ENVELOPE, {"GCM": "g", "APNS": "a", "sqs": "s"})
         device = subscription("application", f"arn:aws:sns:{REGION}:{ACCOUNT}:endpoint/GCM/app/1")
-        assert orjson.loads(dialect.headers(TOPIC, device, envelope))["text"] == "g"
-        plain = dialect.headers(TOPIC, subscription("sqs"), ENVELOPE)
-        assert dialect.headers(TOPIC, subscription("sqs"), envelope) == plain
+        assert orjson.loads(dialect.headers(TOPIC, device)(envelope))["text"] == "g"
+        plain = dialect.headers(TOPIC, subscription("sqs"))(ENVELOPE)
+        assert dialect.headers(TOPIC, subscription("sqs"))(envelope) == plain
 
     def test_an_envelope_without_them_stays_as_it_is(self) -> None:
         assert with_platforms(ENVELOPE, {"sqs": "s"}) is ENVELOPE

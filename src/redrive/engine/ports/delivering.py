@@ -1,6 +1,6 @@
 """What pushing a delivery takes: an endpoint to push to, and a dialect that says what, how often and where else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -118,8 +118,11 @@ class Plan:
 class Dialect(Protocol):
     """A facade's part in delivering what was published in its words."""
 
-    def headers(self, topic: Topic, subscription: Subscription, envelope: bytes) -> bytes:
-        """A delivery's headers: a publication's envelope, made this subscription's."""
+    def headers(self, topic: Topic, subscription: Subscription) -> Callable[[bytes], bytes]:
+        """What makes a publication's envelope the headers of this subscription's delivery.
+
+        It is kept while neither topic nor subscription changes, and called at each publication.
+        """
         ...
 
     def queue_of(self, subscription: Subscription) -> ResourceName | None:

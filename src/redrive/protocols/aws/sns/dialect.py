@@ -1,7 +1,7 @@
 """SNS's part in delivering: where a delivery goes, how often it is tried, and what an endpoint gets."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
@@ -126,15 +126,21 @@ class SnsDialect:
 
     # ---- what it gets ----------------------------------------------------------------------------------------
 
-    def headers(self, topic: Topic, subscription: Subscription, envelope: bytes) -> bytes:  # noqa: ARG002 - as Dialect
+    def headers(self, topic: Topic, subscription: Subscription) -> Callable[[bytes], bytes]:  # noqa: ARG002 - as Dialect
         """See `Dialect.headers`; an application keeps its own platform's text, and nobody else any."""
-        text = None
-        if _MARK in envelope:
-            envelope, text = _without_platforms(subscription, envelope)
-        headers = _opening(subscription.topic, subscription.id, raw=subscription.raw) + envelope[1:]
-        return (
-            headers if text is None else b'%b,"%b":%b}' % (headers[:-1], _TEXT.encode(), orjson.dumps(text))
-        )
+        arn = names.subscription_arn_in(subscription.topic, subscription.id)
+        begin = opening(arn, raw=subscription.raw)
+
+        def addressed(envelope: bytes) -> bytes:
+            text = None
+            if _MARK in envelope:
+                envelope, text = _without_platforms(subscription, envelope)
+            headers = begin + envelope[1:]
+            if text is None:
+                return headers
+            return b'%b,"%b":%b}' % (headers[:-1], _TEXT.encode(), orjson.dumps(text))
+
+        return addressed
 
     async def parcel(
         self, topic: Topic, subscription: Subscription, deliveries: Sequence[Delivery]
@@ -166,12 +172,6 @@ class SnsDialect:
         while self._parcels is None:
             await self._prepared.wait()
         return self._parcels
-
-
-# Asked for at each delivery: a publication to four queues made of it 3 us less. As many as a topic may have.
-@lru_cache(maxsize=12_500)
-def _opening(topic: ResourceName, subscription_id: str, *, raw: bool) -> bytes:
-    return opening(names.subscription_arn_in(topic, subscription_id), raw=raw)
 
 
 # Asked for at each claim; few policies are shared by many subscriptions.

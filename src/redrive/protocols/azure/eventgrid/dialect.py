@@ -60,11 +60,12 @@ class EventGridDialect:
 
     # ---- where it goes ---------------------------------------------------------------------------------------
 
-    def headers(self, topic: Topic, subscription: Subscription, envelope: bytes) -> bytes:  # noqa: ARG002 - as Dialect
+    def headers(self, topic: Topic, subscription: Subscription) -> Callable[[bytes], bytes]:  # noqa: ARG002 - as Dialect
         """See `Dialect.headers`; beside a message in a queue of this server stands what its receiver is to see."""
         if subscription.protocol != QUEUE:
-            return envelope
-        return delivered_as(envelope, delivery_settings(subscription).schema)
+            return _as_it_is
+        schema = delivery_settings(subscription).schema
+        return lambda envelope: delivered_as(envelope, schema)
 
     def queue_of(self, subscription: Subscription) -> ResourceName | None:
         """See `Dialect.queue_of`."""
@@ -173,6 +174,10 @@ def _plan(destination_type: str, attempts_max: int, minutes_to_live: int, batch:
         patience_ms=_PATIENCE_MS,
         probation=outcomes.probation_of(destination_type),
     )
+
+
+def _as_it_is(envelope: bytes) -> bytes:
+    return envelope
 
 
 def _letter(fact: Attempted, settings: DeliverySettings) -> Consequence:
