@@ -36,6 +36,7 @@ from redrive.protocols.aws.sns.dialect import SnsDialect
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
 from redrive.protocols.aws.sns.parcels import Parcels
+from redrive.protocols.aws.sns.platform_log import DeviceLog
 from redrive.protocols.aws.sns.platform_push import DeviceEndpoint
 from redrive.protocols.aws.sns.published import CONFIRMATION_ENVELOPE, ENVELOPE
 from redrive.protocols.aws.sns.signing import Signer
@@ -133,7 +134,7 @@ class App:
         self.telemetry = Telemetry(store, clock, self.engine.queues, self.engine.topics, size, leaps=leaps)
         listeners.append(self.telemetry.metrics)
         stream = id_text(runtime.message_id())
-        listeners.append(self._status_log(runtime, stream))
+        listeners.append(self._status_log(runtime, stream, devices))
         self._message_centre = connect_telephones(settings, self.engine, self._endpoints)
         failures = FailureLog(self.telemetry.logs, stream, settings.region)
         self._measures = Measures(self.telemetry.count, failures)
@@ -178,11 +179,12 @@ class App:
             router.answer, HttpLimits(), now=clock.now, new_request_id=lambda: runtime.message_id().hex()
         )
 
-    def _status_log(self, runtime: Runtime, stream: str) -> StatusLog:
+    def _status_log(self, runtime: Runtime, stream: str, devices: DeviceEndpoint) -> StatusLog:
         logs, chance = self.telemetry.logs, runtime.chance
+        pushes = DeviceLog(logs, chance, stream, devices.application_of, self.telemetry.count)
         attributes = partial(self.engine.directory.known, SMS_ATTRIBUTES)
         texts = TextMessageLog(logs, chance, stream, attributes, self.telemetry.count)
-        return StatusLog(logs, chance, stream, texts)
+        return StatusLog(logs, chance, stream, texts, pushes)
 
     async def _prepare_signers(self, url: str) -> None:
         """Let out what is signed with the installation's key, and what has links that lead back here."""

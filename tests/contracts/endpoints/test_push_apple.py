@@ -200,7 +200,7 @@ class TestConnections:
         async with pushing(apple) as endpoint:
             assert (await endpoint.push(apple_parcel())).delivered
             (first,) = apple.connections
-            first.answer = lambda stream: hold(first, stream)  # type: ignore[method-assign]
+            first.answer = lambda stream: hold(first, stream)  # type: ignore[method-assign]  # for this test alone
             attempts = await asyncio.gather(*(endpoint.push(apple_parcel(token=str(n))) for n in range(3)))
             assert all(attempt.delivered for attempt in attempts)
             assert (await endpoint.push(apple_parcel())).delivered
@@ -210,7 +210,7 @@ class TestConnections:
         async with pushing(apple) as endpoint:
             assert (await endpoint.push(apple_parcel())).delivered
             (first,) = apple.connections
-            first.answer = lambda _: first.abort()  # type: ignore[method-assign]
+            first.answer = lambda _: first.abort()  # type: ignore[method-assign]  # for this test alone
             assert (await endpoint.push(apple_parcel())).delivered
         assert apple.opened == 2
 

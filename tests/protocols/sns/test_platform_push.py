@@ -187,7 +187,7 @@ class TestDevices:
             await stage.call("SetEndpointAttributes", EndpointArn=arn, Attributes={"Token": "new"})
             return GONE
 
-        service.push = late  # type: ignore[method-assign]
+        service.push = late  # type: ignore[method-assign]  # for this test alone
         await push(stage, arn)
         assert await shown(stage, arn) == {"Token": "new", "Enabled": "true"}
 

@@ -31,6 +31,7 @@ ENABLED: Final = "Enabled"
 TOKEN: Final = "Token"  # noqa: S105 - the attribute's name
 USER_DATA: Final = "CustomUserData"
 _APPLICATION_SLASHES: Final = 2  # app/GCM/name
+_PLATFORM_AND_NAME: Final = 2
 _ENDPOINT_SLASHES: Final = 3  # endpoint/GCM/name/id
 
 
@@ -177,6 +178,12 @@ def device_at(arn: str) -> Device | None:
     if parsed.service != "sns" or len(parts) != _ENDPOINT_SLASHES + 1:
         return None
     return Device(ApplicationName(parsed.account, parsed.region, parts[1], parts[2]), parts[3])
+
+
+def application_behind(topic: ResourceName) -> ApplicationName | None:
+    """The application whose device a topic stands for alone (`Device.topic`); None: it is a topic like any other."""
+    region, *rest = topic.region.split(":")
+    return ApplicationName(topic.account, region, *rest) if len(rest) == _PLATFORM_AND_NAME else None
 
 
 async def move_token(directory: Directory, before: Device, after: Device) -> None:

@@ -11,7 +11,6 @@ ones; a dead letter has an entry of its own, which counts its time from when it 
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from hashlib import md5
 from http.client import responses
 from typing import Any, Final
@@ -27,9 +26,12 @@ from redrive.model.filtering import Verdict
 from redrive.model.queue import Queue, ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.sns.names import arn_of
+from redrive.protocols.aws.sns.platform_log import DeviceLog
+from redrive.protocols.aws.sns.platform_push import PUSHED_TO
 from redrive.protocols.aws.sns.published import Published, is_confirmation
 from redrive.protocols.aws.sns.subscription_attributes import REDRIVE_POLICY
 from redrive.protocols.aws.sns.text_message_log import TextMessageLog
+from redrive.protocols.aws.sns.values import log_timestamp
 
 #: What a protocol is called in the names of a topic's attributes; the other protocols are not logged.
 _FEEDBACK: Final[Mapping[str, str]] = {
@@ -88,7 +90,12 @@ class StatusLog:
     """`redrive.engine.facts.Listener`: writes the deliveries of topics that ask for it to their log groups."""
 
     def __init__(
-        self, sink: LogSink, chance: random.Random, stream: str, text_messages: TextMessageLog | None = None
+        self,
+        sink: LogSink,
+        chance: random.Random,
+        stream: str,
+        text_messages: TextMessageLog | None = None,
+        devices: DeviceLog | None = None,
     ) -> None:
         """Write to this sink.
 
@@ -97,16 +104,20 @@ class StatusLog:
             chance: Chooses the samples.
             stream: The stream of this node in every group.
             text_messages: Where those are written down, which no topic asks for.
+            devices: Where pushes to mobile devices are written down besides, if their applications ask for it.
         """
         self._sink = sink
         self._chance = chance
         self._stream = stream
         self._text_messages = text_messages
+        self._devices = devices
 
     def attempted(self, fact: Attempted) -> None:
         """See `Listener.attempted`."""
         if fact.subscription.protocol == "sms" and self._text_messages is not None:
             self._text_messages.attempted(fact)
+        if fact.subscription.protocol == "application" and self._devices is not None:
+            self._devices.attempted(fact)
         if not self._wants(fact.topic, fact.subscription, fact.attempt):
             return
         entry = _Entry(
@@ -146,8 +157,10 @@ class StatusLog:
         )
         self._write(fact.topic, fact.delivery, entry, fact.at)
 
-    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
-        """Not logged."""
+    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:  # noqa: ARG002 - as Listener
+        """Not logged, but counted where it is for a device."""
+        if self._devices is not None:
+            self._devices.published(topic, messages, body_bytes, now)
 
     def archived(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
         """Not logged."""
@@ -193,6 +206,8 @@ def _shown(topic: Topic, text: str, published: Published, entry: _Entry) -> dict
     if entry.redrive_policy is not None:
         delivery["redrivePolicy"] = entry.redrive_policy
     delivery["destination"] = entry.destination
+    if entry.protocol == "application":
+        delivery["token"] = dict(entry.attempt.identifiers).get(PUSHED_TO, "")
     delivery["providerResponse"] = _provider_response(entry)
     delivery["dwellTimeMs"] = entry.dwell_ms
     if entry.protocol != "lambda":  # recorded: a function's entry does not count attempts
@@ -203,16 +218,11 @@ def _shown(topic: Topic, text: str, published: Published, entry: _Entry) -> dict
             "messageMD5Sum": md5(text.encode(), usedforsecurity=False).hexdigest(),
             "messageId": published.id,
             "topicArn": arn_of(topic.name),
-            "timestamp": _timestamp(entry.began_at),
+            "timestamp": log_timestamp(entry.began_at),
         },
         "delivery": delivery,
         "status": "SUCCESS" if entry.attempt.delivered else "FAILURE",
     }
-
-
-def _timestamp(at: int) -> str:
-    seconds, milliseconds = divmod(at, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{milliseconds:03d}"
 
 
 def _redrive_policy(subscription: Subscription) -> str | None:

@@ -1,6 +1,7 @@
-"""What attributes of topics and of subscriptions have in common: how their values are read."""
+"""What attributes of topics and of subscriptions have in common: how their values are read; and how SNS writes some."""
 
 import re
+from datetime import UTC, datetime
 from typing import Final
 
 from redrive.protocols.aws.sns.errors import AttributeRefused
@@ -15,6 +16,12 @@ class AttributeUnknown(AttributeRefused):
 
     def __init__(self) -> None:
         super().__init__("AttributeName")
+
+
+def log_timestamp(at: int) -> str:
+    """A moment (ms) as SNS writes it in its logs: `2026-01-02 03:04:05.006`."""
+    seconds, milliseconds = divmod(at, 1000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{milliseconds:03d}"
 
 
 def boolean(name: str, text: str) -> bool:

@@ -1,0 +1,126 @@
+"""What came of pushes to mobile devices: entries in CloudWatch Logs for their applications, and metrics.
+
+An application asks for entries by three attributes of its own (`SuccessFeedbackRoleArn`, `FailureFeedbackRoleArn`,
+`SuccessFeedbackSampleRate`), whichever way its devices were published to; what a topic asks for is `status_log`'s.
+Members are those of "Amazon SNS mobile app attributes".
+
+    NumberOfMessagesPublished, PublishSize    of what is published to a device alone
+    NumberOfNotificationsDelivered            handed over to a push service
+    NumberOfNotificationsFailed               given up
+
+are counted by `Application`, by `Platform`, and by both.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+from uuid import UUID, uuid5
+
+import orjson
+
+from redrive.engine.facts import Attempted
+from redrive.engine.ports import LogSink
+from redrive.model.delivery import Ending
+from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
+from redrive.model.queue import ResourceName
+from redrive.model.topic import Topic
+from redrive.protocols.aws.sns import platform
+from redrive.protocols.aws.sns.platform import Application, ApplicationName
+from redrive.protocols.aws.sns.platform_push import PUSHED_TO
+from redrive.protocols.aws.sns.published import Published
+from redrive.protocols.aws.sns.text_message_log import NAMESPACE
+from redrive.protocols.aws.sns.values import log_timestamp
+
+_DELIVERY: Final = UUID("4f1d2c1e-7a55-5d0e-8b0c-0f6f0f6a3b11")
+
+
+class DeviceLog:
+    """Writes down what came of pushes to devices."""
+
+    def __init__(
+        self,
+        sink: LogSink,
+        chance: random.Random,
+        stream: str,
+        application_of: Callable[[str], Application | None],
+        count: Callable[[Sequence[MetricPoint]], None],
+    ) -> None:
+        """Write to this sink.
+
+        Args:
+            sink: Takes the lines.
+            chance: Chooses the samples.
+            stream: The stream of this node in every group.
+            application_of: The application of a platform endpoint's ARN, if this node remembers it: who pushes has just
+                asked.
+            count: Takes points of metrics.
+        """
+        self._sink = sink
+        self._chance = chance
+        self._stream = stream
+        self._application_of = application_of
+        self._count = count
+
+    def published(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
+        """Messages were published, perhaps to a device alone."""
+        application = platform.application_behind(topic.name)
+        if application is None or not messages:
+            return
+        self._count(
+            [
+                *_points(application, "NumberOfMessagesPublished", Statistics.of(messages), now),
+                *_points(application, "PublishSize", Statistics.of(body_bytes / messages, messages), now),
+            ]
+        )
+
+    def attempted(self, fact: Attempted) -> None:
+        """A push was tried."""
+        device = platform.device_at(fact.subscription.endpoint)
+        if device is None:
+            return
+        name = device.application
+        if fact.attempt.delivered or fact.transition.ending is not Ending.RETRY:
+            metric = "Delivered" if fact.attempt.delivered else "Failed"
+            self._count([*_points(name, f"NumberOfNotifications{metric}", Statistics.of(1), fact.at)])
+        if self._wants(fact):
+            group = f"sns/{name.region}/{name.account}/app/{name.platform}/{name.name}"
+            place = ResourceName(name.account, name.region, group)
+            if not fact.attempt.delivered:
+                place = place._replace(name=f"{group}/Failure")
+            self._sink.write(place, self._stream, fact.at, orjson.dumps(_entry(fact)).decode())
+
+    def _wants(self, fact: Attempted) -> bool:
+        application = self._application_of(fact.subscription.endpoint)
+        attributes = {} if application is None else application.attributes
+        if not fact.attempt.delivered:
+            return bool(attributes.get("FailureFeedbackRoleArn"))
+        if not attributes.get("SuccessFeedbackRoleArn"):
+            return False
+        return self._chance.random() * 100 < float(attributes.get("SuccessFeedbackSampleRate") or 0)
+
+
+def _entry(fact: Attempted) -> dict[str, Any]:
+    delivery, attempt = fact.delivery, fact.attempt
+    return {
+        "notification": {
+            "messageId": Published.unpack(delivery.headers or b"{}").id,
+            "timestamp": log_timestamp(delivery.sent_at),
+        },
+        "delivery": {
+            "deliveryId": str(uuid5(_DELIVERY, delivery.message_id.hex())),
+            "destination": fact.subscription.endpoint,
+            "token": dict(attempt.identifiers).get(PUSHED_TO, ""),
+            "providerResponse": attempt.response,
+            "dwellTimeMs": max(0, fact.at - attempt.duration_ms - delivery.sent_at),
+            "attempts": delivery.attempts,
+            "statusCode": attempt.status,
+        },
+        "status": "SUCCESS" if attempt.delivered else "FAILURE",
+    }
+
+
+def _points(name: ApplicationName, metric: str, statistics: Statistics, now: int) -> Iterator[MetricPoint]:
+    application, kind = ("Application", name.name), ("Platform", name.platform)
+    for dimensions in ((application,), (application, kind), (kind,)):
+        series = Series(name.account, name.region, NAMESPACE, metric, dimensions)
+        yield MetricPoint(series, now - now % MINUTE_MS, "", statistics)
