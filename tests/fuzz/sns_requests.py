@@ -81,10 +81,29 @@ _PROTECTION: Final = json.dumps(
             {
                 "DataDirection": "Inbound",
                 "Principal": ["*"],
-                "DataIdentifier": ["arn:aws:dataprotection::aws:data-identifier/Name"],
+                "DataIdentifier": ["arn:aws:dataprotection::aws:data-identifier/EmailAddress"],
                 "Operation": {"Deny": {}},
-            }
+            },
+            {
+                "DataDirection": "Outbound",
+                "Principal": ["123456789012"],
+                "DataIdentifier": ["arn:aws:dataprotection::aws:data-identifier/Ssn-US", "x"],
+                "Operation": {"Deidentify": {"MaskConfig": {"MaskWithCharacter": "#"}}},
+            },
+            {
+                "DataDirection": "Inbound",
+                "Principal": ["*"],
+                "DataIdentifier": ["x"],
+                "Operation": {
+                    "Audit": {
+                        "SampleRate": "99",
+                        "FindingsDestination": {"CloudWatchLogs": {"LogGroup": "/aws/vendedlogs/f"}},
+                        "NoFindingsDestination": {},
+                    }
+                },
+            },
         ],
+        "Configuration": {"CustomDataIdentifier": [{"Name": "x", "Regex": "[a-e]+"}]},
     }
 )
 _REDRIVE: Final = json.dumps({"deadLetterTargetArn": QUEUE})

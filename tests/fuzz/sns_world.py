@@ -13,6 +13,7 @@ from redrive.model.queue import Queue, ResourceName
 from redrive.protocols.aws.authentication import Believing
 from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.sns.certificate import certificate_path
+from redrive.protocols.aws.sns.data_protection_audit import AuditLog
 from redrive.protocols.aws.sns.dialect import SnsDialect
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
@@ -52,8 +53,14 @@ class SnsWorld(Watched):
                 TextMessages(self.engine.directory),
             )
         )
-        self._gateway = Gateway(runtime, Believing(REGION), {"sns": Sns(self.engine)}, None)
+        self.findings = 0
+        audit_log = AuditLog(self, lambda _: None, random.Random(7), "node")
+        self._gateway = Gateway(runtime, Believing(REGION), {"sns": Sns(self.engine, audit_log)}, None)
         self.complaints = Complaints()
+
+    def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
+        """See `LogSink.write`."""
+        self.findings += 1
 
     def handle(self, request: Request) -> Awaitable[Response]:
         """See `Watched.handle`."""

@@ -273,7 +273,9 @@ def _as_delivery(routed: Routed, route: Route, now: int) -> Delivery:
         deduplication_id=publication.deduplication_id,
         origin=None,
         headers=unsent if route.arrival is None else route.arrival.headers,
-        body=publication.body_for(route.subscription.protocol),
+        body=publication.body_for(route.subscription.protocol)
+        if route.arrival is None
+        else route.arrival.body,
     )
 
 

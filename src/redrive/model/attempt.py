@@ -20,6 +20,7 @@ class Reason(enum.StrEnum):
     REDIRECTED = "redirected"  # redirects are not followed
     MISSING = "missing"  # the endpoint does not exist any more
     DENIED = "denied"  # the endpoint's owner does not let us
+    WITHHELD = "withheld"  # the topic's owner does not let it out
     FORBIDDEN_ADDRESS = "forbidden_address"  # the server's settings do not let us
     TOO_LARGE = "too_large"
     DISABLED = "disabled"  # the endpoint is switched off by its owner

@@ -1,7 +1,7 @@
 """A message: what was published, before it is owed to anyone."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ from redrive.model.filtering import Attribute
 
 if TYPE_CHECKING:  # an attempt is one of a delivery, and that of a message
     from redrive.model.attempt import Attempt
+    from redrive.model.topic import Subscription
 
 
 @dataclass(slots=True)
@@ -47,6 +48,7 @@ class Publication:
         deduplication_id: As the publisher gave it.
         raw_refusal: Why a queue refuses it where a subscription wants the text alone; None: it does not.
         document: The body as filters on events see it, where it was parsed already.
+        screen: What of it a subscriber gets that wants it, or why none; None: all get this.
     """
 
     id: bytes
@@ -59,6 +61,7 @@ class Publication:
     deduplication_id: str | None = None
     document: Mapping[str, object] | None = None
     raw_refusal: "Attempt | None" = None
+    screen: "Callable[[Subscription], Publication | Attempt] | None" = None
 
     def body_for(self, protocol: str) -> str:
         """The text that endpoints of a protocol get."""

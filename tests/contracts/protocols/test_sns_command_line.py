@@ -49,7 +49,10 @@ def test_topics(aws: Aws, together: Callable[..., list[Any]]) -> None:
     arn = aws("create-topic", "--name", name, "--attributes", "DisplayName=Orders", *tags)["TopicArn"]
     assert arn == f"arn:aws:sns:{REGION}:{ACCOUNT}:{name}"
     topic, resource = ("--topic-arn", arn), ("--resource-arn", arn)
-    protection = '{"Name":"n","Version":"2021-06-01","Statement":[{"DataDirection":"Outbound"}]}'
+    protection = (
+        '{"Name":"n","Version":"2021-06-01","Statement":[{"DataDirection":"Outbound","Principal":["*"],'
+        '"DataIdentifier":["arn:aws:dataprotection::aws:data-identifier/Ssn-US"],"Operation":{"Deny":{}}}]}'
+    )
     permission = ("--label", "l", "--aws-account-id", FRIEND, "--action-name", "Publish")
     listed, labels, *nothing = together(
         ("list-topics",),

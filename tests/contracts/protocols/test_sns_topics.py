@@ -86,14 +86,6 @@ def test_lists_have_pages(sns: Sns) -> None:
     assert {one["TopicArn"] for page in pages for one in page["Topics"]} == topics
 
 
-def test_data_protection_policies_are_kept(sns: Sns) -> None:
-    topic = sns.topic()
-    policy = '{"Name":"n","Version":"2021-06-01","Statement":[{"DataDirection":"Outbound"}]}'
-    sns.client.put_data_protection_policy(ResourceArn=topic.arn, DataProtectionPolicy=policy)
-    kept = sns.client.get_data_protection_policy(ResourceArn=topic.arn)
-    assert kept["DataProtectionPolicy"] == policy
-
-
 def test_a_changed_policy_holds_for_the_next_delivery(sns: Sns) -> None:
     topic = sns.topic()
     with Webhook().serving() as webhook:

@@ -4,7 +4,7 @@ import contextlib
 import random
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import pytest
@@ -15,9 +15,11 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import Parcel, Runtime
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome
+from redrive.model.metric import MetricPoint
 from redrive.model.queue import Queue, ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns.certificate import certificate_path
+from redrive.protocols.aws.sns.data_protection_audit import AuditLog
 from redrive.protocols.aws.sns.dialect import SnsDialect
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
@@ -60,6 +62,15 @@ class Recorder:
         pass
 
 
+class Line(NamedTuple):
+    """A line of a log that data protection wrote."""
+
+    group: ResourceName
+    stream: str
+    at: int
+    record: dict[str, Any]
+
+
 class Stage:
     """SNS, with endpoints of each kind and queues beside it."""
 
@@ -73,7 +84,13 @@ class Stage:
         texts = TextMessages(self.engine.directory)
         self.parcels = Parcels(Links(BASE_URL, certificate_path(signing_pair())), signer, texts)
         self.dialect.prepare(self.parcels)
-        self.sns = Sns(self.engine)
+        self.lines: list[Line] = []
+        self.points: list[MetricPoint] = []
+        self.sns = Sns(self.engine, AuditLog(self, self.points.extend, random.Random(3), "node"))
+
+    def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
+        """See `LogSink.write`."""
+        self.lines.append(Line(group, stream, at, orjson.loads(message)))
 
     async def call(
         self,

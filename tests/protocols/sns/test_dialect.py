@@ -10,7 +10,6 @@ from redrive.model.queue import Queue, ResourceName
 from redrive.model.retry_plans import CUSTOMER_ENDPOINT, HTTP_DEFAULT, MANAGED_ENDPOINT
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.sns.dialect import SnsDialect, with_platforms
-from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.wire.service import Service
 from tests.protocols.sns.stage import ACCOUNT, OTHER, REGION, Stage, queue_arn, topic_arn

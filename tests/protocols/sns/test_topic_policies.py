@@ -149,34 +149,3 @@ class TestPermissions:
         )
         with refused("AuthorizationError", denied("Publish", arn, ACCOUNT), 403):
             await stage.publish(arn)
-
-
-class TestDataProtection:
-    POLICY = (
-        '{"Name":"pii","Version":"2021-06-01","Statement":[{"DataDirection":"Inbound","Principal":["*"],'
-        '"DataIdentifier":["arn:aws:dataprotection::aws:data-identifier/Name"],"Operation":{"Deny":{}}}]}'
-    )
-
-    async def test_a_policy_is_given_back(self, stage: Stage) -> None:
-        made = await stage.call("CreateTopic", Name="t", DataProtectionPolicy=self.POLICY)
-        arn = made["TopicArn"]
-        kept = {"DataProtectionPolicy": self.POLICY}
-        assert await stage.call("GetDataProtectionPolicy", ResourceArn=arn) == kept
-        await stage.call("PutDataProtectionPolicy", ResourceArn=arn, DataProtectionPolicy="")
-        assert await stage.call("GetDataProtectionPolicy", ResourceArn=arn) == {"DataProtectionPolicy": ""}
-
-    @pytest.mark.parametrize(
-        ("policy", "reason"),
-        [
-            (
-                POLICY.replace("Inbound", "Inbxound"),
-                "Statement DataDirection must be either Inbound or Outbound",
-            ),
-            ("x", "must be a JSON object of at most 30720 bytes"),
-            ('{"Statement":[]}', "Statement must be a list that is not empty"),
-            ('{"Statement":[1]}', "Statement must be a list of objects"),
-        ],
-    )
-    async def test_a_policy_must_be_one(self, stage: Stage, policy: str, reason: str) -> None:
-        with invalid(f"DataProtectionPolicy Reason: {reason}"):
-            await stage.call("CreateTopic", Name="t", DataProtectionPolicy=policy)

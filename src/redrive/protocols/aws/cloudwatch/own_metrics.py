@@ -74,6 +74,8 @@ _SNS: Final[Mapping[str, OwnMetric]] = {
     "ApproximateNumberOfBytesArchived": OwnMetric("Bytes", (Source("archive_bytes"),)),
     "ApproximateNumberOfMessagesArchived": _count("archive_messages"),
     "NumberOfBytesArchiveProcessing": OwnMetric("Bytes", (Source("bytes_archived"),)),
+    "MessagesWithFindings": _count("messages_with_findings"),
+    "MessagesWithNoFindings": _count("messages_without_findings"),
     "NumberOfMessagesArchiveProcessing": _count("messages_archived"),
     "NumberOfMessagesPublished": _count("messages_published"),
     "NumberOfNotificationsDelivered": _count(
@@ -124,9 +126,14 @@ NAMESPACES: Final = {
         Namespace("AWS/SNS", ":topic", "TopicName", "topic", _SNS),
     )
 }
-# Those of text messages are of no topic; telemetry has them under the names and dimensions that AWS has. Dollars are no
-# unit that CloudWatch's model knows.
-_TEXT_DIMENSIONS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+# Those of text messages and of mobile applications are of no topic; telemetry has them under the names and dimensions
+# that AWS has. Dollars are no unit that CloudWatch's model knows.
+_OF_APPLICATIONS: Final = (("Application",), ("Application", "Platform"), ("Platform",))
+_NO_TOPICS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "NumberOfMessagesPublished": _OF_APPLICATIONS,
+    "NumberOfNotificationsDelivered": _OF_APPLICATIONS,
+    "NumberOfNotificationsFailed": _OF_APPLICATIONS,
+    "PublishSize": _OF_APPLICATIONS,
     "SMSMonthToDateSpentUSD": ((),),
     "SMSSuccessRate": (("PhoneNumber",), ("SMSType",)),
 }
@@ -139,7 +146,7 @@ def series_of(account: str, region: str, metric: MetricName) -> list[Series]:
     namespace = NAMESPACES.get(metric.namespace)
     if namespace is None:
         return [Series(account, region, *metric)]
-    if tuple(name for name, _ in metric.dimensions) in _TEXT_DIMENSIONS.get(metric.name, ()):
+    if tuple(name for name, _ in metric.dimensions) in _NO_TOPICS.get(metric.name, ()):
         return [Series(account, region, namespace.series, metric.name, metric.dimensions)]
     own = namespace.metrics.get(metric.name)
     if own is None or [name for name, _ in metric.dimensions] != [namespace.dimension]:
@@ -165,7 +172,7 @@ def names_of(series: Series) -> list[MetricName]:
     namespace = _BY_SERIES.get(series.namespace)
     if namespace is None:
         return [MetricName(*series[2:])]
-    if series.name in _TEXT_UNITS:
+    if series.name in _NO_TOPICS:
         return [MetricName(namespace.name, series.name, series.dimensions)]
     things = [pair for pair in series.dimensions if pair[0] == namespace.thing]
     source = Source(series.name, tuple(pair for pair in series.dimensions if pair[0] != namespace.thing))

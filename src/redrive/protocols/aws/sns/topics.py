@@ -52,7 +52,6 @@ class TopicOperations:
             await limits.check_topics(self._engine.topics.numbers, wanted)
             try:
                 existing = await self._engine.topics.create(wanted)
-                data_protection.warn(existing)
             except AlreadyExists:
                 existing = await self._engine.topics.get(name)
         if existing is not None:
@@ -147,10 +146,7 @@ class TopicOperations:
             call, self._engine.topics, params["ResourceArn"], "PutDataProtectionPolicy", "ResourceArn"
         )
         policy: str = params["DataProtectionPolicy"]
-        after = await self._engine.topics.update(
-            topic.name, lambda current: data_protection.changed(current, policy)
-        )
-        data_protection.warn(after)
+        await self._engine.topics.update(topic.name, lambda current: data_protection.changed(current, policy))
         return {}
 
     async def get_data_protection_policy(self, call: Call, params: Structure) -> Structure:

@@ -1,0 +1,85 @@
+"""A data-protection policy as it is carried out: statements, whom they concern, and what each does about finds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from redrive.model.protection import Finder
+
+INBOUND: Final = "Inbound"
+OUTBOUND: Final = "Outbound"
+EVERYBODY: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """Whatever it finds is not published, or not delivered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deidentify:
+    """What it finds is masked with this character; with the empty one it is cut out."""
+
+    character: str
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What it finds is written down.
+
+    Attributes:
+        sample_rate: Of how many publications in a hundred.
+        findings: Where to, if anything is found; empty: it is counted only; None: neither.
+        no_findings: The same if nothing is.
+    """
+
+    sample_rate: int
+    findings: str | None
+    no_findings: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement.
+
+    Attributes:
+        direction: INBOUND or OUTBOUND.
+        principals: ARNs, accounts (twelve digits), or EVERYBODY.
+        identifiers: What it looks for, by name.
+        operation: What it does about it.
+    """
+
+    direction: str
+    principals: frozenset[str]
+    identifiers: tuple[str, ...]
+    operation: Audit | Deidentify | Deny
+
+    def concerns(self, arn: str) -> bool:
+        """Whether this is about the principal of that ARN."""
+        return not self.principals.isdisjoint((EVERYBODY, arn, _account_of(arn)))
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectionPolicy:
+    """All of a topic's statements, and what finds what they look for."""
+
+    statements: tuple[Statement, ...]
+    finders: Mapping[str, Finder]
+
+    def about(self, direction: str, arn: str) -> tuple[Statement, ...]:
+        """The statements of a direction that concern a principal."""
+        return tuple(one for one in self.towards(direction) if one.concerns(arn))
+
+    def towards(self, direction: str) -> tuple[Statement, ...]:
+        """The statements of a direction."""
+        return tuple(one for one in self.statements if one.direction == direction)
+
+    def finders_of(self, statements: tuple[Statement, ...]) -> Mapping[str, Finder]:
+        """What finds what these look for."""
+        return {name: self.finders[name] for one in statements for name in one.identifiers}
+
+
+def _account_of(arn: str) -> str:
+    """The account of `arn:aws:iam::123456789012:user/…`; empty where there is none."""
+    parts = arn.split(":")
+    return parts[4] if len(parts) > 4 else ""  # noqa: PLR2004 - the fifth is an ARN's account

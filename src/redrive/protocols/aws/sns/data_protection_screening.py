@@ -1,0 +1,234 @@
+"""Carrying out a topic's data-protection policy on what is published to it.
+
+What comes in is looked at before it is anybody's: audited, denied, or published without what was found. Of what goes
+out each subscriber gets what the statements about whoever subscribed it leave, decided when it is published: queues
+take it in that transaction, and what waits for an endpoint waits as it will be pushed.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from redrive.engine.engine import Engine
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
+from redrive.model.message import Publication, id_text
+from redrive.model.protection import Cut, Finder, Found, Text
+from redrive.model.topic import Subscription, Topic
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.sns import names, platform, standing
+from redrive.protocols.aws.sns.data_protection import policy_of
+from redrive.protocols.aws.sns.data_protection_audit import AuditLog, Sample
+from redrive.protocols.aws.sns.data_protection_policy import (
+    INBOUND,
+    OUTBOUND,
+    Audit,
+    Deidentify,
+    Deny,
+    ProtectionPolicy,
+    Statement,
+)
+from redrive.protocols.aws.sns.errors import error
+
+_CHARS_AT_ONCE: Final = (
+    16 * 1024
+)  # 0.1 ms an identifier; what is longer is looked at beside the loop, which goes on
+_DEFAULT: Final = ""
+
+Wish = Mapping[str, Any]
+Make = Callable[[Wish, bytes], Publication]
+"""Makes a publication of a wish and the message's id."""
+
+
+class Screening:
+    """Looks at publications."""
+
+    def __init__(self, engine: Engine, audit_log: AuditLog) -> None:
+        """Look at what is published through this engine."""
+        self._engine = engine
+        self._audit_log = audit_log
+
+    async def publication(self, call: Call, topic: Topic, wish: Wish, make: Make) -> Publication:
+        """What is published of a wish, to a topic that has a policy.
+
+        Raises:
+            AwsError: `AuthorizationError`: the policy denies it, or leaves nothing of it.
+        """
+        policy = policy_of(topic)
+        message_id = self._engine.runtime.message_id()
+        kept = await self._let_in(call, topic, policy, wish, message_id)
+        publication = make(kept, message_id)
+        outbound = policy.towards(OUTBOUND)
+        if outbound:
+            texts = await _inspected(kept, policy.finders_of(outbound))
+            publication.screen = Screen(topic, policy, kept, texts, publication, make).seen_by
+        return publication
+
+    async def _let_in(
+        self, call: Call, topic: Topic, policy: ProtectionPolicy, wish: Wish, message_id: bytes
+    ) -> Wish:
+        statements = policy.about(INBOUND, call.principal.name)
+        if not statements:
+            return wish
+        texts = await _inspected(wish, policy.finders_of(statements))
+        for statement in statements:
+            if isinstance(statement.operation, Audit):
+                sample = Sample(
+                    topic,
+                    id_text(message_id),
+                    call.principal.name,
+                    call.now,
+                    statement.identifiers,
+                    list(texts.each.values()),
+                )
+                self._audit_log.write(statement.operation, sample)
+        kept = None if _denied(statements, texts.each.values()) else texts.without(wish, statements)
+        if kept is None or not kept["Message"]:
+            raise _withheld(topic)
+        return kept
+
+
+def _withheld(topic: Topic) -> Exception:
+    return error(
+        "AuthorizationError",
+        "The topic's data protection policy prohibits this message from being published to"  # chosen, after outbound's
+        f" {names.arn_of(topic.name)}",
+    )
+
+
+# ---- the texts of one message ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """The texts of a message and what was found in them: one, or with MessageStructure=json several, by name."""
+
+    each: "Inspections"
+    structured: bool
+
+    def of(self, subscription: Subscription) -> "list[Inspection]":
+        """Those that a subscriber gets."""
+        default = self.each.get("default" if self.structured else _DEFAULT)
+        wanted = {subscription.protocol}
+        if subscription.protocol == "application":
+            wanted = set(platform.PLATFORMS)
+        own = [one for name, one in self.each.items() if name in wanted]
+        if default is not None and (not own or subscription.protocol == "application"):
+            own.append(default)
+        return own
+
+    def without(self, wish: Wish, statements: Sequence[Statement]) -> Wish:
+        """The wish without what these mask or cut out."""
+        left = {name: _without(one, statements) for name, one in self.each.items()}
+        if all(left[name] is None for name in left):
+            return wish
+        if not self.structured:
+            return {**wish, "Message": left[_DEFAULT]}
+        document = orjson.loads(wish["Message"])
+        document |= {name: text for name, text in left.items() if text is not None}
+        if not document["default"]:
+            return {**wish, "Message": ""}
+        document = {
+            name: text for name, text in document.items() if text
+        }  # what is left of nothing: the default
+        return {**wish, "Message": orjson.dumps(document).decode()}
+
+
+Inspection = tuple[Text, Found]
+Inspections = Mapping[str, Inspection]
+
+
+async def _inspected(wish: Wish, finders: Mapping[str, Finder]) -> _Texts:
+    message: str = wish["Message"]
+    structured = wish.get("MessageStructure") == "json"
+    texts = {_DEFAULT: message}
+    if structured:
+        texts = {name: text for name, text in orjson.loads(message).items() if isinstance(text, str)}
+    if len(message) <= _CHARS_AT_ONCE:
+        return _Texts(_inspect(texts, finders), structured)
+    return _Texts(await asyncio.to_thread(_inspect, texts, finders), structured)
+
+
+def _inspect(texts: Mapping[str, str], finders: Mapping[str, Finder]) -> Inspections:
+    looked_at = {name: Text(text) for name, text in texts.items()}
+    return {name: (text, text.search(finders)) for name, text in looked_at.items()}
+
+
+def _denied(statements: Iterable[Statement], inspected: Iterable[Inspection]) -> bool:
+    found = {name for _, finds in inspected for name in finds}
+    return any(
+        isinstance(one.operation, Deny) and not found.isdisjoint(one.identifiers) for one in statements
+    )
+
+
+def _without(inspection: Inspection, statements: Iterable[Statement]) -> str | None:
+    """The text without what these mask or cut out; None: there is nothing of it. The first statement goes first."""
+    text, found = inspection
+    cuts = [
+        Cut(start, end, one.operation.character)
+        for one in statements
+        if isinstance(one.operation, Deidentify)
+        for name in one.identifiers
+        for start, end in found.get(name, ())
+    ]
+    return text.without(cuts) if cuts else None
+
+
+# ---- what goes out -----------------------------------------------------------------------------------------------
+
+
+class Screen:
+    """One publication as its subscribers may see it."""
+
+    def __init__(
+        self,
+        topic: Topic,
+        policy: ProtectionPolicy,
+        wish: Wish,
+        texts: _Texts,
+        publication: Publication,
+        make: Make,
+    ) -> None:
+        """Show this publication, made of a wish whose texts were looked at."""
+        self._topic = topic
+        self._policy = policy
+        self._wish = wish
+        self._texts = texts
+        self._publication = publication
+        self._make = make
+        self._versions: dict[tuple[Statement, ...], Publication] = {}
+
+    def seen_by(self, subscription: Subscription) -> Publication | Attempt:
+        """What a subscriber gets, or why it does not; see `Publication.screen`."""
+        statements = self._policy.about(OUTBOUND, _subscriber(subscription))
+        own = self._texts.of(subscription)
+        if _denied(statements, own):
+            return self._refusal(subscription)
+        if all(_without(one, statements) is None for one in own):
+            return self._publication
+        version = self._version(statements)
+        return version if version.body_for(subscription.protocol) else self._refusal(subscription)
+
+    def _version(self, statements: tuple[Statement, ...]) -> Publication:
+        found = self._versions.get(statements)
+        if found is None:
+            kept = self._texts.without(self._wish, statements)
+            found = self._versions[statements] = self._make(kept, self._publication.id)
+        return found
+
+    def _refusal(self, subscription: Subscription) -> Attempt:
+        """As the developer guide's delivery log has it."""
+        text = (
+            "The topic's data protection policy prohibits this message from being delivered to"
+            f" {names.subscription_arn(subscription)}"
+        )
+        return Attempt(Outcome.REFUSED, Reason.WITHHELD, 403, text, 0)
+
+
+def _subscriber(subscription: Subscription) -> str:
+    """Who subscribed, or else whose it is."""
+    owner = f"arn:aws:iam::{subscription.owner}:root"
+    return subscription.attributes.get(standing.PRINCIPAL, owner)
