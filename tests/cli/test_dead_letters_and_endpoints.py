@@ -156,6 +156,29 @@ def test_an_endpoint_that_rests_is_shown_and_served_again(
     assert redrive("endpoints", "lift", name, subscription) == "it was not on probation\n"
 
 
+def test_nobody_is_shown_an_endpoints_password(
+    sns: Sns, server: Server, redrive: Command, webhook: Webhook
+) -> None:
+    topic, dead = sns.topic(), sns.sqs.queue()
+    policy = orjson.dumps({"deadLetterTargetArn": dead.arn}).decode()
+    url = webhook.url.replace("//", "//user:secret@")
+    subscription = topic.subscribe("http", url, RedrivePolicy=policy).rpartition(":")[2]
+    follow(webhook.next().document["SubscribeURL"])
+    redrive("endpoints", "set", topic.arn.rpartition(":")[2], subscription, "--rests", "on")
+    fail(server, url, 404)
+    topic.publish("refused")
+    server.advance(1)
+    name = dead.arn.rpartition(":")[2]
+    for said in (redrive("dlq", "queues"), redrive("dlq", "list", name), redrive("endpoints", "list")):
+        assert "user:****@127.0.0.1" in said
+    signed = {
+        "Authorization": f"AWS4-HMAC-SHA256 Credential={sns.account}/20260101/us-east-1/redrive/aws4_request"
+    }
+    for path in ("endpoints?all=true", "dead-letter-queues", f"dead-letters?queue={name}"):
+        status, body = server.ask("GET", f"/_redrive/{path}", headers=signed)
+        assert (status, b"secret" in body, b"****" in body) == (200, False, True)
+
+
 def test_a_rest_ends_by_itself(sns: Sns, server: Server, redrive: Command, webhook: Webhook) -> None:
     topic = sns.topic()
     name = topic.arn.rpartition(":")[2]

@@ -243,6 +243,11 @@ def test_what_an_endpoint_said(
     assert "redrivePolicy" not in delivery
 
 
+def test_a_webhook_s_password_is_not_logged(log: StatusLog, lines: Lines) -> None:
+    log.attempted(attempted(accepted(), of("https", "https://user:secret@example.com/hook")))
+    assert lines.one()["delivery"]["destination"] == "https://user:****@example.com/hook"
+
+
 def test_a_function_s_entry_does_not_count_attempts(log: StatusLog, lines: Lines) -> None:
     log.attempted(attempted(accepted(status=202), _FUNCTION))
     assert list(lines.one()["delivery"]) == [

@@ -1,5 +1,6 @@
 """A topic: where messages are published to, and a subscription: who wants them."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
@@ -8,6 +9,7 @@ from redrive.model.queue import ResourceName
 
 POLICY: Final = "policy"
 EVENTS: Final = "events"
+_PASSWORD: Final = re.compile(r"^(\w+://[^/?#:]*:)[^/?#]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,11 @@ class Subscription:
     def key(self) -> str:
         """The topic's key and the id: what the directory keeps it under."""
         return f"{self.topic.key}/{self.id}"
+
+    @property
+    def endpoint_shown(self) -> str:
+        """The endpoint as anybody may see it: `https://user:****@host/`, without the password that a URL may carry."""
+        return _PASSWORD.sub(r"\1****@", self.endpoint)
 
     def to_document(self) -> dict[str, Any]:
         """The subscription as a JSON-ready document."""

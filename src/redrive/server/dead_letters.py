@@ -87,7 +87,7 @@ def _shown_queue(one: DeadLetterQueue) -> dict[str, Any]:
         "letters": one.letters,
         "from_queues": [name.name for name in one.from_queues],
         "from_subscriptions": [
-            {"topic": sub.topic.name, "id": sub.id, "endpoint": sub.endpoint}
+            {"topic": sub.topic.name, "id": sub.id, "endpoint": sub.endpoint_shown}
             for sub in one.from_subscriptions
         ],
     }
@@ -97,7 +97,11 @@ def _shown_letter(letter: DeadLetter, now: int) -> dict[str, Any]:
     delivery, subscription = letter.delivery, letter.from_subscription
     source: dict[str, Any] = {}
     if subscription is not None:
-        source = {"topic": subscription.topic.name, "id": subscription.id, "endpoint": subscription.endpoint}
+        source = {
+            "topic": subscription.topic.name,
+            "id": subscription.id,
+            "endpoint": subscription.endpoint_shown,
+        }
     elif letter.from_queue is not None:
         source = {"queue": letter.from_queue.name}
     return {

@@ -78,8 +78,15 @@ def _shown(subscription: Subscription, state: Probation | None) -> dict[str, Any
         "topic": subscription.topic.name,
         "id": subscription.id,
         "protocol": subscription.protocol,
-        "endpoint": subscription.endpoint,
+        "endpoint": subscription.endpoint_shown,
         "rests": subscription.rests,
         "client_errors_delivered": subscription.client_errors_delivered,
-        "probation": None if state is None else state.to_document(),
+        "probation": None if state is None else _shown_state(state),
     }
+
+
+def _shown_state(state: Probation) -> dict[str, Any]:
+    """A probation but for the endpoint it is of, whose URL may carry a password."""
+    document = state.to_document()
+    del document["endpoint"]
+    return document

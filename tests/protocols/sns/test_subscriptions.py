@@ -76,7 +76,7 @@ class TestEndpoints:
                 "SubscriptionArn": "PendingConfirmation",
                 "Owner": ACCOUNT,
                 "Protocol": protocol,
-                "Endpoint": endpoint,
+                "Endpoint": endpoint.replace("secret", "****"),
                 "TopicArn": topic,
             }
         ]
@@ -188,6 +188,16 @@ class TestNames:
     async def test_an_arn_must_be_one(self, stage: Stage, operation: str, arn: str, reason: str) -> None:
         with invalid(reason):
             await stage.call(operation, SubscriptionArn=arn, AttributeName="RawMessageDelivery")
+
+    async def test_nobody_is_shown_an_endpoints_password(self, stage: Stage) -> None:
+        topic = await stage.topic()
+        arn = await stage.subscribe(topic, "https", "https://user:secret@example.com/hook")
+        assert arn == await stage.subscribe(topic, "https", "https://user:secret@example.com/hook")
+        hidden = "https://user:****@example.com/hook"  # recorded
+        assert (await stage.attributes(arn))["Endpoint"] == hidden
+        for operation in ("ListSubscriptions", "ListSubscriptionsByTopic"):
+            (listed,) = (await stage.call(operation, TopicArn=topic))["Subscriptions"]
+            assert listed["Endpoint"] == hidden
 
     async def test_unsubscribe_wants_an_arn(self, stage: Stage) -> None:
         with invalid("SubscriptionArn Reason: no value for required parameter"):

@@ -123,7 +123,7 @@ class StatusLog:
         entry = _Entry(
             id=uuid5(_DELIVERY, fact.delivery.message_id.hex()),
             began_at=fact.delivery.sent_at,
-            destination=fact.subscription.endpoint,
+            destination=fact.subscription.endpoint_shown,
             protocol=fact.subscription.protocol,
             attempt=fact.attempt,
             attempts=fact.delivery.attempts,

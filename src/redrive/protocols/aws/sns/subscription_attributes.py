@@ -205,7 +205,7 @@ def shown(topic: Topic, subscription: Subscription) -> dict[str, str]:
         "SubscriptionArn": names.subscription_arn(subscription),
         "TopicArn": names.arn_of(subscription.topic),
         "Protocol": subscription.protocol,
-        "Endpoint": subscription.endpoint,
+        "Endpoint": subscription.endpoint_shown,
         "Owner": subscription.owner,
         "SubscriptionPrincipal": subscription.attributes.get(standing.PRINCIPAL, ""),
         "PendingConfirmation": str(not subscription.confirmed).lower(),

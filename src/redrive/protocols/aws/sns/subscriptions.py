@@ -234,7 +234,7 @@ def _listed(
             "SubscriptionArn": names.subscription_arn(one) if one.confirmed else "PendingConfirmation",
             "Owner": one.owner,
             "Protocol": one.protocol,
-            "Endpoint": one.endpoint,
+            "Endpoint": one.endpoint_shown,
             "TopicArn": names.arn_of(one.topic),
         }
         for one in page
