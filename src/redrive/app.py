@@ -219,7 +219,7 @@ class App:
         authentication: bearer.Authentication = bearer.Believing()
         if self._settings.auth == "required":
             authentication = bearer.Verifying(Keyring(self.engine.store, SystemClock()), SystemClock())
-        handshakes = Handshakes(self.engine, self._endpoints, self._webhook_tokens)
+        handshakes = Handshakes(self.engine, self._endpoints, self._webhook_tokens, SystemClock())
         where = partial(address_of, read_addresses(self._settings.azure_endpoints))
         namespaces = namespaces_offered(self.engine, handshakes, where)
         operations = offered(self.engine, handshakes, where, [*namespaces, self._insights])

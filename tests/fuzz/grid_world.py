@@ -120,7 +120,7 @@ class GridWorld(Watched):
     def _gateway(self, runtime: Runtime, endpoints: Mapping[str, Any], *, secured: bool) -> AzureGateway:
         engine, clock = self.engine, self._clock
         authentication: Authentication = Verifying(self._keyring, clock) if secured else Believing()
-        handshakes = Handshakes(engine, endpoints, self._tokens)
+        handshakes = Handshakes(engine, endpoints, self._tokens, clock)
         sources = Sources(engine, Subscribers(engine))
         insights = Insights(self._store, self._telemetry.flush, sources.resource)
         others = [*namespaces_offered(engine, handshakes, _where), insights]

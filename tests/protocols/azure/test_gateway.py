@@ -25,7 +25,7 @@ def request(path: str, method: str = "GET") -> Request:
 
 @pytest.fixture
 def gateway(stage: Stage, clock: VirtualClock) -> AzureGateway:
-    handshakes = Handshakes(stage.engine, {}, stage.tokens)
+    handshakes = Handshakes(stage.engine, {}, stage.tokens, stage.clock)
     arm = Arm(clock, Believing(), offered(stage.engine, handshakes, lambda _: None), None)
     entra = Entra(clock, Believing(), None, stage.tokens)
     return AzureGateway(stage.engine.runtime, [arm, handshakes, entra])

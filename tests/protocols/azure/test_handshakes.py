@@ -1,5 +1,7 @@
 """Questions that handshakes leave behind are cleared away by those that follow."""
 
+from collections import deque
+
 import orjson
 import pytest
 
@@ -13,6 +15,7 @@ from redrive.protocols.azure.wire.errors import AzureError
 from redrive.testing import VirtualClock
 from tests.protocols.azure.stage import TOPIC, Scripted, Stage
 
+LATE = Attempt(Outcome.FAILED, Reason.TIMED_OUT, 0, "no answer", 1)
 SILENT = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "{}", 1)
 WEBHOOK = {"endpointType": "WebHook", "properties": {"endpointUrl": "https://hook.example/a?b=c"}}
 
@@ -26,12 +29,15 @@ async def questions(stage: Stage) -> list[str]:
     return [one.subscription for one in await stage.engine.directory.find(QUESTION, "")]
 
 
-async def ask(stage: Stage, topic: Topic, name: str, answer: Attempt) -> Question | None:
+async def ask(
+    stage: Stage, topic: Topic, name: str, answer: Attempt, *first: Attempt, schema: str = "EventGridSchema"
+) -> Question | None:
     accepted = event_documents.accepted(
-        {"destination": WEBHOOK}, {}, topic, lambda _: None, stage.clock.now()
+        {"destination": WEBHOOK, "eventDeliverySchema": schema}, {}, topic, lambda _: None, stage.clock.now()
     )
     asked = event_documents.subscription(topic, f"{TOPIC.text}/x/{name}", accepted, "Succeeded", 0)
-    handshakes = Handshakes(stage.engine, {"https": Scripted(stage.clock, answer)}, stage.tokens)
+    stage.web = Scripted(stage.clock, answer, deque(first))
+    handshakes = Handshakes(stage.engine, {"https": stage.web}, stage.tokens, stage.clock)
     return await handshakes.ask(asked, "http://redrive.example", stage.clock.now())
 
 
@@ -53,8 +59,29 @@ async def test_an_answer_leaves_no_question(stage: Stage, topic: Topic) -> None:
     with pytest.raises(AzureError, match="response code 403"):
         await ask(stage, topic, "billing", Attempt(Outcome.REFUSED, Reason.CLIENT_ERROR, 403, "no", 1))
     with pytest.raises(AzureError, match="timed_out"):
-        await ask(stage, topic, "billing", Attempt(Outcome.FAILED, Reason.TIMED_OUT, 0, "no answer", 1))
+        await ask(stage, topic, "billing", LATE)
     assert await questions(stage) == []
+
+
+@pytest.mark.parametrize("schema", ["EventGridSchema", "CloudEventSchemaV1_0"])
+async def test_who_does_not_answer_in_time_is_asked_once_more(
+    stage: Stage, topic: Topic, clock: VirtualClock, schema: str
+) -> None:
+    began = clock.now()
+    assert await ask(stage, topic, "billing", SILENT, LATE, schema=schema) is not None
+    assert stage.web.seconds(began) == [0, 5]
+    first, second = (parcel for _, parcel in stage.web.pushed)
+    assert first == second
+    with pytest.raises(AzureError, match="timed_out"):
+        await ask(stage, topic, "other", SILENT, LATE, LATE, schema=schema)
+    assert len(stage.web.pushed) == 2
+    assert await questions(stage) == ["billing"]
+
+
+async def test_who_answers_otherwise_is_asked_once(stage: Stage, topic: Topic) -> None:
+    with pytest.raises(AzureError):
+        await ask(stage, topic, "billing", SILENT, Attempt(Outcome.FAILED, Reason.CONNECTION, 0, "broken", 1))
+    assert len(stage.web.pushed) == 1
 
 
 @pytest.mark.parametrize("said", ["", "null", "[]", '"code"', '{"validationResponse": null}', "<html>"])

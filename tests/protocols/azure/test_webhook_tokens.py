@@ -168,7 +168,8 @@ async def test_handshakes(stage: Stage, schema: str, method: str) -> None:
     asked = await stage.subscribe(topic, destination=PROTECTED, eventDeliverySchema=schema)
     silent = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, orjson.dumps({}).decode(), 1)
     hook = Scripted(stage.clock, silent)
-    await Handshakes(stage.engine, {"https": hook}, stage.tokens).ask(asked, BASE, stage.clock.now())
+    handshakes = Handshakes(stage.engine, {"https": hook}, stage.tokens, stage.clock)
+    await handshakes.ask(asked, BASE, stage.clock.now())
     ((_, parcel),) = hook.pushed
     assert parcel.method == method
     token = parcel.headers["Authorization"].removeprefix("Bearer ")

@@ -9,6 +9,8 @@ Two questions, each of the schema that the endpoint is to get
 * For CloudEvents an OPTIONS request asks for leave (https://github.com/cloudevents/spec, http-webhook). The endpoint
   answers with WebHook-Allowed-Origin, or calls back within ten minutes.
 
+Who does not answer in time is asked once more, five seconds later.
+
 And a farewell: a webhook whose event subscription is deleted is posted a SubscriptionDeletion event.
 """
 
@@ -26,8 +28,8 @@ import orjson
 
 from redrive.engine.directory import Kind
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Endpoint, Parcel
-from redrive.model.attempt import Attempt
+from redrive.engine.ports import Clock, Endpoint, Parcel
+from redrive.model.attempt import Attempt, Reason
 from redrive.model.errors import NotFound as Gone
 from redrive.model.message import id_text
 from redrive.model.queue import ResourceName
@@ -41,6 +43,7 @@ from redrive.protocols.http import Request, Response
 logger = logging.getLogger(__name__)
 
 ANSWER_MS: Final = 30_000
+AGAIN_MS: Final = 5_000
 ACTION_MS: Final = 10 * 60 * 1000
 ORIGIN: Final = "eventgrid.azure.net"
 PATH: Final = "/eventsubscriptions/"  # of the URLs that agree
@@ -87,9 +90,19 @@ QUESTION: Final[Kind[Question]] = Kind("eventgrid_handshake", Question.to_docume
 class Handshakes:
     """Asks endpoints, and takes what is answered by hand (`redrive.protocols.azure.gateway.Room`)."""
 
-    def __init__(self, engine: Engine, endpoints: Mapping[str, Endpoint], tokens: WebhookTokens) -> None:
-        """Ask through these endpoints, with a token where one is wanted."""
+    def __init__(
+        self, engine: Engine, endpoints: Mapping[str, Endpoint], tokens: WebhookTokens, clock: Clock
+    ) -> None:
+        """Ask through these endpoints.
+
+        Args:
+            engine: Where event subscriptions are.
+            endpoints: By protocol.
+            tokens: Where a webhook wants one.
+            clock: Endpoints' own: a question is asked anew by it, also where deliveries live on a simulated one.
+        """
         self._engine = engine
+        self._clock = clock
         self._endpoints = endpoints
         self._tokens = tokens
         self._farewells: set[asyncio.Task[None]] = set()
@@ -117,10 +130,10 @@ class Handshakes:
             if cloud_events
             else self._event(asked, "SubscriptionValidation", "SubscriptionValidationEvent", data, now)
         )
-        authorization = await self._tokens.authorization(delivery.audience)
-        attempt = await self._endpoints[asked.protocol].push(
-            replace(parcel, headers={**parcel.headers, **authorization})
-        )
+        attempt = await self._push(asked, parcel)
+        if attempt.reason is Reason.TIMED_OUT:
+            await self._clock.sleep_until(self._clock.now() + AGAIN_MS)
+            attempt = await self._push(asked, parcel)
         try:
             agreed = _gives_leave(attempt) if cloud_events else _agrees(attempt, question.id)
         except ValueError as refusal:
@@ -154,11 +167,13 @@ class Handshakes:
         delivery = settings.delivery_settings(gone)
         data = {"eventSubscriptionId": delivery.id}
         parcel = self._event(gone, "SubscriptionDeletion", "SubscriptionDeletedEvent", data, now)
-        authorization = await self._tokens.authorization(delivery.audience)
-        attempt = await self._endpoints[gone.protocol].push(
-            replace(parcel, headers={**parcel.headers, **authorization})
-        )
+        attempt = await self._push(gone, parcel)
         logger.debug("handshake.farewell subscription=%s: %s", delivery.id, _told(attempt))
+
+    async def _push(self, subscription: Subscription, parcel: Parcel) -> Attempt:
+        audience = settings.delivery_settings(subscription).audience
+        headers = {**parcel.headers, **await self._tokens.authorization(audience)}
+        return await self._endpoints[subscription.protocol].push(replace(parcel, headers=headers))
 
     def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Room
         """See `Room.handles`."""
