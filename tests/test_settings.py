@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ from redrive.settings import (
     Settings,
     SettingsInvalid,
     address_of,
+    aws_endpoint_of,
     read_addresses,
+    read_aws_endpoints,
     read_push_endpoints,
     read_settings,
 )
@@ -150,3 +153,57 @@ def test_a_part_of_a_text_message_has_a_price(price: str) -> None:
     with pytest.raises(SettingsInvalid, match="sms_part_price"):
         Settings(sms_part_price=price)
     assert Settings(sms_part_price="0.0075").sms_part_price == "0.0075"
+
+
+BILL = "arn:aws:lambda:us-east-1:000000000000:function:Bill"
+LAKE = "arn:aws:firehose:us-east-1:000000000000:deliverystream/lake"
+
+
+def test_servers_of_functions_and_streams_are_a_table_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "redrive.toml"
+    file.write_text(f'[aws_endpoints]\nlambda = "aws"\n"{BILL}" = "http://k:s=@h:1/a/{{name}}/invocations"\n')
+    settings, _ = read_settings({}, {}, file)
+    endpoints = read_aws_endpoints(settings.aws_endpoints)
+    assert endpoints == {"lambda": "aws", BILL: "http://k:s=@h:1/a/{name}/invocations"}
+
+
+@pytest.mark.parametrize(
+    ("arn", "endpoint"),
+    [
+        (BILL, "the function's"),
+        (f"{BILL}:live", "the function's"),
+        (f"{BILL}:7", "the version's"),
+        (BILL.lower(), "any"),
+        (f"{BILL}er", "any"),
+        (LAKE, None),
+    ],
+)
+def test_the_nearest_server_has_a_function(arn: str, endpoint: str | None) -> None:
+    entries = {"lambda": "any", BILL: "the function's", f"{BILL}:7": "the version's"}
+    assert aws_endpoint_of(entries, arn) == endpoint
+
+
+def test_a_stream_has_a_server_of_its_own_or_that_of_all() -> None:
+    assert aws_endpoint_of({"firehose": "any", "lambda": "no", LAKE: "its own"}, LAKE) == "its own"
+    assert aws_endpoint_of({"firehose": "any", "lambda": "no"}, LAKE) == "any"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "complaint"),
+    [
+        ("lambda", "NAME=VALUE"),
+        ("sqs=http://h", "names lambda and firehose, or ARNs; not 'sqs'"),
+        ("arn:aws:sqs:us-east-1:1:q=http://h", "not 'arn:aws:sqs:us-east-1:1:q'"),
+        ("arn:aws:lambda=http://h", "not 'arn:aws:lambda'"),
+        ("lambda=amazon", "lambda neither 'aws' nor an http or https URL"),
+        ("lambda=ftp://k:secret@h", "lambda neither"),
+        ("lambda=http://", "lambda neither"),
+        ("lambda=http://[::1", "lambda neither"),
+        ("lambda=http://my_host:3001", "without underscores"),
+        ("lambda=http://h/{Name}/invocations", "braces"),
+    ],
+)
+def test_what_is_no_server_is_refused_without_its_secrets(pairs: str, complaint: str) -> None:
+    with pytest.raises(SettingsInvalid, match=re.escape(complaint)) as refused:
+        Settings(aws_endpoints=pairs)
+    assert "secret" not in str(refused.value)

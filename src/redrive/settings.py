@@ -14,6 +14,7 @@ from redrive.endpoints.sms_gateway import read_gateway
 # The empty part before the first slash, three pairs (the last names the provider), a type and a name.
 _OUTERMOST_PARTS: Final = 9
 _ARN_COLONS: Final = 5  # arn:partition:service:region:account:resource
+_PLACEHOLDER: Final = re.compile(r"\{(?:region|name)\}")
 _FUNCTION_PARTS: Final = 7  # of those, a function's resource is function:name
 _PRICE: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
@@ -168,9 +169,10 @@ def read_aws_endpoints(pairs: str) -> dict[str, str]:
         service = name.split(":")[2] if name.startswith("arn:") and name.count(":") >= _ARN_COLONS else name
         if service not in AWS_SERVICES:
             raise SettingsInvalid(f"aws_endpoints names {' and '.join(AWS_SERVICES)}, or ARNs; not {name!r}")
-        if value != AWS_ITSELF and not _is_url(value):
+        if value != AWS_ITSELF and not _is_url(_PLACEHOLDER.sub("x", value)):
             raise SettingsInvalid(
-                f"aws_endpoints has for {name} neither {AWS_ITSELF!r} nor an http or https URL without underscores"
+                f"aws_endpoints has for {name} neither {AWS_ITSELF!r} nor an http or https URL, without underscores in"
+                " its host, and without braces but {region} and {name}"
             )
     return endpoints
 
@@ -201,8 +203,12 @@ def _read_pairs(setting: str, pairs: str) -> Iterator[tuple[str, str]]:
 def _is_url(value: str) -> bool:
     try:
         parts = urlsplit(value)
+        host = parts.hostname or ""
         return (
-            parts.scheme in ("http", "https") and bool(parts.hostname) and "_" not in (parts.hostname or "")
+            parts.scheme in ("http", "https")
+            and bool(host)
+            and "_" not in host
+            and not set("{}") & set(value)
         )
     except ValueError:
         return False
