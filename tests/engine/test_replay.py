@@ -251,6 +251,17 @@ async def test_of_a_subscription_that_goes_nothing_stays(
     assert await engine.store.peek(topic.id, 10) == []
 
 
+async def test_a_node_that_closed_does_not_go_on(
+    engine: Engine, store: HeldStore, clock: VirtualClock, subscription: Subscription
+) -> None:
+    await engine.replayer.start(subscription, 1, clock.now() + LEASE_MS)
+    await engine.quiet()  # it looks again, a second from now
+    await engine.replayer.close()
+    store.calls.clear()
+    await clock.sleep_until(clock.now() + 2 * LEASE_MS)
+    assert store.calls == []
+
+
 async def test_an_archive_that_ends_fails_the_replay_and_lets_what_waits_go(
     engine: Engine, store: HeldStore, topic: Topic, queue: Queue, subscription: Subscription
 ) -> None:

@@ -85,6 +85,7 @@ class Engine:
             self.probations,
             self.measure,
             self.receiver.end_unasked,
+            self._forget,
         )
         dialects = {} if dialects is None else dialects
         self.topic_publisher = TopicPublisher(
@@ -164,6 +165,7 @@ class Engine:
         for grave in await self.queues.graves():
             await self.sweeper.empty(grave)
             await self.queues.forget(grave)
+            self._forget(grave.id)
 
     async def close(self) -> None:
         """Let waiting receivers go, leave move tasks to the next start, and close the store."""
@@ -172,6 +174,11 @@ class Engine:
         await self.redriver.stop()
         await self.replayer.close()
         await self.store.close()
+
+    def _forget(self, queue_id: int) -> None:
+        self.measure.forget(queue_id)
+        self.receiver.flights.forget(queue_id)
+        self.arrivals.unwatch(queue_id)
 
     def _arrived(self, queue_id: int) -> None:
         if queue_id:

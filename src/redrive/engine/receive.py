@@ -200,7 +200,16 @@ class Flights:
 
     def add(self, queue_id: int, number: int) -> None:
         """So many were claimed, or (negative) settled."""
-        self._estimates[queue_id] = max(0, self._estimates.get(queue_id, 0) + number)
+        estimate = self._estimates.get(queue_id, 0) + number
+        if estimate > 0:
+            self._estimates[queue_id] = estimate
+        else:
+            self._estimates.pop(queue_id, None)
+
+    def forget(self, queue_id: int) -> None:
+        """The queue is gone."""
+        self._estimates.pop(queue_id, None)
+        self._counted_at.pop(queue_id, None)
 
     async def full(self, queue_id: int) -> bool:
         """Whether no more may be claimed now."""

@@ -28,7 +28,7 @@ from redrive.engine.arrivals import Arrivals
 from redrive.engine.directory import Directory, Kind
 from redrive.engine.fan_out import TopicPublisher
 from redrive.engine.interest import wanting
-from redrive.engine.ports import Runtime, Store
+from redrive.engine.ports import Runtime, Store, Timer
 from redrive.engine.topics import Topics
 from redrive.engine.waiting import Terms, Waiting
 from redrive.model.errors import Conflict, NotFound
@@ -75,6 +75,7 @@ class Replayer:
         self._waiting = Waiting(store, runtime, topics, arrivals)
         self._working: dict[str, asyncio.Future[None]] = {}
         self._asked: dict[str, tuple[Replay, _Work]] = {}  # what is to be done after what is being done
+        self._timers: dict[str, Timer] = {}
 
     # ---- verbs ------------------------------------------------------------------------------------------
 
@@ -168,6 +169,9 @@ class Replayer:
 
     async def close(self) -> None:
         """Leave the replays under way to the next start."""
+        while self._timers:
+            self._timers.popitem()[1].cancel()
+        self._asked.clear()
         working = list(self._working.values())
         for work in working:
             work.cancel()
@@ -291,8 +295,14 @@ class Replayer:
         return None
 
     def _resume(self, replay: Replay, after_ms: int) -> None:
+        def resume() -> None:
+            self._timers.pop(replay.id, None)
+            self._work_at(replay)
+
+        if (earlier := self._timers.pop(replay.id, None)) is not None:
+            earlier.cancel()
         clock = self._runtime.clock
-        clock.call_at(clock.now() + after_ms, lambda: self._work_at(replay))
+        self._timers[replay.id] = clock.call_at(clock.now() + after_ms, resume)
 
     async def _again(self, replay: Replay, terms: Terms, wanted: Sequence[Archived]) -> None:
         topic, subscription = terms

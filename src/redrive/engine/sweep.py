@@ -31,6 +31,7 @@ class Sweeper:
         probations: Probations,
         measure: Measure,
         end_unasked: Callable[[Queue], Awaitable[None]],
+        forget: Callable[[int], None],
     ) -> None:
         """Sweep this store.
 
@@ -42,6 +43,8 @@ class Sweeper:
             probations: Of the subscriptions' endpoints.
             measure: Where what went is counted.
             end_unasked: See `Receiver.end_unasked`; for queues whose deliveries end otherwise than by being removed.
+            forget: Called with the number of every queue that is gone, once a round as long as it is known that it was:
+                whichever node deleted it, what this one remembers of it is of no use.
         """
         self._store = store
         self._clock = clock
@@ -50,6 +53,7 @@ class Sweeper:
         self._probations = probations
         self._measure = measure
         self._end_unasked = end_unasked
+        self._forget = forget
 
     async def round(self) -> int:
         """Sweep every queue once, and empty deleted ones; how many deliveries went."""
@@ -63,6 +67,7 @@ class Sweeper:
         await self._probations.sweep(self._topics.is_there)
         for grave in await self._queues.graves():
             gone += await self._tend(grave)
+            self._forget(grave.id)
         return gone
 
     async def _sweep_queue(self, queue: Queue) -> int:
@@ -142,9 +147,7 @@ class Sweeper:
         """Remove all that a deleted queue left, deduplication included; how many deliveries went."""
         gone = await self.purge(grave.id)
         now = self._clock.now()
-        gone += await self._sweep_all(grave.id, now, now + TOMBSTONE_MS)
-        self._measure.forget(grave.id)
-        return gone
+        return gone + await self._sweep_all(grave.id, now, now + TOMBSTONE_MS)
 
     async def purge(self, queue_id: int) -> int:
         """Remove all that arrived in a queue up to now; how many."""

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 _SECOND_US = 1_000_000
+_KEPT_MS = 60_000  # by so much nodes' clocks may differ
 
 
 class Pace(NamedTuple):
@@ -18,6 +19,11 @@ class Pace(NamedTuple):
 
     rate_max: int
     next_us: int
+
+    @staticmethod
+    def over_us(now: int) -> int:
+        """A pace whose next one might have been taken by then (µs) is, now (ms), as if there had never been one."""
+        return (now - _KEPT_MS) * 1000
 
     def wait_until(self, now: int) -> int | None:
         """The moment (ms) to come back at, or None when one may be taken now."""

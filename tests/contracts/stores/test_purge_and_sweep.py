@@ -115,6 +115,21 @@ async def test_sweeping_forgets_old_claim_attempts(home: Home) -> None:
     assert await remembered(home, "claim_attempts", "attempt_id") == []
 
 
+async def test_sweeping_forgets_a_pace_that_is_over(home: Home) -> None:
+    store = await home.open()
+    queue, other = Bench(store, await store.new_id()), Bench(store, await store.new_id())
+    for one in (queue, other):
+        await one.send("a", "b")
+        await one.claim(rate_max=2)
+    minute_ms = 60_000
+    await sweep(queue, 0, NOON + minute_ms + 499)
+    assert len(await remembered(home, "paces", "queue_id")) == 2
+    assert (await queue.order(rate_max=2)).next_at == NOON + 500  # by a clock that is a minute behind
+    await sweep(queue, 0, NOON + minute_ms + 500)
+    assert await remembered(home, "paces", "queue_id") == [other.id]
+    assert bodies(await queue.claim(NOON + minute_ms + 500, rate_max=2)) == ["b"]
+
+
 async def test_sweeping_says_whether_deliveries_are_left(plain: Bench) -> None:
     await plain.send(*"abcde")
     answers = [await plain.store.sweep(plain.id, NOON, NOON, limit=2) for _ in range(3)]

@@ -34,6 +34,7 @@ _CLAIM_ORDINARY: Final = f"""
     RETURNING {of("d")}, number
 """  # noqa: S608 - constants
 _NEVER: Final = -1  # before every `enqueued_at`
+_REMEMBERED_MAX: Final = 10_000  # queues; forgetting them all costs each one statement
 _ENDLESS: Final = 2**31 - 1
 
 
@@ -54,6 +55,8 @@ class Claimer:
             claimed = await self._ordinary.submit(order)
             if claimed is not None:
                 return claimed
+            if len(self._not_ordinary) >= _REMEMBERED_MAX:
+                self._not_ordinary.clear()
             self._not_ordinary.add(order.queue_id)
         filled = await self._others.submit(order)
         if filled.was_ordinary:

@@ -7,6 +7,7 @@ from asyncpg import Connection
 
 from redrive.engine.ports import Swept
 from redrive.model.delivery import Place
+from redrive.model.pace import Pace
 from redrive.model.queue import DAY_MS
 from redrive.stores.postgres import rows
 
@@ -27,6 +28,7 @@ _FORGET: Final = (
 _FORGET_KEYS: Final = _FORGET.format(table="deduplication", moment="until")
 _FORGET_ATTEMPTS: Final = _FORGET.format(table="claim_attempts", moment="until")
 _FORGET_NOTES: Final = _FORGET.format(table="attempts", moment="at")
+_FORGET_PACE: Final = _FORGET.format(table="paces", moment="next_us")
 NOTES_KEPT_MS: Final = 14 * DAY_MS  # as long as a dead letter may be kept
 
 
@@ -51,6 +53,7 @@ async def sweep(connection: Connection, queue_id: int, enqueued_before: int, now
                 (_FORGET_KEYS, now),
                 (_FORGET_ATTEMPTS, now),
                 (_FORGET_NOTES, now - NOTES_KEPT_MS),
+                (_FORGET_PACE, Pace.over_us(now)),
             )
         ]
     return Swept(gone, left=max(gone, *forgotten) >= limit)

@@ -13,6 +13,7 @@ from redrive.stores.sqlite import rows
 CLAIMS_PER_SECOND_MAX = 1000
 
 _READ = "SELECT next_us FROM paces WHERE queue_id = ?"
+_FORGET = "DELETE FROM paces WHERE queue_id = ? AND next_us <= ?"
 _WRITE = "INSERT OR REPLACE INTO paces (queue_id, next_us) VALUES (?, ?)"
 
 
@@ -28,3 +29,8 @@ def count(cursor: apsw.Cursor, order: ClaimOrder, pace: Pace, claimed: int) -> N
     """Push the next claim's moment on by what was claimed."""
     if claimed:
         cursor.execute(_WRITE, (order.queue_id, pace.after(claimed, order.now)))
+
+
+def forget(cursor: apsw.Cursor, queue_id: int, now: int) -> None:
+    """Forget a pace that is over."""
+    cursor.execute(_FORGET, (queue_id, Pace.over_us(now)))

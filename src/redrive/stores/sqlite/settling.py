@@ -8,7 +8,7 @@ import apsw
 from redrive.engine.ports import Settled, Settlement, Swept, Target
 from redrive.model.delivery import End, Ending, as_handed_over
 from redrive.model.queue import DAY_MS
-from redrive.stores.sqlite import notes, rows
+from redrive.stores.sqlite import notes, pacing, rows
 from redrive.stores.sqlite.arriving import dead_letter, enqueue
 from redrive.stores.sqlite.rows import NextSeq
 
@@ -148,6 +148,7 @@ def sweep(cursor: apsw.Cursor, queue_id: int, enqueued_before: int, now: int, li
     ):
         cursor.execute(statement, (queue_id, moment, limit))
         numbers.append(cursor.connection.changes())
+    pacing.forget(cursor, queue_id, now)
     return Swept(len(gone), left=max(numbers) >= limit)
 
 
