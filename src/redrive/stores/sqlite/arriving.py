@@ -8,8 +8,9 @@ import apsw
 import orjson
 
 from redrive.engine.ports import Arrival, Enqueued, Gate, Moved, MoveOrder, Target
-from redrive.model.delivery import Delivery, End, Place, as_copy, as_dead_letter, as_redriven, as_sent_letter
+from redrive.model.delivery import Delivery, End, as_copy, as_dead_letter, as_redriven, as_sent_letter
 from redrive.stores.sqlite import notes, rows
+from redrive.stores.sqlite.inserting import Inserts, Row
 from redrive.stores.sqlite.rows import NextSeq
 
 _ORIGINAL = "SELECT message_id, seq FROM deduplication WHERE queue_id = ? AND key = ? AND until > ?"
@@ -24,35 +25,35 @@ _CHOSEN = (
 _MOVABLE_HOME = f"{_DUE} {_OF_ORIGIN} ORDER BY available_at, seq LIMIT ?"
 
 
-def enqueue(cursor: apsw.Cursor, next_seq: NextSeq, arrivals: Sequence[Arrival]) -> list[Enqueued]:
+def enqueue(
+    cursor: apsw.Cursor, next_seq: NextSeq, inserts: Inserts, arrivals: Sequence[Arrival]
+) -> list[Enqueued]:
     """Add deliveries; a repetition within its deduplication period answers the original instead."""
     answers: list[Enqueued] = []
-    alone: list[tuple[Any, ...]] = []
     for arrival in arrivals:
-        if arrival.deduplication_key is not None:
+        key = arrival.deduplication_key
+        if key is not None:
             original = _original(cursor, arrival)
             if original:
                 answers.append(original)
                 continue
         seq = next_seq()
         if arrival.group_id is None:
-            alone.append(_row_of(arrival, seq, Place.IN_LINE))
+            inserts.add(arrival, seq)
         else:  # at once: the next arrival may be of the same group
             cursor.execute(rows.INSERT, _row_of(arrival, seq, _place_of(cursor, arrival)))
-        if arrival.deduplication_key is not None:
-            key = arrival.deduplication_key
-            cursor.execute(
-                _REMEMBER, (arrival.queue_id, key, arrival.message_id, seq, arrival.deduplicate_until)
-            )
+        if key is not None:
+            until = arrival.deduplicate_until
+            cursor.execute(_REMEMBER, (arrival.queue_id, key, arrival.message_id, seq, until))
         if arrival.note is not None and arrival.origin is not None:
             notes.write(cursor, arrival.origin, arrival.message_id, arrival.note)
         answers.append(Enqueued(arrival.message_id, seq, repeated=False))
-    if alone:
-        cursor.executemany(rows.INSERT, alone)
     return answers
 
 
-def publish(cursor: apsw.Cursor, next_seq: NextSeq, gates: Sequence[Gate]) -> list[Enqueued]:
+def publish(
+    cursor: apsw.Cursor, next_seq: NextSeq, inserts: Inserts, gates: Sequence[Gate]
+) -> list[Enqueued]:
     """Let publications through their gates, once each."""
     answers: list[Enqueued] = []
     for gate in gates:
@@ -62,12 +63,12 @@ def publish(cursor: apsw.Cursor, next_seq: NextSeq, gates: Sequence[Gate]) -> li
             continue
         seq = next_seq()
         cursor.execute(_REMEMBER, (gate.topic_id, gate.key, gate.message_id, seq, gate.until))
-        enqueue(cursor, next_seq, gate.opened(seq))
+        enqueue(cursor, next_seq, inserts, gate.opened(seq))
         answers.append(Enqueued(gate.message_id, seq, repeated=False))
     return answers
 
 
-def _row_of(arrival: Arrival, seq: int, place: int) -> tuple[Any, ...]:
+def _row_of(arrival: Arrival, seq: int, place: int) -> Row:
     return (
         arrival.queue_id,
         seq,

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 import apsw
 
 from redrive.model.errors import RedriveError, StoreUnavailable
+from redrive.stores.sqlite.inserting import Inserts
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -46,16 +47,20 @@ class _Call(NamedTuple):
 class GroupCommit:
     """Runs calls on one connection, many to a transaction; each is answered when it is on disk."""
 
-    def __init__(self, connection: apsw.Connection, *, inline: bool, undone: Callable[[], None]) -> None:
+    def __init__(
+        self, connection: apsw.Connection, inserts: Inserts, *, inline: bool, undone: Callable[[], None]
+    ) -> None:
         """Take over a connection.
 
         Args:
             connection: Used by nobody else from now on.
+            inserts: What calls leave to be written at the end of their transaction.
             inline: Commit on the loop's thread: for stores in memory, which have no disk to wait for.
             undone: Called after a rollback: what was remembered of the transaction outside it is not so.
         """
         self._connection = connection
         self._cursor = connection.cursor()
+        self._inserts = inserts
         self._inline = inline
         self._undone = undone
         self._waiting: deque[_Call] = deque()
@@ -124,6 +129,7 @@ class GroupCommit:
             except Exception:
                 logger.exception("store.call_failed alone=%s", len(calls) == 1)
                 raise apsw.AbortError("a call of this group failed") from None
+        self._inserts.write(cursor)
         return results
 
     def _commit_here(self, calls: list[_Call]) -> None:
@@ -178,6 +184,7 @@ class GroupCommit:
 
     def _undo(self) -> None:
         self._group = []
+        self._inserts.forget()
         if self._connection.in_transaction:
             self._cursor.execute("ROLLBACK")
         self._undone()

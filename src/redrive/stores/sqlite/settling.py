@@ -10,6 +10,7 @@ from redrive.model.delivery import End, Ending, as_handed_over
 from redrive.model.queue import DAY_MS
 from redrive.stores.sqlite import notes, pacing, rows
 from redrive.stores.sqlite.arriving import dead_letter, enqueue
+from redrive.stores.sqlite.inserting import Inserts
 from redrive.stores.sqlite.rows import NextSeq
 
 _OWN = "queue_id = ?1 AND seq = ?2 AND token = ?3 AND available_at > ?4"
@@ -40,6 +41,7 @@ _DONE = Settled(done=True)
 def settle(
     cursor: apsw.Cursor,
     next_seq: NextSeq,
+    inserts: Inserts,
     queue_id: int,
     settlements: Sequence[Settlement],
     now: int,
@@ -52,7 +54,7 @@ def settle(
     for one in settlements:
         answer = _settle(cursor, next_seq, queue_id, one, now, holds_until)
         if one.leads_to and answer.done:
-            enqueue(cursor, next_seq, one.leads_to)
+            enqueue(cursor, next_seq, inserts, one.leads_to)
         answers.append(answer)
     return answers
 

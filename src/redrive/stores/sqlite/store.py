@@ -36,6 +36,7 @@ from redrive.model.errors import Conflict, StoreUnavailable
 from redrive.stores.sqlite import arriving, claiming, looking, notes, rows, settling
 from redrive.stores.sqlite.commit import GroupCommit
 from redrive.stores.sqlite.holding import hold
+from redrive.stores.sqlite.inserting import Inserts
 from redrive.stores.sqlite.migrate import migrate
 from redrive.stores.sqlite.telemetry import TelemetryVerbs
 
@@ -69,6 +70,7 @@ class SqliteStore(TelemetryVerbs):
         self._held: int | None = None
         self._seq = 0
         self._seq_reserved = 0
+        self._inserts = Inserts()
 
     async def open(self) -> None:
         """Open or create the file and bring its schema up to date.
@@ -92,7 +94,9 @@ class SqliteStore(TelemetryVerbs):
             self._connection.execute(f"PRAGMA {pragma}")
         migrate(self._connection)
         self._seq = self._seq_reserved = self._stored_seq()
-        self._commit = GroupCommit(self._connection, inline=self._path is None, undone=self._forget_reserve)
+        self._commit = GroupCommit(
+            self._connection, self._inserts, inline=self._path is None, undone=self._forget_reserve
+        )
         if self._path:
             self._reader = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READONLY)
             self._reader.set_busy_timeout(5000)
@@ -147,11 +151,15 @@ class SqliteStore(TelemetryVerbs):
 
     def enqueue(self, arrivals: Sequence[Arrival]) -> asyncio.Future[list[Enqueued]]:
         """See `Store.enqueue`."""
-        return self._commit.submit(lambda cursor: arriving.enqueue(cursor, self._next_seq, arrivals))
+        return self._commit.submit(
+            lambda cursor: arriving.enqueue(cursor, self._next_seq, self._inserts, arrivals)
+        )
 
     def publish(self, gates: Sequence[Gate]) -> asyncio.Future[list[Enqueued]]:
         """See `Store.publish`."""
-        return self._commit.submit(lambda cursor: arriving.publish(cursor, self._next_seq, gates))
+        return self._commit.submit(
+            lambda cursor: arriving.publish(cursor, self._next_seq, self._inserts, gates)
+        )
 
     def claim(self, order: ClaimOrder) -> asyncio.Future[Claimed]:
         """See `Store.claim`."""
@@ -163,7 +171,7 @@ class SqliteStore(TelemetryVerbs):
         """See `Store.settle`."""
         return self._commit.submit(
             lambda cursor: settling.settle(
-                cursor, self._next_seq, queue_id, settlements, now, ordered=ordered
+                cursor, self._next_seq, self._inserts, queue_id, settlements, now, ordered=ordered
             )
         )
 
