@@ -10,13 +10,13 @@ nothing.
 """
 
 import hmac
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import parse_qs
 
 from redrive.engine.ports import Clock
 from redrive.model.topic import Topic
 from redrive.protocols.azure.eventgrid.refusals import INVALID_SAS, Unacceptable, unauthorized
-from redrive.protocols.azure.eventgrid.sas_token import SasToken
+from redrive.protocols.azure.eventgrid.sas_token import check_token
 from redrive.protocols.azure.eventgrid.settings import KEYS, topic_settings
 from redrive.protocols.azure.wire.bearer import Authentication
 from redrive.protocols.azure.wire.errors import AzureError
@@ -55,7 +55,7 @@ class Credentials:
         """
         if not self._required:
             return
-        key, token, bearer = _brought(request)
+        key, token, bearer = brought(request)
         if bearer:
             await self._check_bearer(request, topic)
         elif key is None and token is None:
@@ -78,33 +78,44 @@ class Credentials:
             raise _not_authorized(request, "The bearer does not manage the Azure subscription")
 
     def _check_token(self, request: Request, topic: Topic, text: str) -> None:
+        places = (request.path, topic_settings(topic).id)
         try:
-            token = SasToken.parse(text)
+            check_token(text, _keys(topic), places, self._clock.now())
         except ValueError as error:
             raise _not_authorized(request, str(error)) from error
-        if not token.is_signed_with(_keys(topic)):
-            raise _not_authorized(request, "The signature is not one of this resource's keys")
-        if not token.is_for(request.path, topic_settings(topic).id):
-            raise _not_authorized(request, "The token is for another resource")
-        if token.expires_at <= self._clock.now():
-            raise _not_authorized(request, "The token has expired")
 
 
-def _brought(request: Request) -> tuple[str | None, str | None, bool]:
-    """The key, the token, and whether there is a bearer: at most one of them."""
+class Brought(NamedTuple):
+    """What a request brings: at most one of these."""
+
+    key: str | None = None
+    token: str | None = None
+    bearer: bool = False
+
+
+def brought(request: Request, key_scheme: str = "") -> Brought:
+    """The first credential that a request has.
+
+    Args:
+        request: What came.
+        key_scheme: What Authorization calls a key, where keys may come so too; in lower case.
+    """
     headers = request.headers
     key = headers.get(KEY)
     if key is None and KEY in request.query.lower():
         asked = {name.lower(): values for name, values in parse_qs(request.query).items()}
         key = asked.get(KEY, [None])[0]
     if key is not None:
-        return key, None, False
+        return Brought(key=key)
     if SIGNED in headers:
-        return None, headers[SIGNED], False
+        return Brought(token=headers[SIGNED])
     scheme, _, given = headers.get("authorization", "").partition(" ")
-    if scheme.lower() == _SIGNATURE:
-        return None, given, False
-    return None, None, scheme.lower() == _BEARER
+    scheme = scheme.lower()
+    if scheme == _SIGNATURE:
+        return Brought(token=given)
+    if scheme and scheme == key_scheme:
+        return Brought(key=given.strip())
+    return Brought(bearer=scheme == _BEARER)
 
 
 def _check_key(request: Request, topic: Topic, key: str) -> None:

@@ -1,4 +1,4 @@
-"""SAS tokens: leave to publish until some moment, signed with one of a topic's keys.
+"""SAS tokens: leave to publish, or to receive, until some moment, signed with one of the keys.
 
     r=<resource, encoded>&e=<when it ends, encoded>&s=<HMAC-SHA256 of all before, base64, encoded>
 
@@ -59,8 +59,8 @@ class SasToken:
         made = [hmac.digest(base64.b64decode(key), self.signed.encode(), "sha256") for key in keys]
         return any(hmac.compare_digest(one, self.signature) for one in made)
 
-    def is_for(self, path: str, resource_id: str) -> bool:
-        """Whether it is for a request to this path, or to something above it.
+    def is_for(self, *places: str) -> bool:
+        """Whether it is for one of these paths or resource ids, all of which are the same place, or for something above.
 
         Scheme and host do not count: a server behind a proxy does not know by which name it was called.
         """
@@ -68,7 +68,28 @@ class SasToken:
             wanted = urlsplit(self.resource).path.rstrip("/").lower()
         except ValueError:
             return False
-        return any(f"{place.lower()}/".startswith(f"{wanted}/") for place in (path, resource_id))
+        return any(f"{place.lower()}/".startswith(f"{wanted}/") for place in places)
+
+
+def check_token(text: str, keys: Iterable[str], places: Iterable[str], now: int) -> None:
+    """Let a token pass.
+
+    Args:
+        text: The token.
+        keys: Those that it may be signed with (base64).
+        places: What it has to be for: paths and resource ids of one and the same place.
+        now: ms.
+
+    Raises:
+        ValueError: It opens nothing there; why.
+    """
+    token = SasToken.parse(text)
+    if not token.is_signed_with(keys):
+        raise ValueError("The signature is not one of this resource's keys")
+    if not token.is_for(*places):
+        raise ValueError("The token is for another resource")
+    if token.expires_at <= now:
+        raise ValueError("The token has expired")
 
 
 def _moment(text: str) -> int:

@@ -84,14 +84,14 @@ class Namespaces:
             path = f"{await self._path_of_host(request.host)}{path}"
         pull = self._pulls.find(request.method, path)
         if pull is not None:
-            topic = await self._topic(request, pull.params)
+            topic = await self._topic(request, path, pull.params)
             queue = await self._queue(topic, pull.params["name"], now)
             verb = _asked_for(pull, request)
             return await verb(PullCall(request, topic, query_of(request), now, queue))
         publish = self._publishes.find(request.method, path)
         if publish is None:
             raise not_found(f"There is nothing at {request.path}.", "NotFound")
-        topic = await self._topic(request, publish.params)
+        topic = await self._topic(request, path, publish.params)
         operation = _asked_for(publish, request)
         return await operation(NamespaceCall(request, topic, query_of(request), now))
 
@@ -103,7 +103,7 @@ class Namespaces:
                 return f"{_BEGINNING}{one.name.key}"
         raise not_found(f"The namespace '{first}' does not exist.", "NotFound")
 
-    async def _topic(self, request: Request, params: Mapping[str, str]) -> Topic:
+    async def _topic(self, request: Request, path: str, params: Mapping[str, str]) -> Topic:
         """The topic, for somebody who may know of it."""
         if not all(map(names.is_name, params.values())):
             raise not_found(f"There is nothing at {request.path}.", "NotFound")
@@ -115,7 +115,7 @@ class Namespaces:
             raise _out_of_network(request)
         name = topic_name(resource.child("topics", params["topic"]))
         topic = self._engine.topics.known(name) or await self._engine.topics.get(name)
-        await self._credentials.check(request, namespace, topic)
+        await self._credentials.check(request, path, namespace, topic)
         if topic is None:
             raise not_found(f"The namespace has no topic '{params['topic']}'.", "NotFound")
         return topic
