@@ -1,11 +1,14 @@
 """Between telemetry's names and AWS's: nothing that SQS or SNS has a metric for gets lost on the way."""
 
+import random
 from dataclasses import replace
 
 from redrive.engine.ports import Counts
 from redrive.model.delivery import Ending
 from redrive.model.filtering import Verdict
 from redrive.model.metric import MetricPoint, Series
+from redrive.model.protection import Text
+from redrive.model.queue import ResourceName
 from redrive.protocols.aws.cloudwatch.own_metrics import (
     NAMESPACES,
     MetricName,
@@ -13,6 +16,8 @@ from redrive.protocols.aws.cloudwatch.own_metrics import (
     series_of,
     unit_of,
 )
+from redrive.protocols.aws.sns.data_protection_audit import AuditLog, Sample
+from redrive.protocols.aws.sns.data_protection_policy import Audit
 from redrive.telemetry.archives import ArchiveGauges
 from redrive.telemetry.gauges import _full, _Look
 from redrive.telemetry.metrics import Metrics
@@ -46,7 +51,18 @@ async def everything() -> set[Series]:
     topics.found = replace(TOPIC, archive_ms=1)
     archives = await ArchiveGauges(topics, topics.size, metrics).sample(T0)
     points: list[MetricPoint] = [*metrics.take(), *_full(Q.name, _Look(T0, Counts(0, 0, 0), None)), *archives]
+    findings = AuditLog(Logs(), points.extend, random.Random(1), "node")
+    for found in ({}, {"x": [(0, 1)]}):
+        sample = Sample(TOPIC, "id", "arn", T0, ["x"], [(Text("x"), found)])
+        findings.write(Audit(100, findings="", no_findings=""), sample)
     return {point.series for point in points}
+
+
+class Logs:
+    """A sink that nothing is written to."""
+
+    def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
+        raise AssertionError(message)
 
 
 async def test_what_is_counted_has_a_name_but_for_what_sns_does_not_tell() -> None:

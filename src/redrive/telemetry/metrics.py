@@ -18,6 +18,7 @@ A topic's (namespace `:topic`, dimension `topic` and the labels named):
     messages_archived, bytes_archived      a sample for each call; for each message
     replays_delivered, replays_failed      out of the archive: among the deliveries made, and those that failed
     archive_messages, archive_bytes        see `archives`
+    messages_with_findings, messages_without_findings    counted where data protection is, by SNS
 """
 
 import logging
