@@ -121,6 +121,18 @@ class TestConfirm:
         await stage.subscribe(topic, "email", "a@example.com")
         assert (await stage.attributes(arn))["PendingConfirmation"] == "false"
 
+    @pytest.mark.parametrize("account", [ACCOUNT, None])
+    async def test_what_is_not_confirmed_cannot_be_unsubscribed(
+        self, stage: Stage, account: str | None
+    ) -> None:
+        topic, arn, _ = await _asked(stage)
+        with invalid(
+            "SubscriptionArn Reason: Cannot unsubscribe a subscription that is pending confirmation"
+        ):
+            await stage.call("Unsubscribe", account=account, SubscriptionArn=arn)
+        assert (await stage.topic_attributes(topic))["SubscriptionsPending"] == "1"
+        assert (await stage.topic_attributes(topic))["SubscriptionsDeleted"] == "0"
+
     async def test_a_queue_of_another_account_is_asked_in_the_queue(self, stage: Stage) -> None:
         topic = await stage.topic()
         await stage.queue("q")

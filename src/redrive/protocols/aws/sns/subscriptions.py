@@ -94,10 +94,15 @@ class SubscriptionOperations:
             if not is_unsigned(call) and name.topic.account != call.account:
                 raise denied(call.principal.name, "Unsubscribe", arn)
             return {}
+        if not is_unsigned(call):
+            check_owner(call, subscription, "Unsubscribe")
+        if not subscription.confirmed:
+            raise invalid(
+                "SubscriptionArn Reason: Cannot unsubscribe a subscription that is pending confirmation"
+            )
         if is_unsigned(call):
             await self._leave(call, subscription)
         else:
-            check_owner(call, subscription, "Unsubscribe")
             await self._engine.topics.unsubscribe(subscription)
         await self._count_deleted(subscription)
         return {}
@@ -108,7 +113,7 @@ class SubscriptionOperations:
             arn = names.subscription_arn(subscription)
             raise denied(call.principal.name, "Unsubscribe", arn)
         topic = await self._engine.topics.get(subscription.topic)
-        if topic is None or not subscription.confirmed:
+        if topic is None:
             await self._engine.topics.unsubscribe(subscription)
             return
         leaving = await self._engine.topics.change(
