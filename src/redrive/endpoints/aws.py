@@ -11,11 +11,10 @@ import orjson
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
-from botocore.exceptions import BotoCoreError
 
 from redrive.endpoints import aws_verdicts, verdicts
 from redrive.endpoints.addresses import read_url
-from redrive.endpoints.aws_credentials import AwsCredentials
+from redrive.endpoints.aws_credentials import AwsCredentials, CredentialsUnavailable
 from redrive.endpoints.aws_verdicts import AwsAnswer
 from redrive.endpoints.http import Answer, HttpEndpoint
 from redrive.endpoints.verdicts import Verdict
@@ -115,7 +114,7 @@ class AwsClient:
                 answer = await self._http.ask(_signed(place, parcel, keys))
         except TimeoutError as error:
             return verdicts.of_failure(error)
-        except BotoCoreError as error:
+        except CredentialsUnavailable as error:
             return aws_verdicts.denied(str(error))
         return answer if isinstance(answer, Verdict) else _read(answer)
 

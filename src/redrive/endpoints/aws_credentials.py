@@ -11,6 +11,10 @@ from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCr
 _ABSENT_MS: Final = 60_000
 
 
+class CredentialsUnavailable(Exception):  # noqa: N818 - the state of things
+    """There should be credentials, and they cannot be had; the message says why."""
+
+
 class AwsCredentials:
     """What `AWS_ACCESS_KEY_ID`, the shared files, a container or an instance say who we are.
 
@@ -30,12 +34,15 @@ class AwsCredentials:
         """The keys to sign with now; None where there are none.
 
         Raises:
-            BotoCoreError: They are said to be somewhere, and cannot be had from there.
+            CredentialsUnavailable: They are said to be somewhere, and cannot be had from there.
         """
-        found = self._found or await self._look()
-        if isinstance(found, RefreshableCredentials) and found.refresh_needed():
-            return await asyncio.to_thread(found.get_frozen_credentials)
-        return None if found is None else found.get_frozen_credentials()
+        try:
+            found = self._found or await self._look()
+            if isinstance(found, RefreshableCredentials) and found.refresh_needed():
+                return await asyncio.to_thread(found.get_frozen_credentials)
+            return None if found is None else found.get_frozen_credentials()
+        except Exception as error:  # botocore lets through whatever its sources raise
+            raise CredentialsUnavailable(str(error)) from error
 
     async def _look(self) -> Credentials | None:
         async with self._looking:

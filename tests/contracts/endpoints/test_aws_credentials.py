@@ -86,6 +86,18 @@ async def test_keys_of_the_url_stand_before_all(
     assert SECRET not in repr(read_place(FUNCTION, with_keys(caller.value)))
 
 
+def _keys(minutes: float, number: int = 1) -> bytes:
+    """What a container says: keys that hold for so many minutes."""
+    expires = datetime.now(UTC) + timedelta(minutes=minutes)
+    keys = {
+        "AccessKeyId": f"AKID{number}",
+        "SecretAccessKey": SECRET,
+        "Token": "t",
+        "Expiration": f"{expires:%Y-%m-%dT%H:%M:%SZ}",
+    }
+    return answer("200 OK", orjson.dumps(keys))
+
+
 async def test_keys_that_expire_are_renewed_while_the_loop_goes_on(
     caller: Caller, hook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,17 +106,10 @@ async def test_keys_that_expire_are_renewed_while_the_loop_goes_on(
     numbers = iter(range(1, 10))
 
     async def script(request: Received, writer: asyncio.StreamWriter) -> None:
-        if not request.line.startswith("GET /keys"):
-            writer.write(TAKEN)
-            return
-        expires = datetime.now(UTC) + timedelta(minutes=10)  # botocore renews what holds for less than 15
-        keys = {
-            "AccessKeyId": f"AKID{next(numbers)}",
-            "SecretAccessKey": SECRET,
-            "Token": "t",
-            "Expiration": f"{expires:%Y-%m-%dT%H:%M:%SZ}",
-        }
-        writer.write(answer("200 OK", orjson.dumps(keys)))
+        asked = request.line.startswith("GET /keys")
+        writer.write(
+            _keys(10, next(numbers)) if asked else TAKEN
+        )  # botocore renews what holds for less than 15
 
     hook.script = script
     signers = []
@@ -114,15 +119,23 @@ async def test_keys_that_expire_are_renewed_while_the_loop_goes_on(
     assert signers == ["AKID2", "AKID3", "AKID4"]  # the first were old when they came
 
 
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        (answer("500 Internal Server Error", b"{}"), "metadata"),
+        (answer("200 OK", b"no keys"), "metadata"),
+        (_keys(-10), "expired"),
+    ],
+)
 async def test_a_container_in_trouble_is_a_failed_attempt(
-    caller: Caller, hook: Webhook, monkeypatch: pytest.MonkeyPatch
+    caller: Caller, hook: Webhook, monkeypatch: pytest.MonkeyPatch, said: bytes, complaint: str
 ) -> None:
     monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", hook.url("/keys"))
-    hook.say(answer("500 Internal Server Error", b"{}"))
+    hook.say(said)
     monkeypatch.setattr("botocore.utils.ContainerMetadataFetcher.SLEEP_TIME", 0)
     attempt = await caller.push()
     assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.DENIED)
-    assert "metadata" in attempt.response
+    assert complaint in attempt.response
 
 
 async def test_without_keys_a_url_is_called_unsigned_and_amazon_is_not_called(
