@@ -11,6 +11,7 @@ What is signed is for the namespace, for a topic or for an event subscription, a
 """
 
 import hmac
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -64,20 +65,28 @@ class Credentials:
             caller = await self._authentication.caller(request)
             if not caller.manages(namespace.name.account):
                 raise _unauthorized("The bearer does not manage the namespace's Azure subscription.")
+        elif key is not None:
+            _check_key(key, keys)
         elif token is not None:
-            try:
-                check_token(token, keys, _places(path), self._clock.now())
-            except ValueError as error:
-                raise _unauthorized(
-                    f"The request authorization signature is not authorized: {error}."
-                ) from error
-        elif key is None:
+            self._check_token(token, keys, path)
+        else:
             raise _unauthorized(
                 "The request must contain an Authorization of SharedAccessKey, SharedAccessSignature or Bearer, an"
                 " aeg-sas-key or an aeg-sas-token."
             )
-        elif not any([hmac.compare_digest(key.encode(), own.encode()) for own in keys]):
-            raise _unauthorized("The request authorization key is not authorized for this namespace.")
+
+    def _check_token(self, token: str, keys: Sequence[str], path: str) -> None:
+        try:
+            check_token(token, keys, _places(path), self._clock.now())
+        except ValueError as error:
+            said = f"The request authorization signature is not authorized: {error}."
+            raise _unauthorized(said) from error
+
+
+def _check_key(key: str, keys: Sequence[str]) -> None:
+    matching = [hmac.compare_digest(key.encode(), own.encode()) for own in keys]
+    if not any(matching):
+        raise _unauthorized("The request authorization key is not authorized for this namespace.")
 
 
 def _places(path: str) -> tuple[str, str]:
