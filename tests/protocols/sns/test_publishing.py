@@ -206,6 +206,7 @@ class TestPublish:
                 for data_type in ("InvalidType", "prefix.String", "Stringprefix", "string", "", "String.")
             ),
             ("attr1", text("x", "Number"), "Could not cast message attribute 'attr1' value to number."),
+            ("", text("x"), "Message attribute name can not be empty."),
             ("a" * 257, text("x"), "Length of message attribute name must be less than 256 bytes."),
             (
                 "a^b",

@@ -92,6 +92,8 @@ def _refused(message: str) -> AwsError:
 
 
 def _check_name(name: str) -> None:
+    if not name:
+        raise _refused("Message attribute name can not be empty.")  # chosen
     if len(name.encode()) > NAME_BYTES_MAX:
         raise _refused(f"Length of message attribute name must be less than {NAME_BYTES_MAX} bytes.")
     if strange := _NOT_IN_NAME.search(name):
