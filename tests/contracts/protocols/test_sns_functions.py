@@ -1,6 +1,7 @@
 """From Publish to functions and streams on another server, whose calls are signed; and what the logs say of it."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -237,6 +238,25 @@ class TestStreams:
             "ErrorMessage": "Slow down.",
             "firehoseRequestId": "Unrecoverable",
         }
+
+
+def test_a_server_that_is_killed_goes_on_counting_where_it_was(
+    aws: AwsServer, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    with serving(f"sqlite:///{tmp_path}/redrive.db", *flags, directory=tmp_path) as server:
+        topic, dead = subscribed(Sns(server), "firehose")
+        aws.answers.extend([Said(503, "ServiceUnavailableException", "Slow down.")] * 60)
+        topic.publish("too much")
+        server.advance(HOUR)
+        before = len(aws.taken())
+        assert 10 < before < 20
+        server.kill()
+        server.start()
+        server.advance(5 * HOUR)
+        assert dead.bodies() == []
+        server.advance(HOUR)
+        assert before + len(aws.taken()) == 51
+        assert orjson.loads(dead.one()["Body"])["Message"] == "too much"
 
 
 @pytest.mark.parametrize("protocol", ["lambda", "firehose"])
