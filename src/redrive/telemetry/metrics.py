@@ -30,16 +30,13 @@ from redrive.model.filtering import Verdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series
 from redrive.model.queue import Queue, ResourceName
 from redrive.model.topic import Subscription, Topic
-from redrive.telemetry.tally import Labels, QueueTallies, Tally, TopicTallies
+from redrive.telemetry.tally import OTHER, WEB, Labels, QueueTallies, Tally, TopicTallies
 from redrive.telemetry.totals import Totals
 
 logger = logging.getLogger(__name__)
 
 # Points that a store which is away has not taken yet; 50 MB of them. What is beyond that is lost, and said so.
 WAITING_MAX = 100_000
-
-_WEB: Labels = (("endpoint", "web"),)
-_OTHER: Labels = (("endpoint", "other"),)
 
 
 class Metrics:
@@ -69,8 +66,8 @@ class Metrics:
         """See `Listener.published`."""
         tallies = self._topic(topic, now)
         if messages:
-            tallies.of("messages_published").add(messages)
-            tallies.of("bytes_published").add(body_bytes / messages, messages)
+            tallies.messages_published.add(messages)
+            tallies.bytes_published.add(body_bytes / messages, messages)
 
     def archived(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
         """See `Listener.archived`."""
@@ -108,7 +105,7 @@ class Metrics:
 
     def accepted(self, fact: Accepted) -> None:
         """See `Listener.accepted`."""
-        self._topic(fact.topic, fact.at).of("deliveries_made", _OTHER).add(1, len(fact.sent))
+        self._topic(fact.topic, fact.at).taken_by_queues.add(1, len(fact.sent))
         if fact.replayed:
             self._archive(fact.topic, fact.at).of("replays_delivered").add(1, len(fact.sent))
         queues = self._queues  # this minute's: the topic's has been found already
@@ -229,4 +226,4 @@ class Metrics:
 
 
 def _labels(subscription: Subscription) -> Labels:
-    return _WEB if subscription.protocol in ("http", "https") else _OTHER
+    return WEB if subscription.protocol in ("http", "https") else OTHER

@@ -10,6 +10,8 @@ QUEUE = ":queue"  # namespaces; a colon leads them, and no sender's namespace be
 TOPIC = ":topic"
 
 Labels = tuple[tuple[str, str], ...]
+WEB: Labels = (("endpoint", "web"),)
+OTHER: Labels = (("endpoint", "other"),)
 
 
 class Tally:
@@ -85,13 +87,16 @@ TOPIC_COUNTERS = (
 
 
 class TopicTallies:
-    """The counters of one topic, by name and labels."""
+    """The counters of one topic, by name and labels; what each publication moves, as attributes."""
 
-    __slots__ = ("_tallies", "name")
+    __slots__ = ("_tallies", "bytes_published", "messages_published", "name", "taken_by_queues")
 
     def __init__(self, name: ResourceName) -> None:
         self.name = name
         self._tallies: dict[tuple[str, Labels], Tally] = {}
+        self.messages_published = self.of("messages_published")
+        self.bytes_published = self.of("bytes_published")
+        self.taken_by_queues = self.of("deliveries_made", OTHER)
 
     def of(self, counter: str, labels: Labels = ()) -> Tally:
         """One counter, to be added to."""
@@ -102,7 +107,8 @@ class TopicTallies:
 
     def __iter__(self) -> Iterator[tuple[Series, Statistics]]:
         for (counter, labels), tally in self._tallies.items():
-            yield topic_series(self.name, counter, labels), tally.statistics
+            if tally.samples:
+                yield topic_series(self.name, counter, labels), tally.statistics
 
 
 def queue_series(queue: ResourceName, name: str) -> Series:
