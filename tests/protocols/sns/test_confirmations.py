@@ -159,9 +159,19 @@ class TestUnsubscribeByLink:
         assert told["Message"].startswith(f"You have chosen to deactivate subscription {arn}.")
         with refused("NotFound", "Subscription does not exist", 404):
             await stage.attributes(arn)
-        assert (await stage.call("ListSubscriptions"))["Subscriptions"] == []
         assert await _confirm(stage, topic, told["Token"], account=None) == arn
         assert (await stage.attributes(arn))["PendingConfirmation"] == "false"
+
+    async def test_it_is_listed_as_deleted_while_it_may_come_back(self, stage: Stage) -> None:
+        topic, arn = await self._confirmed(stage)
+        await stage.call("Unsubscribe", account=None, SubscriptionArn=arn)
+        for operation in ("ListSubscriptions", "ListSubscriptionsByTopic"):
+            (listed,) = (await stage.call(operation, TopicArn=topic))["Subscriptions"]
+            assert (listed["SubscriptionArn"], listed["Endpoint"]) == ("Deleted", HOOK)
+        shown = await stage.topic_attributes(topic)
+        assert (shown["SubscriptionsPending"], shown["SubscriptionsDeleted"]) == ("0", "1")
+        await stage.advance(3 * DAY_MS)
+        assert (await stage.call("ListSubscriptions"))["Subscriptions"] == []
 
     async def test_nothing_is_delivered_after(self, stage: Stage) -> None:
         topic, arn = await self._confirmed(stage)

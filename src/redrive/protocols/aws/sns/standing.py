@@ -28,6 +28,11 @@ def is_there(subscription: Subscription, now: int) -> bool:
     return _LEAVING not in subscription.attributes and now < subscription.created_at + PENDING_MS
 
 
+def is_leaving(subscription: Subscription, now: int) -> bool:
+    """Whether somebody followed its link out, and its endpoint may still object."""
+    return _LEAVING in subscription.attributes and not is_over(subscription, now)
+
+
 def is_over(subscription: Subscription, now: int) -> bool:
     """Whether nobody can bring the subscription back, so that it may be forgotten."""
     since = int(subscription.attributes.get(_LEAVING, subscription.created_at))

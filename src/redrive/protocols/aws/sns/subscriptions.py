@@ -236,13 +236,21 @@ def _listed(
     page, token = paging.paged(found, place_of)
     listed = [
         {
-            "SubscriptionArn": names.subscription_arn(one) if one.confirmed else "PendingConfirmation",
+            "SubscriptionArn": _arn_listed(one, call.now),
             "Owner": one.owner,
             "Protocol": one.protocol,
             "Endpoint": one.endpoint_shown,
             "TopicArn": names.arn_of(one.topic),
         }
         for one in page
-        if standing.is_there(one, call.now) and owner in (None, one.owner)
+        if (standing.is_there(one, call.now) or standing.is_leaving(one, call.now))
+        and owner in (None, one.owner)
     ]
     return {"Subscriptions": listed, **token}
+
+
+def _arn_listed(subscription: Subscription, now: int) -> str:
+    """The ARN, or what lists have in its place; clients such as Ansible's look for both words."""
+    if subscription.confirmed:
+        return names.subscription_arn(subscription)
+    return "Deleted" if standing.is_leaving(subscription, now) else "PendingConfirmation"
