@@ -115,6 +115,9 @@ class Memory:
     def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
         self.published_messages += messages
 
+    def asked(self, topic: Topic, asked: Sequence[tuple[Subscription, int]], now: int) -> None:
+        pass
+
     def archived(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
         pass
 

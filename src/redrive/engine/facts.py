@@ -98,6 +98,10 @@ class Listener(Protocol):
         """So many subscriptions did not want a message, for that reason."""
         ...
 
+    def asked(self, topic: Topic, asked: Sequence[tuple[Subscription, int]], now: int) -> None:
+        """So many advanced filters of subscriptions were asked about a message."""
+        ...
+
     def attempted(self, fact: Attempted) -> None:
         """See Attempted."""
         ...

@@ -202,9 +202,8 @@ class TopicPublisher:
             listener.archived(topic, len(sizes), sum(sizes), now)
 
     def _tell(self, routed: Routed, now: int, *, repeated: bool) -> None:
-        for verdict, number in routed.refused.items():
-            for listener in self._listeners:
-                listener.filtered(routed.topic, verdict, number, now)
+        if routed.refused or routed.asked:
+            self._tell_filtered(routed, now)
         if repeated:
             return
         sent: list[tuple[Queue, int]] = []
@@ -220,6 +219,13 @@ class TopicPublisher:
             fact = Accepted(routed.topic, sent, functools.partial(_taken, routed, now), now, routed.replayed)
             for listener in self._listeners:
                 listener.accepted(fact)
+
+    def _tell_filtered(self, routed: Routed, now: int) -> None:
+        for listener in self._listeners:
+            for verdict, number in routed.refused.items():
+                listener.filtered(routed.topic, verdict, number, now)
+            if routed.asked:
+                listener.asked(routed.topic, routed.asked, now)
 
     def _wake(self, arrival: Arrival, now: int) -> None:
         if arrival.available_at <= now:

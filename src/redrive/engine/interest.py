@@ -5,7 +5,7 @@ too: to read ten thousand filters again takes half a second. A change made on an
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
@@ -30,10 +30,12 @@ class Wanted:
     Attributes:
         subscriptions: Those it passes the filters of.
         refused: How many filters it does not pass, by reason.
+        asked: How many advanced filters on events were asked, by subscription, where there were any.
     """
 
     subscriptions: list[Subscription]
     refused: Mapping[Verdict, int]
+    asked: Sequence[tuple[Subscription, int]] = ()
 
 
 @dataclass(slots=True)
@@ -84,16 +86,19 @@ class Interest:
         passed = [self.filtered[one] for one in sorted(filtered.passed)]
         if not self.event_filtered:
             return Wanted(everything + passed, filtered.refused)
-        events = self._wanted_events(subject)
+        events, asked = self._wanted_events(subject)
         refused = {Verdict.EVENT: len(self.event_filtered) - len(events), **filtered.refused}
-        return Wanted([*everything, *passed, *events], {why: many for why, many in refused.items() if many})
+        counted = {why: many for why, many in refused.items() if many}
+        return Wanted([*everything, *passed, *events], counted, asked)
 
-    def _wanted_events(self, subject: Subject) -> list[Subscription]:
+    def _wanted_events(self, subject: Subject) -> tuple[list[Subscription], list[tuple[Subscription, int]]]:
         """A topic has 500 subscriptions at most, of which each asks for something else: they are asked in turn."""
         document = subject.document
         if document is None:
-            return []
-        return [one for wants, one in self.event_filtered.values() if wants.matches(document)]
+            return [], []
+        answers = [(one, *wants.asked(document)) for wants, one in self.event_filtered.values()]
+        wanted = [one for one, passed, _ in answers if passed]
+        return wanted, [(one, asked) for one, _, asked in answers if asked]
 
 
 class Interests:
@@ -118,7 +123,7 @@ class Interests:
             return wanted
         now = self._clock.now()
         left = [one for one in wanted.subscriptions if one.expires_at is None or now < one.expires_at]
-        return Wanted(left, wanted.refused)
+        return Wanted(left, wanted.refused, wanted.asked)
 
     def forget(self, key: str) -> None:
         """Something happened to the subscription of that key, or to any where it is empty: read again."""

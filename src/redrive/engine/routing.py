@@ -4,7 +4,7 @@ A route leads straight into a queue of this server, into the backlog of an endpo
 dead-letter queue where the queue is gone or closed to us, or nowhere.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -61,6 +61,7 @@ class Routed:
         publication: The message.
         routes: Who gets it.
         refused: How many filters it did not pass, by reason.
+        asked: How many advanced filters were asked about it, by subscription.
         alone: It goes to one subscriber alone and does not count as published.
         replayed: It comes out of the topic's archive.
     """
@@ -69,6 +70,7 @@ class Routed:
     publication: Publication
     routes: list[Route] = field(default_factory=list)
     refused: Mapping[Verdict, int] = field(default_factory=dict)
+    asked: Sequence[tuple[Subscription, int]] = ()
     alone: bool = False
     replayed: bool = False
 
@@ -137,7 +139,7 @@ class Router:
     async def routed(self, topic: Topic, publication: Publication, now: int) -> Routed:
         """The routes to all who want it."""
         wanted = await self._wanted(topic, publication)
-        routed = Routed(topic, publication, refused=wanted.refused)
+        routed = Routed(topic, publication, refused=wanted.refused, asked=wanted.asked)
         if publication.screen is not None:
             routed.routes = [await self._screened(routed, one, now) for one in wanted.subscriptions]
             return routed

@@ -80,6 +80,9 @@ class Metrics:
         """See `Listener.filtered`."""
         self._topic(topic, now).of("deliveries_filtered", (("reason", verdict.value),)).add(subscriptions)
 
+    def asked(self, topic: Topic, asked: Sequence[tuple[Subscription, int]], now: int) -> None:
+        """Not counted: no service of AWS's has such filters."""
+
     def attempted(self, fact: Attempted) -> None:
         """See `Listener.attempted`. Asking an endpoint whether it agrees to get messages is not a delivery."""
         if not fact.subscription.confirmed:

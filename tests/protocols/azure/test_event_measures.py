@@ -142,6 +142,29 @@ async def test_a_dead_letter_store_that_stays_away_drops(stage: Measured) -> Non
     assert await stage.total(WATCHER, "DeadLetteredCount", timespan=day) == 0
 
 
+async def test_how_many_advanced_filters_were_asked(stage: Measured) -> None:
+    """The first that an event does not pass is the last that is asked, and none is where its type is not wanted."""
+    topic = await stage.topic()
+    sizes = [
+        {"operatorType": "NumberGreaterThan", "key": "data.size", "value": least} for least in (1, 2, 10, 11)
+    ]
+    await stage.subscribe(topic, wants={"advancedFilters": sizes})
+    await stage.subscribe(topic, "Large", wants={"advancedFilters": sizes[3:]})
+    await stage.subscribe(topic, "others", wants={"advancedFilters": sizes, "includedEventTypes": ["none"]})
+    await stage.subscribe(topic, "all", wants={"subjectBeginsWith": "/"})
+    for size in (0, 5, 20):
+        await stage.post(EVENT | {"data": {"size": size}})
+    assert await stage.total(WATCHER, "AdvancedFilterEvaluationCount") == 1 + 3 + 4
+    divided = await stage.read(
+        TOPIC.text, metricnames="AdvancedFilterEvaluationCount", _filter="EventSubscriptionName eq '*'"
+    )
+    counted = {
+        one["metadatavalues"][0]["value"]: sum(point["total"] for point in one["data"])
+        for one in divided["value"][0]["timeseries"]
+    }
+    assert counted == {"Watcher": 8, "Large": 3}
+
+
 async def test_what_nobody_wanted(stage: Measured) -> None:
     topic = await stage.topic()
     await stage.subscribe(topic, "other", wants={"includedEventTypes": ["none"]})

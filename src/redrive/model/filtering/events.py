@@ -73,16 +73,23 @@ class EventFilter:
     arrays: bool = False
 
     def matches(self, document: Document) -> bool:
-        """Whether an event passes.
+        """Whether an event passes: see `asked`."""
+        return self.asked(document)[0]
+
+    def asked(self, document: Document) -> tuple[bool, int]:
+        """Whether an event passes, and how many advanced filters were asked for that.
 
         Args:
             document: The event. What has a schema of its own brings `eventType` and `subject` besides.
         """
         if self.types and document.get("eventType", document.get("type")) not in self.types:
-            return False
+            return False, 0
         if (self.begins or self.ends) and not self._matches_subject(document.get("subject")):
-            return False
-        return all(one.matches(document, arrays=self.arrays) for one in self.advanced)
+            return False, 0
+        for asked, one in enumerate(self.advanced, start=1):
+            if not one.matches(document, arrays=self.arrays):
+                return False, asked
+        return True, len(self.advanced)
 
     def _matches_subject(self, subject: object) -> bool:
         if not isinstance(subject, str):

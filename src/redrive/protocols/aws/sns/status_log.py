@@ -9,7 +9,7 @@ ones; a dead letter has an entry of its own, which counts its time from when it 
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import md5
 from http.client import responses
@@ -161,6 +161,9 @@ class StatusLog:
         """Not logged, but counted where it is for a device."""
         if self._devices is not None:
             self._devices.published(topic, messages, body_bytes, now)
+
+    def asked(self, topic: Topic, asked: Sequence[tuple[Subscription, int]], now: int) -> None:
+        """Not logged."""
 
     def archived(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
         """Not logged."""

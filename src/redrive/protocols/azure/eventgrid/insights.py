@@ -46,6 +46,7 @@ METRICS: Final[Mapping[str, tuple[str, str]]] = {
     "PublishSuccessCount": _COUNT,
     "MatchedEventCount": _COUNT,
     "UnmatchedEventCount": _COUNT,
+    "AdvancedFilterEvaluationCount": _COUNT,
     "PublishFailCount": _COUNT,
     "PublishSuccessLatencyInMs": ("MilliSeconds", "Total"),
     "DeliverySuccessCount": _COUNT,

@@ -2,6 +2,7 @@
 
     PublishSuccessCount, PublishFailCount            events; requests, by `Error` and `ErrorType`
     PublishSuccessLatencyInMs                        of requests
+    AdvancedFilterEvaluationCount                    by `EventSubscriptionName`; the first that fails is the last asked
     MatchedEventCount, UnmatchedEventCount           events that a subscription wanted, or none; of domains, the first
     DeliverySuccessCount                             by `EventSubscriptionName`, as all that follow
     DeliveryAttemptFailCount                         by `Error` and `ErrorType`
@@ -23,7 +24,7 @@ from redrive.model.delivery import Ending
 from redrive.model.filtering import Verdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.queue import Queue, ResourceName
-from redrive.model.topic import Topic
+from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.eventgrid import dead_letters, names, outcomes
 from redrive.protocols.azure.eventgrid.failure_log import FailureLog
 from redrive.protocols.azure.eventgrid.published import Published
@@ -81,6 +82,13 @@ class Measures:
         dimensions = (("Error", refusal.rule), ("ErrorType", kind))
         self._add(topic, "PublishFailCount", 1, now, dimensions)
         self._failures.publishing(topic, refusal, now)
+
+    def asked(self, topic: Topic, asked: Sequence[tuple[Subscription, int]], now: int) -> None:
+        """See `Listener.asked`."""
+        if topic.dialect == names.DIALECT:
+            for subscription, filters in asked:
+                own = (SUBSCRIPTION, delivery_settings(subscription).name)
+                self._add(topic, "AdvancedFilterEvaluationCount", filters, now, (own,))
 
     # ---- subscribers ------------------------------------------------------------------------------------
 
