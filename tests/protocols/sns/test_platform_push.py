@@ -334,6 +334,23 @@ class TestEvents:
         ((_, event),) = await events(stage)
         assert (event["FailureType"], event["FailureMessage"]) == ("EndpointDisabled", "Endpoint is disabled")
 
+    async def test_an_event_that_fails_leads_to_no_other(self, stage: Stage, service: PushService) -> None:
+        """A device that is off hears of its own failures, and of another application's, which hears of its."""
+        topics = [await hearing(stage), await stage.topic("others")]
+        apps = [
+            await application(stage, kind, EventDeliveryFailure=topic)
+            for kind, topic in zip(("GCM", "ADM"), topics, strict=True)
+        ]
+        devices = [await device(stage, app) for app in apps]
+        for topic in topics:
+            for arn in devices:
+                await stage.subscribe(topic, "application", arn)
+        service.says = GONE
+        await push(stage, devices[0])
+        ((_, event),) = await events(stage)
+        assert event["EndpointArn"] == devices[0]
+        assert len(service.parcels) == 2  # of the second device, which had not been tried before
+
     async def test_a_topic_that_is_gone_hears_nothing(self, stage: Stage, service: PushService) -> None:
         app = await application(
             stage, EventEndpointCreated=topic_arn("gone"), EventDeliveryFailure=topic_arn("gone")

@@ -37,6 +37,10 @@ NAMES: Final = frozenset(f"Event{kind}" for kind in (CREATED, DELETED, UPDATED, 
 #: The identifier of an attempt that says which topic hears of the delivery's failure: an ARN.
 FAILURES_TO: Final = "failures_to"
 
+# What the envelope of an event has besides. An event that fails itself leads to no other: where devices hear of events,
+# that would go round for ever.
+_MARK: Final = b',"application_event":true}'
+
 # Made of what the failed delivery is known by, so that its event has one id however often it is made.
 _EVENT: Final = UUID("0f0b7a0e-8f0c-5a51-9d1a-5d6f2f8f4c11")
 _ENDED: Final = (Ending.DEAD_LETTERED, Ending.DROPPED, Ending.EXPIRED)
@@ -102,9 +106,10 @@ class Events:
 
 def failure(fact: Attempted) -> tuple[Consequence, ...]:
     """What follows from a delivery to a device that failed for good: an event, where a topic wants to hear of it."""
+    headers = fact.delivery.headers or b"{}"
     device = platform.device_at(fact.subscription.endpoint)
     name = topic_at(dict(fact.attempt.identifiers).get(FAILURES_TO, ""))
-    if device is None or name is None or fact.transition.ending not in _ENDED:
+    if device is None or name is None or fact.transition.ending not in _ENDED or headers.endswith(_MARK):
         return ()
     kind, words = failure_of(fact.attempt)
     message = _message(
@@ -115,7 +120,7 @@ def failure(fact: Attempted) -> tuple[Consequence, ...]:
         DeliveryAttempts=fact.delivery.attempts,
         FailureMessage=words.format(device.application.platform.lower()),
         FailureType=kind,
-        MessageId=Published.unpack(fact.delivery.headers or b"{}").id,
+        MessageId=Published.unpack(headers).id,
     )
     event_id = uuid5(
         _EVENT, fact.delivery.message_id.hex()
@@ -147,4 +152,5 @@ def _publication(
 ) -> Publication:
     subject = f"{kind} event for app {name.name} ({name.platform})"[:100]
     published = Published(id_text(message_id), arn_of(topic), now, subject=subject)
-    return Publication(message_id, message, {}, {}, published.envelope(), len(message.encode()))
+    envelope = published.envelope()[:-1] + _MARK
+    return Publication(message_id, message, {}, {}, envelope, len(message.encode()))
