@@ -24,6 +24,7 @@ _FRAME_BYTES: Final = 1024  # of a call, besides its records
 _RECORD_FRAME_BYTES: Final = 16
 _CONTENT_TYPE: Final = "application/x-amz-json-1.1"
 _TARGET: Final = "Firehose_20150804."
+_ABOUT_ONE: Final = frozenset({Reason.CLIENT_ERROR, Reason.TOO_LARGE})
 _BUSY: Final = "ServiceUnavailableException"  # also what a stream says that is filled faster than it may be
 
 
@@ -70,6 +71,7 @@ class StreamEndpoint:
 
     async def _put(self, place: Place, timeout_ms: int, records: Sequence[bytes]) -> Sequence[Verdict]:
         """One call; a verdict for each record."""
+        began = self._now()
         shown = [{"Data": b64encode(record).decode()} for record in records]
         document: dict[str, Any] = {"DeliveryStreamName": place.name}
         single = len(records) == 1
@@ -86,9 +88,16 @@ class StreamEndpoint:
         if isinstance(answer, Verdict):
             return [answer] * len(records)
         verdict = _of_answer(answer)
-        if single or verdict.outcome is not Outcome.DELIVERED:
-            return [verdict] * len(records)
-        return _each(answer, verdict, len(records))
+        if verdict.outcome is Outcome.DELIVERED and not single:
+            return _each(answer, verdict, len(records))
+        if verdict.reason in _ABOUT_ONE and not single:
+            return await self._put_alone(place, timeout_ms - (self._now() - began), records)
+        return [verdict] * len(records)
+
+    async def _put_alone(self, place: Place, timeout_ms: int, records: Sequence[bytes]) -> Sequence[Verdict]:
+        """Each by itself, where a call was refused for what may be about one of them, or about their number."""
+        calls = [self._put(place, max(1, timeout_ms), [record]) for record in records]
+        return [verdict for (verdict,) in await asyncio.gather(*calls)]
 
 
 def _calls(records: Sequence[bytes]) -> Iterator[Sequence[bytes]]:

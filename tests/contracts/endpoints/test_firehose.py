@@ -127,6 +127,27 @@ async def test_what_no_stream_takes_goes_alone_and_is_refused_alone(
     assert sorted(call.operation for call in _calls(hook)) == ["PutRecord", "PutRecord", "PutRecordBatch"]
 
 
+async def test_a_call_that_is_refused_for_one_of_its_records_is_made_for_each(
+    streams: StreamEndpoint, hook: Webhook
+) -> None:
+    """Also where somebody between takes no call so large."""
+
+    async def script(request: Received, writer: asyncio.StreamWriter) -> None:
+        call = call_of(request)
+        if len(call.records) > 1:
+            writer.write(answer("413 Content Too Large", b"<html>"))
+        elif call.records == [b"bad"]:
+            writer.write(json_refusal("400 Bad Request", "InvalidArgumentException"))
+        else:
+            writer.write(put_taken(call))
+
+    hook.script = script
+    attempt = await streams.push(parcels(b"a", b"bad", b"b"))
+    outcomes = [part.outcome for part in attempt.parts]
+    assert outcomes == [Outcome.DELIVERED, Outcome.REFUSED, Outcome.DELIVERED]
+    assert sorted(len(call.records) for call in _calls(hook)) == [1, 1, 1, 3]
+
+
 async def test_each_part_has_its_own_outcome(streams: StreamEndpoint, hook: Webhook) -> None:
     _take(hook, 1, 3)
     attempt = await streams.push(parcels(*(bytes([number]) for number in range(5))))
