@@ -7,7 +7,7 @@ import pytest
 
 from redrive.model.metric import MINUTE_MS, Series, Statistics
 from redrive.protocols.aws.sns.data_protection_screening import _CHARS_AT_ONCE
-from tests.protocols.sns.stage import ACCOUNT, OTHER, REGION, Stage, queue_arn, refused, topic_arn
+from tests.protocols.sns.stage import ACCOUNT, OTHER, REGION, Stage, invalid, queue_arn, refused, topic_arn
 from tests.protocols.sns.test_data_protection_policies import ARN, LOGS, custom, policy
 
 CARD = "4539894458086459"
@@ -210,6 +210,12 @@ class TestAudit:
         )
         assert [point.series for point in stage.points] == series
         assert all(point.at == at and point.statistics == Statistics.of(1.0) for point in stage.points)
+
+    async def test_what_is_too_long_is_not_looked_at(self, stage: Stage) -> None:
+        topic = await protected(stage, statement(AUDIT))
+        with invalid("Message too long"):
+            await stage.publish(topic, TEXT + "x" * 256 * 1024)
+        assert stage.lines == []
 
     @pytest.mark.parametrize(("rate", "least", "most"), [(0, 0, 0), (20, 15, 70), (99, 190, 200)])
     async def test_as_many_are_looked_at_as_was_asked(

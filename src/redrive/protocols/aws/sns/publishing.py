@@ -106,6 +106,8 @@ class Publishing:
         def make(kept: Wish, message_id: bytes) -> Publication:
             return self._publication(call, topic, kept, message_id=message_id)
 
+        if message.bytes_of(wish["Message"], wish.get("MessageAttributes") or {}) > message.BYTES_MAX:
+            raise invalid("Message too long")  # not looked at, nor written down
         return await self._screening.publication(call, topic, wish, make)
 
     def _publication(
