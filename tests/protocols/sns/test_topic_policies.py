@@ -29,6 +29,14 @@ class TestTags:
         with invalid("Duplicated keys are not allowed."):
             await stage.call("CreateTopic", Name="u", Tags=twice)
 
+    @pytest.mark.parametrize("key", ["aws:cloudformation:stack-name", "AWS:x"])
+    async def test_some_keys_are_aws_s_own(self, stage: Stage, key: str) -> None:
+        arn = await stage.topic("t")
+        for operation, params in (("TagResource", {"ResourceArn": arn}), ("CreateTopic", {"Name": "u"})):
+            with invalid("Tags Reason: aws: prefixed tag key names are not allowed for external use."):
+                await stage.call(operation, Tags=[{"Key": key, "Value": "v"}], **params)
+        assert (await stage.call("ListTagsForResource", ResourceArn=arn))["Tags"] == []
+
     async def test_fifty_tags_are_enough(self, stage: Stage) -> None:
         arn = await stage.topic("t", tags={f"k{number}": "v" for number in range(50)})
         text = "Could not complete request: tag quota of per resource exceeded"

@@ -13,17 +13,20 @@ from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 
 TAGS_MAX: Final = 50
+_RESERVED: Final = "aws:"  # in whatever case: for AWS's own services
 
 
 def read(listed: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Tags by their keys.
 
     Raises:
-        AwsError: A key stands twice, or there are too many.
+        AwsError: A key stands twice or is AWS's own, or there are too many.
     """
     tags = {tag["Key"]: tag["Value"] for tag in listed}
     if len(tags) < len(listed):
         raise invalid("Duplicated keys are not allowed.")
+    if any(key.lower().startswith(_RESERVED) for key in tags):
+        raise invalid("Tags Reason: aws: prefixed tag key names are not allowed for external use.")
     check_number(tags)
     return tags
 
