@@ -17,6 +17,7 @@ from redrive.endpoints.sms_pdu import Address, Delivered, Submission, said
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt
+from redrive.model.delivery import Outcome
 from redrive.model.text_parts import PARTS_MAX, TextParts, parts_of, text_of
 
 logger = logging.getLogger(__name__)
@@ -110,8 +111,8 @@ class SmsEndpoint:
                 connection = await self._connected()
                 return await self._hand_in(connection, parcel, submissions)
         except (OSError, ValueError) as error:
-            if isinstance(error, TimeoutError) and (connection_now := self._open_one()):
-                connection_now.probe()  # it may be dead without anybody knowing
+            if isinstance(error, TimeoutError) and (bound := self._open_one()):
+                bound.probe()  # it may be dead without anybody knowing
             return sms_verdicts.of_failure(error)
 
     async def _hand_in(
@@ -123,7 +124,7 @@ class SmsEndpoint:
             if number not in taken:
                 answer = await connection.submit(body)
                 verdict = sms_verdicts.of_status(answer.status, said(answer.body))
-                if verdict.outcome is not verdict.outcome.DELIVERED:
+                if verdict.outcome is not Outcome.DELIVERED:
                     return verdict
                 taken[number] = verdict
             return taken[number]

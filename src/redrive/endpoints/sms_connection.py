@@ -72,7 +72,7 @@ class SmsConnection(asyncio.Protocol):
         if self._socket is not None:
             self._send(Pdu(smpp.UNBIND, smpp.OK, self._numbered()))
             self._later(_GOODBYE_SECONDS, self._socket.abort)
-        await self.closed
+        await asyncio.shield(self.closed)
 
     def abandon(self) -> None:
         """Close it at once."""

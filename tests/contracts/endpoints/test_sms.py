@@ -182,7 +182,7 @@ async def test_no_more_under_way_than_the_window_has_room_for(centre: Smsc) -> N
     centre.answer = hold
     pushing = [asyncio.create_task(endpoint.push(sms_parcel(timeout_ms=2 * IMPATIENCE_MS))) for _ in range(9)]
     await asyncio.wait_for(full.wait(), 10)
-    await asyncio.sleep(0.02)
+    await centre.tell(NUMBER, b"hello")  # there and back: whatever was sent after the third has come too
     assert len(waiting) == 3
     released.set()
     attempts = await asyncio.gather(*pushing)
@@ -238,10 +238,18 @@ async def test_a_lost_session_is_bound_again(
 async def test_what_is_under_way_when_the_session_ends_is_tried_again(
     endpoint: SmsEndpoint, centre: Smsc
 ) -> None:
-    centre.answer = lambda _: HANG
+    waiting: list[Any] = []
+    all_there = asyncio.Event()
+
+    def hold(message: Any) -> smsc.Answer:
+        waiting.append(message)
+        if len(waiting) == 3:
+            all_there.set()
+        return HANG
+
+    centre.answer = hold
     pushing = [asyncio.create_task(endpoint.push(sms_parcel())) for _ in range(3)]
-    await asyncio.wait_for(centre.bound.wait(), 10)
-    await asyncio.sleep(0.02)
+    await asyncio.wait_for(all_there.wait(), 10)
     centre.hang_up()
     for attempt in await asyncio.gather(*pushing):
         assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.CONNECTION)

@@ -19,6 +19,7 @@ from redrive.protocols.aws.sns.errors import error, invalid
 from redrive.protocols.aws.sns.opt_outs import OptOuts
 from redrive.protocols.aws.sns.platform import APPLICATION, DEVICE
 from redrive.protocols.aws.sns.published import Published
+from redrive.protocols.aws.sns.text_messages import SMS_TYPE, TRANSACTIONAL
 from redrive.protocols.aws.sns.topic_attributes import DIALECT
 
 _ONE: Final = "direct"  # the id of the only subscription
@@ -73,7 +74,8 @@ class Direct:
         """
         topic = await self.topic(await self.phone(call, number))
         message_id = self._engine.runtime.message_id()
-        published = Published(id_text(message_id), names.arn_of(topic.name), call.now)
+        urgent = {SMS_TYPE: ("String", TRANSACTIONAL)}
+        published = Published(id_text(message_id), names.arn_of(topic.name), call.now, attributes=urgent)
         publication = Publication(message_id, text, {}, {}, published.envelope(), len(text.encode()))
         await self._engine.topic_publisher.publish(topic, [publication])
 

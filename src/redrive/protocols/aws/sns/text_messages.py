@@ -71,7 +71,11 @@ class TextMessages:
         """What goes beside the text: to the endpoint, and to `Telephones`, which looks at it first."""
         account, region = place_of(subscription)
         defaults = await self._directory.get(SMS_ATTRIBUTES, f"{account}/{region}") or {}
-        own = {name: value for name, (_, value) in published.attributes.items()}
+        own = {
+            name: value
+            for name, (_, value) in published.attributes.items()
+            if name in _RULES and _RULES[name](value)
+        }
         kind = own.get(SMS_TYPE) or defaults.get(DEFAULT_TYPE) or PROMOTIONAL
         sender = own.get(ORIGINATION_NUMBER) or own.get(SENDER_ID) or defaults.get(DEFAULT_SENDER) or ""
         headers = {

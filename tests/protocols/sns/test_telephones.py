@@ -1,0 +1,192 @@
+"""Who may be written to, and what is remembered of it, with an endpoint that takes everything behind."""
+
+import logging
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Outcome
+from redrive.model.errors import StoreUnavailable
+from redrive.protocols.aws.sns.opt_outs import OPT_OUT
+from redrive.protocols.aws.sns.telephones import CORRESPONDENT, SPENT, STOP_WORDS, Telephones
+from tests.protocols.sns.stage import ACCOUNT, DAY_MS, OTHER, REGION, Recorder, Stage, invalid
+
+NUMBER = "+493012345678"
+
+
+class Telephoned(Recorder):
+    """Takes everything, or what it is told to say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.says: Attempt | None = None
+        self.attempts: list[Attempt] = []
+
+    async def push(self, parcel: Any) -> Attempt:
+        attempt = await super().push(parcel)
+        return self.says or attempt
+
+
+@pytest.fixture
+def gateway(stage: Stage) -> Telephoned:
+    """What stands behind `Telephones`, at 0.25 USD a part."""
+    gateway = Telephoned()
+    telephones = Telephones(gateway, stage.engine.directory, stage.clock.now, Decimal("0.25"))
+    stage.endpoints["sms"] = telephones  # type: ignore[assignment]  # it records nothing
+    return gateway
+
+
+def telephones(stage: Stage) -> Telephones:
+    found: Any = stage.endpoints["sms"]
+    assert isinstance(found, Telephones)
+    return found
+
+
+async def publish(stage: Stage, text: str = "m", **params: Any) -> None:
+    await stage.call("Publish", PhoneNumber=NUMBER, Message=text, **params)
+    await stage.advance(0)
+
+
+async def spent(stage: Stage) -> Decimal:
+    found = await stage.engine.directory.get(SPENT, f"{ACCOUNT}/{REGION}")
+    return Decimal(0) if found is None else found.usd
+
+
+async def test_what_goes_beside_the_text(stage: Stage, gateway: Telephoned) -> None:
+    await publish(stage)
+    (parcel,) = gateway.parcels
+    message_id = parcel.headers["Message-ID"].removesuffix(".direct")
+    assert len(message_id) == 36
+    assert parcel.headers == {
+        "Account": ACCOUNT,
+        "Region": REGION,
+        "Type": "Promotional",
+        "Priority": "0",
+        "Sender": "",
+        "Message-ID": f"{message_id}.direct",
+    }
+
+
+async def test_a_verification_code_is_urgent(stage: Stage, gateway: Telephoned) -> None:
+    await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber=NUMBER)
+    await stage.advance(0)
+    assert gateway.parcels[0].headers["Type"] == "Transactional"
+
+
+# ---- stop ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [*sorted(STOP_WORDS), "stop", " Stop!\n", '"arrêt"'])
+async def test_words_that_opt_out(stage: Stage, gateway: Telephoned, text: str) -> None:
+    await publish(stage)
+    await telephones(stage).heard(NUMBER, text)
+    assert await stage.call("ListPhoneNumbersOptedOut") == {"phoneNumbers": [NUMBER]}
+
+
+@pytest.mark.parametrize("text", ["", "stop it", "please stop", "START", "unstop", "ENDE"])
+async def test_words_that_do_not(stage: Stage, gateway: Telephoned, text: str) -> None:
+    await publish(stage)
+    await telephones(stage).heard(NUMBER, text)
+    assert await stage.call("ListPhoneNumbersOptedOut") == {"phoneNumbers": []}
+
+
+async def test_who_never_wrote_is_not_told(
+    stage: Stage, gateway: Telephoned, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    await publish(stage)
+    await telephones(stage).heard(NUMBER, "STOP")
+    assert f"sms.opted_out number={NUMBER} accounts=1" in caplog.text
+    assert (await stage.call("ListPhoneNumbersOptedOut", account=OTHER))["phoneNumbers"] == []
+    await stage.call("Publish", account=OTHER, PhoneNumber=NUMBER, Message="m")
+    await stage.advance(0)
+    assert len(gateway.parcels) == 2
+    longer = NUMBER + "1"
+    await telephones(stage).heard(longer, "STOP")  # another number, which begins alike
+    assert await stage.call("CheckIfPhoneNumberIsOptedOut", phoneNumber=longer) == {"isOptedOut": False}
+
+
+async def test_a_number_is_the_same_without_its_plus(stage: Stage, gateway: Telephoned) -> None:
+    await publish(stage)
+    await telephones(stage).heard(NUMBER, "STOP")
+    bare = NUMBER.removeprefix("+")
+    assert await stage.call("CheckIfPhoneNumberIsOptedOut", phoneNumber=bare) == {"isOptedOut": True}
+    with invalid("PhoneNumber Reason: phone number is opted out"):
+        await stage.call("Publish", PhoneNumber=bare, Message="m")
+    await stage.call("OptInPhoneNumber", phoneNumber=bare)
+    await publish(stage)
+    assert len(gateway.parcels) == 2
+
+
+async def test_what_waited_when_its_number_opted_out(stage: Stage, gateway: Telephoned) -> None:
+    gateway.says = Attempt(Outcome.FAILED, Reason.THROTTLED, 429, "", 1)
+    await publish(stage)
+    await telephones(stage).heard(NUMBER, "STOP")
+    await stage.advance(DAY_MS)
+    assert len(gateway.parcels) == 1
+
+
+async def test_pages_of_numbers(stage: Stage) -> None:
+    for number in range(101):
+        key = f"{ACCOUNT}/{REGION}/4930000{number:03}"
+        await stage.engine.directory.create(OPT_OUT, key, f"+4930000{number:03}")
+    first = await stage.call("ListPhoneNumbersOptedOut")
+    rest = await stage.call("ListPhoneNumbersOptedOut", nextToken=first["nextToken"])
+    assert (first["phoneNumbers"][-1], rest["phoneNumbers"]) == ("+4930000099", ["+4930000100"])
+
+
+# ---- what it costs ---------------------------------------------------------------------------------------------------
+
+
+async def test_only_what_was_taken_costs(stage: Stage, gateway: Telephoned) -> None:
+    gateway.says = Attempt(Outcome.REFUSED, Reason.CLIENT_ERROR, 400, "", 1)
+    await publish(stage)
+    assert await spent(stage) == 0
+    gateway.says = None
+    await publish(stage, "x" * 161)
+    assert await spent(stage) == Decimal("0.5")
+
+
+async def test_a_month_has_its_own_limit(stage: Stage, gateway: Telephoned) -> None:
+    for _ in range(5):
+        await publish(stage)
+    assert len(gateway.parcels) == 4  # a dollar
+    await stage.call("SetSMSAttributes", attributes={"MonthlySpendLimit": "2"})
+    await publish(stage)
+    assert await spent(stage) == Decimal("1.25")
+    await stage.advance(31 * DAY_MS)
+    await publish(stage)
+    assert await spent(stage) == Decimal("0.25")
+
+
+async def test_what_was_sent_is_not_sent_again_because_its_price_could_not_be_written(
+    stage: Stage, gateway: Telephoned, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = stage.engine.directory.create
+
+    async def away(kind: Any, key: str, value: Any) -> None:
+        if kind is SPENT:
+            raise StoreUnavailable("away")
+        await create(kind, key, value)
+
+    monkeypatch.setattr(stage.engine.directory, "create", away)
+    await publish(stage)
+    await stage.advance(DAY_MS)
+    assert len(gateway.parcels) == 1
+    assert "sms.spent_unwritten" in caplog.text
+
+
+async def test_a_long_message_of_a_topic_is_no_text_message(stage: Stage, gateway: Telephoned) -> None:
+    topic = await stage.topic()
+    await stage.subscribe(topic, "sms", NUMBER)
+    await stage.call("SetSMSAttributes", attributes={"MonthlySpendLimit": "10"})
+    for length in (1600, 1601):
+        await stage.publish(topic, "x" * length)
+    await stage.advance(DAY_MS)
+    assert [len(parcel.body) for parcel in gateway.parcels] == [1600]
+
+
+async def test_a_reset_forgets_all_of_it(stage: Stage, gateway: Telephoned) -> None:
+    assert {CORRESPONDENT, SPENT, OPT_OUT} <= set(stage.sns.kinds)
