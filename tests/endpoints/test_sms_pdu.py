@@ -1,0 +1,116 @@
+"""Units of SMPP, read and written by smpp34 on the other side; and whatever else may come over a socket."""
+
+import contextlib
+
+import smpp34
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redrive.endpoints.sms_pdu import (
+    SUBMIT_SM,
+    Address,
+    Delivered,
+    Garbled,
+    Pdu,
+    Said,
+    Submission,
+    delivered,
+    said,
+    taken,
+)
+
+_ADDRESSES = st.builds(
+    Address, st.integers(0, 6), st.integers(0, 18), st.text("0123456789abcXYZ", max_size=20)
+)
+_UNITS = st.builds(
+    Pdu,
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 2**32 - 1),
+    st.binary(max_size=300),
+)
+
+
+@given(
+    source=_ADDRESSES,
+    destination=_ADDRESSES,
+    octets=st.binary(max_size=140),
+    coding=st.sampled_from([0, 8]),
+    priority=st.integers(0, 3),
+    place=st.none() | st.tuples(st.integers(0, 0xFFFF), st.integers(2, 255), st.integers(1, 255)),
+    header=st.booleans(),
+)
+def test_what_is_handed_in_is_read_as_it_was_meant(
+    source: Address,
+    destination: Address,
+    octets: bytes,
+    coding: int,
+    priority: int,
+    place: tuple[int, int, int] | None,
+    header: bool,
+) -> None:
+    submission = Submission(source, destination, octets, coding, priority, place, header)
+    read = smpp34.decode(Pdu(SUBMIT_SM, 0, 7, submission.body()).octets())
+    assert (read.source_addr_ton, read.source_addr_npi, read.source_addr) == source
+    assert (read.dest_addr_ton, read.dest_addr_npi, read.destination_addr) == destination
+    assert (read.sequence_number, read.data_coding, read.priority_flag) == (7, coding, priority)
+    text, beside = bytes(read.short_message), [(one.tag, bytes(one.value)) for one in read.tlvs]
+    if place is None:
+        assert (read.esm_class, text, beside) == (0, octets, [])
+    elif header:
+        reference, total, number = place
+        assert (read.esm_class, beside) == (0x40, [])
+        assert text == bytes([5, 0, 3, reference & 0xFF, total, number]) + octets
+    else:
+        reference, total, number = place
+        assert (read.esm_class, text) == (0, octets)
+        assert beside == [
+            (smpp34.TLV_SAR_MSG_REF_NUM, reference.to_bytes(2)),
+            (smpp34.TLV_SAR_TOTAL_SEGMENTS, bytes([total])),
+            (smpp34.TLV_SAR_SEGMENT_SEQNUM, bytes([number])),
+        ]
+
+
+@given(source=_ADDRESSES, destination=_ADDRESSES, octets=st.binary(max_size=140), coding=st.integers(0, 255))
+def test_what_a_telephone_writes_is_read(
+    source: Address, destination: Address, octets: bytes, coding: int
+) -> None:
+    written = smpp34.DeliverSm(
+        source.text,
+        destination.text,
+        octets,
+        source_addr_ton=source.ton,
+        source_addr_npi=source.npi,
+        dest_addr_ton=destination.ton,
+        dest_addr_npi=destination.npi,
+        data_coding=coding,
+    ).encode()
+    assert delivered(bytes(written)[16:]) == Delivered(source, destination, True, coding, octets)
+
+
+@given(st.lists(_UNITS, max_size=10), st.integers(1, 50))
+def test_units_are_taken_however_they_are_cut(units: list[Pdu], size: int) -> None:
+    stream = b"".join(unit.octets() for unit in units)
+    buffer, found = bytearray(), []
+    for begin in range(0, len(stream), size):
+        buffer += stream[begin : begin + size]
+        found += list(taken(buffer))
+    assert (found, bytes(buffer)) == (units, b"")
+
+
+@given(st.binary(max_size=400))
+def test_whatever_comes_is_read_or_garbled(octets: bytes) -> None:
+    assert isinstance(said(octets), Said)
+    with contextlib.suppress(Garbled):
+        delivered(octets)
+    with contextlib.suppress(Garbled):
+        buffer = bytearray(octets)
+        for unit in taken(buffer):
+            assert len(unit.body) <= len(octets)
+
+
+def test_what_a_centre_says_of_its_own() -> None:
+    assert said(b"") == Said("", "")
+    assert said(b"id-1\0") == Said("id-1", "")
+    assert said(b"\0\x14\0\0\3abc\0\x1d\0\6never\0") == Said("", "never")
+    assert said(b"id-1\0\0\x1d\0\xffcut") == Said("id-1", "cut")
