@@ -132,6 +132,14 @@ class TestInbound:
         await stage.publish(topic, orjson.dumps(texts).decode(), MessageStructure="json")
         assert await bodies(stage) == ["My credit card number is "]
 
+    async def test_whose_own_text_is_cut_out_as_a_whole_gets_the_default(self, stage: Stage) -> None:
+        topic = await protected(stage, statement(REDACT, "x"), Configuration=custom(("x", "[x-z]+")))
+        await stage.subscribe(topic, "sqs", await stage.queue("q"))
+        await stage.publish(topic, '{"default":"dz","sqs":"xyz"}', MessageStructure="json")
+        assert await bodies(stage) == ["d"]
+        with refused("AuthorizationError", f"{WITHHELD} {topic}", 403):
+            await stage.publish(topic, '{"default":"z","sqs":"s"}', MessageStructure="json")
+
     async def test_filters_on_the_body_see_what_is_left(self, stage: Stage) -> None:
         topic = await protected(stage, statement(MASK))
         scope = {"FilterPolicyScope": "MessageBody"}
@@ -317,6 +325,18 @@ class TestOutbound:
         await stage.publish(topic, orjson.dumps(texts).decode(), MessageStructure="json")
         assert await bodies(stage) == []
         assert (await stage.asked("lambda"))["Records"][0]["Sns"]["Message"] == "d"
+
+    async def test_a_default_of_which_nothing_is_left_is_withheld(self, stage: Stage) -> None:
+        topic = await protected(
+            stage, statement(REDACT, "x", outbound=True), Configuration=custom(("x", "[x-z]+"))
+        )
+        await stage.subscribe(topic, "sqs", await stage.queue("q"))
+        function = "arn:aws:lambda:us-east-1:123456789012:function:f"
+        await stage.subscribe(topic, "lambda", function)
+        await stage.publish(topic, '{"default":"z","sqs":"sx"}', MessageStructure="json")
+        await stage.advance(0)
+        assert await bodies(stage) == ["s"]
+        assert stage.endpoints["lambda"].parcels == []
 
     async def test_inbound_goes_before_outbound(self, stage: Stage) -> None:
         topic = await protected(stage, statement(MASK), statement(DENY, outbound=True))

@@ -196,6 +196,14 @@ async def test_a_refused_policy_changes_nothing(stage: Stage) -> None:
     assert len((await stage.call("ListTopics"))["Topics"]) == 1
 
 
+async def test_a_topic_made_again_keeps_its_policy_or_is_refused_another(stage: Stage) -> None:
+    made = await stage.call("CreateTopic", Name="t", DataProtectionPolicy=policy({}))
+    assert await stage.call("CreateTopic", Name="t", DataProtectionPolicy=policy({})) == made
+    assert await stage.call("CreateTopic", Name="t") == made
+    with invalid("DataProtectionPolicy Reason: Topic already exists with a different one"):
+        await stage.call("CreateTopic", Name="t", DataProtectionPolicy=policy({}, Name="q"))
+
+
 async def test_a_fifo_topic_has_none(stage: Stage) -> None:
     arn = await stage.topic("t.fifo")
     with invalid("DataProtectionPolicy Reason: FIFO topics cannot have one"):

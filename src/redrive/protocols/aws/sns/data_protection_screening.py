@@ -32,6 +32,7 @@ from redrive.protocols.aws.sns.data_protection_policy import (
     Statement,
 )
 from redrive.protocols.aws.sns.errors import error
+from redrive.protocols.aws.wire.errors import AwsError
 
 _CHARS_AT_ONCE: Final = (
     16 * 1024
@@ -61,6 +62,8 @@ class Screening:
         message_id = self._engine.runtime.message_id()
         kept = await self._let_in(call, topic, policy, wish, message_id)
         publication = make(kept, message_id)
+        if kept is not wish and not publication.body:
+            raise _withheld(topic)
         outbound = policy.towards(OUTBOUND)
         if outbound:
             texts = await _inspected(kept, policy.finders_of(outbound))
@@ -85,13 +88,12 @@ class Screening:
                     list(texts.each.values()),
                 )
                 self._audit_log.write(statement.operation, sample)
-        kept = None if _denied(statements, texts.each.values()) else texts.without(wish, statements)
-        if kept is None or not kept["Message"]:
+        if _denied(statements, texts.each.values()):
             raise _withheld(topic)
-        return kept
+        return texts.without(wish, statements)
 
 
-def _withheld(topic: Topic) -> Exception:
+def _withheld(topic: Topic) -> AwsError:
     return error(
         "AuthorizationError",
         "The topic's data protection policy prohibits this message from being published to"  # chosen, after outbound's
@@ -102,14 +104,18 @@ def _withheld(topic: Topic) -> Exception:
 # ---- the texts of one message ------------------------------------------------------------------------------------
 
 
+Inspection = tuple[Text, Found]
+Inspections = Mapping[str, Inspection]
+
+
 @dataclass(frozen=True, slots=True)
 class _Texts:
     """The texts of a message and what was found in them: one, or with MessageStructure=json several, by name."""
 
-    each: "Inspections"
+    each: Inspections
     structured: bool
 
-    def of(self, subscription: Subscription) -> "list[Inspection]":
+    def of(self, subscription: Subscription) -> list[Inspection]:
         """Those that a subscriber gets."""
         default = self.each.get("default" if self.structured else _DEFAULT)
         wanted = {subscription.protocol}
@@ -121,7 +127,7 @@ class _Texts:
         return own
 
     def without(self, wish: Wish, statements: Sequence[Statement]) -> Wish:
-        """The wish without what these mask or cut out."""
+        """The wish without what these mask or cut out; who would get an empty text of its own gets the default."""
         left = {name: _without(one, statements) for name, one in self.each.items()}
         if all(left[name] is None for name in left):
             return wish
@@ -129,16 +135,10 @@ class _Texts:
             return {**wish, "Message": left[_DEFAULT]}
         document = orjson.loads(wish["Message"])
         document |= {name: text for name, text in left.items() if text is not None}
-        if not document["default"]:
-            return {**wish, "Message": ""}
-        document = {
-            name: text for name, text in document.items() if text
-        }  # what is left of nothing: the default
+        for name, text in left.items():
+            if text == "" and name != "default":
+                del document[name]
         return {**wish, "Message": orjson.dumps(document).decode()}
-
-
-Inspection = tuple[Text, Found]
-Inspections = Mapping[str, Inspection]
 
 
 async def _inspected(wish: Wish, finders: Mapping[str, Finder]) -> _Texts:

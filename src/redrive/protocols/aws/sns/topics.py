@@ -162,3 +162,6 @@ def _check_same(existing: Topic, wanted: Topic, given: Mapping[str, str]) -> Non
         raise invalid("Attributes Reason: Topic already exists with different attributes")
     if not wanted.tags.items() <= existing.tags.items():  # fewer than it has will do: recorded
         raise invalid("Tags Reason: Topic already exists with different tags")
+    protection = data_protection.text_of(wanted)
+    if protection and protection != data_protection.text_of(existing):
+        raise invalid("DataProtectionPolicy Reason: Topic already exists with a different one")  # chosen

@@ -23,8 +23,8 @@ _MEMORY_BYTES: Final = 8 << 20
 _NAME: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{NAME_CHARS_MAX}}}")
 _REGEX: Final = re.compile(rf"[A-Za-z0-9_#=@/;,\- ^$?\[\]{{}}|\\*+.]{{1,{REGEX_CHARS_MAX}}}")
 
-#: Characters times instructions: 4 s of the slowest kind of look, in a thread that holds nobody else up; or a thousand
-#: finds of a short expression in the largest message, and any number of them in one of 64 KiB.
+#: Characters times instructions: 3 s for `a.*b|a` in 200 KiB of `a`, in a thread that holds nobody else up; a thousand
+#: finds of a short expression in the largest message, four thousand in one of 64 KiB.
 _BUDGET: Final = 1 << 32
 
 
