@@ -19,15 +19,17 @@ logger = logging.getLogger(__name__)
 _EVENT: Final = "Event"
 _REQUEST_RESPONSE: Final = "RequestResponse"
 _PATH: Final = "/2015-03-31/functions/{}/invocations"
+_TRACE: Final = "X-Amzn-Trace-Id"
 _WHOLE: Final = "/invocations"
 
 
 class FunctionEndpoint:
     """Invokes a function with each parcel (`redrive.engine.ports.Endpoint`).
 
-    A parcel's endpoint is the function's ARN, with or without a qualifier; its body is the event. Delivered is what the
-    server has taken: what becomes of the event is its own affair. A server that only invokes while it is waited for is
-    waited for, and what its function says is not looked at either.
+    A parcel's endpoint is the function's ARN, with or without a qualifier; its body is the event, and of its
+    headers `X-Amzn-Trace-Id` goes along. Delivered is what the server has taken: what becomes of the event is its own
+    affair. A server that only invokes while it is waited for is waited for, and what its function says is not looked at
+    either.
 
     A URL that ends in `/invocations` is posted to as it is; any other gets Lambda's path.
 
@@ -71,6 +73,8 @@ class FunctionEndpoint:
     async def _invoke(self, place: Place, url: str, parcel: Parcel) -> AwsAnswer | Verdict:
         kind = _REQUEST_RESPONSE if url in self._waited_for else _EVENT
         headers = {"X-Amz-Invocation-Type": kind}
+        if _TRACE in parcel.headers:
+            headers[_TRACE] = parcel.headers[_TRACE]
         return await self._client.call(
             place, Parcel(url, parcel.body, "application/json", headers, parcel.timeout_ms)
         )

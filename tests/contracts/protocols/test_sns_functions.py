@@ -18,6 +18,7 @@ FUNCTION = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:bill"
 STREAM = f"arn:aws:firehose:{REGION}:{ACCOUNT}:deliverystream/lake"
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/sns"
 SLOWER = Said(429, "TooManyRequestsException", "Rate Exceeded.")
+TRACE = "Root=1-3152b799-8954dae64eda91bc9a23a7e8;Parent=7fa8c0f79203be72;Sampled=1"
 HOUR = 3600
 
 
@@ -104,6 +105,16 @@ class TestFunctions:
         assert orjson.loads(delivery["providerResponse"]) == {"lambdaRequestId": REQUEST_ID}
         assert (delivery["destination"], delivery["statusCode"]) == (FUNCTION, 202)
         assert "attempts" not in delivery
+
+    def test_a_trace_goes_along(self, sns: Sns, aws: AwsServer) -> None:
+        topic, _ = subscribed(sns, "lambda")
+        body = f"Action=Publish&TopicArn={topic.arn}&Message=traced".encode()
+        headers = {"Content-Type": "application/x-www-form-urlencoded", "X-Amzn-Trace-Id": TRACE}
+        assert sns.server.ask("POST", "/", body, headers)[0] == 200
+        topic.publish("untraced")
+        sns.server.advance(1)
+        traces = {messages([call])[0]: call.headers.get("x-amzn-trace-id") for call in aws.taken()}
+        assert traces == {"traced": TRACE, "untraced": None}
 
     def test_a_missing_function_is_a_dead_letter_and_a_failure(self, sns: Sns, aws: AwsServer) -> None:
         topic, dead = subscribed(sns, "lambda")

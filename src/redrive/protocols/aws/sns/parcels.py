@@ -19,6 +19,7 @@ TIMEOUT_MS: Final = (
     15_000  # "no answer within 15 seconds" is a failed attempt (SNS, message delivery retries)
 )
 _JSON: Final = "application/json"
+_TRACE: Final = "X-Amzn-Trace-Id"
 _REPLAYED: Final = {"Replayed": ("String", "true")}
 _HTTP: Final = frozenset({"http", "https"})
 _SUBJECT: Final = "AWS Notification Message"
@@ -61,7 +62,8 @@ class Parcels:
         if protocol.startswith("email"):
             return await self._mail(subscription, published, delivery.body, display_name)
         if protocol == "lambda":
-            return _parcel(subscription, await self._event(published, delivery.body), _JSON)
+            event = await self._event(published, delivery.body)
+            return _parcel(subscription, event, _JSON, {_TRACE: published.trace} if published.trace else None)
         if protocol == "firehose":
             return _parcel(subscription, self._record(published, delivery.body), _JSON)
         if protocol == "sms":
