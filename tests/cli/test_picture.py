@@ -37,6 +37,14 @@ def test_bars_grow_with_the_waits_and_the_least_is_seen() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("room", [40, 50, 66])
+def test_a_chart_fits_a_narrow_screen(name: str, room: int) -> None:
+    lines = draw(columns(name), room).splitlines()
+    assert max(map(len, lines)) <= room
+    assert len(lines) == 10
+
+
 def test_a_chart_of_no_waits_is_flat() -> None:
     assert "█" not in draw(of(0, 0, 0))
 

@@ -56,16 +56,26 @@ def phase_starts(columns: Sequence[Column]) -> list[int]:
 _HEIGHT: Final = 8  # lines; a block character has eighths, so 64 steps
 _EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
 _CELL_CHARS_MAX: Final = 6
+WIDE: Final = 80  # characters a line: more are not used
+_COLUMNS_MIN: Final = 20
+_AXIS_CHARS: Final = 2  # the blank and the axis between the labels and the bars
 
 
-def draw(columns: Sequence[Column]) -> str:
-    """Draw the waits as bars, the longest as high as the chart; below, the attempt at which each phase begins."""
-    every = -(-len(columns) // COLUMNS_MAX)
-    columns = columns[::-1][::every][::-1]  # the last one is always among them
-    chars = min(_CELL_CHARS_MAX, COLUMNS_MAX // len(columns))
+def draw(columns: Sequence[Column], room: int = WIDE) -> str:
+    """Draw the waits as bars, the longest as high as the chart; below, the attempt at which each phase begins.
+
+    Args:
+        columns: The retries, at least one.
+        room: How many characters a line may have; a chart wider than 60 is no clearer, and one under 20 is none.
+    """
     top_ms = max(column.wait_ms for column in columns)
     labels = [show_duration(top_ms), *[""] * (_HEIGHT - 2), "0 s"]
     margin = max(map(len, labels))
+    beside = margin + _AXIS_CHARS + len(f"{columns[-1].attempt:,}")  # its number may stick out to the right
+    width = max(_COLUMNS_MIN, min(COLUMNS_MAX, room - beside))
+    every = -(-len(columns) // width)
+    columns = columns[::-1][::every][::-1]  # the last one is always among them
+    chars = min(_CELL_CHARS_MAX, width // len(columns))
     lines = []
     for line, label in enumerate(labels):
         bars = "".join(_bar(column, top_ms, _HEIGHT - 1 - line, chars) for column in columns)

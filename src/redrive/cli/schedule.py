@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.cli.drawing import columns_of, draw
+from redrive.cli.drawing import WIDE, columns_of, draw
 from redrive.cli.durations import read_duration, show_duration
 from redrive.cli.forecast import forecast
 from redrive.cli.picture import picture
@@ -147,7 +148,7 @@ def _paragraphs(plan: Plan, parsed: argparse.Namespace) -> Iterator[str]:
     yield f"{plan.title}: {_summary(runs)}"
     yield table(runs)
     if columns:
-        yield f"wait before each attempt\n{draw(columns)}"
+        yield f"wait before each attempt\n{draw(columns, _room())}"
     if plan.receives_per_second_max is not None:
         yield (
             f"At most {plan.receives_per_second_max:,} deliveries a second:"
@@ -158,6 +159,11 @@ def _paragraphs(plan: Plan, parsed: argparse.Namespace) -> Iterator[str]:
     if parsed.picture and columns:
         parsed.picture.write_text(picture(columns, plan.title, _summary(runs)))
         yield f"The picture is in {parsed.picture}."
+
+
+def _room() -> int:
+    """The width of the screen; what is not read on one is as wide as it likes."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
 
 
 def _summary(runs: Sequence[Run]) -> str:
