@@ -63,6 +63,9 @@ class PlainDialect:
             return NOT_THERE
         return CLOSED if queue.name.name in self.closed else None
 
+    def insists(self, subscription: Subscription) -> bool:
+        return False
+
     def dead_letters_to(self, subscription: Subscription, delivery: Delivery) -> ResourceName | None:
         return subscription.dead_letter
 

@@ -293,11 +293,16 @@ class TestPatience:
             (200_000, 3, [Outcome.FAILED] * 2),  # of the third, nothing is known yet
         ],
     )
+    @pytest.mark.parametrize("answer", [OK, GONE])
     def test_a_late_answer_counts_until_the_next_attempt(
-        self, answers_after_ms: int, attempts: int, outcomes: list[Outcome]
+        self, answers_after_ms: int, attempts: int, outcomes: list[Outcome], answer: Attempt
     ) -> None:
+        """Whether it takes the message or says that it never will."""
+        final = answer.outcome
+        outcomes = [final if one is Outcome.DELIVERED else one for one in outcomes]
+
         async def story(clock: VirtualClock, chance: random.Random) -> None:
-            stage = Stage(clock, chance)
+            stage = Stage(clock, chance, otherwise=answer)
             stage.dialect.schedule = minutely()
             stage.dialect.changes = {"patience_ms": 30_000, "lease_ms": 45_000}
 
@@ -310,7 +315,7 @@ class TestPatience:
             await clock.sleep_until(began + 4 * MINUTE_MS)
             assert len(stage.endpoint.pushed) == attempts
             assert [fact.attempt.outcome for fact in stage.memory.attempts] == outcomes
-            if outcomes[-1] is Outcome.DELIVERED:
+            if outcomes[-1] is final:
                 backlog = await pushing
                 assert await stage.store.peek(backlog, 10) == []
             pushing.cancel()

@@ -57,6 +57,10 @@ class Plain:
         """Every queue that is there takes everything."""
         return _MISSING if queue is None else None
 
+    def insists(self, subscription: Subscription) -> bool:
+        """Never."""
+        return False
+
     def dead_letters_to(self, subscription: Subscription, delivery: Delivery) -> ResourceName | None:
         """Where the subscription says."""
         return subscription.dead_letter

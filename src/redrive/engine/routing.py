@@ -275,6 +275,8 @@ class Router:
         return subscription.held or bool(await self._store.peek(waiting_id, 1))
 
     async def _dead_letter(self, letter: _Letter, subscription: Subscription, refusal: Attempt) -> Route:
+        if letter.dialect.insists(subscription):
+            return Route(subscription, self._arrival(letter, subscription))
         if subscription.dead_letter is None:
             return Route(subscription, None, refusal=refusal)
         target = await self._queues.get(subscription.dead_letter)

@@ -124,7 +124,7 @@ class Trial:
             pushing.cancel()
 
     async def _late(self, pushing: "asyncio.Future[Attempt]", patience_ms: int) -> Attempt:
-        """Patience is over: it failed, unless the endpoint takes it before the next attempt would begin.
+        """Patience is over: it failed, unless the endpoint takes it before the next attempt would begin, or refuses it.
 
         The claim is held until then, so that nobody else tries meanwhile. The endpoint's rest begins at once: a late
         success ends it.
@@ -140,7 +140,7 @@ class Trial:
         now = self._means.runtime.clock.now()
         await asyncio.wait([pushing], timeout=max(0, min(due) - now) / 1000)
         late = pushing.result() if pushing.done() else failed
-        if self._terms.plan.answers.judge(late).delivered:
+        if self._terms.plan.answers.judge(late).outcome is not Outcome.FAILED:
             return late
         self._decided = transitions
         return failed

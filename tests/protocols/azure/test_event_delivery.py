@@ -1,5 +1,6 @@
 """What a subscriber of Event Grid gets: bodies, content types and headers, by schema and kind of destination."""
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -14,6 +15,8 @@ from redrive.protocols.azure.eventgrid.settings import (
 )
 from tests.protocols.azure.stage import EVENT, GROUP, TOPIC, Stage
 
+INBOX = "arn:aws:sqs:us-east-1:000000000000:inbox"
+INBOX_QUEUE = Queue(0, ResourceName("000000000000", "us-east-1", "inbox"))
 CLOUD_EVENT = {
     "specversion": "1.0",
     "id": "c-1",
@@ -201,11 +204,11 @@ async def test_filters_decide_who_gets_it(stage: Stage) -> None:
 
 async def test_a_queue_of_this_server_is_a_destination(stage: Stage) -> None:
     topic = await stage.topic()
-    queue = await stage.engine.queues.create(Queue(0, ResourceName("000000000000", "us-east-1", "inbox")))
+    queue = await stage.engine.queues.create(INBOX_QUEUE)
     await stage.subscribe(
         topic,
         protocol="queue",
-        endpoint="arn:aws:sqs:us-east-1:000000000000:inbox",
+        endpoint=INBOX,
         eventDeliverySchema=CLOUD_EVENT_SCHEMA,
     )
     await stage.publish(topic, EVENT)
@@ -215,22 +218,54 @@ async def test_a_queue_of_this_server_is_a_destination(stage: Stage) -> None:
     assert attributes == {}
 
 
+async def test_a_queue_that_is_gone_is_tried_by_the_schedule_and_its_letters_reach_their_container(
+    stage: Stage,
+) -> None:
+    topic = await stage.topic()
+    retry = {"maxDeliveryAttempts": 2}
+    await stage.subscribe(topic, protocol="queue", endpoint=INBOX, retryPolicy=retry, dead_letters=True)
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(4 * 60_000)
+    queue = await stage.engine.queues.create(INBOX_QUEUE)
+    await stage.pass_time(2 * 60_000)  # it was asked once, and rested for five minutes
+    assert len(await stage.engine.store.peek(queue.id, 10)) == 1
+    await stage.engine.queues.delete(queue)
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(20 * 60_000)
+    (letter,) = stage.letters
+    assert letter["deadLetterReason"] == "MaxDeliveryAttemptsExceeded"
+    assert (letter["deliveryAttempts"], letter["lastDeliveryOutcome"]) == (2, "NotFound")
+
+
+async def test_what_is_too_long_for_a_queue_is_a_letter_in_its_container(stage: Stage) -> None:
+    topic = await stage.topic()
+    await stage.engine.queues.create(replace(INBOX_QUEUE, body_bytes_max=10))
+    await stage.subscribe(topic, protocol="queue", endpoint=INBOX, dead_letters=True)
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(6 * 60_000)
+    (letter,) = stage.letters
+    assert letter["deadLetterReason"] == "UndeliverableDueToClientError"
+    assert (letter["deliveryAttempts"], letter["lastDeliveryOutcome"]) == (1, "PayloadTooLarge")
+
+
 async def test_dead_letters_of_a_queue_that_was_gone_are_redriven_into_it(stage: Stage) -> None:
     topic = await stage.topic()
     subscription = await stage.subscribe(
         topic,
         protocol="queue",
-        endpoint="arn:aws:sqs:us-east-1:000000000000:inbox",
+        endpoint=INBOX,
         destination={"maxEventsPerBatch": 10},
+        retryPolicy={"maxDeliveryAttempts": 1},
         dead_letters=True,
     )
     await stage.publish(topic, EVENT, EVENT)
+    await stage.pass_time(10 * 60_000)
     assert subscription.dead_letter is not None
     letters = await stage.engine.queues.get(subscription.dead_letter)
     assert letters is not None
     seqs = [one.seq for one in await stage.engine.store.peek(letters.id, 10)]
     assert len(seqs) == 2
-    queue = await stage.engine.queues.create(Queue(0, ResourceName("000000000000", "us-east-1", "inbox")))
+    queue = await stage.engine.queues.create(INBOX_QUEUE)
     await stage.engine.redriver.move(letters, seqs, None)
     await stage.pass_time(1000)
     assert len(await stage.engine.store.peek(queue.id, 10)) == 2

@@ -152,6 +152,10 @@ class Dialect(Protocol):
         """
         ...
 
+    def insists(self, subscription: Subscription) -> bool:
+        """Whether what a queue refuses is tried again by the plan; else it is a dead letter when it is published."""
+        ...
+
     def dead_letters_to(self, subscription: Subscription, delivery: Delivery) -> ResourceName | None:
         """Where a delivery goes that cannot be made; None: nowhere."""
         ...

@@ -114,6 +114,10 @@ class SnsDialect:
             return self._open_queues and queue.name.account == topic.name.account
         return _lets_in(text, queue.name, topic.name)
 
+    def insists(self, subscription: Subscription) -> bool:  # noqa: ARG002 - as Dialect
+        """See `Dialect.insists`: what a queue refuses is a client error."""
+        return False
+
     # ---- how often -------------------------------------------------------------------------------------------
 
     def plan(self, topic: Topic, subscription: Subscription) -> Plan:

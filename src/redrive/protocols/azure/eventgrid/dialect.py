@@ -93,6 +93,10 @@ class EventGridDialect:
             return _MISSING
         return _TOO_LARGE if bytes_of(body) > queue.body_bytes_max else None
 
+    def insists(self, subscription: Subscription) -> bool:
+        """See `Dialect.insists`; a queue has the answers of a webhook, and its dead letters go where others go."""
+        return subscription.protocol == QUEUE
+
     # ---- how often -------------------------------------------------------------------------------------------
 
     def plan(self, topic: Topic, subscription: Subscription) -> Plan:
