@@ -232,7 +232,8 @@ class SmsEndpoint:
 
 
 def _key(parcel: Parcel) -> str:
-    return f"{parcel.headers.get('Message-ID', '')} {parcel.endpoint}"
+    """What a text is known by; without a name, by what it says."""
+    return f"{parcel.headers.get('Message-ID') or parcel.body.decode()} {parcel.endpoint}"
 
 
 def _source(sender: str) -> Address:

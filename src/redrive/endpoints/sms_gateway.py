@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-_PORTS: Final = {"smpp": 2775, "smpps": 3550}  # IANA has the first; the second is what most centres take
+_PORTS: Final = {"smpp": 2775, "smpps": 3550}  # as IANA has them, smpp and ssmpp
 _CONCATENATIONS: Final = ("udh", "sar")
 WINDOW_MAX: Final = 1000
 

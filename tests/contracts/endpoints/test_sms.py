@@ -113,6 +113,17 @@ async def test_parts_that_were_taken_are_not_handed_in_again(endpoint: SmsEndpoi
     assert sorted(numbers) == list(range(1, len(numbers) + 1))
 
 
+async def test_texts_without_a_name_are_told_apart_by_what_they_say(
+    endpoint: SmsEndpoint, centre: Smsc
+) -> None:
+    answers = iter([OK, smsc.THROTTLED])
+    centre.answer = lambda _: next(answers, OK)
+    assert not (await endpoint.push(sms_parcel("x" * 161))).delivered
+    assert (await endpoint.push(sms_parcel("y" * 161))).delivered
+    assert (await endpoint.push(sms_parcel("x" * 161))).delivered
+    assert centre.texts() == ["y" * 161, "x" * 161]
+
+
 async def test_one_part_refused_is_the_end_of_it(endpoint: SmsEndpoint, centre: Smsc) -> None:
     answers = iter([smsc.THROTTLED, smsc.INVALID_DESTINATION])
     centre.answer = lambda _: next(answers, OK)
