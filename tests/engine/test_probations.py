@@ -1,9 +1,15 @@
 """Whose endpoints rest, as several nodes see it, and when that is forgotten."""
 
+import asyncio
 import random
 from dataclasses import replace
+from typing import Any
 
+import pytest
+
+from redrive.engine.engine import Engine
 from redrive.engine.ports import Parcel
+from redrive.engine.probation import ONE_BY_ONE_MAX
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
 from redrive.model.probation import ProbationPolicy
@@ -167,6 +173,126 @@ def test_an_endpoint_that_hangs_rests_while_its_late_answer_is_waited_for() -> N
         await clock.sleep_until(began + 50_001)  # it took it in the end
         assert [body for _, body in stage.endpoint.pushed] == ["a", "b"]
         assert not await stage.engine.probations.all()
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
+# ---- several nodes ------------------------------------------------------------------------------------------------
+
+
+def hear(stage: Stage, *others: Engine) -> None:
+    """Let other nodes hear of what the first one writes, as a shared store lets them."""
+    for verb in ("put", "remove"):
+        real = getattr(stage.store, verb)
+
+        async def told(*args: Any, real: Any = real) -> Any:
+            answer = await real(*args)
+            kind, key = (args[0].kind, args[0].key) if len(args) == 1 else args
+            for node in (stage.engine, *others):
+                node.directory.forget(kind, key)
+            return answer
+
+        setattr(stage.store, verb, told)
+
+
+@pytest.mark.parametrize("prober_dies", [False, True])
+def test_after_a_rest_one_attempt_is_made_over_all_nodes(prober_dies: bool) -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance)
+        others = [stage.node("b"), stage.node("c")]
+        hear(stage, *others)
+        topic, _ = await resting(stage)
+        for one in others:
+            await one.dispatcher.open()
+        for body in "bcdef":
+            await stage.publish(topic, body)
+        hanging, nodes = asyncio.Event(), [stage.engine, *others]
+        began, stage.endpoint.pushed = clock.now(), []
+
+        async def hang(_: Parcel) -> None:
+            await hanging.wait()
+
+        stage.endpoint.before = hang
+        over = began + 5 * MINUTE_MS
+        await clock.sleep_until(over + 20_000)
+        assert [at for at, _ in stage.endpoint.pushed] == [over]
+        (prober,) = [node for node in nodes if any(one.work() for one in node.dispatcher._consumers.values())]
+        if prober_dies:
+            await prober.dispatcher.close()
+            await clock.sleep_until(over + 40_000)
+            assert [at for at, _ in stage.endpoint.pushed] == [over, over + 30_000]
+        hanging.set()
+        await clock.sleep_until(over + 2 * MINUTE_MS)
+        assert {body for _, body in stage.endpoint.pushed} == set("abcdef")
+        assert len(stage.endpoint.pushed) == 6 + prober_dies
+        for node in nodes:
+            await node.dispatcher.close()
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
+async def told_apart(stage: Stage, number: int) -> list[Subscription]:
+    """So many subscriptions whose endpoints rest, as the first node has read."""
+    await stage.engine.open()
+    topic = await stage.topic()
+    found = [await stage.subscribe(topic, f"s{one}", f"e{one}") for one in range(number)]
+    failed = replace(GONE, outcome=Outcome.FAILED)
+    other = stage.node("b").probations
+    for one in found:
+        await other.note(one, POLICY, failed, stage.clock.now())
+    assert len(await stage.engine.probations.all()) == number
+    stage.wire.calls.clear()
+    return found
+
+
+def test_of_what_changed_on_another_node_that_alone_is_read() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance)
+        first, second, third = await told_apart(stage, 3)
+        await stage.node("b").probations.lift(second)
+        stage.engine.directory.forget("probation", second.key)
+        assert await stage.engine.probations.of(first) is not None
+        assert stage.wire.calls == []
+        assert await stage.engine.probations.of(second) is None
+        assert await stage.engine.probations.of(second) is None
+        assert stage.wire.calls == ["get"]
+        assert set(await stage.engine.probations.all()) == {first.key, third.key}
+        assert stage.wire.calls == ["get"]
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
+def test_what_changes_while_it_is_read_is_read_again() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance)
+        (one,) = await told_apart(stage, 1)
+        for verb, news in (("get", one.key), ("find", "")):
+            stage.engine.directory.forget("probation", news)
+            answer = stage.wire.hold_answer(verb)
+            reading = asyncio.ensure_future(stage.engine.probations.of(one))
+            await answer.reached
+            await stage.node("b").probations.lift(one)
+            stage.engine.directory.forget("probation", one.key)
+            answer.let_go()
+            assert await reading is None
+            failed = replace(GONE, outcome=Outcome.FAILED)
+            await stage.node("b").probations.note(one, POLICY, failed, clock.now())
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
+def test_of_many_that_changed_all_are_read_together() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance)
+        found = await told_apart(stage, ONE_BY_ONE_MAX + 1)
+        for one in found:
+            stage.engine.directory.forget("probation", one.key)
+        assert len(await stage.engine.probations.all()) == len(found)
+        assert stage.wire.calls == ["find"]
         await stage.engine.close()
 
     run_virtual(story)

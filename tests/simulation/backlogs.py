@@ -23,9 +23,7 @@ class Backlog:
         seen: What its endpoint saw.
         skew_ms: How far the clocks of two nodes may be apart.
         claimed: When each claimed delivery was, by its claimer's clock (ms), in the order of the claims.
-        rest: Until when (ms) the endpoint is let rest, by the clock of who said so; 0: it is not.
         outages: Whether the store's outages are all that goes wrong between nodes and store.
-        rest_known_at: When every node knew that (ms of true time).
     """
 
     seen: Seen
@@ -33,8 +31,6 @@ class Backlog:
     trace: Trace
     outages: bool
     claimed: list[int] = field(default_factory=list)
-    rest: int = 0
-    rest_known_at: int = 0
 
     @property
     def plan(self) -> SubscriptionPlan:
@@ -43,15 +39,20 @@ class Backlog:
 
     def rests(self, probation: Probation | None, now: int) -> None:
         """A node wrote that the endpoint rests, or that it does no more; `now` is the true time."""
-        self.rest = 0 if probation is None else probation.until
-        self.rest_known_at = now + HEARD_MS
+        seen = self.seen
+        if probation is not None and probation.until == seen.rest:
+            self.trace.mark("a probe")
+            return
+        seen.rest = 0 if probation is None else probation.until
+        seen.rest_known_at = now + HEARD_MS
         self.trace.mark("a rest begins" if probation else "a rest ends")
 
     def claim(self, order: ClaimOrder, number: int) -> None:
         """So many were claimed together."""
         if number:
-            resting = self.rest_known_at + self.skew_ms <= order.now < self.rest - self.skew_ms
-            require(not resting, Rule.RESTED, self.plan.name, "at", order.now, "until", self.rest)
+            seen = self.seen
+            resting = seen.rest_known_at + self.skew_ms <= order.now < seen.rest - self.skew_ms
+            require(not resting, Rule.RESTED, self.plan.name, "at", order.now, "until", seen.rest)
         if number and self.plan.rate_max is not None:
             self.claimed += [order.now] * number
             self._keep_pace(self.plan.rate_max, order.now)

@@ -21,7 +21,15 @@ from redrive.engine.ports import (
 )
 from redrive.model.delivery import Delivery, Limits
 from tests.simulation.rules import Rule
-from tests.simulation.spoilt import Dismissive, Forsaking, Greedy, Indiscriminate, Restless, Untiring
+from tests.simulation.spoilt import (
+    Crowding,
+    Dismissive,
+    Forsaking,
+    Greedy,
+    Indiscriminate,
+    Restless,
+    Untiring,
+)
 from tests.simulation.subscribers import LETTERED, PLAIN
 from tests.simulation.world import InMemory
 
@@ -209,6 +217,7 @@ MUTANTS: Final[dict[type[InMemory], Rule]] = {
     Indiscriminate: Rule.FILTERED,
     Restless: Rule.RESTED,
     Forsaking: Rule.SETTLED,
+    Crowding: Rule.PROBED,
     Greedy: Rule.BATCHED,
     Untiring: Rule.OVERDUE,
     Dismissive: Rule.TAKEN,

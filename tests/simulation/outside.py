@@ -13,6 +13,8 @@ from tests.simulation.rules import Rule, Violation, require
 from tests.simulation.subscribers import LEASE_MS, SubscriptionPlan
 from tests.simulation.trace import Trace
 
+_SLACK_MS = 500  # between a claim and its push
+
 _OK = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 1)
 _BROKEN = Attempt(Outcome.FAILED, Reason.SERVER_ERROR, 503, "", 1)
 _REFUSED = Attempt(Outcome.REFUSED, Reason.CLIENT_ERROR, 400, "", 1)
@@ -33,11 +35,17 @@ class Seen:
 
     Attributes:
         answers: How it answered.
+        rest: Until when (ms) it is let rest, by the clock of who said so; 0: it is not.
+        rest_known_at: When every node knew that (ms of true time).
+        asked: When each push began that is under way.
         taken: Where it took it: when (ms), and whether the node that was told so lives yet.
     """
 
     plan: SubscriptionPlan
     answers: dict[tuple[int, int], Outcome] = field(default_factory=dict)
+    rest: int = 0
+    rest_known_at: int = 0
+    asked: list[int] = field(default_factory=list)
     taken: dict[tuple[int, int], tuple[int, Callable[[], bool]]] = field(default_factory=dict)
 
 
@@ -70,10 +78,16 @@ class Outside:
         seen, pushed = self.seen[parcel.endpoint], unpacked(parcel)
         try:
             self._inspect(seen.plan, pushed)
+            self._leave_alone(seen)
         except Violation as violation:  # the engine would take it for a failed attempt
             self._fail(violation)
-        slow = not self.well and self._chance.random() < seen.plan.slow
-        await self._pause(self._chance.uniform(0, 2 * LEASE_MS if slow else 50))
+        began = self._now()
+        seen.asked.append(began)
+        try:
+            slow = not self.well and self._chance.random() < seen.plan.slow
+            await self._pause(self._chance.uniform(0, 2 * LEASE_MS if slow else 50))
+        finally:
+            seen.asked.remove(began)
         attempt = self._attempt(seen.plan)
         seen.answers.update({(one.seq, one.token): attempt.outcome for one in pushed})
         if attempt.delivered:
@@ -83,6 +97,15 @@ class Outside:
         self._trace.mark(f"pushed: {attempt.reason}")
         self._trace.mark("a batch of several", len(pushed) > 1)
         return attempt
+
+    def _leave_alone(self, seen: Seen) -> None:
+        """After a rest one push goes first, for as long as its claim holds; `rest` is 0 as soon as one was taken."""
+        over_at = max(seen.rest + self._skew_ms, seen.rest_known_at)
+        now = self._now()
+        if seen.rest and now >= over_at:
+            held_ms = LEASE_MS - self._skew_ms - _SLACK_MS
+            lately = [at for at in seen.asked if at >= over_at and now - at < held_ms]
+            require(not lately, Rule.PROBED, seen.plan.name, "at", now, "and at", *lately)
 
     def _inspect(self, plan: SubscriptionPlan, pushed: list[Pushed]) -> None:
         batch, weight = plan.batch, sum(bytes_of(one.body) for one in pushed)

@@ -25,6 +25,7 @@ class Rule(enum.StrEnum):
     PACED = "no more is tried in a second than the rate allows, whoever tries"
     OVERDUE = "what is past its time is not tried, and what is not is not given up for it"
     RESTED = "an endpoint that rests is left alone"
+    PROBED = "of an endpoint whose rest is over one thing is asked at a time, whoever asks"
     TAKEN = "what an endpoint took counts as taken, also when it answered late"
     SETTLED = (
         "what an endpoint took is not tried again when its node lives and the store was away for a moment"

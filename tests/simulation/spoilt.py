@@ -49,6 +49,16 @@ class Forsaking(InMemory):
         engine.dispatcher.means.unsettled.insist = once  # type: ignore[method-assign, assignment]  # that is the point
 
 
+class Crowding(InMemory):
+    """An engine whose nodes all try at once when a rest is over."""
+
+    def spoil(self, engine: Engine) -> None:
+        async def probe(*_: object) -> bool:
+            return True
+
+        engine.probations.probe = probe  # type: ignore[method-assign]  # that is the point
+
+
 class Replanned(InMemory):
     """An engine that does not keep to its plans; the base of those that follow."""
 

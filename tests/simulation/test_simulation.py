@@ -36,7 +36,16 @@ MARKS = {
         "a publication deduplicated",
         "an attempt made again by another node",
     ),
-    *("a batch of several", "taken late", "overdue", "a letter", "a rest begins", "a rest ends", "paced"),
+    *(
+        "a batch of several",
+        "taken late",
+        "overdue",
+        "a letter",
+        "a rest begins",
+        "a rest ends",
+        "a probe",
+        "paced",
+    ),
     *("pushed: accepted", "pushed: server_error", "pushed: client_error"),
     *("call: hung", "call: request_lost", "call: answer_lost", "call: death_before", "call: death_after"),
 }

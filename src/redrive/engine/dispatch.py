@@ -185,8 +185,9 @@ class _Consumer:
             self._woken = False
             terms = await self._terms()
             served = None if terms is None else await self._served(terms)
-            if served is None:
+            if terms is None or served is None:
                 return
+            probing = served is not terms
             room = served.plan.concurrency_max - len(self._attempts)
             if room <= 0:
                 return  # the next attempt to end wakes us
@@ -198,6 +199,9 @@ class _Consumer:
                 )  # a change made during the claim holds for what was published after it
             if terms is None:
                 return
+            if claimed.deliveries and probing and not await self._probes(terms):
+                await self._give_back(terms, claimed.deliveries)
+                continue
             surplus = self._try_all(terms, claimed.deliveries, room)
             self._fit(len(claimed.deliveries), len(surplus), order, room)
             if surplus:
@@ -228,10 +232,17 @@ class _Consumer:
         probation = await means.probations.of(terms.subscription)
         if probation is None:
             return terms
-        if probation.until > means.runtime.clock.now():
-            means.arrivals.expect(self._queue_id, probation.until)
+        now = means.runtime.clock.now()
+        if (next_at := probation.next_at(means.runtime.node, now)) > now:
+            means.arrivals.expect(self._queue_id, next_at)
             return None
         return terms._replace(plan=replace(terms.plan, concurrency_max=1, batch=ONE_EACH))
+
+    async def _probes(self, terms: Terms) -> bool:
+        """Whether it is this node that tries an endpoint whose rest is over."""
+        means = self._dispatcher.means
+        now = means.runtime.clock.now()
+        return await means.probations.probe(terms.subscription, terms.plan.lease_ms, now)
 
     def _order(self, terms: Terms, room: int) -> ClaimOrder:
         runtime = self._dispatcher.means.runtime

@@ -76,7 +76,7 @@ class Engine:
             store, runtime, self.directory, self.queues, self.topics, self.arrivals, self.measure
         )
         self.dead_letters = DeadLetters(store, clock, self.queues, self.topics)
-        self.probations = Probations(self.directory)
+        self.probations = Probations(self.directory, runtime.node)
         self.sweeper = Sweeper(
             store,
             clock,

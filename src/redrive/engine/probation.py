@@ -19,45 +19,95 @@ from redrive.model.topic import Subscription
 
 logger = logging.getLogger(__name__)
 
+ONE_BY_ONE_MAX = 100  # states read so when all are asked for; of more that changed, all are read together
+
 PROBATION: Kind[Probation] = Kind("probation", Probation.to_document, Probation.from_document)
 
 
 class Probations:
     """The endpoints that rest, by their subscriptions' keys."""
 
-    def __init__(self, directory: Directory) -> None:
-        """Keep the states in this directory."""
+    def __init__(self, directory: Directory, node: str) -> None:
+        """Keep the states in this directory, for this node."""
         self._directory = directory
+        self._node = node
         self._states: dict[str, Probation] = {}
         self._failures: dict[str, int] = {}
-        self._stale = True
+        self._news = 0
+        self._unread: dict[str, int] = {}  # what changed since it was read: which news said so
+        self._all_unread = 1  # the same of all of them; 0: they were read
         self._reading = asyncio.Lock()
         directory.on_forget(self._forget)
 
-    def _forget(self, kind: str, _: str) -> None:
-        if kind in ("", PROBATION.name):
-            self._stale = True
+    def _forget(self, kind: str, key: str) -> None:
+        if kind not in ("", PROBATION.name):
+            return
+        self._news += 1
+        if key:
+            self._unread[key] = self._news
+        else:
+            self._all_unread = self._news
 
     async def of(self, subscription: Subscription) -> Probation | None:
         """Where a subscription's endpoint stands; None: it is served as usual."""
-        state = (await self.all()).get(subscription.key)
+        key = subscription.key
+        await self._read_all()
+        while (news := self._unread.get(key)) is not None:
+            await self._read(key, news)
+        state = self._states.get(key)
         return None if state is None or state.endpoint != subscription.endpoint else state
 
     async def all(self) -> Mapping[str, Probation]:
         """Every endpoint on probation, by its subscription's key."""
-        if self._stale or self._reading.locked():
-            async with self._reading:  # also for who comes meanwhile: what is known is not so any more
-                await self._read()
+        if len(self._unread) > ONE_BY_ONE_MAX:
+            self._forget(PROBATION.name, "")
+        await self._read_all()
+        for key, news in list(self._unread.items()):
+            await self._read(key, news)
         return self._states
 
-    async def _read(self) -> None:
-        if self._stale:
-            self._stale = False
-            try:
-                self._states = dict(await self._directory.entries(PROBATION))
-            except BaseException:
-                self._stale = True
-                raise
+    async def _read_all(self) -> None:
+        """At the beginning, and when nobody knows what changed."""
+        while self._all_unread:
+            async with self._reading:  # who comes meanwhile waits: what is known is not so any more
+                if not (began := self._all_unread):
+                    return
+                before = self._news
+                states = dict(await self._directory.entries(PROBATION))
+                self._states = states
+                self._unread = {key: news for key, news in self._unread.items() if news > before}
+                if self._all_unread == began:
+                    self._all_unread = 0
+
+    async def _read(self, key: str, news: int) -> None:
+        """Read one, and have read it unless it changed meanwhile."""
+        state = await self._directory.get(PROBATION, key)
+        if self._unread.get(key) != news:
+            return
+        del self._unread[key]
+        if state is None:
+            self._states.pop(key, None)
+        else:
+            self._states[key] = state
+
+    async def probe(self, subscription: Subscription, lease_ms: int, now: int) -> bool:
+        """Whether this node is the one to try, now that a rest is over; if it is, no other does for so long.
+
+        The state's own version decides: one write a probe, of which there are as many as rests.
+        """
+
+        def taken(current: Probation) -> Probation:
+            if not current.may_probe(self._node, now):
+                return current
+            return replace(current, prober=self._node, probing_until=now + lease_ms)
+
+        try:
+            state = await self._directory.update(PROBATION, subscription.key, taken)
+        except NotFound:
+            return True  # the endpoint is served as usual
+        finally:
+            self._forget(PROBATION.name, subscription.key)
+        return state.prober == self._node and state.may_probe(self._node, now)
 
     async def note(
         self, subscription: Subscription, policy: ProbationPolicy | None, attempt: Attempt, now: int
@@ -95,7 +145,7 @@ class Probations:
         try:
             return await self._directory.remove(PROBATION, key)
         finally:
-            self._stale = True  # what was read meanwhile may be from before
+            self._forget(PROBATION.name, key)  # what was read meanwhile may be from before
 
     async def sweep(self, is_there: Callable[[str], Awaitable[bool]]) -> None:
         """Forget the endpoints of subscriptions that are gone: an attempt may end, and fail, after those are."""
@@ -113,7 +163,7 @@ class Probations:
             with contextlib.suppress(Conflict):  # another node was faster, and says much the same
                 await self._directory.create(PROBATION, key, state)
         finally:
-            self._stale = True  # what was read meanwhile may be from before
+            self._forget(PROBATION.name, key)  # what was read meanwhile may be from before
 
 
 def _longer(current: Probation, state: Probation) -> Probation:

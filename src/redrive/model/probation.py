@@ -2,7 +2,7 @@
 
 Two rules, the longer rest wins. Some failures say how long to stay away (a busy endpoint for seconds, one that is
 not there for minutes). And an endpoint that failed so many times in a row rests longer each time that its rest ended
-in another failure. After a rest one delivery goes first; the others follow if it is taken.
+in another failure. After a rest one delivery goes first, from one node; the others follow if it is taken.
 """
 
 from collections.abc import Mapping
@@ -73,6 +73,8 @@ class Probation:
         until: When this rest ends (ms). The state lasts until a delivery is taken.
         failures: How many attempts failed in a row.
         rests: How many rests in a row a long row of failures has begun.
+        prober: The node that tries, when the rest is over, whether the endpoint takes something again.
+        probing_until: For so long (ms) no other node does.
         endpoint: Which endpoint rests: a subscription that has another by now is not concerned.
     """
 
@@ -83,6 +85,16 @@ class Probation:
     failures: int
     rests: int = 0
     endpoint: str = ""
+    prober: str = ""
+    probing_until: int = 0
+
+    def may_probe(self, node: str, now: int) -> bool:
+        """Whether that node may try, now (ms), whether the endpoint takes something again."""
+        return now >= self.until and (node == self.prober or now >= self.probing_until)
+
+    def next_at(self, node: str, now: int) -> int:
+        """When that node may try, seen from now (ms)."""
+        return now if self.may_probe(node, now) else max(self.until, self.probing_until)
 
     def to_document(self) -> dict[str, Any]:
         """The state as a JSON-ready document."""

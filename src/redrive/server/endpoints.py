@@ -86,7 +86,8 @@ def _shown(subscription: Subscription, state: Probation | None) -> dict[str, Any
 
 
 def _shown_state(state: Probation) -> dict[str, Any]:
-    """A probation but for the endpoint it is of, whose URL may carry a password."""
+    """A probation but for the endpoint it is of, whose URL may carry a password, and which node tries it."""
     document = state.to_document()
-    del document["endpoint"]
+    for own in ("endpoint", "prober", "probing_until"):
+        del document[own]
     return document
