@@ -149,7 +149,7 @@ def test_an_endpoint_that_rests_is_shown_and_served_again(
     assert webhook.is_idle
     listed = redrive("endpoints", "list")
     assert f"{name}  {subscription}  http  {webhook.url}" in listed
-    assert re.search(r"rests until \S+ \S+ \(client_error 404, 1 failures in a row\)  rests=on", listed)
+    assert re.search(r"rests until \S+ \S+ \(client_error 404, 1 failure in a row\)  rests=on", listed)
     assert b"redrive_endpoints_on_probation 1" in server.ask("GET", "/_redrive/metrics")[1]
     assert redrive("endpoints", "lift", name, subscription) == "lifted: it is served again\n"
     assert webhook.next().document["Message"] == "held"

@@ -61,7 +61,8 @@ def _state(probation: dict[str, Any] | None, now: int) -> str:
     if probation is None:
         return "served"
     status = f" {probation['status']}" if probation["status"] else ""
-    why = f"{probation['reason']}{status}, {probation['failures']} failures in a row"
+    failures = "1 failure" if probation["failures"] == 1 else f"{probation['failures']} failures"
+    why = f"{probation['reason']}{status}, {failures} in a row"
     if probation["until"] <= now:
         return f"on probation since {moment(probation['since'])} ({why}): one delivery is tried next"
     return f"rests until {moment(probation['until'])} ({why})"
