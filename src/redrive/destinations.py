@@ -94,13 +94,14 @@ def connect_telephones(
     settings: Settings, engine: Engine, endpoints: dict[str, Endpoint]
 ) -> SmsEndpoint | None:
     """The line to the message centre, if one is named: text messages go through it, and it hears who opts out."""
-    if not settings.sms_gateway:
-        return None
-    ca_file = Path(settings.endpoint_ca_file) if settings.endpoint_ca_file else None
-    gateway = SmsEndpoint(SystemClock().now, read_gateway(settings.sms_gateway), ca_file)
+    gateway = None
+    if settings.sms_gateway:
+        ca_file = Path(settings.endpoint_ca_file) if settings.endpoint_ca_file else None
+        gateway = SmsEndpoint(SystemClock().now, read_gateway(settings.sms_gateway), ca_file)
     telephones = Telephones(gateway, engine.directory, engine.clock.now, Decimal(settings.sms_part_price))
-    gateway.reader = telephones.heard
     endpoints["sms"] = telephones
+    if gateway is not None:
+        gateway.reader = telephones.heard
     return gateway
 
 

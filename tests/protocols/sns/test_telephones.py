@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
 from redrive.model.errors import StoreUnavailable
@@ -73,6 +74,15 @@ async def test_a_verification_code_is_urgent(stage: Stage, gateway: Telephoned) 
     await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber=NUMBER)
     await stage.advance(0)
     assert gateway.parcels[0].headers["Type"] == "Transactional"
+
+
+async def test_without_a_gateway_it_is_a_client_error(stage: Stage) -> None:
+    nobody = Telephones(None, stage.engine.directory, stage.clock.now, Decimal(0))
+    headers = {"Account": ACCOUNT, "Region": REGION, "Type": "Promotional"}
+    attempt = await nobody.push(Parcel(NUMBER, b"x" * 161, "text/plain", headers, 1000))
+    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.MISSING)
+    assert dict(attempt.identifiers) == {"type": "Promotional", "parts": "2", "price": "0"}
+    await nobody.close()
 
 
 # ---- stop ------------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from redrive.engine.directory import Directory, Kind
 from redrive.engine.ports import Endpoint, Parcel
+from redrive.engine.trial import NO_ENDPOINT
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
 from redrive.model.errors import Conflict, NotFound, RedriveError
@@ -68,12 +69,12 @@ class Telephones:
     """`redrive.engine.ports.Endpoint`: hands on what may be sent."""
 
     def __init__(
-        self, gateway: Endpoint, directory: Directory, now: Callable[[], int], part_price: Decimal
+        self, gateway: Endpoint | None, directory: Directory, now: Callable[[], int], part_price: Decimal
     ) -> None:
         """Hand on to this endpoint.
 
         Args:
-            gateway: Takes parcels with what `TextMessages.headers` made.
+            gateway: Takes parcels with what `TextMessages.headers` made; None: nobody does.
             directory: Has who opted out, and what was spent.
             now: Milliseconds since the epoch, for the month.
             part_price: What each part of a text costs, in USD.
@@ -91,8 +92,7 @@ class Telephones:
         attempt = await self._refusal(parcel, text, price)
         spent: tuple[tuple[str, str], ...] = ()
         if attempt is None:
-            await self._remember(parcel)
-            attempt = await self._gateway.push(parcel)
+            attempt = await self._hand_on(parcel)
             if attempt.delivered and price:
                 spent = await self._spend(parcel, price)
         told = (("type", headers["Type"]), ("parts", str(parts)), ("price", str(price)))
@@ -100,7 +100,8 @@ class Telephones:
 
     async def close(self) -> None:
         """Let go of the endpoint."""
-        await self._gateway.close()
+        if self._gateway is not None:
+            await self._gateway.close()
 
     async def heard(self, number: str, text: str) -> None:
         """A telephone wrote: whoever says STOP gets nothing more of all who have written to it."""
@@ -138,6 +139,12 @@ class Telephones:
 
     def _month(self) -> str:
         return f"{datetime.fromtimestamp(self._now() // 1000, UTC):%Y-%m}"
+
+    async def _hand_on(self, parcel: Parcel) -> Attempt:
+        if self._gateway is None:
+            return NO_ENDPOINT
+        await self._remember(parcel)
+        return await self._gateway.push(parcel)
 
     # ---- what is kept of it ----------------------------------------------------------------------------------
 
