@@ -7,8 +7,8 @@ from collections.abc import Coroutine, Iterator
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from tests.contracts.endpoints import smsc
-from tests.contracts.endpoints.smsc import Smsc, message_centre
+from tests.services import smsc
+from tests.services.smsc import Smsc, message_centre
 
 T = TypeVar("T")
 

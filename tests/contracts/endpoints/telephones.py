@@ -9,9 +9,9 @@ from urllib.parse import quote
 from redrive.endpoints.sms import SmsEndpoint
 from redrive.endpoints.sms_gateway import read_gateway
 from redrive.engine.ports import Endpoint, Parcel
-from tests.contracts.endpoints import smsc
 from tests.contracts.endpoints.kinds import NOW, PATIENCE_MS, Place
-from tests.contracts.endpoints.smsc import CLOSE, HANG, OK, Smsc, message_centre
+from tests.services import smsc
+from tests.services.smsc import CLOSE, HANG, OK, Smsc, message_centre
 
 NUMBER: Final = "+493012345678"
 

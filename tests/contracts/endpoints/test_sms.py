@@ -15,11 +15,11 @@ from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
 from redrive.runtime.clock import SystemClock
 from redrive.server.tls import local_authority, server_context
-from tests.contracts.endpoints import smsc
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS
-from tests.contracts.endpoints.smsc import HANG, OK, Smsc, message_centre, place_of
 from tests.contracts.endpoints.telephones import NUMBER, gateway_url, sms_endpoint, sms_parcel
+from tests.services import smsc
 from tests.services.server import free_port
+from tests.services.smsc import HANG, OK, Smsc, message_centre, place_of
 
 LONG: Final = "All cars are rented out. " * 40
 

@@ -11,14 +11,14 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from tests.contracts.endpoints import smsc
-from tests.contracts.endpoints.smsc import OK
 from tests.contracts.protocols.cloudwatch import Watch, client, pairs
 from tests.contracts.protocols.sns import Sns
 from tests.contracts.protocols.sqs import refused
+from tests.services import smsc
 from tests.services.message_centre import MessageCentre, answering_centre
 from tests.services.postgres import DatabaseMaker
 from tests.services.server import Server, serving
+from tests.services.smsc import OK
 
 NUMBER: Final = "+493012345678"
 ROLE: Final = "arn:aws:iam::000000000000:role/sms"

@@ -24,6 +24,8 @@ WRONG_PASSWORD: Final = 0x0E
 _RESPONSE: Final = 0x80000000
 _SUBMIT, _DELIVER, _UNBIND, _BIND, _ENQUIRE = 0x04, 0x05, 0x06, 0x09, 0x15
 
+SAR_REFERENCE, SAR_TOTAL, SAR_NUMBER = 0x020C, 0x020E, 0x020F  # 5.3.2.22 to 24
+
 HANG: Final = None
 CLOSE: Final = -1
 Answer = tuple[int, str] | int | None
@@ -157,12 +159,12 @@ def place_of(message: Any) -> tuple[int, int, int] | None:
         assert octets[:3] == b"\5\0\3", octets[:6]
         return octets[3], octets[4], octets[5]
     beside = {one.tag: one.as_int() for one in message.tlvs}
-    if smpp34.TLV_SAR_MSG_REF_NUM not in beside:
+    if SAR_REFERENCE not in beside:
         return None
     return (
-        beside[smpp34.TLV_SAR_MSG_REF_NUM],
-        beside[smpp34.TLV_SAR_TOTAL_SEGMENTS],
-        beside[smpp34.TLV_SAR_SEGMENT_SEQNUM],
+        beside[SAR_REFERENCE],
+        beside[SAR_TOTAL],
+        beside[SAR_NUMBER],
     )
 
 
