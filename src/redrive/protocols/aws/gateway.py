@@ -1,5 +1,6 @@
 """The way in for all AWS services: recognise, authenticate, parse, check, call, render."""
 
+import logging
 from collections.abc import Mapping
 from typing import Final
 
@@ -16,6 +17,9 @@ from redrive.protocols.aws.wire.service import Service
 from redrive.protocols.aws.wire.sigv4 import credential_scope
 from redrive.protocols.http import Request, Response
 
+logger = logging.getLogger(__name__)
+
+_FAILED: Final = "The request processing has failed because of an unknown error."  # "Common errors"
 _NOBODY: Final = Caller(ANONYMOUS, "")
 
 
@@ -53,6 +57,11 @@ class Gateway:
             return await self._carry_out(request, recognised, service, recognised.codec, request_id)
         except AwsError as error:
             return recognised.codec.render_error(service, error, request_id)
+        except Exception:  # a fault of ours: clients repeat what they can read
+            logger.exception(
+                "%s %s failed, request id %s", service.profile.name, recognised.operation, request_id
+            )
+            return recognised.codec.render_error(service, common("InternalFailure", _FAILED), request_id)
 
     async def _carry_out(
         self, request: Request, recognised: Recognised, service: Service, codec: Codec, request_id: str
