@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from http import HTTPStatus
+from http.client import responses
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
@@ -185,7 +186,7 @@ def _look(opening: "asyncio.Task[Http2Connection]") -> None:
 def _verdict(answer: Answer) -> Verdict:
     text = answer.body.decode("utf-8", "replace")
     if answer.status != HTTPStatus.OK:
-        return push_verdicts.of_apns(answer.status, text or HTTPStatus(answer.status).phrase)
+        return push_verdicts.of_apns(answer.status, text or responses.get(answer.status, ""))
     said = orjson.dumps({"apns-id": answer.headers.get("apns-id", "")}).decode()
     return Verdict(Outcome.DELIVERED, Reason.ACCEPTED, answer.status, said)
 

@@ -122,6 +122,9 @@ class Http2Connection(asyncio.Protocol):
             self._abandon(stream)
             self.usable = self.usable and self._heard > exchange.heard  # silent all the time, it may be dead
             raise
+        except ProtocolError as error:
+            self.usable = False  # h2 may have said half of it
+            raise ConnectionError(f"The request cannot be said in HTTP/2: {error}") from None
         else:
             if exchange.unsent:  # the service had read enough
                 self._abandon(stream)

@@ -146,5 +146,7 @@ async def pushing(*services: Apple | Web, ca_file: Path | None = None) -> AsyncI
     for service in services:
         urls |= {"apns": service.url} if isinstance(service, Apple) else service.urls
     endpoint = push_endpoint(urls, ca_file)
-    yield endpoint
-    await endpoint.close()
+    try:
+        yield endpoint
+    finally:
+        await endpoint.close()

@@ -86,6 +86,7 @@ class TestApple:
             (429, "TooManyRequests", SLOWER),
             (500, "InternalServerError", TROUBLE),
             (503, "Shutdown", TROUBLE),
+            (599, "", TROUBLE),
         ],
     )
     async def test_what_it_says(
@@ -155,6 +156,12 @@ class TestApple:
             for principal in (KEY_ID, "OTHER", KEY_ID, "OTHER"):
                 await endpoint.push(apple_parcel(principal=principal))
         assert apple.opened == 2
+
+    async def test_what_cannot_be_said_leaves_the_connection(self, apple: Apple) -> None:
+        async with pushing(apple) as endpoint:
+            odd = await endpoint.push(apple_parcel(apns_topic="a\nb"))
+            assert verdict(odd) == (Outcome.FAILED, Reason.CONNECTION)
+            assert (await endpoint.push(apple_parcel())).delivered
 
 
 class TestConnections:

@@ -1,5 +1,6 @@
 """What devices get, held to the examples of the developer guide."""
 
+import contextlib
 from typing import Any
 
 import orjson
@@ -14,6 +15,27 @@ from redrive.protocols.aws.sns.platform_payloads import Notification, Unsendable
 SENT_AT = 1_767_225_600_000
 FOUR_WEEKS = 28 * 86_400
 BUNDLE = "com.example.rentals"
+
+
+_NAMES = st.sampled_from(
+    [
+        "aps",
+        "data",
+        "notification",
+        "fcmV1Message",
+        "message",
+        "android",
+        "badge",
+        "title",
+        "time_to_live",
+        "x",
+    ]
+)
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 2**63) | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_NAMES, inner, max_size=3),
+    max_leaves=8,
+)
 
 
 def wish(text: Any, platform: str, after_ms: int = 0, *, own: bool = True, **attributes: str) -> Wish:
@@ -63,6 +85,12 @@ class TestText:
         plain = platform_payloads.for_apple(wish(text, "APNS", own=False), BUNDLE)
         assert orjson.loads(plain.body) == {"aps": {"alert": text}}
         assert google(text, own=False)["message"]["data"] == {"default": text}
+
+    @given(document=st.dictionaries(_NAMES, _JSON, max_size=4), ttl=st.sampled_from(["", "0", "60", "x"]))
+    def test_any_text_of_its_own_is_sent_or_refused(self, document: Any, ttl: str) -> None:
+        for make, name in ((google, "FCM__TTL"), (amazon, "ADM__TTL"), (apple, "APNS__TTL")):
+            with contextlib.suppress(Unsendable):
+                make(document, **{name: ttl})  # type: ignore[operator]  # three signatures
 
 
 class TestApple:
@@ -116,6 +144,13 @@ class TestApple:
     def test_a_certificate_says_whose_it_is(self) -> None:
         assert "apns-topic" not in platform_payloads.for_apple(wish("{}", "APNS_VOIP"), "").headers
 
+    @pytest.mark.parametrize("name", ["TOPIC", "PUSH_TYPE", "PRIORITY", "COLLAPSE_ID"])
+    @pytest.mark.parametrize("value", ["a\nb", "a\x00", "é"])
+    def test_what_is_no_header(self, name: str, value: str) -> None:
+        with pytest.raises(Unsendable) as refusal:
+            apple({}, **{f"APNS__{name}": value})
+        assert refusal.value.reason is Reason.CLIENT_ERROR
+
 
 class TestTimeToLive:
     @pytest.mark.parametrize("platform", ["APNS", "APNS_SANDBOX", "APNS_VOIP", "MACOS"])
@@ -147,7 +182,7 @@ class TestTimeToLive:
             amazon({}, ADM__TTL="0")
         assert refusal.value.reason is Reason.EXPIRED
 
-    @pytest.mark.parametrize("ttl", ["-1", "1.5", "x", "٣"])
+    @pytest.mark.parametrize("ttl", ["-1", "1.5", "x", "٣", "9" * 11, "9" * 5000])
     def test_it_is_a_number(self, ttl: str) -> None:
         with pytest.raises(Unsendable) as refusal:
             apple({}, APNS__TTL=ttl)

@@ -6,6 +6,7 @@ platform-specific payloads", "Using Google Firebase Cloud Messaging v1 payloads 
 SNS message attributes".
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -26,6 +27,7 @@ _TOO_LONG: Final = "Notification is too long"
 _TOO_LARGE: Final = "Notification data is larger than allowed limit"
 _APPLE_BYTES_MAX: Final = 4096  # and 1,024 more for calls
 _GOOGLE_BYTES_MAX: Final = 4096
+_SECONDS: Final = re.compile("[0-9]{1,10}")
 _ALERTING: Final = frozenset({"alert", "badge", "sound"})
 
 # Names of the time when Google's service was called GCM, and what three kinds of device call it now.
@@ -120,6 +122,8 @@ def for_apple(wish: Wish, bundle: str) -> Notification:
         "apns-priority": wish.attributes.get(f"{_APNS}PRIORITY") or ("5" if kind == "background" else "10"),
         "apns-collapse-id": wish.attributes.get(f"{_APNS}COLLAPSE_ID", ""),
     }
+    if not all(value.isascii() and value.isprintable() for value in headers.values()):
+        raise Unsendable(Reason.CLIENT_ERROR, "An attribute cannot be said in a header")
     body = wish.text.encode() if wish.own else orjson.dumps(document)
     return Notification(body, {name: value for name, value in headers.items() if value})
 
@@ -201,7 +205,7 @@ def _seconds_left(wish: Wish) -> int | None:
     given = [value for name in names if (value := wish.attributes.get(f"{ATTRIBUTES}{name}.TTL"))]
     if not given:
         return None
-    if not (given[0].isascii() and given[0].isdigit()):
+    if not _SECONDS.fullmatch(given[0]):
         raise Unsendable(Reason.CLIENT_ERROR, "The TTL is no number of seconds")
     left = int(given[0]) - (wish.now - wish.sent_at) // 1000
     if left < 0:
