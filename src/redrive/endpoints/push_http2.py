@@ -109,10 +109,22 @@ class Http2Connection(asyncio.Protocol):
             ConnectionError: The connection ended, or the service ended the stream.
         """
         self._stay()
-        await self._turn()
+        heard = self._heard
+        try:
+            await self._turn()
+            return await self._exchange(path, headers, body)
+        except asyncio.CancelledError:
+            self.usable = self.usable and self._heard > heard  # silent all the time, it may be dead
+            raise
+        except ProtocolError as error:
+            self.usable = False  # h2 may have said half of it
+            raise ConnectionError(f"The request cannot be said in HTTP/2: {error}") from None
+        finally:
+            self._rest()
+
+    async def _exchange(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
         stream = self._h2.get_next_available_stream_id()
-        exchange = _Exchange(self._loop.create_future(), body, self._heard)
-        self._exchanges[stream] = exchange
+        exchange = self._exchanges[stream] = _Exchange(self._loop.create_future(), body, self._heard)
         try:
             self._h2.send_headers(stream, self._head(path, headers))
             self._send_body(stream, exchange)
@@ -120,11 +132,7 @@ class Http2Connection(asyncio.Protocol):
             answer = await exchange.answered
         except asyncio.CancelledError:
             self._abandon(stream)
-            self.usable = self.usable and self._heard > exchange.heard  # silent all the time, it may be dead
             raise
-        except ProtocolError as error:
-            self.usable = False  # h2 may have said half of it
-            raise ConnectionError(f"The request cannot be said in HTTP/2: {error}") from None
         else:
             if exchange.unsent:  # the service had read enough
                 self._abandon(stream)
@@ -132,7 +140,6 @@ class Http2Connection(asyncio.Protocol):
         finally:
             del self._exchanges[stream]
             self._moved.set()
-            self._rest()
 
     async def close(self) -> None:
         """Say goodbye, and close whether it is answered or not."""

@@ -230,6 +230,25 @@ class TestConnections:
             assert (await endpoint.push(apple_parcel())).delivered
         assert apple.opened == 2
 
+    async def test_a_service_that_never_speaks_is_called_anew(self) -> None:
+        callers: list[asyncio.StreamWriter] = []
+
+        async def silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            callers.append(writer)
+            await hang_up.wait()
+            writer.transport.abort()
+
+        hang_up = asyncio.Event()
+        server = await asyncio.start_server(silent, "127.0.0.1", 0)
+        endpoint = push_endpoint({"apns": f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"})
+        for _ in range(3):
+            assert (await endpoint.push(apple_parcel(timeout_ms=100))).reason is Reason.TIMED_OUT
+        assert len(callers) == 3
+        hang_up.set()
+        await endpoint.close()
+        server.close()
+        await server.wait_closed()
+
     async def test_one_that_hangs_among_others_is_not(self, apple: Apple) -> None:
         apple.script = lambda pushed: None if pushed.token == "hang" else Saying()
         async with pushing(apple) as endpoint:
