@@ -2,7 +2,7 @@
 
 Such a destination gets a topic of its own with one subscription, made at its first message and seen by nobody: what
 is published to it is a delivery like any other, with attempts, retries and a log. Whether somebody takes it is up to
-what the server has been set up with; where nothing pushes to telephones or devices, each attempt says so.
+what the server has been set up with; where nothing pushes to telephones, or to devices of a platform, each attempt says so.
 """
 
 import contextlib
@@ -16,10 +16,10 @@ from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import destinations, names, platform
 from redrive.protocols.aws.sns.errors import error, invalid
-from redrive.protocols.aws.sns.opt_outs import OptOuts
 from redrive.protocols.aws.sns.platform import APPLICATION, DEVICE
 from redrive.protocols.aws.sns.published import Published
-from redrive.protocols.aws.sns.text_messages import SMS_TYPE, TRANSACTIONAL
+from redrive.protocols.aws.sns.sms.opt_outs import OptOuts
+from redrive.protocols.aws.sns.sms.text_messages import SMS_TYPE, TRANSACTIONAL
 from redrive.protocols.aws.sns.topic_attributes import DIALECT
 
 _ONE: Final = "direct"  # the id of the only subscription
