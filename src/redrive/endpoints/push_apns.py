@@ -83,9 +83,13 @@ class Apns:
         place = _Place(
             self._urls[given["service"]], given["principal"], given["credential"], given.get("team", "")
         )
+        shown = self._tokens.get(place)
         answer = await self._posted(place, parcel)
         if push_verdicts.word_in(answer.body.decode("utf-8", "replace"), "reason") == "ExpiredProviderToken":
-            self._tokens.pop(place, None)
+            if (
+                self._tokens.get(place) is shown or shown is None
+            ):  # else another push has made a new one already
+                self._tokens.pop(place, None)
             answer = await self._posted(place, parcel)
         return _verdict(answer)
 

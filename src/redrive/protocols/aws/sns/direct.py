@@ -1,8 +1,8 @@
 """Publishing to one device or telephone, without a topic.
 
 Such a destination gets a topic of its own with one subscription, made at its first message and seen by nobody: what
-is published to it is a delivery like any other, with attempts, retries and a log. Whether somebody takes it is up to
-what the server has been set up with; where nothing pushes to telephones, or to devices of a platform, each attempt says so.
+is published to it is a delivery like any other, with attempts, retries and a log. Where the server has not been set up
+to push to telephones, or cannot push to devices of a platform, each attempt says so.
 """
 
 import contextlib
