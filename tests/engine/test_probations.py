@@ -178,6 +178,26 @@ def test_an_endpoint_that_hangs_rests_while_its_late_answer_is_waited_for() -> N
     run_virtual(story)
 
 
+def test_what_is_past_its_time_after_a_rest_ends_together() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance)
+        topic, subscription = await resting(stage)
+        stage.dialect.schedule = minutely(expires_after_ms=2 * MINUTE_MS)
+        for number in range(300):
+            await stage.publish(topic, str(number))
+        await clock.sleep_until(clock.now() + 4 * MINUTE_MS)
+        await stage.publish(topic, "young")
+        stage.endpoint.pushed, stage.wire.calls = [], []
+        await clock.sleep_until(clock.now() + MINUTE_MS + 1)
+        assert [body for _, body in stage.endpoint.pushed] == ["young"]
+        assert len(stage.memory.expirations) == 301
+        assert await stage.store.peek(subscription.queue_id, 1) == []
+        assert stage.wire.calls.count("claim") < 20
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
 # ---- several nodes ------------------------------------------------------------------------------------------------
 
 

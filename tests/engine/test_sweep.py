@@ -6,7 +6,7 @@ import pytest
 
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import Swept
-from redrive.engine.sweep import QUEUES_PER_TURN, ROWS_PER_SWEEP
+from redrive.engine.sweep import ARCHIVES_MS, QUEUES_PER_TURN, ROWS_PER_SWEEP
 from redrive.model.errors import Refused
 from redrive.model.queue import Queue, ResourceName
 from redrive.model.topic import Subscription, Topic
@@ -161,3 +161,38 @@ async def test_a_subscription_goes_when_its_time_is_over(engine: Engine, clock: 
     await clock.sleep_until(ends_at)
     await engine.sweeper.round()
     assert [one.id for one in await engine.topics.subscriptions_of(topic.name)] == ["stays"]
+
+
+async def test_a_long_sweep_holds_up_no_other_upkeep(
+    engine: Engine, store: HeldStore, clock: VirtualClock
+) -> None:
+    await make_queue(engine, "q")
+    sweeping = store.hold("sweep")
+    upkeep = asyncio.ensure_future(engine.run())
+    await sweeping.reached
+    store.calls.clear()
+    await clock.sleep_until(clock.now() + 2 * ROUND_MS + 1)
+    assert store.calls.count("find") >= 4  # tasks and backlogs, twice
+    upkeep.cancel()
+    await asyncio.wait([upkeep])
+
+
+async def test_topics_are_read_for_their_archives_once_in_a_while(
+    engine: Engine, store: HeldStore, clock: VirtualClock
+) -> None:
+    topic = await engine.topics.create(Topic(0, ResourceName("1", "here", "t"), "plain", ordered=True))
+    swept: list[int] = []
+    sweep = store.real.sweep
+
+    async def counted(queue_id: int, *rest: int) -> Swept:
+        if queue_id == topic.id:
+            swept.append(clock.now() - began)
+        return await sweep(queue_id, *rest)
+
+    store.real.sweep = counted  # type: ignore[method-assign, assignment]  # the same, and counted
+    began = clock.now()
+    upkeep = asyncio.ensure_future(engine.run())
+    await clock.sleep_until(began + 2 * ARCHIVES_MS - 1)
+    assert swept == [0, ARCHIVES_MS]
+    upkeep.cancel()
+    await asyncio.wait([upkeep])

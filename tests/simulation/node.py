@@ -145,11 +145,12 @@ class Life:
     async def leave(self) -> None:
         """Close in good order; nothing may be left running."""
         self._upkeep.cancel()
+        await asyncio.wait([self._upkeep])
         await self.call(lambda engine: engine.close())
         require(not self.tasks, Rule.STANDS, self.name, "closed, but for", *self.tasks)
 
     def _upkeep_ended(self, upkeep: "asyncio.Task[None]") -> None:
-        if not upkeep.cancelled():
+        if not upkeep.cancelled() and not self.ended:
             self._fail(Violation(Rule.STANDS, f"{self.name}: upkeep ended with {upkeep.exception()!r}"))
 
 

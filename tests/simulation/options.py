@@ -159,7 +159,7 @@ def _with_outages(drawn: Options) -> Options:
     calm = replace(
         drawn.faults, latency_ms_max=5, hung=0, request_lost=0, answer_lost=0, death_before=0, death_after=0
     )
-    return replace(drawn, faults=calm, skew_ms_max=0, clock_steps=False, outage_ms=2_000)
+    return replace(drawn, faults=calm, skew_ms_max=0, clock_steps=False, outage_ms=1_000)
 
 
 def _faults(chance: random.Random) -> Faults:

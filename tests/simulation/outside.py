@@ -73,6 +73,11 @@ class Outside:
         self._fail = fail
         self._life = life  # tells of who pushes whether he lives yet
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether something is being pushed."""
+        return any(seen.asked for seen in self.seen.values())
+
     async def push(self, parcel: Parcel) -> Attempt:
         """Take deliveries, or not: all that came together."""
         seen, pushed = self.seen[parcel.endpoint], unpacked(parcel)

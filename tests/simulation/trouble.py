@@ -101,6 +101,8 @@ class Trouble:
         cluster, faults = self._cluster, self._options.faults
         while True:
             await cluster.pause(LEASE_MS + self._chance.expovariate(1 / self._options.outage_ms))
+            while not cluster.outside.is_asked:  # while nothing is pushed, nothing is lost by it
+                await cluster.pause(10)
             cluster.faults = replace(faults, request_lost=1)
             cluster.trace.note("store", "is away")
             cluster.trace.mark("an outage")

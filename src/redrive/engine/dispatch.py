@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from redrive.engine.means import Means, Terms
-from redrive.engine.ports import ONE_EACH, Batch, ClaimOrder, Dialect
+from redrive.engine.ports import ONE_EACH, Batch, Claimed, ClaimOrder, Dialect
 from redrive.engine.topics import Topics
 from redrive.engine.trial import Trial
 from redrive.model.delivery import Delivery
@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 CLAIM_MAX = (
     100  # deliveries claimed at a time: one transaction, and what a crash leaves to wait for its lease
 )
+PIECE = 500  # of a larger batch, claimed at a time: 10 ms of SQLite's, in which nobody else has his turn
 PAGE = 500  # subscriptions read together
 LOOKS_MAX = 5_000  # backlogs looked into in one round of upkeep: 0.3 s of work in 30
 STORE_AWAY_MS = 1_000  # a store that does not answer is tried again after this
@@ -138,6 +139,7 @@ class _Consumer:
         self._attempts: set[asyncio.Task[None]] = set()
         self._woken = False
         self._stopped = False
+        self._ending = 1  # deliveries claimed together after a rest: more where all are past their time
         self._fitting = _ANY_NUMBER  # deliveries an attempt takes, as far as is known: see `_fit`
 
     def wake(self) -> None:
@@ -180,36 +182,43 @@ class _Consumer:
 
     async def _claim_all(self) -> None:
         """Claim what is due as long as there is something, and room for it."""
-        dispatcher = self._dispatcher
         while not self._stopped:
             self._woken = False
             terms = await self._terms()
             served = None if terms is None else await self._served(terms)
             if terms is None or served is None:
                 return
-            probing = served is not terms
             room = served.plan.concurrency_max - len(self._attempts)
             if room <= 0:
                 return  # the next attempt to end wakes us
-            order = self._order(served, room)
-            claimed = await dispatcher.means.store.claim(order)
+            probing = served is not terms
+            order = self._order(served, room, probing=probing)
+            claimed = await self._claim(order, served.plan.batch, room)
             if claimed.deliveries:
-                terms = (
-                    await self._terms()
-                )  # a change made during the claim holds for what was published after it
-            if terms is None:
-                return
-            if claimed.deliveries and probing and not await self._probes(terms):
-                await self._give_back(terms, claimed.deliveries)
-                continue
-            surplus = self._try_all(terms, claimed.deliveries, room)
-            self._fit(len(claimed.deliveries), len(surplus), order, room)
-            if surplus:
-                await self._give_back(terms, surplus)
-            if claimed.next_at is not None and not claimed.deliveries:
+                await self._take(claimed.deliveries, order, room, probing=probing)
+            elif claimed.next_at is not None:
                 self._expect(claimed.next_at)
             if not claimed.deliveries and not self._woken:
                 return
+
+    async def _take(
+        self, deliveries: Sequence[Delivery], order: ClaimOrder, room: int, *, probing: bool
+    ) -> None:
+        """Do with each claimed delivery what is right for it."""
+        terms = await self._terms()  # a change made during the claim holds for what was published after it
+        if terms is None:
+            return
+        due = self._end_overdue(terms, deliveries)
+        self._ending = 1 if due else min(2 * self._ending, CLAIM_MAX)
+        if due and probing and not await self._probes(terms):
+            surplus = due
+        elif probing:
+            surplus = self._try_all(terms, due, room, ONE_EACH)
+        else:
+            surplus = self._try_all(terms, due, room, terms.plan.batch)
+            self._fit(len(deliveries), len(surplus), order, room)
+        if surplus:
+            await self._give_back(terms, surplus)
 
     async def _terms(self) -> Terms | None:
         """Whose backlog it is and how it is pushed, now; None: it is pushed no more."""
@@ -244,14 +253,15 @@ class _Consumer:
         now = means.runtime.clock.now()
         return await means.probations.probe(terms.subscription, terms.plan.lease_ms, now)
 
-    def _order(self, terms: Terms, room: int) -> ClaimOrder:
+    def _order(self, terms: Terms, room: int, *, probing: bool) -> ClaimOrder:
         runtime = self._dispatcher.means.runtime
         ordered = terms.topic.ordered
         together = min(terms.plan.batch.deliveries_max, room * self._fitting)
+        several = self._ending if probing else max(min(room, CLAIM_MAX), together)
         return ClaimOrder(
             queue_id=self._queue_id,
             ordered=ordered,
-            limit=1 if ordered else max(min(room, CLAIM_MAX), together),
+            limit=1 if ordered else several,
             now=runtime.clock.now(),
             lease_ms=terms.plan.lease_ms,
             token=runtime.token(),
@@ -259,20 +269,49 @@ class _Consumer:
             rate_max=terms.plan.rate_max,
         )
 
+    async def _claim(self, order: ClaimOrder, batch: Batch, room: int) -> Claimed:
+        """Claim so many; of very many a piece at a time, as long as there is room for its weight in the attempts."""
+        means = self._dispatcher.means
+        if order.limit <= PIECE:
+            return await means.store.claim(order)
+        claimed, weight = Claimed(), 0
+        while (left := order.limit - len(claimed.deliveries)) > 0 and weight <= room * batch.bytes_target:
+            now, token = means.runtime.clock.now(), means.runtime.token()
+            piece = replace(order, limit=min(left, PIECE), now=now, token=token)
+            try:
+                got = await means.store.claim(piece)
+            except StoreUnavailable:
+                if claimed.deliveries:
+                    break  # and push these
+                raise
+            claimed.deliveries += got.deliveries
+            claimed.next_at = got.next_at
+            weight += sum(bytes_of(one.body) for one in got.deliveries)
+            if len(got.deliveries) < piece.limit:
+                break
+        return claimed
+
     def _expect(self, due_at: int) -> None:
         means = self._dispatcher.means
         now = means.runtime.clock.now()
         means.arrivals.expect(self._queue_id, due_at if due_at > now else now + LOOK_AGAIN_MS)
 
-    def _try_all(self, terms: Terms, deliveries: Sequence[Delivery], room: int) -> list[Delivery]:
-        """Begin as many attempts as there is room for; the deliveries that would have needed more."""
+    def _end_overdue(self, terms: Terms, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+        """Give up what is past its time; the others."""
         means = self._dispatcher.means
         now, schedule = means.runtime.clock.now(), terms.plan.schedule
         overdue = [one for one in deliveries if schedule.expired(one.sent_at, now)]
-        if overdue:
-            self._start(Trial(means, terms, overdue).give_up())
-            deliveries = [one for one in deliveries if not schedule.expired(one.sent_at, now)]
-        batches = list(_batches(deliveries, terms.plan.batch))
+        if not overdue:
+            return deliveries
+        self._start(Trial(means, terms, overdue).give_up())
+        return [one for one in deliveries if not schedule.expired(one.sent_at, now)]
+
+    def _try_all(
+        self, terms: Terms, deliveries: Sequence[Delivery], room: int, batch: Batch
+    ) -> Sequence[Delivery]:
+        """Begin as many attempts as there is room for; the deliveries that would have needed more."""
+        means = self._dispatcher.means
+        batches = list(_batches(deliveries, batch))
         for together in batches[:room]:
             self._dispatcher.attempts += 1
             self._start(Trial(means, terms, together).run())

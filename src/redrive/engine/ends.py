@@ -1,7 +1,8 @@
-"""How deliveries end that were tried together, once it is decided: by one settlement, in one transaction.
+"""How deliveries end that were tried together, once it is decided: settled together, but for very many in pieces.
 
-What a dead letter is handed to, and what an end leads to (letters for another store, further events), enters the store
-in that same transaction. All of it is insisted on: the push was made, and unsettled it would be made again.
+Each ends by its own token, so that a node that dies between two pieces leaves the second to be tried again. What a
+dead letter is handed to, and what an end leads to (letters for another store, further events), enters the store in the
+transaction that ends it. All of it is insisted on: the push was made, and unsettled it would be made again.
 """
 
 import functools
@@ -20,6 +21,8 @@ from redrive.model.message import bytes_of, id_text
 from redrive.model.queue import Queue, ResourceName
 
 logger = logging.getLogger(__name__)
+
+PIECE = 500  # of a larger batch, settled at a time: 10 ms of SQLite's, in which nobody else has his turn
 
 EXPIRED = Attempt(Outcome.REFUSED, Reason.EXPIRED, 0, "", 0)
 _UNASKED = Attempt(Outcome.REFUSED, Reason.UNMADE, 0, "this server could not say where to", 0)
@@ -71,7 +74,7 @@ class Ends:
         self._deliveries = deliveries
         self._ends = ends
         self._now = now
-        self._asked = 0  # how often the store was asked to settle
+        self._asked = 0  # how often the store was asked to settle a piece
 
     async def come(self, until: int) -> None:
         """Find out where they go, settle, tell; `until` is the end of their claim (ms).
@@ -81,7 +84,10 @@ class Ends:
         """
         insist = functools.partial(self._means.unsettled.insist, len(self._ends), until)
         await insist(self._prepare)
-        self._hear(await insist(self._settle))
+        for first in range(0, len(self._ends), PIECE):
+            piece = slice(first, first + PIECE)
+            settled = await insist(functools.partial(self._settle, piece))
+            self._hear(self._ends[piece], settled)
         for end in self._ends:
             self._tell(end)
 
@@ -147,23 +153,24 @@ class Ends:
 
     # ---- settled ----------------------------------------------------------------------------------------
 
-    async def _settle(self) -> Sequence[Settled]:
+    async def _settle(self, piece: slice) -> Sequence[Settled]:
         settlements = [
             _settlement(delivery, end, self._now)
-            for delivery, end in zip(self._deliveries, self._ends, strict=True)
+            for delivery, end in zip(self._deliveries[piece], self._ends[piece], strict=True)
         ]
         self._asked += 1
         queue_id, now = self._deliveries[0].queue_id, self._means.runtime.clock.now()
         return await self._means.store.settle(queue_id, settlements, now, ordered=self._terms.topic.ordered)
 
-    def _hear(self, settled: Sequence[Settled]) -> None:
+    def _hear(self, ends: Sequence[End], settled: Sequence[Settled]) -> None:
         """What the store said.
 
         Asked once more because its answer was lost, it finds the delivery gone: gone as it was asked for, then.
         """
-        for end, answer in zip(self._ends, settled, strict=True):
+        asked, self._asked = self._asked, 0
+        for end, answer in zip(ends, settled, strict=True):
             delivery = end.fact.delivery
-            end.met = answer.done or (self._asked > 1 and answer.reason == "gone")
+            end.met = answer.done or (asked > 1 and answer.reason == "gone")
             if not end.met:
                 logger.warning(
                     "dispatch.late queue=%d seq=%d: %s", delivery.queue_id, delivery.seq, answer.reason

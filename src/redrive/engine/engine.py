@@ -1,5 +1,6 @@
 """The engine: the one door. A facade parses, authorises, and calls one verb of this."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -127,17 +128,24 @@ class Engine:
         await self.store.flush()
 
     async def run(self) -> None:
-        """Carry on move tasks and replays, look into backlogs and sweep, until cancelled.
+        """Carry on move tasks and replays, look into backlogs and sweep, each for itself, until cancelled.
 
-        A store that is away is tried again in the next round.
+        Sweeping what a million deliveries left takes minutes, in which a dead node's backlogs must be looked into.
         """
+        async with asyncio.TaskGroup() as lines:
+            for work in (self._carry_on, self.dispatcher.look_round, self.sweeper.round):
+                lines.create_task(self._every_round(work))
+
+    async def _carry_on(self) -> None:
+        await self.redriver.take_up()
+        await self.replayer.round()
+
+    async def _every_round(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Do some upkeep again and again; a store that is away is tried again in the next round."""
         while True:
             began = self.clock.now()
             try:
-                await self.redriver.take_up()
-                await self.replayer.round()
-                await self.dispatcher.look_round()
-                await self.sweeper.round()
+                await work()
             except StoreUnavailable as error:
                 logger.warning("upkeep.interrupted error=%s", error)
             await self.clock.sleep_until(began + ROUND_MS)

@@ -16,6 +16,9 @@ from redrive.model.topic import Subscription
 
 QUEUES_PER_TURN = 50  # documents read and queues swept before others have their turn
 ROWS_PER_SWEEP = 1_000  # about 5 ms of the store's time
+# An archive keeps days, and a publication is remembered for five minutes: to read every topic for that each time would
+# be most of a round where there are thousands.
+ARCHIVES_MS = 300_000
 MAKING_MS = 60_000  # a subscription may be made before its topic, and that a moment later
 
 
@@ -54,6 +57,7 @@ class Sweeper:
         self._measure = measure
         self._end_unasked = end_unasked
         self._forget = forget
+        self._archives_at = 0
 
     async def round(self) -> int:
         """Sweep every queue once, and empty deleted ones; how many deliveries went."""
@@ -107,6 +111,9 @@ class Sweeper:
         """What an ordered topic keeps under its own number: an archive, and the memory of what was published."""
         gone, after = 0, ""
         now = self._clock.now()  # a topic that begins to archive now has nothing older to lose
+        if now < self._archives_at:
+            return 0
+        self._archives_at = now + ARCHIVES_MS
         while page := await self._topics.everybodys(QUEUES_PER_TURN, after):
             for topic in page:
                 if topic.ordered:
