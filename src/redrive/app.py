@@ -227,7 +227,9 @@ class App:
         publishers = PublisherCredentials(authentication, SystemClock(), required=required)
         return [
             Publishers(self.engine, publishers, self._measures),
-            Namespaces(self.engine, Credentials(authentication, SystemClock(), required=required)),
+            Namespaces(
+                self.engine, Credentials(authentication, SystemClock(), required=required), self._measures
+            ),
             Arm(runtime.clock, authentication, operations, public_url),
             handshakes,
             Entra(SystemClock(), authentication, public_url, self._webhook_tokens),

@@ -10,7 +10,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.facts import Accepted, Attempted, DeadLettered
 from redrive.engine.ports import Consequence, Parcel, Plan, Runtime, Store
 from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, Outcome, Schedule
+from redrive.model.delivery import Delivery, End, Outcome, Schedule
 from redrive.model.filtering import Attribute, Verdict
 from redrive.model.message import Publication
 from redrive.model.queue import Queue, ResourceName
@@ -143,6 +143,9 @@ class Memory:
         pass
 
     def received(self, queue: Queue, messages: int, now: int) -> None:
+        pass
+
+    def dropped(self, queue: Queue, messages: int, why: End, now: int) -> None:
         pass
 
     def deleted(self, queue: Queue, messages: int, now: int) -> None:

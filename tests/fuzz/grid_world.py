@@ -128,7 +128,7 @@ class GridWorld(Watched):
         credentials = PublisherCredentials(authentication, clock, required=secured)
         rooms = [
             Publishers(engine, credentials, self._measures),
-            Namespaces(engine, Credentials(authentication, clock, required=secured)),
+            Namespaces(engine, Credentials(authentication, clock, required=secured), self._measures),
             self.arm,
             handshakes,
             Entra(clock, authentication, None, self._tokens),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from redrive.model.attempt import Attempt
-from redrive.model.delivery import Delivery, Transition
+from redrive.model.delivery import Delivery, End, Transition
 from redrive.model.filtering import Verdict
 from redrive.model.queue import Queue
 from redrive.model.replay import is_replayed
@@ -128,4 +128,8 @@ class Listener(Protocol):
 
     def deleted(self, queue: Queue, messages: int, now: int) -> None:
         """Consumers are done with messages."""
+        ...
+
+    def dropped(self, queue: Queue, messages: int, why: End, now: int) -> None:
+        """Messages of a queue are gone that nobody is done with, and no dead-letter queue has them."""
         ...

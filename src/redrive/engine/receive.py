@@ -8,7 +8,7 @@ from redrive.engine.facts import Listener
 from redrive.engine.measure import Measure
 from redrive.engine.ports import Claimed, ClaimOrder, Runtime, Store, Target
 from redrive.engine.queues import Queues
-from redrive.model.delivery import Delivery
+from redrive.model.delivery import Delivery, End
 from redrive.model.errors import InFlightLimit
 from redrive.model.queue import Queue
 
@@ -176,11 +176,19 @@ class Receiver:
         measure = self._measure.queue(queue.id)
         measure.messages_expired += claimed.expired
         measure.messages_dropped += claimed.dropped
+        if claimed.expired or claimed.dropped:
+            self._tell_dropped(queue, claimed)
         if claimed.dead_lettered and target is not None:
             measure.messages_dead_lettered += claimed.dead_lettered
             logger.info("delivery.dead_lettered queue=%s number=%d", queue.name.key, claimed.dead_lettered)
             self._arrivals.announce(target.queue_id, claimed.dead_lettered)
             self._arrivals.expect_copies(target, self._runtime.clock.now())
+
+    def _tell_dropped(self, queue: Queue, claimed: Claimed) -> None:
+        now = self._runtime.clock.now()
+        for number, why in ((claimed.expired, End.EXPIRED), (claimed.dropped, End.EXHAUSTED)):
+            for listener in self._listeners if number else ():
+                listener.dropped(queue, number, why, now)
 
 
 class Flights:

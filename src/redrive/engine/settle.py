@@ -8,7 +8,7 @@ from redrive.engine.measure import Measure
 from redrive.engine.ports import AttemptNote, Clock, Settled, Settlement, Store
 from redrive.engine.queues import Queues
 from redrive.engine.receive import Flights
-from redrive.model.delivery import Ending
+from redrive.model.delivery import End, Ending
 from redrive.model.queue import Queue
 
 
@@ -82,6 +82,8 @@ class Settler:
         measure = self._measure.queue(queue.id)
         if target is None:
             measure.messages_dropped += done
+            for listener in self._listeners:
+                listener.dropped(queue, done, End.REJECTED, now)
         elif done:
             measure.messages_dead_lettered += done
             self._arrivals.announce(target.queue_id, done)

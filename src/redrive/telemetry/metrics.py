@@ -25,7 +25,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from redrive.engine.facts import Accepted, Attempted, DeadLettered
-from redrive.model.delivery import Ending
+from redrive.model.delivery import End, Ending
 from redrive.model.filtering import Verdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series
 from redrive.model.queue import Queue, ResourceName
@@ -142,6 +142,9 @@ class Metrics:
             found.messages_received.add(messages)
         else:
             found.empty_receives.add(1)
+
+    def dropped(self, queue: Queue, messages: int, why: End, now: int) -> None:
+        """Not counted: AWS has no metric for it."""
 
     def deleted(self, queue: Queue, messages: int, now: int) -> None:
         """See `Listener.deleted`."""

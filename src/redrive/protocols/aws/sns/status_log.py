@@ -21,7 +21,7 @@ import orjson
 from redrive.engine.facts import Accepted, Attempted, DeadLettered
 from redrive.engine.ports import LogSink
 from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery
+from redrive.model.delivery import Delivery, End
 from redrive.model.filtering import Verdict
 from redrive.model.queue import Queue, ResourceName
 from redrive.model.topic import Subscription, Topic
@@ -175,6 +175,9 @@ class StatusLog:
         """Not logged."""
 
     def received(self, queue: Queue, messages: int, now: int) -> None:
+        """Not logged."""
+
+    def dropped(self, queue: Queue, messages: int, why: End, now: int) -> None:
         """Not logged."""
 
     def deleted(self, queue: Queue, messages: int, now: int) -> None:

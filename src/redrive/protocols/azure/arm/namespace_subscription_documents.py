@@ -177,6 +177,7 @@ def engine_queue(subscription: Subscription, topic: Topic) -> Queue:
         drops_after=mode.deliveries_max,
         buries_expired=True,
         serves=subscription.key,
+        attributes={settings.ID: subscription.attributes[settings.ID]},
     )
 
 

@@ -4,13 +4,14 @@
         ?metricnames=DeliverySuccessCount,DroppedEventCount &timespan=<from>/<until> &interval=PT1M
         &aggregation=Total,Count &$filter=EventSubscriptionName eq '*'
 
-A resource is a topic, a domain, a storage account or its system topic, or an event subscription of one of them. A filter
+A resource is a topic, a domain, a namespace or a topic of one, a storage account or its system topic, or an event
+subscription of one of them. A filter
 chooses by dimensions; a dimension whose value is `'*'` divides the series. Without a timespan it is the last hour,
 without an interval a minute, without an aggregation what the metric is usually read by.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -55,6 +56,24 @@ METRICS: Final[Mapping[str, tuple[str, str]]] = {
     "DeadLetteredCount": _COUNT,
     "DroppedEventCount": _COUNT,
 }
+NAMESPACE_METRICS: Final[Mapping[str, tuple[str, str]]] = {
+    "SuccessfulPublishedEvents": _COUNT,
+    "FailedPublishedEvents": _COUNT,
+    "PublishLatencyInMilliseconds": _MILLISECONDS,
+    "MatchedEventCount": _COUNT,
+    "UnmatchedEventCount": _COUNT,
+    "SuccessfulReceivedEvents": _COUNT,
+    "FailedReceivedEvents": _COUNT,
+    "ReceiveLatencyInMilliseconds": _MILLISECONDS,
+    "SuccessfulAcknowledgedEvents": _COUNT,
+    "FailedAcknowledgedEvents": _COUNT,
+    "AcknowledgeLatencyInMilliseconds": _MILLISECONDS,
+    "SuccessfulReleasedEvents": _COUNT,
+    "FailedReleasedEvents": _COUNT,
+    "RejectLatencyInMilliseconds": _MILLISECONDS,
+    "DeadLetteredCount": _COUNT,
+    "DroppedEventCount": _COUNT,
+}
 _AGGREGATIONS: Final[Mapping[str, Callable[[Statistics], float]]] = {
     "total": lambda kept: kept.total,
     "count": lambda kept: kept.samples,
@@ -64,6 +83,9 @@ _AGGREGATIONS: Final[Mapping[str, Callable[[Statistics], float]]] = {
 }
 _CONDITION: Final = re.compile(r"\s*(\w+)\s+eq\s+'([^']*)'\s*", re.IGNORECASE)
 _EVERY: Final = "*"
+_NAMESPACE: Final = "microsoft.eventgrid/namespaces"
+#: What is counted of the resource above it, by a dimension.
+_WITHIN: Final = frozenset({"microsoft.eventgrid/domains/topics", f"{_NAMESPACE}/topics"})
 
 Dimensions = tuple[tuple[str, str], ...]
 SourceOf = Callable[[ArmId | None, str], Awaitable[ArmId]]
@@ -92,6 +114,11 @@ class _Wish:
     interval: str
     aggregations: Sequence[str]
     conditions: Mapping[str, str]
+
+    @property
+    def metrics(self) -> Mapping[str, tuple[str, str]]:
+        """Those that the resource has."""
+        return NAMESPACE_METRICS if self.topic.name.startswith("namespaces:") else METRICS
 
     def wants(self, series: Series) -> bool:
         """Whether a series is part of the answer."""
@@ -128,7 +155,8 @@ class Insights:
         """https://learn.microsoft.com/rest/api/monitor/metrics/list."""
         wish = await self._wish(call)
         asked = call.query.get("metricnames")
-        wanted = list(METRICS) if asked is None else [_metric(one) for one in asked.split(",")]
+        known = wish.metrics
+        wanted = list(known) if asked is None else [_metric(one, known) for one in asked.split(",")]
         await self._flush()
         return json_answer(
             {
@@ -142,7 +170,7 @@ class Insights:
         )
 
     async def _shown(self, wish: _Wish, name: str) -> dict[str, Any]:
-        unit, usual = METRICS[name]
+        unit, usual = wish.metrics[name]
         aggregations = wish.aggregations or (usual.lower(),)
         groups: dict[Dimensions, list[Series]] = {}
         for series in await self._series(wish, name):
@@ -216,12 +244,15 @@ class Insights:
         above, found, subscription = _parted(resource, "/eventsubscriptions/")
         if found:
             above = _parted(above, "/providers/microsoft.eventgrid", last=True)[0]
-        source = await self._source(ArmId.parse(above), above)
+        scope = ArmId.parse(above)
+        if scope is not None and scope.type == _NAMESPACE:
+            return names.place_of(scope, f"namespaces:{scope.name}"), ()
+        source = await self._source(scope, above)
         topic = names.topic_name(source)
         if topic is None:
             raise not_found(f"There are no metrics of '{resource}'.")
         own: Dimensions = ((SUBSCRIPTION, subscription),) if found else ()
-        if source.type == "microsoft.eventgrid/domains/topics":
+        if source.type in _WITHIN:
             own = (*own, ("Topic", source.name))
         return topic, own
 
@@ -245,10 +276,10 @@ def _parted(text: str, mark: str, *, last: bool = False) -> tuple[str, bool, str
     return text[:at], True, text[at + len(mark) :]
 
 
-def _metric(name: str) -> str:
-    found = next((one for one in METRICS if one.lower() == name.strip().lower()), None)
+def _metric(name: str, known: Iterable[str]) -> str:
+    found = next((one for one in known if one.lower() == name.strip().lower()), None)
     if found is None:
-        raise invalid(f"'{name}' is none of the metrics {', '.join(METRICS)}.", "BadRequest")
+        raise invalid(f"'{name}' is none of the metrics {', '.join(known)}.", "BadRequest")
     return found
 
 

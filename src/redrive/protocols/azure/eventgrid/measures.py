@@ -12,24 +12,30 @@
 
 What belongs to a domain's topic is counted of the domain, with a dimension `Topic`. Source: "Monitoring data reference
 for Azure Event Grid push delivery".
+
+Of a namespace is counted, with a dimension `Topic` ("Supported metrics for Microsoft.EventGrid/namespaces"):
+
+    SuccessfulPublishedEvents, FailedPublishedEvents, PublishLatencyInMilliseconds, MatchedEventCount,
+    UnmatchedEventCount, DeadLetteredCount, DroppedEventCount
+    SuccessfulReceivedEvents, FailedReceivedEvents   events that were pulled, or pushed
+    and what `redrive.protocols.azure.namespaces.room` counts: each call of who pulls
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
 from redrive.engine.facts import Accepted, Attempted, DeadLettered
-from redrive.model.delivery import Ending
+from redrive.model.delivery import End, Ending
 from redrive.model.filtering import Verdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.queue import Queue, ResourceName
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.azure.eventgrid import dead_letters, names, outcomes
+from redrive.protocols.azure.eventgrid import dead_letters, names, namespace_letters, outcomes
 from redrive.protocols.azure.eventgrid.failure_log import FailureLog
-from redrive.protocols.azure.eventgrid.published import Published
 from redrive.protocols.azure.eventgrid.refusals import Unacceptable
-from redrive.protocols.azure.eventgrid.settings import delivery_settings
+from redrive.protocols.azure.eventgrid.settings import ID, delivery_settings
 
 RESOURCE: Final = "resource"  # the dimension that says of what; nobody asks for it by name
 SUBSCRIPTION: Final = "EventSubscriptionName"
@@ -41,6 +47,15 @@ NAMESPACES: Final = {
 }
 
 _PULL: Final = "pull"  # what waits to be received is not delivered yet
+_OF_NAMESPACE: Final = "namespaces:"
+#: What a namespace's metrics are called where others have another name for it; None: it has none.
+_NAMESPACE_NAMES: Final[Mapping[str, str | None]] = {
+    "PublishSuccessCount": "SuccessfulPublishedEvents",
+    "DeliverySuccessCount": "SuccessfulReceivedEvents",
+    "DeliveryAttemptFailCount": "FailedReceivedEvents",
+    "DestinationProcessingDurationInMs": None,
+    "AdvancedFilterEvaluationCount": None,
+}
 
 Dimensions = tuple[tuple[str, str], ...]
 
@@ -127,8 +142,7 @@ class Measures:
 
     def _stored(self, fact: Attempted) -> None:
         if fact.attempt.delivered:
-            letter = Published.unpack(fact.delivery.headers).letter
-            reason = "" if letter is None else letter.reason
+            reason = namespace_letters.reason_of(fact.delivery)
             self._of_subscription(fact, "DeadLetteredCount", 1, (("DeadLetterReason", reason),))
         elif fact.transition.ending is not Ending.RETRY:
             self._dropped(fact)
@@ -142,6 +156,15 @@ class Measures:
                 return
             reason = dead_letters.letter_of(fact, settings).reason
         self._of_subscription(fact, "DroppedEventCount", 1, (("DropReason", reason),))
+
+    def dropped(self, queue: Queue, messages: int, why: End, now: int) -> None:
+        """See `Listener.dropped`: of queues that namespaces' events are pulled from."""
+        resource = queue.attributes.get(ID)
+        if resource is not None and queue.name.name.startswith(_OF_NAMESPACE):
+            topic = queue.name._replace(name=queue.name.name.rpartition(":")[0])
+            own = (SUBSCRIPTION, resource.rpartition("/")[2])
+            reason = ("DropReason", namespace_letters.REASONS[why])
+            self.count(topic, "DroppedEventCount", messages, now, (own, reason))
 
     def _of_subscription(self, fact: Attempted, name: str, value: float, dimensions: Dimensions = ()) -> None:
         own = (SUBSCRIPTION, delivery_settings(fact.subscription).name)
@@ -169,16 +192,25 @@ class Measures:
 
     # ---- points -----------------------------------------------------------------------------------------
 
-    def _add(self, topic: Topic, name: str, value: float, at: int, dimensions: Dimensions = ()) -> None:
-        series = series_of(topic.name, name, dimensions)
+    def count(
+        self, topic: ResourceName, name: str, value: float, at: int, dimensions: Dimensions = ()
+    ) -> None:
+        """Add to a metric of a topic, under the name that its resource has for it."""
+        series = series_of(topic, name, dimensions)
         self._hand_in([MetricPoint(series, at - at % MINUTE_MS, "", Statistics.of(value))])
+
+    def _add(self, topic: Topic, name: str, value: float, at: int, dimensions: Dimensions = ()) -> None:
+        of_namespace = topic.name.name.startswith(_OF_NAMESPACE)
+        called = _NAMESPACE_NAMES.get(name, name) if of_namespace else name
+        if called is not None:
+            self.count(topic.name, called, value, at, dimensions)
 
 
 @lru_cache(maxsize=16_384)
 def series_of(topic: ResourceName, name: str, dimensions: Dimensions = ()) -> Series:
     """A metric of a topic or a domain."""
     kind, _, rest = topic.name.partition(":")
-    own, _, place = rest.partition(":") if kind == "domains" else (rest, "", "")
+    own, _, place = rest.partition(":") if kind in ("domains", "namespaces") else (rest, "", "")
     named = (*dimensions, (RESOURCE, f"{kind}:{own}"), *((("Topic", place),) if place else ()))
     return Series(topic.account, topic.region, NAMESPACES.get(kind, kind), name, tuple(sorted(named)))
 

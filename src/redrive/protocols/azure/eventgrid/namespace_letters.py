@@ -53,6 +53,22 @@ _REASONS: Final = {
 }
 
 
+#: What metrics call the ends of events that are pulled.
+REASONS: Final = {
+    End.EXHAUSTED: dead_letters.TOO_MANY_ATTEMPTS,
+    End.EXPIRED: dead_letters.TOO_OLD,
+    End.REJECTED: "EventRejected",
+}
+
+
+def reason_of(delivery: Delivery) -> str:
+    """Why a dead letter is one, in one word, whether it was pushed or pulled."""
+    letter = Published.unpack(delivery.headers).letter
+    if letter is not None:
+        return letter.reason
+    return REASONS[End(orjson.loads(delivery.headers or b"{}")["ended"]["how"])]
+
+
 def is_of_namespace(subscription: Subscription) -> bool:
     """Whether a subscription is at a namespace's topic."""
     return subscription.topic.name.startswith(_BEGINNING)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic
@@ -19,12 +20,14 @@ class NamespaceCall:
         topic: Which topic.
         query: By names in lower case.
         now: ms.
+        count: Adds to a metric of what the call is about, by the dimensions given.
     """
 
     request: Request
     topic: Topic
     query: Mapping[str, str]
     now: int
+    count: "Count"
 
     def number(self, name: str, least: int, most: int, default: int) -> int:
         """A whole number of the query.
@@ -50,6 +53,14 @@ class PullCall(NamespaceCall):
     """
 
     queue: Queue
+
+
+class Count(Protocol):
+    """Adds to a metric."""
+
+    def __call__(self, name: str, value: float, dimensions: tuple[tuple[str, str], ...] = ()) -> None:
+        """Add a value."""
+        ...
 
 
 def refused(message: str) -> AzureError:

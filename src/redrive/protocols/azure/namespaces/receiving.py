@@ -35,6 +35,8 @@ class Receiving:
         gone = Gone()
         call.request.on_gone = gone.happen
         deliveries = await self._receiver.receive(call.queue, limit, wait_ms=wait * 1000, gone=gone)
+        if deliveries:
+            call.count("SuccessfulReceivedEvents", len(deliveries))
         return json_answer({"value": [_shown(delivery) for delivery in deliveries]})
 
 

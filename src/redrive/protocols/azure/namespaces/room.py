@@ -8,16 +8,18 @@ Clients are told the part before `/topics/` as their endpoint; the rest they kno
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import Final, TypeVar
 
 from redrive.engine.engine import Engine
 from redrive.model.queue import Queue, ResourceName
-from redrive.model.topic import Topic
+from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm.call import query_of
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.eventgrid.dialect import PULL
-from redrive.protocols.azure.eventgrid.settings import PROPERTIES, network
+from redrive.protocols.azure.eventgrid.measures import SUBSCRIPTION, Dimensions, Measures
+from redrive.protocols.azure.eventgrid.settings import PROPERTIES, delivery_settings, network
 from redrive.protocols.azure.namespaces.call import NamespaceCall, PullCall, refused
 from redrive.protocols.azure.namespaces.credentials import Credentials
 from redrive.protocols.azure.namespaces.places import (
@@ -37,6 +39,15 @@ _BEGINNING: Final = "/eventgrid/"
 _TOPIC: Final = "POST /eventgrid/{subscription}/{group}/{namespace}/topics/{topic}"
 _PULLED: Final = f"{_TOPIC}/eventsubscriptions/{{name}}"
 
+#: Of each call, what its latency is counted as, and its refusals.
+_METRICS: Final = {
+    "publish": ("PublishLatencyInMilliseconds", "FailedPublishedEvents"),
+    "receive": ("ReceiveLatencyInMilliseconds", "FailedReceivedEvents"),
+    "acknowledge": ("AcknowledgeLatencyInMilliseconds", "FailedAcknowledgedEvents"),
+    "release": ("", "FailedReleasedEvents"),
+    "reject": ("RejectLatencyInMilliseconds", ""),
+}
+
 _HOST_MARK: Final = ".eventgrid."
 _AT_HOST: Final = "/topics/"
 
@@ -48,10 +59,17 @@ PullOperation = Callable[[PullCall], Awaitable[Response]]
 class Namespaces:
     """Publishing to and pulling from namespaces (`redrive.protocols.azure.gateway.Room`)."""
 
-    def __init__(self, engine: Engine, credentials: Credentials) -> None:
-        """Publish and pull through this engine."""
+    def __init__(self, engine: Engine, credentials: Credentials, measures: Measures) -> None:
+        """Publish and pull through this engine.
+
+        Args:
+            engine: Carries it out.
+            credentials: Let in who may come in.
+            measures: Count what is done.
+        """
         self._engine = engine
         self._credentials = credentials
+        self._measures = measures
         self._publishes: RouteTable[Operation] = RouteTable({f"{_TOPIC}:publish": Publishing(engine).publish})
         settling = Settling(engine.settler)
         pulls: Mapping[str, PullOperation] = {
@@ -85,15 +103,40 @@ class Namespaces:
         pull = self._pulls.find(request.method, path)
         if pull is not None:
             topic = await self._topic(request, path, pull.params)
-            queue = await self._queue(topic, pull.params["name"], now)
+            subscription = await self._subscription(topic, pull.params["name"], now)
+            queue = await self._queue(subscription, pull.params["name"])
             verb = _asked_for(pull, request)
-            return await verb(PullCall(request, topic, query_of(request), now, queue))
+            whose = (SUBSCRIPTION, delivery_settings(subscription).name)
+            count = partial(self._count, topic, (whose,))
+            pulling = PullCall(request, topic, query_of(request), now, count, queue)
+            return await self._measured(pulling, _verb_in(path), verb(pulling))
         publish = self._publishes.find(request.method, path)
         if publish is None:
             raise not_found(f"There is nothing at {request.path}.", "NotFound")
         topic = await self._topic(request, path, publish.params)
         operation = _asked_for(publish, request)
-        return await operation(NamespaceCall(request, topic, query_of(request), now))
+        call = NamespaceCall(request, topic, query_of(request), now, partial(self._count, topic, ()))
+        return await self._measured(call, _verb_in(path), operation(call))
+
+    def _count(
+        self, topic: Topic, whose: Dimensions, name: str, value: float, dimensions: Dimensions = ()
+    ) -> None:
+        self._measures.count(topic.name, name, value, self._engine.clock.now(), (*whose, *dimensions))
+
+    async def _measured(self, call: NamespaceCall, verb: str, answering: Awaitable[Response]) -> Response:
+        """The answer, with how long it took and whether it is a refusal counted where there is a metric for it."""
+        took, failed = _METRICS.get(verb, ("", ""))
+        try:
+            answer = await answering
+        except AzureError as refusal:
+            if failed:
+                server = refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+                kind = "ServerError" if server else "ClientError"
+                call.count(failed, 1, (("Error", refusal.code), ("ErrorType", kind)))
+            raise
+        if took:
+            call.count(took, self._engine.clock.now() - call.now)
+        return answer
 
     async def _path_of_host(self, host: str) -> str:
         """The path of the one namespace that is called so; a host says neither its subscription nor its group."""
@@ -120,10 +163,13 @@ class Namespaces:
             raise not_found(f"The namespace has no topic '{params['topic']}'.", "NotFound")
         return topic
 
-    async def _queue(self, topic: Topic, name: str, now: int) -> Queue:
+    async def _subscription(self, topic: Topic, name: str, now: int) -> Subscription:
         subscription = await self._engine.topics.subscription(topic.name, names.subscription_id(name))
         if subscription is None or (subscription.expires_at is not None and subscription.expires_at <= now):
             raise not_found(f"The topic has no event subscription '{name}'.", "NotFound")
+        return subscription
+
+    async def _queue(self, subscription: Subscription, name: str) -> Queue:
         if subscription.protocol != PULL:
             raise refused(f"The event subscription '{name}' is not in queue mode: its events are pushed.")
         queue_name = ResourceName.from_key(subscription.endpoint)
@@ -131,6 +177,10 @@ class Namespaces:
         if queue is None:
             raise not_found(f"The topic has no event subscription '{name}'.", "NotFound")
         return queue
+
+
+def _verb_in(path: str) -> str:
+    return path.rpartition(":")[2].lower()
 
 
 def _is_at_host(path: str, host: str) -> bool:

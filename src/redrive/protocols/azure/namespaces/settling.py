@@ -4,7 +4,8 @@ Each call takes several lock tokens and answers which of them it did it for. It 
 token is good any more: which are not is in the answer.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -48,7 +49,7 @@ class Settling:
         async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
             return await self._settler.delete(queue, [(one.seq, one.token) for one in locks], in_time=True)
 
-        return await _settled(call, settle)
+        return await _settled(call, settle, "AcknowledgedEvents")
 
     async def release(self, call: PullCall) -> Response:
         """The events are to be offered again, at once or later.
@@ -64,7 +65,7 @@ class Settling:
             claims = [(one.seq, one.token) for one in locks]
             return await self._settler.release(queue, claims, int(delay) * 1000, in_time=True)
 
-        return await _settled(call, settle)
+        return await _settled(call, settle, "ReleasedEvents")
 
     async def reject(self, call: PullCall) -> Response:
         """The events will never be processed: they are dead letters, or gone where nobody wants those.
@@ -91,8 +92,17 @@ class Settling:
         return await _settled(call, settle, first_received_after=call.now - RENEWABLE_MS)
 
 
-async def _settled(call: PullCall, settle: Settle, first_received_after: int = -1) -> Response:
-    """Do it for the tokens that can be read, and say of each what became of it."""
+async def _settled(
+    call: PullCall, settle: Settle, counted: str = "", *, first_received_after: int = -1
+) -> Response:
+    """Do it for the tokens that can be read, and say of each what became of it.
+
+    Args:
+        call: Which tokens.
+        settle: What is done.
+        counted: What the metrics of it end with, if there are any.
+        first_received_after: Events that were first received then (ms) or before are left alone.
+    """
     failed: list[dict[str, Any]] = []
     locks: list[LockToken] = []
     for text in _tokens(call):
@@ -109,7 +119,18 @@ async def _settled(call: PullCall, settle: Settle, first_received_after: int = -
             succeeded.append(lock.text)
         else:
             failed.append({"lockToken": lock.text, "error": _LOST})
+    if counted:
+        _count(call, counted, succeeded, failed)
     return json_answer({"failedLockTokens": failed, "succeededLockTokens": succeeded})
+
+
+def _count(
+    call: PullCall, counted: str, succeeded: Sequence[str], failed: Sequence[Mapping[str, Any]]
+) -> None:
+    if succeeded:
+        call.count(f"Successful{counted}", len(succeeded))
+    for code, number in Counter(one["error"]["code"] for one in failed).items():
+        call.count(f"Failed{counted}", number, (("Error", code), ("ErrorType", "ClientError")))
 
 
 def _tokens(call: PullCall) -> list[str]:
