@@ -28,9 +28,9 @@ from redrive.model.message import id_text
 from redrive.protocols.aws.authentication import Believing
 from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.gateway import Gateway
-from redrive.protocols.aws.sns.data_protection_audit import AuditLog
 from redrive.protocols.aws.sns.dialect import SnsDialect
 from redrive.protocols.aws.sns.facade import Sns
+from redrive.protocols.aws.sns.protection.audit import AuditLog
 from redrive.protocols.aws.sns.status_log import StatusLog
 from redrive.protocols.aws.sqs.facade import Sqs
 from redrive.protocols.http import Request

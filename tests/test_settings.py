@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from redrive.endpoints.push import URLS
-from redrive.endpoints.sms_gateway import Gateway, read_gateway
+from redrive.endpoints.sms.gateway import Gateway, read_gateway
 from redrive.settings import (
     PUSH_SERVICES,
     Settings,

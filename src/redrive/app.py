@@ -31,19 +31,19 @@ from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.logs.facade import Logs
 from redrive.protocols.aws.sns.certificate import PATH_BEGINNING as CERTIFICATE_PATH
 from redrive.protocols.aws.sns.certificate import certificate_path
-from redrive.protocols.aws.sns.data_protection_audit import AuditLog
 from redrive.protocols.aws.sns.dialect import SnsDialect
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
 from redrive.protocols.aws.sns.parcels import Parcels
 from redrive.protocols.aws.sns.platform_log import DeviceLog
 from redrive.protocols.aws.sns.platform_push import DeviceEndpoint
+from redrive.protocols.aws.sns.protection.audit import AuditLog
 from redrive.protocols.aws.sns.published import CONFIRMATION_ENVELOPE, ENVELOPE
 from redrive.protocols.aws.sns.signing import Signer
-from redrive.protocols.aws.sns.sms_attributes import SMS_ATTRIBUTES
+from redrive.protocols.aws.sns.sms.attributes import SMS_ATTRIBUTES
+from redrive.protocols.aws.sns.sms.log import TextMessageLog
+from redrive.protocols.aws.sns.sms.text_messages import TextMessages
 from redrive.protocols.aws.sns.status_log import StatusLog
-from redrive.protocols.aws.sns.text_message_log import TextMessageLog
-from redrive.protocols.aws.sns.text_messages import TextMessages
 from redrive.protocols.aws.sqs.facade import Sqs
 from redrive.protocols.aws.sqs.peek import PATH as PEEK_PATH
 from redrive.protocols.aws.sqs.peek import Peek

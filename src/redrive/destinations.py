@@ -10,11 +10,11 @@ from redrive.endpoints.blob import BlobEndpoint
 from redrive.endpoints.email import EmailEndpoint, Relay
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.endpoints.push import PushEndpoint
-from redrive.endpoints.sms import SmsEndpoint
-from redrive.endpoints.sms_gateway import read_gateway
+from redrive.endpoints.sms.endpoint import SmsEndpoint
+from redrive.endpoints.sms.gateway import read_gateway
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Endpoint, Runtime
-from redrive.protocols.aws.sns.telephones import Telephones
+from redrive.protocols.aws.sns.sms.telephones import Telephones
 from redrive.runtime.clock import SystemClock
 from redrive.settings import (
     Settings,
@@ -75,10 +75,10 @@ def _named_destinations(
 def _aws_destinations(pairs: str, http: HttpEndpoint) -> dict[str, Endpoint]:
     """Functions and delivery streams, on whatever servers the settings name."""
     # botocore takes 70 ms to import, and few servers need these.
-    from redrive.endpoints.aws import AwsClient  # noqa: PLC0415 - as above
-    from redrive.endpoints.aws_credentials import AwsCredentials  # noqa: PLC0415 - as above
-    from redrive.endpoints.firehose import StreamEndpoint  # noqa: PLC0415 - as above
-    from redrive.endpoints.function import FunctionEndpoint  # noqa: PLC0415 - as above
+    from redrive.endpoints.aws.calls import AwsClient  # noqa: PLC0415 - as above
+    from redrive.endpoints.aws.credentials import AwsCredentials  # noqa: PLC0415 - as above
+    from redrive.endpoints.aws.firehose import StreamEndpoint  # noqa: PLC0415 - as above
+    from redrive.endpoints.aws.function import FunctionEndpoint  # noqa: PLC0415 - as above
 
     now, named = SystemClock().now, read_aws_endpoints(pairs)
     client = AwsClient(http, partial(aws_endpoint_of, named), AwsCredentials(now))

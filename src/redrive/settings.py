@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from redrive.endpoints.sms_gateway import read_gateway
+from redrive.endpoints.sms.gateway import read_gateway
 
 # The empty part before the first slash, three pairs (the last names the provider), a type and a name.
 _OUTERMOST_PARTS: Final = 9

@@ -6,7 +6,7 @@ import smpp34
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.endpoints.sms_pdu import (
+from redrive.endpoints.sms.pdu import (
     SUBMIT_SM,
     Address,
     Delivered,

@@ -13,13 +13,13 @@ from redrive.model.queue import Queue, ResourceName
 from redrive.protocols.aws.authentication import Believing
 from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.sns.certificate import certificate_path
-from redrive.protocols.aws.sns.data_protection_audit import AuditLog
 from redrive.protocols.aws.sns.dialect import SnsDialect
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
 from redrive.protocols.aws.sns.parcels import Parcels
+from redrive.protocols.aws.sns.protection.audit import AuditLog
 from redrive.protocols.aws.sns.signing import Signer
-from redrive.protocols.aws.sns.text_messages import TextMessages
+from redrive.protocols.aws.sns.sms.text_messages import TextMessages
 from redrive.protocols.http import Request, Response
 from tests.fuzz.watched import Complaints, Watched
 from tests.protocols.sns.stage import ENDPOINTS, Recorder, signing_pair

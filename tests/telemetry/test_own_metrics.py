@@ -16,8 +16,8 @@ from redrive.protocols.aws.cloudwatch.own_metrics import (
     series_of,
     unit_of,
 )
-from redrive.protocols.aws.sns.data_protection_audit import AuditLog, Sample
-from redrive.protocols.aws.sns.data_protection_policy import Audit
+from redrive.protocols.aws.sns.protection.audit import AuditLog, Sample
+from redrive.protocols.aws.sns.protection.policy import Audit
 from redrive.telemetry.archives import ArchiveGauges
 from redrive.telemetry.gauges import _full, _Look
 from redrive.telemetry.metrics import Metrics

@@ -15,8 +15,8 @@ from redrive.model.queue import ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.cloudwatch.own_metrics import MetricName, names_of, series_of, unit_of
 from redrive.protocols.aws.sns.published import Published
+from redrive.protocols.aws.sns.sms.log import TextMessageLog
 from redrive.protocols.aws.sns.status_log import StatusLog
-from redrive.protocols.aws.sns.text_message_log import TextMessageLog
 
 ACCOUNT, REGION = "123456789012", "us-west-2"
 NUMBER = "+493012345678"

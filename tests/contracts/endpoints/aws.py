@@ -8,10 +8,10 @@ from typing import Final
 
 import orjson
 
-from redrive.endpoints.aws import AwsClient
-from redrive.endpoints.aws_credentials import AwsCredentials
-from redrive.endpoints.firehose import StreamEndpoint
-from redrive.endpoints.function import FunctionEndpoint
+from redrive.endpoints.aws.calls import AwsClient
+from redrive.endpoints.aws.credentials import AwsCredentials
+from redrive.endpoints.aws.firehose import StreamEndpoint
+from redrive.endpoints.aws.function import FunctionEndpoint
 from redrive.endpoints.http import HttpEndpoint
 from redrive.engine.ports import Endpoint, Parcel
 from redrive.settings import aws_endpoint_of

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from redrive.endpoints.sms import SmsEndpoint
-from redrive.endpoints.sms_gateway import read_gateway
+from redrive.endpoints.sms.endpoint import SmsEndpoint
+from redrive.endpoints.sms.gateway import read_gateway
 from redrive.engine.ports import Endpoint, Parcel
 from tests.contracts.endpoints.kinds import NOW, PATIENCE_MS, Place
 from tests.services import smsc

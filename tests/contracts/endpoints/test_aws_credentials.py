@@ -7,10 +7,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from redrive.endpoints import aws_credentials
-from redrive.endpoints.aws import AwsClient, read_place
-from redrive.endpoints.aws_credentials import AwsCredentials
-from redrive.endpoints.function import FunctionEndpoint
+from redrive.endpoints.aws import credentials as aws_credentials
+from redrive.endpoints.aws.calls import AwsClient, read_place
+from redrive.endpoints.aws.credentials import AwsCredentials
+from redrive.endpoints.aws.function import FunctionEndpoint
 from redrive.endpoints.http import HttpEndpoint
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome

@@ -6,7 +6,7 @@ from base64 import b64encode
 import orjson
 import pytest
 
-from redrive.endpoints.firehose import StreamEndpoint
+from redrive.endpoints.aws.firehose import StreamEndpoint
 from redrive.endpoints.http import HttpEndpoint
 from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt, Reason

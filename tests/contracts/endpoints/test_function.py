@@ -6,7 +6,7 @@ import logging
 import orjson
 import pytest
 
-from redrive.endpoints.function import FunctionEndpoint
+from redrive.endpoints.aws.function import FunctionEndpoint
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt, Reason

@@ -9,8 +9,9 @@ from typing import Any, Final
 import pytest
 import smpp34
 
-from redrive.endpoints import sms, sms_connection
-from redrive.endpoints.sms import SmsEndpoint
+from redrive.endpoints.sms import connection as sms_connection
+from redrive.endpoints.sms import endpoint as sms
+from redrive.endpoints.sms.endpoint import SmsEndpoint
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
 from redrive.runtime.clock import SystemClock

@@ -265,7 +265,7 @@ def test_nothing_is_lost_while_the_gateway_is_away(sns: Sns, server: Server, cen
         sns.client.publish(PhoneNumber=NUMBER, Message=f"number {number}")
     server.advance(15)
     assert re.search(
-        r"WARNING redrive.endpoints.sms sms.(lost|away) gateway=smpp://redrive@127.0.0.1:\d+: ",
+        r"WARNING redrive.endpoints.sms.endpoint sms.(lost|away) gateway=smpp://redrive@127.0.0.1:\d+: ",
         server.log.read_text()[said:],
     )
     (first, *_) = entries(server, f"{DIRECT}/Failure")

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from redrive.model.metric import MINUTE_MS, Series, Statistics
-from redrive.protocols.aws.sns.data_protection_screening import _CHARS_AT_ONCE
+from redrive.protocols.aws.sns.protection.screening import _CHARS_AT_ONCE
 from tests.protocols.sns.stage import ACCOUNT, OTHER, REGION, Stage, invalid, queue_arn, refused, topic_arn
 from tests.protocols.sns.test_data_protection_policies import ARN, LOGS, custom, policy
 

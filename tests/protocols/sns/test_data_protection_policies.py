@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from redrive.protocols.aws.sns.data_protection_reader import (
+from redrive.protocols.aws.sns.protection.reader import (
     ProtectionPolicyInvalid,
     read_protection_policy,
 )

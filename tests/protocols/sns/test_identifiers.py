@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.model.protection import Cut, Text
-from redrive.protocols.aws.sns import identifiers
-from redrive.protocols.aws.sns.identifiers.custom import REGEX_CHARS_MAX, CustomRefused, custom
+from redrive.protocols.aws.sns.protection import identifiers
+from redrive.protocols.aws.sns.protection.identifiers.custom import REGEX_CHARS_MAX, CustomRefused, custom
 from tests.protocols.sns.identifier_examples import EXAMPLES
 
 _ALL = [(name, example) for name, examples in EXAMPLES.items() for example in examples]

@@ -20,7 +20,7 @@ from redrive.protocols.aws.sns.notification import Links
 from redrive.protocols.aws.sns.parcels import Parcels
 from redrive.protocols.aws.sns.published import Confirmation, Published, address
 from redrive.protocols.aws.sns.signing import Signer
-from redrive.protocols.aws.sns.text_messages import TextMessages
+from redrive.protocols.aws.sns.sms.text_messages import TextMessages
 from redrive.protocols.aws.sqs import message as sqs_message
 from redrive.protocols.http import Request, Response
 from redrive.server.http import HttpFront

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from redrive.protocols.aws.sns.opt_outs import OPT_OUT, key_of
+from redrive.protocols.aws.sns.sms.opt_outs import OPT_OUT, key_of
 from tests.protocols.sns.stage import ACCOUNT, REGION, Stage, invalid, refused
 
 NUMBER = "+33000000000"

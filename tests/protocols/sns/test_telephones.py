@@ -10,8 +10,8 @@ from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
 from redrive.model.errors import StoreUnavailable
-from redrive.protocols.aws.sns.opt_outs import OPT_OUT
-from redrive.protocols.aws.sns.telephones import CORRESPONDENT, SPENT, STOP_WORDS, Telephones
+from redrive.protocols.aws.sns.sms.opt_outs import OPT_OUT
+from redrive.protocols.aws.sns.sms.telephones import CORRESPONDENT, SPENT, STOP_WORDS, Telephones
 from tests.protocols.sns.stage import ACCOUNT, DAY_MS, OTHER, REGION, Recorder, Stage, invalid
 
 NUMBER = "+493012345678"

@@ -8,21 +8,21 @@ from redrive.engine.engine import Engine
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Verb
 from redrive.protocols.aws.sns.confirmations import QUESTION, Confirmations
-from redrive.protocols.aws.sns.data_protection_audit import AuditLog
-from redrive.protocols.aws.sns.data_protection_screening import Screening
 from redrive.protocols.aws.sns.direct import Direct
 from redrive.protocols.aws.sns.errors import translated
 from redrive.protocols.aws.sns.limits import FILTERS_MAX
-from redrive.protocols.aws.sns.opt_outs import OPT_OUT, OptOuts
 from redrive.protocols.aws.sns.platform import APPLICATION, DEVICE, OF_TOKEN
 from redrive.protocols.aws.sns.platform_applications import PlatformApplicationOperations
 from redrive.protocols.aws.sns.platform_endpoints import PlatformEndpointOperations
+from redrive.protocols.aws.sns.protection.audit import AuditLog
+from redrive.protocols.aws.sns.protection.screening import Screening
 from redrive.protocols.aws.sns.publishing import Publishing
-from redrive.protocols.aws.sns.sandbox import SANDBOX_NUMBER, SandboxOperations
-from redrive.protocols.aws.sns.sms_attributes import SMS_ATTRIBUTES, SmsAttributeOperations
+from redrive.protocols.aws.sns.sms.attributes import SMS_ATTRIBUTES, SmsAttributeOperations
+from redrive.protocols.aws.sns.sms.opt_outs import OPT_OUT, OptOuts
+from redrive.protocols.aws.sns.sms.sandbox import SANDBOX_NUMBER, SandboxOperations
+from redrive.protocols.aws.sns.sms.telephones import CORRESPONDENT, SPENT
 from redrive.protocols.aws.sns.subscriptions import SubscriptionOperations
 from redrive.protocols.aws.sns.tags import TagOperations
-from redrive.protocols.aws.sns.telephones import CORRESPONDENT, SPENT
 from redrive.protocols.aws.sns.topics import TopicOperations
 from redrive.protocols.aws.wire.errors import AwsError
 

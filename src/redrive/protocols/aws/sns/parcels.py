@@ -13,7 +13,7 @@ from redrive.protocols.aws.sns import destinations, notification
 from redrive.protocols.aws.sns.notification import CONTENT_TYPE, Links
 from redrive.protocols.aws.sns.published import Confirmation, Published, is_confirmation
 from redrive.protocols.aws.sns.signing import Signer
-from redrive.protocols.aws.sns.text_messages import TextMessages
+from redrive.protocols.aws.sns.sms.text_messages import TextMessages
 
 TIMEOUT_MS: Final = (
     15_000  # "no answer within 15 seconds" is a failed attempt (SNS, message delivery retries)

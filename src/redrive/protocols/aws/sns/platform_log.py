@@ -28,7 +28,7 @@ from redrive.protocols.aws.sns import platform
 from redrive.protocols.aws.sns.platform import Application, ApplicationName
 from redrive.protocols.aws.sns.platform_push import PUSHED_TO
 from redrive.protocols.aws.sns.published import Published
-from redrive.protocols.aws.sns.text_message_log import NAMESPACE
+from redrive.protocols.aws.sns.sms.log import NAMESPACE
 from redrive.protocols.aws.sns.values import log_timestamp
 
 _DELIVERY: Final = UUID("4f1d2c1e-7a55-5d0e-8b0c-0f6f0f6a3b11")

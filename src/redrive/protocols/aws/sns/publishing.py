@@ -9,19 +9,13 @@ from redrive.engine.ports import Enqueued
 from redrive.model.message import Publication, id_text
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sns import (
-    destinations,
-    dialect,
-    message,
-    names,
-    platform_payloads,
-    text_messages,
-)
+from redrive.protocols.aws.sns import destinations, dialect, message, names, platform_payloads
 from redrive.protocols.aws.sns.access import topic_at
-from redrive.protocols.aws.sns.data_protection_screening import Screening
 from redrive.protocols.aws.sns.direct import Direct, unmade
 from redrive.protocols.aws.sns.errors import error, invalid
+from redrive.protocols.aws.sns.protection.screening import Screening
 from redrive.protocols.aws.sns.published import Published
+from redrive.protocols.aws.sns.sms import text_messages
 from redrive.protocols.aws.sns.topic_attributes import DATA_PROTECTION_POLICY
 from redrive.protocols.aws.wire.arn import parse_arn
 from redrive.protocols.aws.wire.errors import AwsError

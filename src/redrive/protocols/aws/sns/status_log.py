@@ -29,8 +29,8 @@ from redrive.protocols.aws.sns.names import arn_of
 from redrive.protocols.aws.sns.platform_log import DeviceLog
 from redrive.protocols.aws.sns.platform_push import PUSHED_TO
 from redrive.protocols.aws.sns.published import Published, is_confirmation
+from redrive.protocols.aws.sns.sms.log import TextMessageLog
 from redrive.protocols.aws.sns.subscription_attributes import REDRIVE_POLICY
-from redrive.protocols.aws.sns.text_message_log import TextMessageLog
 from redrive.protocols.aws.sns.values import log_timestamp
 
 #: What a protocol is called in the names of a topic's attributes; the other protocols are not logged.

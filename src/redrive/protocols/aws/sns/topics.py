@@ -9,16 +9,7 @@ from redrive.model.errors import AlreadyExists
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sns import (
-    data_protection,
-    limits,
-    names,
-    paging,
-    standing,
-    tags,
-    topic_attributes,
-    topic_policy,
-)
+from redrive.protocols.aws.sns import limits, names, paging, standing, tags, topic_attributes, topic_policy
 from redrive.protocols.aws.sns.access import check, topic_at
 from redrive.protocols.aws.sns.errors import (
     AttributeRefused,
@@ -27,6 +18,7 @@ from redrive.protocols.aws.sns.errors import (
     refused_alone,
     refused_at_creation,
 )
+from redrive.protocols.aws.sns.protection import operations as data_protection
 from redrive.protocols.aws.wire.shapes import Structure
 
 

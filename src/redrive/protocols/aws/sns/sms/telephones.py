@@ -23,9 +23,9 @@ from redrive.model.delivery import Outcome
 from redrive.model.errors import Conflict, NotFound, RedriveError
 from redrive.model.text_parts import parts_of
 from redrive.protocols.aws.sns.message import SMS_CHARS_MAX
-from redrive.protocols.aws.sns.opt_outs import OPT_OUT, key_of
-from redrive.protocols.aws.sns.sms_attributes import MONTHLY_LIMIT, MONTHLY_LIMIT_DEFAULT, SMS_ATTRIBUTES
-from redrive.protocols.aws.sns.text_messages import price_max
+from redrive.protocols.aws.sns.sms.attributes import MONTHLY_LIMIT, MONTHLY_LIMIT_DEFAULT, SMS_ATTRIBUTES
+from redrive.protocols.aws.sns.sms.opt_outs import OPT_OUT, key_of
+from redrive.protocols.aws.sns.sms.text_messages import price_max
 
 logger = logging.getLogger(__name__)
 

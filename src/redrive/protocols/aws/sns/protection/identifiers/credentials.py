@@ -3,7 +3,7 @@
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Final
 
-from redrive.protocols.aws.sns.identifiers.rows import Row, Rows
+from redrive.protocols.aws.sns.protection.identifiers.rows import Row, Rows
 
 # Up to the end of the armour, or to where it was cut: two hyphens stand nowhere inside of it.
 _ARMOUR: Final = "-----BEGIN {name}-----(?:[^-]|-[^-])*(?:-----END {name}-----)?"

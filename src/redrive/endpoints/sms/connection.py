@@ -5,10 +5,10 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final, cast
 
-from redrive.endpoints import sms_pdu as smpp
-from redrive.endpoints.sms_gateway import Gateway
-from redrive.endpoints.sms_pdu import Delivered, Pdu
-from redrive.endpoints.sms_verdicts import BindRefused
+from redrive.endpoints.sms import pdu as smpp
+from redrive.endpoints.sms.gateway import Gateway
+from redrive.endpoints.sms.pdu import Delivered, Pdu
+from redrive.endpoints.sms.verdicts import BindRefused
 
 logger = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
 
-from redrive.endpoints import aws_verdicts
-from redrive.endpoints.aws import AwsClient, Place
-from redrive.endpoints.aws_verdicts import AwsAnswer
+from redrive.endpoints.aws import verdicts as aws_verdicts
+from redrive.endpoints.aws.calls import AwsClient, Place
+from redrive.endpoints.aws.verdicts import AwsAnswer
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt, Reason

@@ -12,8 +12,8 @@ from stdnum.gb import utr
 from stdnum.it import codicefiscale
 from stdnum.us import itin, ssn
 
-from redrive.protocols.aws.sns.identifiers.health import NIR
-from redrive.protocols.aws.sns.identifiers.rows import Row, Rows, valid
+from redrive.protocols.aws.sns.protection.identifiers.health import NIR
+from redrive.protocols.aws.sns.protection.identifiers.rows import Row, Rows, valid
 
 _YEAR: Final = "(?:1[89]|20)[0-9]{2}"
 _SHORT_YEAR: Final = f"(?:{_YEAR}|[0-9]{{2}})"

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 from zlib import crc32
 
-from redrive.endpoints import sms_verdicts
-from redrive.endpoints.sms_connection import SmsConnection
-from redrive.endpoints.sms_gateway import Gateway
-from redrive.endpoints.sms_pdu import Address, Delivered, Submission, said
+from redrive.endpoints.sms import verdicts as sms_verdicts
+from redrive.endpoints.sms.connection import SmsConnection
+from redrive.endpoints.sms.gateway import Gateway
+from redrive.endpoints.sms.pdu import Address, Delivered, Submission, said
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt

@@ -5,7 +5,7 @@ from typing import Final
 
 from stdnum import iban, luhn
 
-from redrive.protocols.aws.sns.identifiers.rows import Row, Rows, valid
+from redrive.protocols.aws.sns.protection.identifiers.rows import Row, Rows, valid
 
 _ACCOUNT: Final = (
     "account code, account number, accountno#, accountnumber#, bban, customer account id, customer account number,"

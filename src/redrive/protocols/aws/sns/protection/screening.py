@@ -20,9 +20,10 @@ from redrive.model.protection import Cut, Finder, Found, Text
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import names, platform, standing
-from redrive.protocols.aws.sns.data_protection import policy_of
-from redrive.protocols.aws.sns.data_protection_audit import AuditLog, Sample
-from redrive.protocols.aws.sns.data_protection_policy import (
+from redrive.protocols.aws.sns.errors import error
+from redrive.protocols.aws.sns.protection.audit import AuditLog, Sample
+from redrive.protocols.aws.sns.protection.operations import policy_of
+from redrive.protocols.aws.sns.protection.policy import (
     INBOUND,
     OUTBOUND,
     Audit,
@@ -31,7 +32,6 @@ from redrive.protocols.aws.sns.data_protection_policy import (
     ProtectionPolicy,
     Statement,
 )
-from redrive.protocols.aws.sns.errors import error
 from redrive.protocols.aws.wire.errors import AwsError
 
 _CHARS_AT_ONCE: Final = (

@@ -27,8 +27,8 @@ from redrive.model.queue import ResourceName
 from redrive.model.text_parts import parts_of
 from redrive.protocols.aws.sns.names import arn_of
 from redrive.protocols.aws.sns.published import Published
-from redrive.protocols.aws.sns.sms_attributes import ROLE, SAMPLING_RATE
-from redrive.protocols.aws.sns.text_messages import PROMOTIONAL, place_of
+from redrive.protocols.aws.sns.sms.attributes import ROLE, SAMPLING_RATE
+from redrive.protocols.aws.sns.sms.text_messages import PROMOTIONAL, place_of
 
 DIRECT: Final = "DirectPublishToPhoneNumber"
 NAMESPACE: Final = ":topic"  # of metrics, as telemetry calls that of SNS

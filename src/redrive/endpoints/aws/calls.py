@@ -12,10 +12,11 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
 
-from redrive.endpoints import aws_verdicts, verdicts
+from redrive.endpoints import verdicts
 from redrive.endpoints.addresses import read_url
-from redrive.endpoints.aws_credentials import AwsCredentials, CredentialsUnavailable
-from redrive.endpoints.aws_verdicts import AwsAnswer
+from redrive.endpoints.aws import verdicts as aws_verdicts
+from redrive.endpoints.aws.credentials import AwsCredentials, CredentialsUnavailable
+from redrive.endpoints.aws.verdicts import AwsAnswer
 from redrive.endpoints.http import Answer, HttpEndpoint
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel

@@ -16,8 +16,8 @@ from redrive.engine.ports import LogSink
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.protection import Found, Text
 from redrive.model.topic import Topic
-from redrive.protocols.aws.sns.data_protection_policy import Audit
 from redrive.protocols.aws.sns.names import arn_of
+from redrive.protocols.aws.sns.protection.policy import Audit
 
 Inspected = Sequence[tuple[Text, Found]]
 """The texts of one message, and what was found in each."""

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from redrive.protocols.aws.sns.identifiers.rows import Row, Rows
+from redrive.protocols.aws.sns.protection.identifiers.rows import Row, Rows
 
 # ---- driving licences --------------------------------------------------------------------------------------------
 

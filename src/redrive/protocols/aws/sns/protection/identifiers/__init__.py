@@ -5,8 +5,14 @@ from functools import lru_cache
 from typing import Final
 
 from redrive.model.protection import Either, Finder
-from redrive.protocols.aws.sns.identifiers import credentials, documents, financial, health, personal
-from redrive.protocols.aws.sns.identifiers.rows import Row
+from redrive.protocols.aws.sns.protection.identifiers import (
+    credentials,
+    documents,
+    financial,
+    health,
+    personal,
+)
+from redrive.protocols.aws.sns.protection.identifiers.rows import Row
 
 _PHONE: Final = "PhoneNumber"
 _ROWS: Final[Mapping[str, tuple[Row, ...]]] = {

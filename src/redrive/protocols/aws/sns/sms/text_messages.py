@@ -13,7 +13,7 @@ from redrive.model.topic import Subscription
 from redrive.protocols.aws.sns.errors import invalid
 from redrive.protocols.aws.sns.message import Attributes
 from redrive.protocols.aws.sns.published import Published
-from redrive.protocols.aws.sns.sms_attributes import (
+from redrive.protocols.aws.sns.sms.attributes import (
     DEFAULT_SENDER,
     DEFAULT_TYPE,
     SENDER,

@@ -7,7 +7,7 @@ from stdnum.ca import bc_phn
 from stdnum.fr import nir
 from stdnum.gb import nhs
 
-from redrive.protocols.aws.sns.identifiers.rows import Row, Rows, valid
+from redrive.protocols.aws.sns.protection.identifiers.rows import Row, Rows, valid
 
 #: A French social security number, which the card of the health insurance shows too.
 NIR: Final = r"[1-478] ?[0-9]{2} ?[0-9]{2} ?[0-9][0-9AB] ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}"

@@ -12,8 +12,9 @@ from typing import Any, Final
 import orjson
 
 from redrive.model.protection import Finder
-from redrive.protocols.aws.sns import identifiers
-from redrive.protocols.aws.sns.data_protection_policy import (
+from redrive.protocols.aws.sns.protection import identifiers
+from redrive.protocols.aws.sns.protection.identifiers.custom import CustomRefused, custom
+from redrive.protocols.aws.sns.protection.policy import (
     EVERYBODY,
     INBOUND,
     OUTBOUND,
@@ -23,7 +24,6 @@ from redrive.protocols.aws.sns.data_protection_policy import (
     ProtectionPolicy,
     Statement,
 )
-from redrive.protocols.aws.sns.identifiers.custom import CustomRefused, custom
 
 BYTES_MAX: Final = 30 * 1024
 CUSTOM_MAX: Final = 10

@@ -12,7 +12,7 @@ from typing import Any, Final
 import re2
 
 from redrive.model.protection import Span
-from redrive.protocols.aws.sns.identifiers.rows import compiled
+from redrive.protocols.aws.sns.protection.identifiers.rows import compiled
 
 NAME_CHARS_MAX: Final = 128
 REGEX_CHARS_MAX: Final = 200

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from socket import gaierror
 from typing import Final
 
-from redrive.endpoints.sms_pdu import OK, Said
+from redrive.endpoints.sms.pdu import OK, Said
 from redrive.endpoints.verdicts import Verdict
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome

@@ -4,9 +4,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from redrive.model.topic import Topic
-from redrive.protocols.aws.sns.data_protection_policy import ProtectionPolicy
-from redrive.protocols.aws.sns.data_protection_reader import ProtectionPolicyInvalid, read_protection_policy
 from redrive.protocols.aws.sns.errors import invalid
+from redrive.protocols.aws.sns.protection.policy import ProtectionPolicy
+from redrive.protocols.aws.sns.protection.reader import ProtectionPolicyInvalid, read_protection_policy
 from redrive.protocols.aws.sns.topic_attributes import DATA_PROTECTION_POLICY
 
 
