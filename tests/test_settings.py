@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from redrive.endpoints.push import URLS
+from redrive.endpoints.push.endpoint import URLS
 from redrive.endpoints.sms.gateway import Gateway, read_gateway
 from redrive.settings import (
     PUSH_SERVICES,

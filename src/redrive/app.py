@@ -31,12 +31,12 @@ from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.logs.facade import Logs
 from redrive.protocols.aws.sns.certificate import PATH_BEGINNING as CERTIFICATE_PATH
 from redrive.protocols.aws.sns.certificate import certificate_path
+from redrive.protocols.aws.sns.devices.log import DeviceLog
+from redrive.protocols.aws.sns.devices.push import DeviceEndpoint
 from redrive.protocols.aws.sns.dialect import SnsDialect
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
 from redrive.protocols.aws.sns.parcels import Parcels
-from redrive.protocols.aws.sns.platform_log import DeviceLog
-from redrive.protocols.aws.sns.platform_push import DeviceEndpoint
 from redrive.protocols.aws.sns.protection.audit import AuditLog
 from redrive.protocols.aws.sns.published import CONFIRMATION_ENVELOPE, ENVELOPE
 from redrive.protocols.aws.sns.signing import Signer

@@ -9,7 +9,7 @@ from pathlib import Path
 from redrive.endpoints.blob import BlobEndpoint
 from redrive.endpoints.email import EmailEndpoint, Relay
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
-from redrive.endpoints.push import PushEndpoint
+from redrive.endpoints.push.endpoint import PushEndpoint
 from redrive.endpoints.sms.endpoint import SmsEndpoint
 from redrive.endpoints.sms.gateway import read_gateway
 from redrive.engine.engine import Engine

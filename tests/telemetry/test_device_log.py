@@ -13,8 +13,8 @@ from redrive.model.delivery import Delivery, Ending, Outcome, Transition
 from redrive.model.metric import MetricPoint
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.aws.sns.platform import Application, ApplicationName
-from redrive.protocols.aws.sns.platform_log import DeviceLog
+from redrive.protocols.aws.sns.devices.log import DeviceLog
+from redrive.protocols.aws.sns.devices.platform import Application, ApplicationName
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.sns.status_log import StatusLog
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from redrive.endpoints.push import PushEndpoint
+from redrive.endpoints.push.endpoint import PushEndpoint
 from redrive.engine.ports import Endpoint, Parcel
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from h2.errors import ErrorCodes
 
-from redrive.endpoints.push import PushEndpoint
+from redrive.endpoints.push.endpoint import PushEndpoint
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
 from tests.contracts.endpoints.push import (

@@ -8,7 +8,7 @@ from typing import Any
 import jwt
 import pytest
 
-from redrive.endpoints.push import PushEndpoint
+from redrive.endpoints.push.endpoint import PushEndpoint
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
 from tests.contracts.endpoints.push import (

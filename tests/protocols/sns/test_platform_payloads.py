@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.model.attempt import Reason
-from redrive.protocols.aws.sns import platform_payloads
-from redrive.protocols.aws.sns.platform_payloads import Notification, Unsendable, Wish
+from redrive.protocols.aws.sns.devices import payloads
+from redrive.protocols.aws.sns.devices.payloads import Notification, Unsendable, Wish
 
 SENT_AT = 1_767_225_600_000
 FOUR_WEEKS = 28 * 86_400
@@ -46,21 +46,21 @@ def wish(text: Any, platform: str, after_ms: int = 0, *, own: bool = True, **att
 
 
 def apple(text: Any, platform: str = "APNS", after_ms: int = 0, **attributes: str) -> Notification:
-    return platform_payloads.for_apple(wish(text, platform, after_ms, **attributes), BUNDLE)
+    return payloads.for_apple(wish(text, platform, after_ms, **attributes), BUNDLE)
 
 
 def google(text: Any, after_ms: int = 0, *, own: bool = True, **attributes: str) -> Any:
     made = wish(text, "GCM", after_ms, own=own, **attributes)
-    return orjson.loads(platform_payloads.for_google(made, "the token").body)
+    return orjson.loads(payloads.for_google(made, "the token").body)
 
 
 def amazon(text: Any, after_ms: int = 0, *, own: bool = True, **attributes: str) -> Any:
-    return orjson.loads(platform_payloads.for_amazon(wish(text, "ADM", after_ms, own=own, **attributes)).body)
+    return orjson.loads(payloads.for_amazon(wish(text, "ADM", after_ms, own=own, **attributes)).body)
 
 
 class TestText:
     def test_plain_text_is_wrapped(self) -> None:
-        plain = platform_payloads.for_apple(wish("hello", "APNS", own=False), BUNDLE)
+        plain = payloads.for_apple(wish("hello", "APNS", own=False), BUNDLE)
         assert orjson.loads(plain.body) == {"aps": {"alert": "hello"}}
         assert google("hello", own=False)["message"] == {
             "token": "the token",
@@ -82,7 +82,7 @@ class TestText:
 
     @given(text=st.text(st.characters(codec="utf-8")))
     def test_any_plain_text_can_be_wrapped(self, text: str) -> None:
-        plain = platform_payloads.for_apple(wish(text, "APNS", own=False), BUNDLE)
+        plain = payloads.for_apple(wish(text, "APNS", own=False), BUNDLE)
         assert orjson.loads(plain.body) == {"aps": {"alert": text}}
         assert google(text, own=False)["message"]["data"] == {"default": text}
 
@@ -142,7 +142,7 @@ class TestApple:
         assert (headers["apns-topic"], headers["apns-push-type"]) == (f"{BUNDLE}.voip", "voip")
 
     def test_a_certificate_says_whose_it_is(self) -> None:
-        assert "apns-topic" not in platform_payloads.for_apple(wish("{}", "APNS_VOIP"), "").headers
+        assert "apns-topic" not in payloads.for_apple(wish("{}", "APNS_VOIP"), "").headers
 
     @pytest.mark.parametrize("name", ["TOPIC", "PUSH_TYPE", "PRIORITY", "COLLAPSE_ID"])
     @pytest.mark.parametrize("value", ["a\nb", "a\x00", "é"])
@@ -294,4 +294,4 @@ class TestFaults:
     def test_a_text_is_looked_at_before_it_is_published(
         self, platform: str, text: str, fault: str | None
     ) -> None:
-        assert platform_payloads.fault_of(platform, text) == fault
+        assert payloads.fault_of(platform, text) == fault

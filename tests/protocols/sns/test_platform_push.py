@@ -8,10 +8,10 @@ import pytest
 from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
-from redrive.protocols.aws.sns import platform
-from redrive.protocols.aws.sns.platform import DEVICE
-from redrive.protocols.aws.sns.platform_events import failure_of
-from redrive.protocols.aws.sns.platform_push import DeviceEndpoint
+from redrive.protocols.aws.sns.devices import platform
+from redrive.protocols.aws.sns.devices.events import failure_of
+from redrive.protocols.aws.sns.devices.platform import DEVICE
+from redrive.protocols.aws.sns.devices.push import DeviceEndpoint
 from tests.protocols.sns.stage import (
     ACCOUNT,
     OTHER,

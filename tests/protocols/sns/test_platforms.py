@@ -3,7 +3,7 @@ from typing import Any
 import orjson
 import pytest
 
-from redrive.protocols.aws.sns.platform import OF_TOKEN
+from redrive.protocols.aws.sns.devices.platform import OF_TOKEN
 from tests.protocols.sns.stage import ACCOUNT, OTHER, REGION, Stage, invalid, refused, topic_arn
 
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/feedback"

@@ -20,12 +20,13 @@ from redrive.model.probation import USUAL as USUAL_RESTS
 from redrive.model.queue import Queue, ResourceName
 from redrive.model.retry_plans import CUSTOMER_ENDPOINT, MANAGED_ENDPOINT
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.aws.sns import destinations, names, platform, platform_events, platform_push
+from redrive.protocols.aws.sns import destinations, names
 from redrive.protocols.aws.sns.delivery_policy import (
     CONTENT_TYPE_DEFAULT,
     RetryPolicy,
     SubscriptionDeliveryPolicy,
 )
+from redrive.protocols.aws.sns.devices import events, platform, push
 from redrive.protocols.aws.sns.parcels import Parcels
 from redrive.protocols.aws.sns.published import Published, is_confirmation, opening
 from redrive.protocols.aws.sns.subscription_attributes import effective_delivery_policy
@@ -160,7 +161,7 @@ class SnsDialect:
             content_type = effective_delivery_policy(topic, subscription).content_type or content_type
         elif subscription.protocol == "application":
             own = orjson.loads(delivery.headers or b"{}").get(_TEXT)
-            return platform_push.parcel_of(subscription, delivery, own)
+            return push.parcel_of(subscription, delivery, own)
         return await parcels.parcel(
             subscription,
             delivery,
@@ -170,7 +171,7 @@ class SnsDialect:
 
     def leads_to(self, fact: Attempted) -> Sequence[Consequence]:
         """See `Dialect.leads_to`: an event of its application, where a device could not be pushed to."""
-        return platform_events.failure(fact) if fact.subscription.protocol == "application" else ()
+        return events.failure(fact) if fact.subscription.protocol == "application" else ()
 
     async def _rendering(self) -> Parcels:
         while self._parcels is None:

@@ -14,9 +14,10 @@ from redrive.model.message import Publication, id_text
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sns import destinations, names, platform
+from redrive.protocols.aws.sns import destinations, names
+from redrive.protocols.aws.sns.devices import platform
+from redrive.protocols.aws.sns.devices.platform import APPLICATION, DEVICE
 from redrive.protocols.aws.sns.errors import error, invalid
-from redrive.protocols.aws.sns.platform import APPLICATION, DEVICE
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.sns.sms.opt_outs import OptOuts
 from redrive.protocols.aws.sns.sms.text_messages import SMS_TYPE, TRANSACTIONAL

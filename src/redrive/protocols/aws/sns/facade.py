@@ -8,12 +8,12 @@ from redrive.engine.engine import Engine
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Verb
 from redrive.protocols.aws.sns.confirmations import QUESTION, Confirmations
+from redrive.protocols.aws.sns.devices.applications import PlatformApplicationOperations
+from redrive.protocols.aws.sns.devices.endpoints import PlatformEndpointOperations
+from redrive.protocols.aws.sns.devices.platform import APPLICATION, DEVICE, OF_TOKEN
 from redrive.protocols.aws.sns.direct import Direct
 from redrive.protocols.aws.sns.errors import translated
 from redrive.protocols.aws.sns.limits import FILTERS_MAX
-from redrive.protocols.aws.sns.platform import APPLICATION, DEVICE, OF_TOKEN
-from redrive.protocols.aws.sns.platform_applications import PlatformApplicationOperations
-from redrive.protocols.aws.sns.platform_endpoints import PlatformEndpointOperations
 from redrive.protocols.aws.sns.protection.audit import AuditLog
 from redrive.protocols.aws.sns.protection.screening import Screening
 from redrive.protocols.aws.sns.publishing import Publishing

@@ -9,8 +9,9 @@ from redrive.engine.ports import Enqueued
 from redrive.model.message import Publication, id_text
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sns import destinations, dialect, message, names, platform_payloads
+from redrive.protocols.aws.sns import destinations, dialect, message, names
 from redrive.protocols.aws.sns.access import topic_at
+from redrive.protocols.aws.sns.devices import payloads
 from redrive.protocols.aws.sns.direct import Direct, unmade
 from redrive.protocols.aws.sns.errors import error, invalid
 from redrive.protocols.aws.sns.protection.screening import Screening
@@ -178,7 +179,7 @@ def _check_for_all(topic: Topic, wish: Wish, platform: str | None = None) -> Non
     text_messages.check_attributes(wish.get("MessageAttributes") or {})
     if wish["Message"]:
         _, others = message.texts(wish["Message"], wish.get("MessageStructure"), platform)
-        if platform in others and (fault := platform_payloads.fault_of(platform, others[platform])):
+        if platform in others and (fault := payloads.fault_of(platform, others[platform])):
             raise invalid(f"Message Reason: Invalid notification for protocol {platform}: {fault}")
     group, deduplication = wish.get("MessageGroupId"), wish.get("MessageDeduplicationId")
     if group is not None:

@@ -25,9 +25,9 @@ from redrive.model.delivery import Delivery, End
 from redrive.model.filtering import Verdict
 from redrive.model.queue import Queue, ResourceName
 from redrive.model.topic import Subscription, Topic
+from redrive.protocols.aws.sns.devices.log import DeviceLog
+from redrive.protocols.aws.sns.devices.push import PUSHED_TO
 from redrive.protocols.aws.sns.names import arn_of
-from redrive.protocols.aws.sns.platform_log import DeviceLog
-from redrive.protocols.aws.sns.platform_push import PUSHED_TO
 from redrive.protocols.aws.sns.published import Published, is_confirmation
 from redrive.protocols.aws.sns.sms.log import TextMessageLog
 from redrive.protocols.aws.sns.subscription_attributes import REDRIVE_POLICY

@@ -19,7 +19,8 @@ from redrive.model.message import Publication, id_text
 from redrive.model.protection import Cut, Finder, Found, Text
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sns import names, platform, standing
+from redrive.protocols.aws.sns import names, standing
+from redrive.protocols.aws.sns.devices import platform
 from redrive.protocols.aws.sns.errors import error
 from redrive.protocols.aws.sns.protection.audit import AuditLog, Sample
 from redrive.protocols.aws.sns.protection.operations import policy_of

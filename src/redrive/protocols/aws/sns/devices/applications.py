@@ -8,9 +8,10 @@ from typing import Final
 from redrive.engine.engine import Engine
 from redrive.model.errors import Conflict, NotFound
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sns import paging, platform, platform_events, values
+from redrive.protocols.aws.sns import paging, values
+from redrive.protocols.aws.sns.devices import events, platform
+from redrive.protocols.aws.sns.devices.platform import APPLICATION, DEVICE, Application, ApplicationName
 from redrive.protocols.aws.sns.errors import AttributeRefused, invalid, no_such, refused_at_creation
-from redrive.protocols.aws.sns.platform import APPLICATION, DEVICE, Application, ApplicationName
 from redrive.protocols.aws.wire.shapes import Structure
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,256}")
@@ -123,7 +124,7 @@ def _checked(application: ApplicationName, name: str, value: str) -> str:
     opening = "Invalid value for attribute: "
     if name in _SECRETS:
         return value
-    if name in platform_events.NAMES:
+    if name in events.NAMES:
         return _event_topic(application, f"{opening}{name}", value) if value else value
     if name == platform.ENABLED:
         return str(values.boolean(f"{opening}{name}", value)).lower()
@@ -135,7 +136,7 @@ def _checked(application: ApplicationName, name: str, value: str) -> str:
 
 
 def _event_topic(application: ApplicationName, name: str, value: str) -> str:
-    topic = platform_events.topic_at(value)
+    topic = events.topic_at(value)
     if topic is None or topic[:2] != application[:2]:
         text = f"{name}: {value} is not the ARN of a standard topic of this account and region"  # chosen
         raise AttributeRefused(text)

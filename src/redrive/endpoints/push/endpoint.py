@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
-from redrive.endpoints import push_verdicts
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
-from redrive.endpoints.push_adm import Adm
-from redrive.endpoints.push_apns import Apns
-from redrive.endpoints.push_fcm import Fcm
-from redrive.endpoints.push_login import AccessTokens, Refused
+from redrive.endpoints.push import verdicts
+from redrive.endpoints.push.adm import Adm
+from redrive.endpoints.push.apns import Apns
+from redrive.endpoints.push.fcm import Fcm
+from redrive.endpoints.push.login import AccessTokens, Refused
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt
@@ -86,4 +86,4 @@ class PushEndpoint:
         except Refused as refusal:
             return refusal.verdict
         except (OSError, ValueError) as error:
-            return push_verdicts.of_failure(error)
+            return verdicts.of_failure(error)

@@ -19,12 +19,19 @@ from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome
 from redrive.model.errors import Conflict, NotFound
 from redrive.model.topic import Subscription
-from redrive.protocols.aws.sns import platform, platform_payloads
+from redrive.protocols.aws.sns.devices import payloads, platform
+from redrive.protocols.aws.sns.devices.events import FAILED, FAILURES_TO, UPDATED, Events
+from redrive.protocols.aws.sns.devices.payloads import Notification, Unsendable, Wish
+from redrive.protocols.aws.sns.devices.platform import (
+    APPLICATION,
+    DEVICE,
+    ENABLED,
+    TOKEN,
+    Application,
+    Device,
+)
 from redrive.protocols.aws.sns.notification import CONTENT_TYPE
 from redrive.protocols.aws.sns.parcels import TIMEOUT_MS
-from redrive.protocols.aws.sns.platform import APPLICATION, DEVICE, ENABLED, TOKEN, Application, Device
-from redrive.protocols.aws.sns.platform_events import FAILED, FAILURES_TO, UPDATED, Events
-from redrive.protocols.aws.sns.platform_payloads import Notification, Unsendable, Wish
 from redrive.protocols.aws.sns.published import Published
 
 logger = logging.getLogger(__name__)
@@ -58,9 +65,9 @@ def parcel_of(subscription: Subscription, delivery: Delivery, own: str | None) -
     beside = {
         name: value
         for name, (declared, value) in published.attributes.items()
-        if name.startswith(platform_payloads.ATTRIBUTES) and not declared.startswith("Binary")
+        if name.startswith(payloads.ATTRIBUTES) and not declared.startswith("Binary")
     }
-    beside[platform_payloads.SENT_AT] = str(published.sent_at)
+    beside[payloads.SENT_AT] = str(published.sent_at)
     text = delivery.body if own is None else own
     kind = CONTENT_TYPE if own is None else _JSON
     return Parcel(subscription.endpoint, text.encode(), kind, beside, TIMEOUT_MS)
@@ -77,7 +84,7 @@ class DeviceEndpoint:
 
         Args:
             engine: Whose directory, and whose topics hear of events.
-            push: Hands notifications to push services, as `redrive.endpoints.push` says.
+            push: Hands notifications to push services, as `redrive.endpoints.push.endpoint` says.
         """
         self._directory = engine.directory
         self._clock = engine.clock
@@ -148,17 +155,17 @@ class DeviceEndpoint:
             text=parcel.body.decode(),
             own=parcel.content_type == _JSON,
             attributes=parcel.headers,
-            sent_at=int(parcel.headers[platform_payloads.SENT_AT]),
+            sent_at=int(parcel.headers[payloads.SENT_AT]),
             now=self._clock.now(),
         )
         match _SERVICES[wish.platform]:
             case "fcm":
-                return platform_payloads.for_google(wish, device.attributes[TOKEN])
+                return payloads.for_google(wish, device.attributes[TOKEN])
             case "adm":
-                return platform_payloads.for_amazon(wish)
+                return payloads.for_amazon(wish)
             case _:
                 bundle = application.attributes.get("ApplePlatformBundleID", "")
-                return platform_payloads.for_apple(wish, bundle)
+                return payloads.for_apple(wish, bundle)
 
     # ---- what services say of devices ------------------------------------------------------------------------
 

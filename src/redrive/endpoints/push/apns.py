@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
-from redrive.endpoints import push_verdicts
-from redrive.endpoints.push_http2 import ALPN, Answer, Http2Connection, Unprocessed
-from redrive.endpoints.push_verdicts import CredentialsUnusable
+from redrive.endpoints.push import verdicts
+from redrive.endpoints.push.http2 import ALPN, Answer, Http2Connection, Unprocessed
+from redrive.endpoints.push.verdicts import CredentialsUnusable
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
 from redrive.model.attempt import Reason
@@ -85,7 +85,7 @@ class Apns:
         )
         shown = self._tokens.get(place)
         answer = await self._posted(place, parcel)
-        if push_verdicts.word_in(answer.body.decode("utf-8", "replace"), "reason") == "ExpiredProviderToken":
+        if verdicts.word_in(answer.body.decode("utf-8", "replace"), "reason") == "ExpiredProviderToken":
             if (
                 self._tokens.get(place) is shown or shown is None
             ):  # else another push has made a new one already
@@ -190,7 +190,7 @@ def _look(opening: "asyncio.Task[Http2Connection]") -> None:
 def _verdict(answer: Answer) -> Verdict:
     text = answer.body.decode("utf-8", "replace")
     if answer.status != HTTPStatus.OK:
-        return push_verdicts.of_apns(answer.status, text or responses.get(answer.status, ""))
+        return verdicts.of_apns(answer.status, text or responses.get(answer.status, ""))
     said = orjson.dumps({"apns-id": answer.headers.get("apns-id", "")}).decode()
     return Verdict(Outcome.DELIVERED, Reason.ACCEPTED, answer.status, said)
 

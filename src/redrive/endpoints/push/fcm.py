@@ -11,10 +11,10 @@ import orjson
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from redrive.endpoints import push_verdicts
 from redrive.endpoints.http import Answer, HttpEndpoint
-from redrive.endpoints.push_login import AccessTokens
-from redrive.endpoints.push_verdicts import CredentialsUnusable
+from redrive.endpoints.push import verdicts
+from redrive.endpoints.push.login import AccessTokens
+from redrive.endpoints.push.verdicts import CredentialsUnusable
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
 
@@ -69,7 +69,7 @@ class Fcm:
         if isinstance(answer, Answer) and answer.status == HTTPStatus.UNAUTHORIZED:
             self._tokens.forget(account)  # it may have been taken back
             answer = await self._post(account, parcel)
-        return answer if isinstance(answer, Verdict) else push_verdicts.of_fcm(answer.status, answer.text)
+        return answer if isinstance(answer, Verdict) else verdicts.of_fcm(answer.status, answer.text)
 
     async def _post(self, account: _Account, parcel: Parcel) -> Answer | Verdict:
         token = await self._tokens.of(account, self._authority, lambda: self._login(account))

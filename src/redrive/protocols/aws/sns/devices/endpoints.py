@@ -8,10 +8,11 @@ from redrive.engine.engine import Engine
 from redrive.model.errors import Conflict, NotFound
 from redrive.model.message import id_text
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sns import paging, platform, platform_events, values
+from redrive.protocols.aws.sns import paging, values
+from redrive.protocols.aws.sns.devices import events, platform
+from redrive.protocols.aws.sns.devices.events import Events
+from redrive.protocols.aws.sns.devices.platform import APPLICATION, DEVICE, OF_TOKEN, ApplicationName, Device
 from redrive.protocols.aws.sns.errors import AttributeRefused, invalid, no_such, refused_at_creation
-from redrive.protocols.aws.sns.platform import APPLICATION, DEVICE, OF_TOKEN, ApplicationName, Device
-from redrive.protocols.aws.sns.platform_events import Events
 from redrive.protocols.aws.wire.shapes import Structure
 
 USER_DATA_BYTES_MAX: Final = 2048
@@ -40,7 +41,7 @@ class PlatformEndpointOperations:
         wanted = _changed(Device(name, id_text(self._engine.runtime.message_id())), given)
         made = await self._made(wanted)
         if made is wanted:
-            await self._events.tell(made, platform_events.CREATED)
+            await self._events.tell(made, events.CREATED)
         return {"EndpointArn": made.arn}
 
     async def _made(self, wanted: Device) -> Device:
@@ -87,7 +88,7 @@ class PlatformEndpointOperations:
         except NotFound:
             raise no_such("Endpoint") from None
         if after != before:
-            await self._events.tell(after, platform_events.UPDATED)
+            await self._events.tell(after, events.UPDATED)
         return {}
 
     async def _move_token(self, before: Device, after: Device) -> None:
@@ -116,7 +117,7 @@ class PlatformEndpointOperations:
         device = await self._directory.get(DEVICE, named.key)
         if device is not None:
             await platform.remove_device(self._engine, device)
-            await self._events.tell(device, platform_events.DELETED)
+            await self._events.tell(device, events.DELETED)
         return {}
 
 

@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 import orjson
 
-from redrive.endpoints import push_verdicts
 from redrive.endpoints.http import HttpEndpoint
+from redrive.endpoints.push import verdicts
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
 
@@ -91,7 +91,7 @@ class AccessTokens:
             raise Refused(answer)
         token = _read(answer.text, self._now()) if answer.status // 100 == 2 else None  # noqa: PLR2004 - a success
         if token is None:
-            raise Refused(push_verdicts.of_login(answer.status, answer.text))
+            raise Refused(verdicts.of_login(answer.status, answer.text))
         return token
 
 

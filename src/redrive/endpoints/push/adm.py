@@ -6,9 +6,9 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
 
-from redrive.endpoints import push_verdicts
 from redrive.endpoints.http import Answer, HttpEndpoint
-from redrive.endpoints.push_login import AccessTokens
+from redrive.endpoints.push import verdicts
+from redrive.endpoints.push.login import AccessTokens
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
 
@@ -48,9 +48,9 @@ class Adm:
             answer = await self._post(login, parcel)
         if isinstance(answer, Verdict):
             return answer
-        token = push_verdicts.word_in(answer.text, "registrationID")
+        token = verdicts.word_in(answer.text, "registrationID")
         identifiers = (("token", token),) if token else ()
-        return replace(push_verdicts.of_adm(answer.status, answer.text), identifiers=identifiers)
+        return replace(verdicts.of_adm(answer.status, answer.text), identifiers=identifiers)
 
     async def _post(self, login: tuple[str, str], parcel: Parcel) -> Answer | Verdict:
         token = await self._tokens.of(login, self._authority, lambda: _form(*login))

@@ -19,10 +19,10 @@ from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Ending
 from redrive.model.message import Publication, id_text
 from redrive.model.queue import ResourceName
-from redrive.protocols.aws.sns import platform
+from redrive.protocols.aws.sns.devices import platform
+from redrive.protocols.aws.sns.devices.platform import APPLICATION, ApplicationName, Device
 from redrive.protocols.aws.sns.names import FIFO_SUFFIX, arn_of
 from redrive.protocols.aws.sns.notification import timestamp
-from redrive.protocols.aws.sns.platform import APPLICATION, ApplicationName, Device
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.wire.arn import parse_arn
 

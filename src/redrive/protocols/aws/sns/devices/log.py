@@ -24,9 +24,9 @@ from redrive.model.delivery import Ending
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Topic
-from redrive.protocols.aws.sns import platform
-from redrive.protocols.aws.sns.platform import Application, ApplicationName
-from redrive.protocols.aws.sns.platform_push import PUSHED_TO
+from redrive.protocols.aws.sns.devices import platform
+from redrive.protocols.aws.sns.devices.platform import Application, ApplicationName
+from redrive.protocols.aws.sns.devices.push import PUSHED_TO
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.sns.sms.log import NAMESPACE
 from redrive.protocols.aws.sns.values import log_timestamp

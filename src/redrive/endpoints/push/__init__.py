@@ -1,0 +1,1 @@
+"""Notifications to mobile devices, handed to the push services of Apple, Google and Amazon."""

@@ -1,0 +1,1 @@
+"""Mobile devices: platform applications, the endpoints in them, and what is pushed to these."""
