@@ -3,11 +3,12 @@
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
-from redrive.engine.ports import Arrival, ClaimOrder, Resource
-from redrive.model.delivery import Delivery
+from redrive.engine.ports import Arrival, ClaimOrder, Resource, Target
+from redrive.model.delivery import Delivery, Limits
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import LOG_GROUP, LogEvent, LogGroup, LogQuery
 from redrive.model.metric import MINUTE_MS, MetricPoint, PointQuery, SeriesQuery, Statistics
@@ -225,6 +226,36 @@ async def test_a_message_claimed_three_times_does_not_age(house: House) -> None:
         assert await house.claim_and_give_back(Q) == "stuck"
     await house.advance(50_000)
     assert await house.totals("oldest_age_seconds") == {0: 0, 1: 50}
+
+
+async def test_a_dead_letter_ages_from_when_it_came_and_however_often_it_was_received_before(
+    house: House,
+) -> None:
+    async def bury() -> None:
+        """Let what is in the queue be received three times, and then go to the dead letters."""
+        for _ in range(3):
+            await house.claim_and_give_back(Q)
+        limits, dead = Limits(attempts_max=3, dead_letters=True), Target(D.id, ordered=False)
+        order = ClaimOrder(
+            Q.id, ordered=False, limit=1, now=house.clock.now(), lease_ms=1, token=99, limits=limits
+        )
+        assert (await house.store.claim(replace(order, dead_letters_to=dead))).dead_lettered == 1
+
+    house.telemetry.metrics.sent(D, 1, 1, house.clock.now())
+    await house.enqueue(Q, "a")
+    await house.advance(MINUTE_MS)
+    await bury()
+    await house.advance(MINUTE_MS)
+    await house.enqueue(Q, "b")
+    await bury()
+    await house.advance(MINUTE_MS)
+    ages = await house.totals("oldest_age_seconds", D)
+    assert (ages[2], ages[3]) == (60, 120)
+    await house.claim(D)
+    await house.advance(MINUTE_MS)
+    assert (await house.totals("oldest_age_seconds", D))[
+        4
+    ] == 120  # of "b"; when "a" came nobody can tell now
 
 
 async def test_dead_letters_are_seen_without_touching_their_queue(house: House) -> None:

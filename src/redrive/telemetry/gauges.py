@@ -124,14 +124,38 @@ class Gauges:
     async def _look(self, queue: Queue, moment: int) -> _Look:
         counts = await self._store.count(queue.id, moment)
         oldest = await self._oldest(queue) if any(counts) else []
-        ages = [one.enqueued_at for one in oldest if one.attempts < STUCK_ATTEMPTS]
-        return _Look(moment, counts, ages[0] if ages else None)
+        began = [_began(queue, one, moment) for one in oldest if not _is_stuck(one)]
+        return _Look(moment, counts, min(began, default=None))
 
     async def _oldest(self, queue: Queue) -> list[Delivery]:
         first = await self._store.peek(queue.id, 1)
-        if not first or first[0].attempts < STUCK_ATTEMPTS:
+        if not first or not (_is_stuck(first[0]) or _was_received_there(first[0])):
             return first
-        return await self._store.peek(queue.id, LOOKED_AT)
+        found = await self._store.peek(queue.id, LOOKED_AT)
+        moving = [one for one in found if not _is_stuck(one)]
+        return moving if moving and moving[0].origin is not None else moving[:1]
+
+
+def _is_stuck(one: Delivery) -> bool:
+    """Whether it does not count for the age; each dead letter does, however often it was claimed where it came from."""
+    return one.origin is None and one.attempts >= STUCK_ATTEMPTS
+
+
+def _was_received_there(one: Delivery) -> bool:
+    return one.origin is not None and one.token is not None
+
+
+def _began(queue: Queue, one: Delivery, moment: int) -> int:
+    """When it began to age (ms).
+
+    A dead letter's age is that in the dead-letter queue, of which it brings its retention along (SQS developer guide,
+    "Setting-up dead-letter queue retention": a day in the queue, deleted after three of four days, and then three days
+    old). Rows do not say when it came. It came when it was first due, and since those in front came no later than those
+    behind, the first due of some says it also of one that was received meanwhile.
+    """
+    if one.origin is None or queue.ordered:
+        return one.enqueued_at
+    return one.available_at if one.token is None else min(one.available_at, moment)
 
 
 def _still_holds(last: _Look, touched_at: int, moment: int) -> bool:
