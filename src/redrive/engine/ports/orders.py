@@ -120,7 +120,8 @@ class Target:
     Attributes:
         queue_id: Which.
         ordered: Whether it keeps the order of groups.
-        copies: For dead letters: where a copy of each goes as well, see `redrive.model.delivery.as_copy`.
+        copies: For dead letters: where a copy of each goes as well, see `redrive.model.delivery.as_copy`. For ends that
+            the store itself decides, in a claim; why `Settlement.leads_to` does not do for them: decision 0009.
     """
 
     queue_id: int
