@@ -60,8 +60,8 @@ def _named_destinations(
 ) -> dict[str, Endpoint]:
     """Storage queues and message brokers; none where their libraries are not installed, which few servers need."""
     try:
-        from redrive.endpoints.amqp import AmqpEndpoint  # noqa: PLC0415 - of an extra
-        from redrive.endpoints.storage_queue import StorageQueueEndpoint  # noqa: PLC0415 - of an extra
+        from redrive.endpoints.azure.amqp import AmqpEndpoint  # noqa: PLC0415 - of an extra
+        from redrive.endpoints.azure.storage_queue import StorageQueueEndpoint  # noqa: PLC0415 - of an extra
     except ImportError as error:
         logger.warning("destinations.missing: %s is not installed; pip install 'redrive[azure]'", error.name)
         return {}

@@ -14,7 +14,7 @@ from obstore.exceptions import BaseError
 from obstore.store import AzureStore, LocalStore, S3Store
 
 from redrive.endpoints import blob_verdicts
-from redrive.endpoints.storage_accounts import read_connection_string, read_container
+from redrive.endpoints.azure.storage_accounts import read_connection_string, read_container
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt, Reason

@@ -11,7 +11,7 @@ from typing import Final
 
 from obstore.exceptions import BaseError
 
-from redrive.endpoints import storage_verdicts
+from redrive.endpoints.azure import storage_verdicts
 from redrive.endpoints.verdicts import Verdict
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome

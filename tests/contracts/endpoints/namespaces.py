@@ -8,7 +8,7 @@ from typing import Final
 
 from proton import Delivery
 
-from redrive.endpoints.amqp import AmqpEndpoint
+from redrive.endpoints.azure.amqp import AmqpEndpoint
 from redrive.engine.ports import Endpoint, Parcel
 from tests.contracts.endpoints.broker import Broker, Session, accept, broker, drop, reject
 from tests.contracts.endpoints.kinds import NOW, PATIENCE_MS, Place

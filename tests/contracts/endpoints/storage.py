@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from redrive.endpoints.azure.storage_queue import StorageQueueEndpoint
 from redrive.endpoints.blob import BlobEndpoint
-from redrive.endpoints.storage_queue import StorageQueueEndpoint
 from redrive.engine.ports import Endpoint, Parcel
 from tests.contracts.endpoints.kinds import NOW, PATIENCE_MS, Place
 from tests.contracts.endpoints.webhook import Received, Webhook, answer, hang, webhook

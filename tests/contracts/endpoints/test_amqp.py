@@ -9,8 +9,8 @@ import pytest
 from proton import symbol
 from proton.utils import BlockingConnection
 
-from redrive.endpoints import amqp_connection
-from redrive.endpoints.namespaces import Namespace, read_entity, read_namespace
+from redrive.endpoints.azure import amqp_connection
+from redrive.endpoints.azure.namespaces import Namespace, read_entity, read_namespace
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
 from redrive.runtime.clock import SystemClock

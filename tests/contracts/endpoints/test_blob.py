@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from azure.storage.blob import BlobServiceClient, ContainerClient
 
+from redrive.endpoints.azure.storage_accounts import read_connection_string
 from redrive.endpoints.blob import BlobEndpoint
-from redrive.endpoints.storage_accounts import read_connection_string
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, NOW

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from azure.storage.queue import QueueClient, QueueServiceClient
 
-from redrive.endpoints.storage_queue import StorageQueueEndpoint
+from redrive.endpoints.azure.storage_queue import StorageQueueEndpoint
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
 from tests.contracts.endpoints.kinds import NOW

@@ -23,8 +23,8 @@ from proton import (
     TransportException,
 )
 
-from redrive.endpoints import amqp_verdicts
-from redrive.endpoints.namespaces import Namespace
+from redrive.endpoints.azure import amqp_verdicts
+from redrive.endpoints.azure.namespaces import Namespace
 from redrive.endpoints.verdicts import Verdict
 
 Answer = asyncio.Future[Verdict]

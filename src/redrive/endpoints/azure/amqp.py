@@ -10,10 +10,10 @@ from typing import Final
 
 from proton import ProtonException
 
-from redrive.endpoints import amqp_verdicts
-from redrive.endpoints.amqp_connection import AmqpConnection
-from redrive.endpoints.amqp_message import message_of
-from redrive.endpoints.namespaces import Namespace, read_entity, read_namespace
+from redrive.endpoints.azure import amqp_verdicts
+from redrive.endpoints.azure.amqp_connection import AmqpConnection
+from redrive.endpoints.azure.amqp_message import message_of
+from redrive.endpoints.azure.namespaces import Namespace, read_entity, read_namespace
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt

@@ -16,8 +16,9 @@ from azure.core.exceptions import AzureError
 from azure.core.pipeline.transport import AioHttpTransport, AsyncHttpResponse
 from azure.storage.queue.aio import QueueServiceClient
 
-from redrive.endpoints import storage_verdicts, verdicts
+from redrive.endpoints import verdicts
 from redrive.endpoints.addresses import SystemResolver
+from redrive.endpoints.azure import storage_verdicts
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt, Reason
