@@ -34,6 +34,7 @@ from redrive.engine.ports import (
 from redrive.model.delivery import Delivery
 from redrive.model.errors import Conflict, StoreUnavailable
 from redrive.stores.sqlite import arriving, claiming, looking, notes, rows, settling
+from redrive.stores.sqlite.checkpoint import Checkpointer
 from redrive.stores.sqlite.commit import GroupCommit
 from redrive.stores.sqlite.holding import hold
 from redrive.stores.sqlite.inserting import Inserts
@@ -49,7 +50,6 @@ SEQ_BLOCK = 1_000_000
 _WRITER_PRAGMAS = (
     "journal_mode = WAL",
     "synchronous = FULL",  # an fsync of the log at each commit: what is answered is on disk
-    "wal_autocheckpoint = 10000",  # 40 MB of log: rare enough to cost little, small enough to restart at once
     "cache_size = -65536",  # 64 MiB of pages: a claim's working set, and the memory bound that holds at any depth
     "temp_store = MEMORY",
 )
@@ -98,6 +98,7 @@ class SqliteStore(TelemetryVerbs):
             self._connection, self._inserts, inline=self._path is None, undone=self._forget_reserve
         )
         if self._path:
+            self._checkpointer = Checkpointer(self._path, self._connection)
             self._reader = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READONLY)
             self._reader.set_busy_timeout(5000)
             self._reading = ThreadPoolExecutor(1, thread_name_prefix="redrive-read")
@@ -106,6 +107,7 @@ class SqliteStore(TelemetryVerbs):
         """Finish the waiting calls and close the file."""
         await self._commit.close()
         if self._path:
+            self._checkpointer.close()
             self._reading.shutdown()
             self._reader.close()
         self._connection.close()
