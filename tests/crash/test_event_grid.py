@@ -103,7 +103,7 @@ def test_batches_cut_short_arrive_whole(grid: Grid, server: Server) -> None:
         kills = 0
         while True:
             try:
-                server.advance(120)  # longer than a rest, and than the claims of the dead
+                server.advance(240)  # longer than a rest, and than the probe and then the claims of the dead
                 break
             except ConnectionError:
                 subscriber.killed.get(timeout=10)

@@ -93,7 +93,8 @@ class Dispatcher:
             consumer.rest()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self.quiet()
+                while work := self._work():
+                    await asyncio.wait(work)
 
     async def close(self) -> None:
         """Leave what is under way to its leases, and take up nothing any more, whatever is heard of."""
@@ -105,9 +106,11 @@ class Dispatcher:
         await asyncio.gather(*work, return_exceptions=True)
 
     async def quiet(self) -> None:
-        """Return when no attempt is under way: for simulated time, which must not run ahead of them."""
-        while work := [task for consumer in self._consumers.values() for task in consumer.work()]:
-            await asyncio.wait(work)
+        """Return when no attempt is under way but what hangs: for simulated time, which must not run ahead of them."""
+        await self.means.patience.quiet(self._work)
+
+    def _work(self) -> list[asyncio.Task[None]]:
+        return [task for consumer in self._consumers.values() for task in consumer.work()]
 
     def _watch(self, subscription: Subscription) -> None:
         if self._closed:

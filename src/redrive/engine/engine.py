@@ -13,6 +13,7 @@ from redrive.engine.fan_out import TopicPublisher
 from redrive.engine.faults import Faults
 from redrive.engine.means import Means
 from redrive.engine.measure import Measure
+from redrive.engine.patience import Patience
 from redrive.engine.ports import Dialect, Endpoint, Runtime, Store
 from redrive.engine.probation import Probations
 from redrive.engine.publish import Publisher
@@ -103,6 +104,7 @@ class Engine:
             self.topic_publisher,
             self.probations,
             Unsettled(clock),
+            Patience(clock),
         )
         self.dispatcher = Dispatcher(means, self.topics, dialects)
         self.replayer = Replayer(

@@ -8,6 +8,7 @@ from redrive.engine.arrivals import Arrivals
 from redrive.engine.facts import Listener
 from redrive.engine.fan_out import TopicPublisher
 from redrive.engine.faults import Faults
+from redrive.engine.patience import Patience
 from redrive.engine.ports import Dialect, Endpoint, Plan, Runtime, Store
 from redrive.engine.probation import Probations
 from redrive.engine.queues import Queues
@@ -38,3 +39,4 @@ class Means:
     publisher: TopicPublisher
     probations: Probations
     unsettled: Unsettled
+    patience: Patience

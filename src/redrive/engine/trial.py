@@ -53,7 +53,7 @@ class Trial:
             attempt = means.faults.of(subscription.endpoint) or self._hand_over(queue)
         attempt = plan.answers.judge(attempt)
         each = self._each(attempt)
-        now = means.runtime.clock.now()
+        now = self._now()
         throttles = await means.unsettled.insist(len(each), self._holds_until, lambda: self._throttles(each))
         taker = queue if attempt.delivered else None
         transitions = self._decided or self._decide(each, now, throttles)
@@ -70,7 +70,7 @@ class Trial:
     async def give_up(self) -> None:
         """Their time is over: they end without an attempt."""
         topic, subscription, _, _ = self._terms
-        now = self._means.runtime.clock.now()
+        now = self._now()
         ends = []
         for delivery in self._deliveries:
             dead = self._has_dead_letters(delivery)
@@ -116,34 +116,41 @@ class Trial:
         plan = self._terms.plan
         if plan.patience_ms is None:
             return await endpoint.push(parcel)
+        patient_until = self._now() + plan.patience_ms
         pushing = asyncio.ensure_future(endpoint.push(parcel))
         try:
-            await asyncio.wait([pushing], timeout=plan.patience_ms / 1000)
-            return pushing.result() if pushing.done() else await self._late(pushing, plan.patience_ms)
+            with self._means.patience.begin() as hangs:
+                if await self._means.patience.wait(pushing, hangs, patient_until):
+                    return pushing.result()
+                return await self._late(pushing, hangs, plan.patience_ms)
         finally:
             pushing.cancel()
 
-    async def _late(self, pushing: "asyncio.Future[Attempt]", patience_ms: int) -> Attempt:
+    async def _late(
+        self, pushing: "asyncio.Future[Attempt]", hangs: "asyncio.Future[None]", patience_ms: int
+    ) -> Attempt:
         """Patience is over: it failed, unless the endpoint takes it before the next attempt would begin, or refuses it.
 
         The claim is held until then, so that nobody else tries meanwhile. The endpoint's rest begins at once: a late
         success ends it.
         """
         failed = Attempt(Outcome.FAILED, Reason.TIMED_OUT, 0, IMPATIENT, patience_ms)
-        now = self._means.runtime.clock.now()
+        now = self._now()
         transitions = self._decide(self._each(failed), now)
         due = [one.available_at for one in transitions if one.ending is Ending.RETRY]
         if len(due) < len(self._deliveries):
             return failed
         await self._note(failed, now)
         await self._means.unsettled.insist(len(due), self._holds_until, lambda: self._hold(due))
-        now = self._means.runtime.clock.now()
-        await asyncio.wait([pushing], timeout=max(0, min(due) - now) / 1000)
-        late = pushing.result() if pushing.done() else failed
+        answered = await self._means.patience.wait(pushing, hangs, min(due))
+        late = pushing.result() if answered else failed
         if self._terms.plan.answers.judge(late).outcome is not Outcome.FAILED:
             return late
         self._decided = transitions
         return failed
+
+    def _now(self) -> int:
+        return self._means.runtime.clock.now()
 
     async def _hold(self, due: Sequence[int]) -> None:
         """Keep the claims until the next attempts are due, and for as long again as it takes to settle them."""
@@ -152,7 +159,7 @@ class Trial:
             (delivery.seq, delivery.token or 0, at)
             for delivery, at in zip(self._deliveries, until, strict=True)
         ]
-        queue_id, now = self._deliveries[0].queue_id, self._means.runtime.clock.now()
+        queue_id, now = self._deliveries[0].queue_id, self._now()
         await self._means.store.extend(queue_id, claims, now, ordered=self._terms.topic.ordered)
         self._holds_until = min(until)
 
