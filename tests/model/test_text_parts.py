@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redrive.model.text_parts import parts_of, text_of
@@ -22,6 +22,8 @@ SEPTETS = "".join(text_of(bytes([code]), wide=False) for code in range(128) if c
         ("🚗" * 36, True, [132, 12]),  # 33 and 3: a pair of surrogates is not parted
         ("x" * 150 + " yyyy " + "z" * 20, False, [151, 25]),
         ("x" * 152 + " " + "z" * 20, False, [153, 20]),
+        (" " + "x" * 152 + "€" + "y" * 9, False, [1, 152, 11]),  # what is left after the space is cut again
+        ("ж " + "ж" * 66 + "🚗" + "ж" * 9, True, [4, 132, 22]),
         ("x" * 1600, False, [153] * 10 + [70]),
         ("ж" * 1600, True, [134] * 23 + [118]),
     ],
@@ -49,6 +51,7 @@ def test_what_no_telephone_can_read_is_a_question_mark() -> None:
 
 
 @given(st.text(st.characters(codec="utf-8")) | st.text(SEPTETS + "€[] ", max_size=700))
+@example(" " + "x" * 152 + "€" * 80)
 def test_nothing_is_lost_between_parts(text: str) -> None:
     cut = parts_of(text)
     assert text_of(b"".join(cut.parts), wide=cut.wide) == text

@@ -77,7 +77,7 @@ def _stretches(text: str, written: Sequence[bytes], room: int) -> Iterator[tuple
     begin, space, used = 0, 0, 0
     for index, octets in enumerate(written):
         used += len(octets)
-        if used > room:
+        while used > room:  # again where only a little stood before the last space
             end = space if space > begin else index
             yield begin, end
             begin, used = end, sum(map(len, written[end : index + 1]))
