@@ -16,6 +16,7 @@ from redrive.model.text_parts import text_of
 
 USER, PASSWORD = "redrive", "p@ss/w"
 OK: Final = 0
+NOT_BOUND: Final = 0x04
 SYSTEM_ERROR: Final = 0x08
 THROTTLED: Final = 0x58
 INVALID_DESTINATION: Final = 0x0B
@@ -48,6 +49,7 @@ class Smsc:
         enquired: Set by each `enquire_link`.
         bound: Set by each bind that was accepted.
         unbound: How many said goodbye.
+        goodbye: What is done in place of answering one.
     """
 
     messages: list[Any] = field(default_factory=list)
@@ -58,6 +60,7 @@ class Smsc:
     binds: list[tuple[str, str]] = field(default_factory=list)
     enquired: asyncio.Event = field(default_factory=asyncio.Event)
     unbound: int = 0
+    goodbye: Callable[[], object] | None = None
     port: int = 0
     _numbers: Any = field(default_factory=lambda: itertools.count(1))
     _told: dict[int, "asyncio.Future[int]"] = field(default_factory=dict)
@@ -98,6 +101,10 @@ class Smsc:
         """End a session as the protocol has it."""
         self.sessions[-1].write(_unit(_UNBIND, 0, next(self._numbers)))
 
+    def enquire(self) -> None:
+        """Ask the last session for a sign of life."""
+        self.sessions[-1].write(_unit(_ENQUIRE, 0, next(self._numbers)))
+
     async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection."""
         try:
@@ -133,7 +140,10 @@ class Smsc:
                     writer.write(_unit(_ENQUIRE | _RESPONSE, OK, sequence))
             case c if c == _UNBIND:
                 self.unbound += 1
-                writer.write(_unit(_UNBIND | _RESPONSE, OK, sequence))
+                if self.goodbye is not None:
+                    self.goodbye()
+                else:
+                    writer.write(_unit(_UNBIND | _RESPONSE, OK, sequence))
             case c if c == _DELIVER | _RESPONSE:
                 self._told[sequence].set_result(status)
 

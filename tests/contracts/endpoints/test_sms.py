@@ -289,6 +289,47 @@ async def test_a_session_without_a_sign_of_life_is_given_up(
     await endpoint.close()
 
 
+async def test_texts_that_time_out_do_not_keep_a_dead_session_alive(
+    centre: Smsc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them asks for a sign of life; the first to ask has waited longest."""
+    monkeypatch.setattr(sms_connection, "_PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(sms, "_PAUSE_SECONDS", 0.01)
+    endpoint = sms_endpoint(gateway_url(centre.port))
+    endpoint.start()
+    await asyncio.wait_for(centre.bound.wait(), 10)
+    centre.bound.clear()
+    centre.lively, centre.answer = False, lambda _: HANG
+    async with asyncio.timeout(10):
+        while not centre.bound.is_set():
+            await endpoint.push(sms_parcel(timeout_ms=20))
+    await endpoint.close()
+
+
+async def test_a_centre_that_has_forgotten_the_session_is_bound_to_again(
+    endpoint: SmsEndpoint, centre: Smsc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sms, "_PAUSE_SECONDS", 0.01)
+    centre.answer = lambda _: smsc.NOT_BOUND
+    attempt = await endpoint.push(sms_parcel())
+    assert (attempt.outcome, attempt.response) == (Outcome.FAILED, "ESME_RINVBNDSTS")
+    centre.answer = lambda _: OK
+    while not (await endpoint.push(sms_parcel())).delivered:
+        pass
+    assert len(centre.binds) == 2
+
+
+async def test_a_centre_that_goes_on_talking_does_not_hold_up_goodbye(
+    centre: Smsc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sms_connection, "_GOODBYE_SECONDS", 0.1)
+    endpoint = sms_endpoint(gateway_url(centre.port))
+    assert (await endpoint.push(sms_parcel())).delivered
+    centre.goodbye = centre.enquire  # in place of an answer
+    await asyncio.wait_for(endpoint.close(), 10)
+    assert centre.unbound == 1
+
+
 async def test_it_says_goodbye(centre: Smsc) -> None:
     endpoint = sms_endpoint(gateway_url(centre.port))
     assert (await endpoint.push(sms_parcel())).delivered

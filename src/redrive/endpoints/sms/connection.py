@@ -41,6 +41,7 @@ class SmsConnection(asyncio.Protocol):
         self._sequence = 0
         self._socket: asyncio.Transport | None = None
         self._next: asyncio.TimerHandle | None = None
+        self._probing = False
         self._why: Exception = ConnectionResetError("The message centre closed the connection")
         #: Done when the socket is closed; what it holds is why.
         self.closed: asyncio.Future[Exception] = self._loop.create_future()
@@ -65,13 +66,16 @@ class SmsConnection(asyncio.Protocol):
             OSError: The connection ended before the answer.
         """
         async with self._window:
-            return await self._ask(smpp.SUBMIT_SM, body)
+            answer = await self._ask(smpp.SUBMIT_SM, body)
+        if answer.status == smpp.NOT_BOUND:  # it answers signs of life all the same, so nothing else would end this
+            self._end(ConnectionResetError("The message centre has forgotten the session"))
+        return answer
 
     async def unbind(self) -> None:
-        """Say goodbye, and close whether it is answered or not."""
-        if self._socket is not None:
-            self._send(Pdu(smpp.UNBIND, smpp.OK, self._numbered()))
-            self._later(_GOODBYE_SECONDS, self._socket.abort)
+        """Say goodbye, and close whether it is answered or not, whatever else the centre still has to say."""
+        self._send(Pdu(smpp.UNBIND, smpp.OK, self._numbered()))
+        await asyncio.wait([self.closed], timeout=_GOODBYE_SECONDS)
+        self.abandon()
         await asyncio.shield(self.closed)
 
     def abandon(self) -> None:
@@ -80,9 +84,11 @@ class SmsConnection(asyncio.Protocol):
             self._socket.abort()
 
     def probe(self) -> None:
-        """Ask for a sign of life; without one, it is closed."""
-        self._send(Pdu(smpp.ENQUIRE_LINK, smpp.OK, self._numbered()))
-        self._later(_PATIENCE_SECONDS, self._give_up)
+        """Ask for a sign of life; without one it is closed, however often somebody asks meanwhile."""
+        if not self._probing:
+            self._probing = True
+            self._send(Pdu(smpp.ENQUIRE_LINK, smpp.OK, self._numbered()))
+            self._later(_PATIENCE_SECONDS, self._give_up)
 
     # ---- the socket ------------------------------------------------------------------------------------------
 
@@ -92,6 +98,7 @@ class SmsConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
+        self._probing = False
         self._later(_SILENCE_SECONDS, self.probe)
         self._buffer += data
         try:

@@ -19,6 +19,7 @@ RESPONSE: Final = 0x80000000  # added to a request's command by what answers it
 
 OK: Final = 0x00000000
 INVALID_COMMAND: Final = 0x00000003
+NOT_BOUND: Final = 0x00000004
 SYSTEM_ERROR: Final = 0x00000008
 TRY_LATER: Final = 0x00000064  # ESME_RX_T_APPN: the receiver says, not now
 
