@@ -67,7 +67,7 @@ class SmsConnection(asyncio.Protocol):
         """
         async with self._window:
             answer = await self._ask(smpp.SUBMIT_SM, body)
-        if answer.status == smpp.NOT_BOUND:  # it answers signs of life all the same, so nothing else would end this
+        if answer.status == smpp.NOT_BOUND:  # signs of life go on, so nothing else would end it
             self._end(ConnectionResetError("The message centre has forgotten the session"))
         return answer
 
