@@ -155,6 +155,23 @@ async def test_who_knows_no_events_is_waited_for_from_then_on(
         call_of(request).proved()
 
 
+async def test_those_who_find_out_together_are_all_delivered(
+    functions: FunctionEndpoint, hook: Webhook
+) -> None:
+    together = asyncio.Barrier(3)
+
+    async def script(request: Received, writer: asyncio.StreamWriter) -> None:
+        if request.headers["x-amz-invocation-type"] == "Event":
+            await together.wait()
+            writer.write(answer("501 Not Implemented"))
+        else:
+            writer.write(answer("200 OK"))
+
+    hook.script = script
+    attempts = await asyncio.gather(*(functions.push(parcel()) for _ in range(3)))
+    assert [attempt.outcome for attempt in attempts] == [Outcome.DELIVERED] * 3
+
+
 async def test_who_implements_nothing_is_asked_twice_and_not_for_ever(
     functions: FunctionEndpoint, hook: Webhook
 ) -> None:

@@ -60,18 +60,18 @@ class FunctionEndpoint:
         if place is None:
             return aws_verdicts.unplaced(parcel.endpoint)
         url = _url(place, parcel.endpoint)
-        answer = await self._invoke(place, url, parcel)
-        if isinstance(answer, AwsAnswer) and _knows_no_events(answer) and url not in self._waited_for:
+        kind = _REQUEST_RESPONSE if url in self._waited_for else _EVENT
+        answer = await self._invoke(place, url, parcel, kind)
+        if kind == _EVENT and isinstance(answer, AwsAnswer) and _knows_no_events(answer):
             self._waited_for.add(url)
-            answer = await self._invoke(place, url, parcel)
+            answer = await self._invoke(place, url, parcel, _REQUEST_RESPONSE)
         if isinstance(answer, Verdict):
             return answer
         if answer.function_error:
             logger.warning("function.failed function=%s: %s", parcel.endpoint, answer.text[:200])
         return _busy(answer) or aws_verdicts.of_answer(answer)
 
-    async def _invoke(self, place: Place, url: str, parcel: Parcel) -> AwsAnswer | Verdict:
-        kind = _REQUEST_RESPONSE if url in self._waited_for else _EVENT
+    async def _invoke(self, place: Place, url: str, parcel: Parcel, kind: str) -> AwsAnswer | Verdict:
         headers = {"X-Amz-Invocation-Type": kind}
         if _TRACE in parcel.headers:
             headers[_TRACE] = parcel.headers[_TRACE]
