@@ -7,12 +7,12 @@ is ever too expensive.
 
 import contextlib
 import logging
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from http import HTTPStatus
+from string import whitespace
 from typing import Final, NamedTuple
 
 from redrive.engine.directory import Directory, Kind
@@ -36,7 +36,7 @@ STOP_WORDS: Final = frozenset(
         "UNSUBSCRIBE",
     }
 )
-_AROUND: Final = re.compile(r"^[\s\"'.!]+|[\s\"'.!]+$")
+_AROUND: Final = whitespace + "\"'.!"
 
 
 class Spent(NamedTuple):
@@ -105,7 +105,7 @@ class Telephones:
 
     async def heard(self, number: str, text: str) -> None:
         """A telephone wrote: whoever says STOP gets nothing more of all who have written to it."""
-        if _AROUND.sub("", text).upper() not in STOP_WORDS:
+        if text.strip(_AROUND).upper() not in STOP_WORDS:
             logger.debug("sms.heard number=%s: not a word that opts out", number)
             return
         correspondents = await self._directory.find(CORRESPONDENT, _digits(number) + "/")
