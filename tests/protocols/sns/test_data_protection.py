@@ -219,6 +219,15 @@ class TestAudit:
         assert [point.series for point in stage.points] == series
         assert all(point.at == at and point.statistics == Statistics.of(1.0) for point in stage.points)
 
+    async def test_of_a_batch_that_is_refused_nothing_is_written_down(self, stage: Stage) -> None:
+        topic = await protected(stage, statement(AUDIT))
+        entries = [{"Id": "a", "Message": TEXT}, {"Id": "b", "Message": "m", "MessageGroupId": "a b"}]
+        with invalid(
+            "MessageGroupId Reason: can only include alphanumeric and punctuation characters. 1 to 128 in length"
+        ):
+            await stage.call("PublishBatch", TopicArn=topic, PublishBatchRequestEntries=entries)
+        assert stage.lines == []
+
     async def test_what_is_too_long_is_not_looked_at(self, stage: Stage) -> None:
         topic = await protected(stage, statement(AUDIT))
         with invalid("Message too long"):

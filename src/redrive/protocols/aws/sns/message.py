@@ -4,11 +4,12 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
 from redrive.model.filtering import Attribute
+from redrive.model.message import bytes_of as text_bytes_of
 from redrive.protocols.aws.sns.errors import error, invalid
 from redrive.protocols.aws.wire.errors import AwsError
 
@@ -62,15 +63,18 @@ def check_id(parameter: str, value: str) -> None:
         )
 
 
-def bytes_of(text: str, attributes: Attributes) -> int:
+def bytes_of(text: str, attributes: Attributes | None) -> int:
     """What a message weighs: its text, and name, type and value of each attribute."""
-    attribute_bytes = [_attribute_bytes(name, one) for name, one in attributes.items()]
-    return (len(text) if text.isascii() else len(text.encode())) + sum(attribute_bytes)
+    weight = text_bytes_of(text)
+    if attributes:
+        weight += sum(_attribute_bytes(name, one) for name, one in attributes.items())
+    return weight
 
 
 def _attribute_bytes(name: str, attribute: Mapping[str, Any]) -> int:
-    texts = (name, attribute["DataType"], attribute.get("StringValue") or "")
-    return sum(len(text.encode()) for text in texts) + len(attribute.get("BinaryValue") or b"")
+    value = attribute.get("StringValue") or ""
+    declared = text_bytes_of(name) + text_bytes_of(attribute["DataType"])
+    return declared + text_bytes_of(value) + len(attribute.get("BinaryValue") or b"")
 
 
 # ---- attributes ------------------------------------------------------------------------------------------------
@@ -137,18 +141,36 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def seen_by_filters(attributes: Attributes) -> dict[str, Attribute]:
-    """The attributes as filters see them; binary ones do not show."""
-    return {
-        name: Attribute(one["DataType"], one["StringValue"])
-        for name, one in attributes.items()
-        if not one["DataType"].startswith("Binary")
-    }
+class Carried(NamedTuple):
+    """Attributes as a message carries them.
+
+    Attributes:
+        packed: Names to types and values; a binary value, told by its type, in base 64.
+        seen: As filters see them; binary ones do not show.
+        weight: What they add to the bytes of a message.
+    """
+
+    packed: Mapping[str, tuple[str, str]]
+    seen: Mapping[str, Attribute]
+    weight: int
 
 
-def packed(attributes: Attributes) -> dict[str, tuple[str, str]]:
-    """Names to types and values; a binary value, told by its type, in base 64."""
-    return {name: _packed(one) for name, one in attributes.items()}
+_NOTHING: Final = Carried({}, {}, 0)
+
+
+def carried(attributes: Attributes | None) -> Carried:
+    """The attributes of a message that were checked; most messages have none."""
+    if not attributes:
+        return _NOTHING
+    packed: dict[str, tuple[str, str]] = {}
+    seen: dict[str, Attribute] = {}
+    weight = 0
+    for name, one in attributes.items():
+        packed[name] = data_type, value = _packed(one)
+        if not data_type.startswith("Binary"):
+            seen[name] = Attribute(data_type, value)
+        weight += _attribute_bytes(name, one)
+    return Carried(packed, seen, weight)
 
 
 def _packed(attribute: Mapping[str, Any]) -> tuple[str, str]:
@@ -161,7 +183,11 @@ def _packed(attribute: Mapping[str, Any]) -> tuple[str, str]:
 # ---- MessageStructure --------------------------------------------------------------------------------------------
 
 
-def texts(message: str, structure: str | None, platform: str | None = None) -> tuple[str, dict[str, str]]:
+Texts = tuple[str, dict[str, str]]
+"""The text for everybody, and the others by the protocols and platforms they are for."""
+
+
+def texts(message: str, structure: str | None, platform: str | None = None) -> Texts:
     """The text for everybody, and the others by the protocols and platforms they are for.
 
     Args:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Enqueued
-from redrive.model.message import Publication, id_text
+from redrive.model.message import Publication, bytes_of, id_text
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import destinations, dialect, message, names
@@ -43,12 +43,9 @@ class Publishing:
         """https://docs.aws.amazon.com/sns/latest/api/API_Publish.html."""
         target = await self._target(call, params)
         topic = unmade(target) if isinstance(target, Subscription) else target
-        own = _platform_of(target)
-        _check(topic, params, own)
-        if DATA_PROTECTION_POLICY in topic.attributes:
-            publication = await self._screened(call, topic, params)
-        else:
-            publication = self._publication(call, topic, params, own)
+        _check_alone(params)
+        texts = _checked(topic, params, _platform_of(target))
+        publication = await self._publication(call, topic, params, texts)
         if publication.bytes_published > message.BYTES_MAX:
             raise invalid("Message too long")
         if isinstance(target, Subscription):  # not before: what is refused makes nothing
@@ -77,14 +74,10 @@ class Publishing:
         _check_entries(entries)
         accepted: list[tuple[Wish, Publication]] = []
         failures: list[Structure] = []
-        for entry in entries:
-            _check_for_all(topic, entry)
+        for entry, texts in [(entry, _checked(topic, entry)) for entry in entries]:
             try:
                 _check_alone(entry)
-                if DATA_PROTECTION_POLICY in topic.attributes:
-                    publication = await self._screened(call, topic, entry)
-                else:
-                    publication = self._publication(call, topic, entry)
+                publication = await self._publication(call, topic, entry, texts)
             except AwsError as refusal:
                 failures.append(_failed(entry, refusal))
             else:
@@ -97,45 +90,46 @@ class Publishing:
         ]
         return {"Successful": successful, "Failed": failures}
 
-    async def _screened(self, call: Call, topic: Topic, wish: Wish) -> Publication:
-        def make(kept: Wish, message_id: bytes) -> Publication:
-            return self._publication(call, topic, kept, message_id=message_id)
-
-        if message.bytes_of(wish["Message"], wish.get("MessageAttributes") or {}) > message.BYTES_MAX:
+    async def _publication(self, call: Call, topic: Topic, wish: Wish, texts: message.Texts) -> Publication:
+        """What is published of a wish; that a topic has no policy is all that it asks of data protection."""
+        if DATA_PROTECTION_POLICY not in topic.attributes:
+            return _made(call, topic, wish, texts, self._engine.runtime.message_id())
+        if message.bytes_of(wish["Message"], wish.get("MessageAttributes")) > message.BYTES_MAX:
             raise invalid("Message too long")  # not looked at, nor written down
+
+        def make(kept: Wish, message_id: bytes) -> Publication:
+            left = texts if kept is wish else message.texts(kept["Message"], kept.get("MessageStructure"))
+            return _made(call, topic, kept, left, message_id)
+
         return await self._screening.publication(call, topic, wish, make)
 
-    def _publication(
-        self,
-        call: Call,
-        topic: Topic,
-        wish: Wish,
-        platform: str | None = None,
-        message_id: bytes | None = None,
-    ) -> Publication:
-        text, others = message.texts(wish["Message"], wish.get("MessageStructure"), platform)
-        attributes: message.Attributes = wish.get("MessageAttributes") or {}
-        message_id = message_id or self._engine.runtime.message_id()
-        published = Published(
-            id=id_text(message_id),
-            topic=names.arn_of(topic.name),
-            sent_at=call.now,
-            version=topic.attributes.get("SignatureVersion", "1"),
-            subject=wish.get("Subject"),
-            attributes=message.packed(attributes),
-            trace=call.request.headers.get(_TRACE),
-        )
-        return Publication(
-            id=message_id,
-            body=text,
-            bodies={name: other for name, other in others.items() if name in destinations.PROTOCOLS},
-            attributes=message.seen_by_filters(attributes),
-            envelope=dialect.with_platforms(published.envelope(), others),
-            bytes_published=message.bytes_of(wish["Message"], attributes),
-            group_id=wish.get("MessageGroupId"),
-            deduplication_id=wish.get("MessageDeduplicationId"),
-            raw_refusal=dialect.raw_refusal(len(attributes)),
-        )
+
+def _made(call: Call, topic: Topic, wish: Wish, texts: message.Texts, message_id: bytes) -> Publication:
+    text, others = texts
+    carried = message.carried(wish.get("MessageAttributes"))
+    envelope = Published(
+        id=id_text(message_id),
+        topic=names.arn_of(topic.name),
+        sent_at=call.now,
+        version=topic.attributes.get("SignatureVersion", "1"),
+        subject=wish.get("Subject"),
+        attributes=carried.packed,
+        trace=call.request.headers.get(_TRACE),
+    ).envelope()
+    if others:
+        envelope = dialect.with_platforms(envelope, others)
+        others = {name: other for name, other in others.items() if name in destinations.PROTOCOLS}
+    return Publication(
+        id=message_id,
+        body=text,
+        bodies=others,
+        attributes=carried.seen,
+        envelope=envelope,
+        bytes_published=bytes_of(wish["Message"]) + carried.weight,
+        group_id=wish.get("MessageGroupId"),
+        deduplication_id=wish.get("MessageDeduplicationId"),
+        raw_refusal=dialect.raw_refusal(len(carried.packed)),
+    )
 
 
 def _is_endpoint(arn: str) -> bool:
@@ -162,25 +156,33 @@ def _published(topic: Topic, enqueued: Enqueued) -> Structure:
 # ---- what is refused ---------------------------------------------------------------------------------------------
 
 
-def _check(topic: Topic, wish: Wish, platform: str | None) -> None:
-    _check_alone(wish)
-    _check_for_all(topic, wish, platform)
-
-
 def _check_alone(wish: Wish) -> None:
     """What one entry of a batch may have wrong while the others are published."""
     message.check_text(wish["Message"])
     message.check_subject(wish.get("Subject"))
 
 
-def _check_for_all(topic: Topic, wish: Wish, platform: str | None = None) -> None:
-    """What no entry of a batch may have wrong if any is to be published."""
-    message.check_attributes(wish.get("MessageAttributes") or {})
-    text_messages.check_attributes(wish.get("MessageAttributes") or {})
-    if wish["Message"]:
-        _, others = message.texts(wish["Message"], wish.get("MessageStructure"), platform)
-        if platform in others and (fault := payloads.fault_of(platform, others[platform])):
-            raise invalid(f"Message Reason: Invalid notification for protocol {platform}: {fault}")
+def _checked(topic: Topic, wish: Wish, platform: str | None = None) -> message.Texts:
+    """The texts of an entry; of what it may have wrong, this is what refuses a batch as a whole."""
+    if attributes := wish.get("MessageAttributes"):
+        message.check_attributes(attributes)
+        text_messages.check_attributes(attributes)
+    texts = _texts(wish, platform)
+    _check_ids(topic, wish)
+    return texts
+
+
+def _texts(wish: Wish, platform: str | None) -> message.Texts:
+    if not wish["Message"]:  # which is for `_check_alone` to say
+        return "", {}
+    texts = message.texts(wish["Message"], wish.get("MessageStructure"), platform)
+    _, others = texts
+    if platform in others and (fault := payloads.fault_of(platform, others[platform])):
+        raise invalid(f"Message Reason: Invalid notification for protocol {platform}: {fault}")
+    return texts
+
+
+def _check_ids(topic: Topic, wish: Wish) -> None:
     group, deduplication = wish.get("MessageGroupId"), wish.get("MessageDeduplicationId")
     if group is not None:
         message.check_id("MessageGroupId", group)
@@ -213,7 +215,7 @@ def _check_entries(entries: Sequence[Wish]) -> None:
         _check_entry_id(entry_id)
     if len(set(ids)) < len(ids):
         raise error("BatchEntryIdsNotDistinct", "Two or more batch entries in the request have the same Id.")
-    weights = (message.bytes_of(one["Message"], one.get("MessageAttributes") or {}) for one in entries)
+    weights = (message.bytes_of(one["Message"], one.get("MessageAttributes")) for one in entries)
     if sum(weights) > message.BYTES_MAX:
         raise error(
             "BatchRequestTooLong", "The length of all the messages put together is more than the limit."
