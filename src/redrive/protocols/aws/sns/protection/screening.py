@@ -35,9 +35,8 @@ from redrive.protocols.aws.sns.protection.policy import (
 )
 from redrive.protocols.aws.wire.errors import AwsError
 
-_CHARS_AT_ONCE: Final = (
-    16 * 1024
-)  # 0.1 ms an identifier; what is longer is looked at beside the loop, which goes on
+# 0.1 ms an identifier; what is longer is looked at beside the loop, which goes on.
+_CHARS_AT_ONCE: Final = 16 * 1024
 _DEFAULT: Final = ""
 
 Wish = Mapping[str, Any]
@@ -89,7 +88,7 @@ class Screening:
                     list(texts.each.values()),
                 )
                 self._audit_log.write(statement.operation, sample)
-        if _denied(statements, texts.each.values()):
+        if _found_by(Deny, statements, texts.each.values()):
             raise _withheld(topic)
         return texts.without(wish, statements)
 
@@ -158,10 +157,13 @@ def _inspect(texts: Mapping[str, str], finders: Mapping[str, Finder]) -> Inspect
     return {name: (text, text.search(finders)) for name, text in looked_at.items()}
 
 
-def _denied(statements: Iterable[Statement], inspected: Iterable[Inspection]) -> bool:
+def _found_by(
+    kind: type[Deidentify] | type[Deny], statements: Iterable[Statement], inspected: Iterable[Inspection]
+) -> bool:
+    """Whether there is anything that statements of this kind look for."""
     found = {name for _, finds in inspected for name in finds}
     return any(
-        isinstance(one.operation, Deny) and not found.isdisjoint(one.identifiers) for one in statements
+        isinstance(one.operation, kind) and not found.isdisjoint(one.identifiers) for one in statements
     )
 
 
@@ -206,9 +208,9 @@ class Screen:
         """What a subscriber gets, or why it does not; see `Publication.screen`."""
         statements = self._policy.about(OUTBOUND, _subscriber(subscription))
         own = self._texts.of(subscription)
-        if _denied(statements, own):
+        if _found_by(Deny, statements, own):
             return self._refusal(subscription)
-        if all(_without(one, statements) is None for one in own):
+        if not _found_by(Deidentify, statements, own):
             return self._publication
         version = self._version(statements)
         return version if version.body_for(subscription.protocol) else self._refusal(subscription)
