@@ -1,6 +1,7 @@
 """What devices get, held to the examples of the developer guide."""
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -45,6 +46,10 @@ def wish(text: Any, platform: str, after_ms: int = 0, *, own: bool = True, **att
     return Wish(platform, written, own, given, SENT_AT, SENT_AT + after_ms)
 
 
+def nested(levels: int) -> str:
+    return f'{{"data":{"[" * levels}{"]" * levels}}}'
+
+
 def apple(text: Any, platform: str = "APNS", after_ms: int = 0, **attributes: str) -> Notification:
     return payloads.for_apple(wish(text, platform, after_ms, **attributes), BUNDLE)
 
@@ -79,6 +84,12 @@ class TestText:
         with pytest.raises(Unsendable, match="Notification is malformed") as refusal:
             google(text)
         assert refusal.value.reason is Reason.CLIENT_ERROR
+
+    @pytest.mark.parametrize("make", [google, amazon])
+    def test_what_is_nested_too_deeply_to_be_said_again(self, make: Callable[[Any], Any]) -> None:
+        with pytest.raises(Unsendable, match="Notification is malformed"):
+            make(nested(300))
+        assert apple(nested(300)).body.decode() == nested(300)
 
     @given(text=st.text(st.characters(codec="utf-8")))
     def test_any_plain_text_can_be_wrapped(self, text: str) -> None:
@@ -288,6 +299,7 @@ class TestFaults:
             ("APNS_VOIP", '{"a":"%s"}' % ("x" * 5113), "Notification is too long"),
             ("GCM", '{"data":{"a":"%s"}}' % ("x" * 4088), None),
             ("GCM", '{"data":{"a":"%s"}}' % ("x" * 4089), "Notification data is larger than allowed limit"),
+            ("GCM", nested(300), "Notification is malformed"),
             ("WNS", '{"a":"%s"}' % ("x" * 9000), None),
         ],
     )

@@ -124,7 +124,7 @@ def for_apple(wish: Wish, bundle: str) -> Notification:
     }
     if not all(value.isascii() and value.isprintable() for value in headers.values()):
         raise Unsendable(Reason.CLIENT_ERROR, "An attribute cannot be said in a header")
-    body = wish.text.encode() if wish.own else orjson.dumps(document)
+    body = wish.text.encode() if wish.own else _said(document)
     return Notification(body, {name: value for name, value in headers.items() if value})
 
 
@@ -146,7 +146,7 @@ def for_google(wish: Wish, token: str) -> Notification:
             raise _malformed()
         android["ttl"] = f"{left}s"
     message["token"] = token
-    return Notification(orjson.dumps(request))
+    return Notification(_said(request))
 
 
 def for_amazon(wish: Wish) -> Notification:
@@ -161,7 +161,7 @@ def for_amazon(wish: Wish) -> Notification:
         raise _expired()
     if left is not None:
         document["expiresAfter"] = left
-    return Notification(orjson.dumps(document))
+    return Notification(_said(document))
 
 
 def fault_of(platform: str, text: str) -> str | None:
@@ -171,9 +171,16 @@ def fault_of(platform: str, text: str) -> str | None:
         return _MALFORMED
     if platform.startswith(("APNS", "MACOS")):
         return _TOO_LONG if len(text.encode()) > _APPLE_BYTES_MAX + 1024 * ("VOIP" in platform) else None
-    if platform == "GCM" and len(orjson.dumps(document.get("data"))) > _GOOGLE_BYTES_MAX:
-        return _TOO_LARGE
+    if platform == "GCM":
+        return _fault_of_google(document)
     return None
+
+
+def _fault_of_google(document: Mapping[str, Any]) -> str | None:
+    try:
+        return _TOO_LARGE if len(_said(document.get("data"))) > _GOOGLE_BYTES_MAX else None
+    except Unsendable as refusal:
+        return str(refusal)
 
 
 def _read(text: str) -> dict[str, Any] | None:
@@ -189,6 +196,14 @@ def _document(wish: Wish) -> dict[str, Any]:
     if document is None:
         raise _malformed()
     return document
+
+
+def _said(document: Any) -> bytes:
+    """The document as JSON; orjson reads some 1,000 levels of nesting, and writes 254."""
+    try:
+        return orjson.dumps(document)
+    except orjson.JSONEncodeError:
+        raise _malformed() from None
 
 
 def _malformed() -> Unsendable:
