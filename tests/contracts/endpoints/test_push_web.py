@@ -8,7 +8,9 @@ from typing import Any
 import jwt
 import pytest
 
+from redrive.endpoints.http import Answer, HttpEndpoint
 from redrive.endpoints.push.endpoint import PushEndpoint
+from redrive.endpoints.push.login import AccessTokens
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
 from tests.contracts.endpoints.push import (
@@ -33,6 +35,8 @@ from tests.services.push_services import (
     service_account,
     signing_key,
 )
+
+LOGIN = {"client_id": "id", "client_secret": "secret"}
 
 
 @pytest.fixture
@@ -159,6 +163,36 @@ class TestGoogle:
         assertion = web.logins[0]["assertion"]
         assert jwt.get_unverified_header(assertion) == {"alg": "RS256", "typ": "JWT", "kid": "k1"}
         assert jwt.decode(assertion, options={"verify_signature": False})["iss"] == ACCOUNT
+
+
+class TestLogins:
+    async def test_who_hears_late_that_a_token_is_over_shows_the_next_one(self, web: Web) -> None:
+        """Of many pushes under way with one token, the last refusals come when others have logged in anew."""
+        http = HttpEndpoint(real_now, random.Random(7))
+        tokens = AccessTokens(real_now, http)
+        form = {"grant_type": "client_credentials", "scope": "messaging:push"} | LOGIN
+        accepted, refused = Answer(200, "", [], ()), Answer(401, "", [], ())
+        shown: list[str] = []
+
+        async def push(refusal: asyncio.Event) -> None:
+            async def post(token: str) -> Answer:
+                shown.append(token)
+                if token != shown[0]:
+                    return accepted
+                await refusal.wait()
+                return refused
+
+            answer = await tokens.shown("login", web.urls["adm_oauth"], lambda: form, post)
+            assert answer == accepted
+
+        soon, late = asyncio.Event(), asyncio.Event()
+        soon.set()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(push(late))
+            await push(soon)
+            late.set()
+        await http.close()
+        assert (len(shown), len(set(shown)), len(web.logins)) == (4, 2, 2)
 
 
 class TestAmazon:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
 
@@ -41,22 +40,19 @@ class Adm:
         Raises:
             Refused: The application gets no access token.
         """
+        url = f"{self._url}/messaging/registrations/{quote(parcel.endpoint, safe='')}/messages"
+
+        async def post(token: str) -> Answer | Verdict:
+            headers = {"Authorization": f"Bearer {token}", **_TYPES}
+            return await self._http.ask(Parcel(url, parcel.body, _JSON, headers, parcel.timeout_ms))
+
         login = (parcel.headers["principal"], parcel.headers["credential"])
-        answer = await self._post(login, parcel)
-        if isinstance(answer, Answer) and answer.status == HTTPStatus.UNAUTHORIZED:
-            self._tokens.forget(login)
-            answer = await self._post(login, parcel)
+        answer = await self._tokens.shown(login, self._authority, lambda: _form(*login), post)
         if isinstance(answer, Verdict):
             return answer
         token = verdicts.word_in(answer.text, "registrationID")
         identifiers = (("token", token),) if token else ()
         return replace(verdicts.of_adm(answer.status, answer.text), identifiers=identifiers)
-
-    async def _post(self, login: tuple[str, str], parcel: Parcel) -> Answer | Verdict:
-        token = await self._tokens.of(login, self._authority, lambda: _form(*login))
-        url = f"{self._url}/messaging/registrations/{quote(parcel.endpoint, safe='')}/messages"
-        headers = {"Authorization": f"Bearer {token}", **_TYPES}
-        return await self._http.ask(Parcel(url, parcel.body, _JSON, headers, parcel.timeout_ms))
 
 
 def _form(client_id: str, secret: str) -> dict[str, str]:

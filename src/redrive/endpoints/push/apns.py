@@ -83,14 +83,11 @@ class Apns:
         place = _Place(
             self._urls[given["service"]], given["principal"], given["credential"], given.get("team", "")
         )
-        shown = self._tokens.get(place)
-        answer = await self._posted(place, parcel)
+        headers = self._headers(place, parcel)
+        answer = await self._posted(place, parcel, headers)
         if verdicts.word_in(answer.body.decode("utf-8", "replace"), "reason") == "ExpiredProviderToken":
-            if (
-                self._tokens.get(place) is shown or shown is None
-            ):  # else another push has made a new one already
-                self._tokens.pop(place, None)
-            answer = await self._posted(place, parcel)
+            self._disbelieve(place, headers)
+            answer = await self._posted(place, parcel, self._headers(place, parcel))
         return _verdict(answer)
 
     async def close(self) -> None:
@@ -100,10 +97,9 @@ class Apns:
         await asyncio.gather(*self._connections.values(), return_exceptions=True)
         await asyncio.gather(*(connection.close() for connection in set(self._open_ones)))
 
-    async def _posted(self, place: _Place, parcel: Parcel) -> Answer:
+    async def _posted(self, place: _Place, parcel: Parcel, headers: Mapping[str, str]) -> Answer:
         """Post; again where a connection that had served before did nothing about it, so it ends with a fresh one."""
         path = f"/3/device/{quote(parcel.endpoint, safe='')}"
-        headers = self._headers(place, parcel)
         while True:
             connection = await self._connected(place)
             try:
@@ -117,7 +113,7 @@ class Apns:
         if place.certified:
             topic = headers.get("apns-topic") or _topic_of(place.principal)
             return headers | ({"apns-topic": topic} if topic else {})
-        return headers | {"authorization": f"bearer {self._token(place)}"}
+        return headers | {"authorization": _bearer(self._token(place))}
 
     # ---- who we are ------------------------------------------------------------------------------------------
 
@@ -133,6 +129,12 @@ class Apns:
             del self._tokens[next(iter(self._tokens))]
         self._tokens[place] = (token, now)
         return token
+
+    def _disbelieve(self, place: _Place, headers: Mapping[str, str]) -> None:
+        """The token in these headers is believed no more; another push may have made the next one already."""
+        token, _ = self._tokens.get(place, ("", 0))
+        if headers.get("authorization") == _bearer(token):
+            del self._tokens[place]
 
     def _context(self, certificate: str, key: str) -> ssl.SSLContext:
         context = ssl.create_default_context()
@@ -173,6 +175,10 @@ class Apns:
         for place, opening in list(self._connections.items()):
             if place != newest and _is_over(opening):
                 del self._connections[place]
+
+
+def _bearer(token: str) -> str:
+    return f"bearer {token}"
 
 
 def _is_over(opening: "asyncio.Task[Http2Connection]") -> bool:

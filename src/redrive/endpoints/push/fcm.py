@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
@@ -65,24 +64,17 @@ class Fcm:
             Refused: Google gives the account no access token.
         """
         account = _read(parcel.headers["credential"])
-        answer = await self._post(account, parcel)
-        if isinstance(answer, Answer) and answer.status == HTTPStatus.UNAUTHORIZED:
-            self._tokens.forget(account)  # it may have been taken back
-            answer = await self._post(account, parcel)
-        return answer if isinstance(answer, Verdict) else verdicts.of_fcm(answer.status, answer.text)
+        url = f"{self._url}/v1/projects/{quote(account.project, safe='')}/messages:send"
 
-    async def _post(self, account: _Account, parcel: Parcel) -> Answer | Verdict:
-        token = await self._tokens.of(account, self._authority, lambda: self._login(account))
-        return await self._http.ask(
-            Parcel(
-                f"{self._url}/v1/projects/{quote(account.project, safe='')}/messages:send",
-                parcel.body,
-                _JSON,
-                {"Authorization": f"Bearer {token}"},
-                parcel.timeout_ms,
-                answer_bytes_max=_ANSWER_BYTES_MAX,
+        async def post(token: str) -> Answer | Verdict:
+            headers = {"Authorization": f"Bearer {token}"}
+            asked = Parcel(
+                url, parcel.body, _JSON, headers, parcel.timeout_ms, answer_bytes_max=_ANSWER_BYTES_MAX
             )
-        )
+            return await self._http.ask(asked)
+
+        answer = await self._tokens.shown(account, self._authority, lambda: self._login(account), post)
+        return answer if isinstance(answer, Verdict) else verdicts.of_fcm(answer.status, answer.text)
 
     def _login(self, account: _Account) -> dict[str, str]:
         now = self._now() // 1000

@@ -1,13 +1,14 @@
 """Access tokens of OAuth 2.0: fetched once, and good for all pushes until shortly before they end."""
 
 import asyncio
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from http import HTTPStatus
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 import orjson
 
-from redrive.endpoints.http import HttpEndpoint
+from redrive.endpoints.http import Answer, HttpEndpoint
 from redrive.endpoints.push import verdicts
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
@@ -47,17 +48,33 @@ class AccessTokens:
         self._http = http
         self._fetched: dict[Hashable, asyncio.Task[AccessToken]] = {}
 
-    async def of(self, login: Hashable, url: str, form: Callable[[], Mapping[str, str]]) -> str:
-        """The token of a login; all who need it while it is being fetched wait for the same.
+    async def shown(
+        self,
+        login: Hashable,
+        url: str,
+        form: Callable[[], Mapping[str, str]],
+        post: Callable[[str], Awaitable[Answer | Verdict]],
+    ) -> Answer | Verdict:
+        """What a service answers to the token of a login; asked again with a new one where it believes that no more.
 
         Args:
             login: What tells it from others.
             url: The authority's.
-            form: What it is asked, where it has to be.
+            form: What that is asked, where it has to be.
+            post: Asks the service, showing this token.
 
         Raises:
             Refused: The authority gives none, or cannot be asked.
         """
+        token = await self._of(login, url, form)
+        answer = await post(token)
+        if isinstance(answer, Verdict) or answer.status != HTTPStatus.UNAUTHORIZED:
+            return answer
+        self._forget(login, token)
+        return await post(await self._of(login, url, form))
+
+    async def _of(self, login: Hashable, url: str, form: Callable[[], Mapping[str, str]]) -> str:
+        """The token of a login; all who need it while it is being fetched wait for the same."""
         fetching = self._fetched.get(login)
         if fetching is None or self._is_over(fetching):
             if len(self._fetched) >= _TOKENS_MAX:
@@ -66,9 +83,11 @@ class AccessTokens:
             fetching.add_done_callback(_look)
         return (await asyncio.shield(fetching)).text
 
-    def forget(self, login: Hashable) -> None:
-        """Its token is not believed any more."""
-        self._fetched.pop(login, None)
+    def _forget(self, login: Hashable, token: str) -> None:
+        """A token is believed no more; another push may have fetched the next one already."""
+        fetching = self._fetched.get(login)
+        if fetching is not None and _has_ended_with(token, fetching):
+            del self._fetched[login]
 
     async def close(self) -> None:
         """Fetch no more."""
@@ -93,6 +112,10 @@ class AccessTokens:
         if token is None:
             raise Refused(verdicts.of_login(answer.status, answer.text))
         return token
+
+
+def _has_ended_with(token: str, fetching: "asyncio.Task[AccessToken]") -> bool:
+    return fetching.done() and not fetching.exception() and fetching.result().text == token
 
 
 def _look(fetching: "asyncio.Task[AccessToken]") -> None:
