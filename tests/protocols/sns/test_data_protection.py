@@ -1,11 +1,14 @@
 """What becomes of messages on a topic with a data-protection policy."""
 
+import threading
 from typing import Any
 
 import orjson
 import pytest
 
 from redrive.model.metric import MINUTE_MS, Series, Statistics
+from redrive.model.protection import Span
+from redrive.protocols.aws.sns.protection.identifiers.custom import CustomFinder
 from redrive.protocols.aws.sns.protection.screening import _CHARS_AT_ONCE
 from tests.protocols.sns.stage import ACCOUNT, OTHER, REGION, Stage, invalid, queue_arn, refused, topic_arn
 from tests.protocols.sns.test_data_protection_policies import ARN, LOGS, custom, policy
@@ -165,6 +168,24 @@ class TestInbound:
         long = "x " * _CHARS_AT_ONCE
         await stage.publish(topic, long + TEXT)
         assert await bodies(stage) == [long + TEXT.replace(CARD, "#" * 16)]
+
+    async def test_what_a_custom_identifier_is_looked_for_in_is_never_looked_at_in_the_loop(
+        self, stage: Stage, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its expression may take seconds for a text of any length."""
+        looking: list[threading.Thread] = []
+
+        def find(_: CustomFinder, text: bytes) -> list[Span]:
+            looking.append(threading.current_thread())
+            return []
+
+        monkeypatch.setattr(CustomFinder, "find", find)
+        topic = await protected(
+            stage, statement(DENY, "x"), Configuration=custom(("x", "[ab]*a[ab]{300}c|b"))
+        )
+        await stage.publish(topic, "b")
+        assert looking
+        assert threading.current_thread() not in looking
 
 
 class TestAudit:

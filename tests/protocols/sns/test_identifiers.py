@@ -122,6 +122,12 @@ def test_a_custom_identifier_must_be_one(name: str, regex: str, reason: str) -> 
     assert str(refused.value) == reason
 
 
+@pytest.mark.parametrize("regex", [r"\d{4}", "[0-9]{3}[0-9]|x{1,50}"])
+def test_an_expression_that_looks_no_further_than_it_matches_finds_as_much_as_there_is(regex: str) -> None:
+    spans = Text("1234" * 64 * 1024).search({"x": custom("x", regex)})["x"]
+    assert len(spans) == 64 * 1024
+
+
 @pytest.mark.parametrize(
     "regex", [".*" * 40 + "x", "[ab]*" * 30 + "c", "a.*b|a", "[ab]*a[ab]{150}c|a", "a?" * 99 + "a"]
 )
