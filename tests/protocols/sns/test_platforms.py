@@ -1,9 +1,12 @@
+import asyncio
+from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
 
-from redrive.protocols.aws.sns.devices.platform import OF_TOKEN
+from redrive.protocols.aws.sns.devices import platform
+from redrive.protocols.aws.sns.devices.platform import DEVICE, OF_TOKEN, Device, take_token
 from tests.protocols.sns.stage import ACCOUNT, OTHER, REGION, Stage, invalid, refused, topic_arn
 
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/feedback"
@@ -37,6 +40,12 @@ async def _shown(stage: Stage, device: str) -> dict[str, str]:
 
 async def _set(stage: Stage, device: str, **attributes: str) -> None:
     await stage.call("SetEndpointAttributes", EndpointArn=device, Attributes=attributes)
+
+
+def device_at(arn: str) -> Device:
+    found = platform.device_at(arn)
+    assert found is not None
+    return found
 
 
 class TestApplications:
@@ -208,6 +217,42 @@ class TestDevices:
         text = f"Token Reason: Endpoint {other} already exists with the same Token, but different attributes."
         with invalid(text):
             await _set(stage, arn, Token="other")
+
+    async def test_a_change_of_token_that_was_cut_off_can_be_made_again(self, stage: Stage) -> None:
+        arn = await _device(stage, await _application(stage), "old")
+        directory = stage.engine.directory
+        (device,) = await directory.find(DEVICE, "")
+        assert (
+            await take_token(directory, replace(device, attributes={**device.attributes, "Token": "new"}))
+            is None
+        )
+        await _set(stage, arn, Token="new")
+        assert (await _shown(stage, arn))["Token"] == "new"
+        assert len(await directory.find(OF_TOKEN, "")) == 1
+
+    async def test_a_token_whose_device_is_gone_is_free(self, stage: Stage) -> None:
+        application = await _application(stage)
+        lost, arn = await _device(stage, application, "lost"), await _device(stage, application, "old")
+        await stage.engine.directory.remove(DEVICE, device_at(lost).key)
+        await _set(stage, arn, Token="lost")
+        assert await _device(stage, application, "lost") == arn
+
+    async def test_a_device_that_goes_takes_no_token_of_another_along(self, stage: Stage) -> None:
+        application = await _application(stage)
+        gone, arn = await _device(stage, application, "old"), await _device(stage, application, "new")
+        directory = stage.engine.directory
+        await directory.update(
+            DEVICE,
+            device_at(gone).key,
+            lambda one: replace(one, attributes={**one.attributes, "Token": "new"}),
+        )
+        await stage.call("DeleteEndpoint", EndpointArn=gone)
+        assert await _device(stage, application, "new") == arn
+
+    async def test_changes_at_once_leave_one_token(self, stage: Stage) -> None:
+        arn = await _device(stage, await _application(stage), "old")
+        await asyncio.gather(*(_set(stage, arn, Token=f"new{n}") for n in range(5)))
+        assert len(await stage.engine.directory.find(OF_TOKEN, "")) == 1
 
     @pytest.mark.parametrize("operation", ["GetEndpointAttributes", "SetEndpointAttributes"])
     async def test_a_device_must_be_there(self, stage: Stage, operation: str) -> None:

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.engine.engine import Engine
-from redrive.model.errors import Conflict, NotFound
+from redrive.model.errors import NotFound
 from redrive.model.message import id_text
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import paging, values
 from redrive.protocols.aws.sns.devices import events, platform
 from redrive.protocols.aws.sns.devices.events import Events
-from redrive.protocols.aws.sns.devices.platform import APPLICATION, DEVICE, OF_TOKEN, ApplicationName, Device
+from redrive.protocols.aws.sns.devices.platform import APPLICATION, DEVICE, Device
 from redrive.protocols.aws.sns.errors import AttributeRefused, invalid, no_such, refused_at_creation
 from redrive.protocols.aws.wire.shapes import Structure
 
@@ -46,26 +46,18 @@ class PlatformEndpointOperations:
 
     async def _made(self, wanted: Device) -> Device:
         """The device with the token: one that stands already, or this."""
-        key = platform.token_key(wanted.application, wanted.attributes[platform.TOKEN])
-        while True:
-            known = await self._directory.get(OF_TOKEN, key)
-            existing = None if known is None else await self._device(wanted.application, known)
-            if existing is not None:
-                _check_same(existing, wanted)
-                return existing
-            if known is not None:  # its device is gone: whoever removed it got no further
-                await self._directory.remove(OF_TOKEN, key)
+        token = wanted.attributes[platform.TOKEN]
+        holder = await platform.registered(self._directory, wanted.application, token)
+        if holder is None:
             # The device comes first: a token never leads to nothing for longer than a crash takes.
             await self._directory.create(DEVICE, wanted.key, wanted)
-            try:
-                await self._directory.create(OF_TOKEN, key, wanted.id)
-            except Conflict:
-                await self._directory.remove(DEVICE, wanted.key)
-            else:
+            holder = await platform.take_token(self._directory, wanted)
+            if holder is None:
                 return wanted
-
-    async def _device(self, name: ApplicationName, device_id: str) -> Device | None:
-        return await self._directory.get(DEVICE, f"{name.key}/{device_id}")
+            await self._directory.remove(DEVICE, wanted.key)
+        if holder.attributes != wanted.attributes:
+            raise _taken(holder)
+        return holder
 
     async def get_endpoint_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_GetEndpointAttributes.html."""
@@ -82,22 +74,19 @@ class PlatformEndpointOperations:
         before = await self._directory.get(DEVICE, named.key)
         if before is None:
             raise no_such("Endpoint")
-        await self._move_token(before, _changed(before, given))
+        wanted = _changed(before, given)
+        holder = await platform.take_token(self._directory, wanted)
+        if holder is not None:
+            raise _taken(holder)
         try:
             after = await self._directory.update(DEVICE, named.key, lambda current: _changed(current, given))
         except NotFound:
             raise no_such("Endpoint") from None
+        finally:
+            await platform.leave_tokens(self._directory, before, wanted)
         if after != before:
             await self._events.tell(after, events.UPDATED)
         return {}
-
-    async def _move_token(self, before: Device, after: Device) -> None:
-        try:
-            await platform.move_token(self._directory, before, after)
-        except Conflict:
-            key = platform.token_key(after.application, after.attributes[platform.TOKEN])
-            other = await self._directory.get(OF_TOKEN, key)
-            raise _taken(replace(after, id=other or after.id)) from None
 
     async def list_endpoints_by_platform_application(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListEndpointsByPlatformApplication.html."""
@@ -142,11 +131,6 @@ def _checked(name: str, value: str) -> str:
     if name not in (platform.TOKEN, platform.USER_DATA):
         raise AttributeRefused(f"Invalid attribute name: {name}")  # chosen
     return value
-
-
-def _check_same(existing: Device, wanted: Device) -> None:
-    if existing.attributes != wanted.attributes:
-        raise _taken(existing)
 
 
 def _taken(device: Device) -> Exception:

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from redrive.engine.directory import Directory, Kind
 from redrive.engine.engine import Engine
+from redrive.model.errors import Conflict
 from redrive.model.queue import ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import names
@@ -186,22 +187,46 @@ def application_behind(topic: ResourceName) -> ApplicationName | None:
     return ApplicationName(topic.account, region, *rest) if len(rest) == _PLATFORM_AND_NAME else None
 
 
-async def move_token(directory: Directory, before: Device, after: Device) -> None:
-    """Have a device found under its new token, where that has changed.
+async def registered(directory: Directory, application: ApplicationName, token: str) -> Device | None:
+    """The device that an application knows by a token."""
+    device_id = await directory.get(OF_TOKEN, token_key(application, token))
+    return None if device_id is None else await directory.get(DEVICE, f"{application.key}/{device_id}")
 
-    Raises:
-        Conflict: Another device of the application has it.
+
+async def take_token(directory: Directory, device: Device) -> Device | None:
+    """Have a device found under its token, also if it is already.
+
+    Returns:
+        The other device that has the token, and keeps it.
     """
-    old, new = before.attributes[TOKEN], after.attributes[TOKEN]
-    if old != new:
-        await directory.create(OF_TOKEN, token_key(after.application, new), after.id)
-        await directory.remove(OF_TOKEN, token_key(after.application, old))
+    key = token_key(device.application, device.attributes[TOKEN])
+    while True:
+        try:
+            await directory.create(OF_TOKEN, key, device.id)
+        except Conflict:
+            holder = await registered(directory, device.application, device.attributes[TOKEN])
+            if holder is not None:
+                return None if holder.id == device.id else holder
+            await directory.remove(OF_TOKEN, key)  # whoever removed its device got no further
+        else:
+            return None
+
+
+async def leave_tokens(directory: Directory, *states: Device) -> None:
+    """Have a device found under no token of these states of it but the one that it has now."""
+    for device in states:
+        now = await directory.get(DEVICE, device.key)
+        if now is not None and now.attributes[TOKEN] == device.attributes[TOKEN]:
+            continue
+        key = token_key(device.application, device.attributes[TOKEN])
+        if await directory.get(OF_TOKEN, key) == device.id:
+            await directory.remove(OF_TOKEN, key)
 
 
 async def remove_device(engine: Engine, device: Device) -> None:
     """Forget a device with its token and what was published to it alone; its subscriptions stay."""
     await engine.directory.remove(DEVICE, device.key)
-    await engine.directory.remove(OF_TOKEN, token_key(device.application, device.attributes[TOKEN]))
+    await leave_tokens(engine.directory, device)
     topic = await engine.topics.get(device.topic)
     if topic is not None:
         await engine.topics.delete(topic)

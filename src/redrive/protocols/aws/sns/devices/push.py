@@ -17,7 +17,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import Endpoint, Parcel
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome
-from redrive.model.errors import Conflict, NotFound
+from redrive.model.errors import NotFound
 from redrive.model.topic import Subscription
 from redrive.protocols.aws.sns.devices import payloads, platform
 from redrive.protocols.aws.sns.devices.events import FAILED, FAILURES_TO, UPDATED, Events
@@ -176,12 +176,13 @@ class DeviceEndpoint:
             logger.info("platform.endpoint_disabled endpoint=%s: %s", device.arn, attempt.response)
         elif token != device.attributes[TOKEN]:
             after = replace(device, attributes={**device.attributes, TOKEN: token})
-            try:
-                await platform.move_token(self._directory, device, after)
-            except Conflict:  # the device is registered anew, under that token
+            if await platform.take_token(
+                self._directory, after
+            ):  # the device is registered anew, under that token
                 await self._change(device, {ENABLED: "false"})
             else:
                 await self._change(device, {TOKEN: token})
+                await platform.leave_tokens(self._directory, device, after)
 
     async def _change(self, device: Device, attributes: Mapping[str, str]) -> None:
         """Change a device, unless its owner has given it another token meanwhile."""
