@@ -10,7 +10,7 @@ from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
 from redrive.protocols.aws.sns.devices import platform
 from redrive.protocols.aws.sns.devices.events import failure_of
-from redrive.protocols.aws.sns.devices.platform import DEVICE
+from redrive.protocols.aws.sns.devices.platform import APPLICATION, DEVICE
 from redrive.protocols.aws.sns.devices.push import DeviceEndpoint
 from tests.protocols.sns.stage import (
     ACCOUNT,
@@ -424,3 +424,6 @@ async def test_an_application_is_remembered_for_the_log(stage: Stage, service: P
     assert await stage.engine.directory.get(DEVICE, named.key) is not None
     stage.engine.directory.forget("", "")  # another node changed something
     assert endpoint.application_of(arn) == found
+    await stage.engine.directory.remove(APPLICATION, named.application.key)
+    await endpoint.push(Parcel(arn, b"hello", "text/plain", {"sent-at": "1"}, 1000))
+    assert endpoint.application_of(arn) is None

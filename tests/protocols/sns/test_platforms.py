@@ -155,10 +155,14 @@ class TestApplications:
     async def test_devices_go_with_their_application(self, stage: Stage) -> None:
         arn = await _application(stage)
         device = await _device(stage, arn)
+        await stage.call("Publish", TargetArn=device, Message="m")
+        await asyncio.gather(*(_device(stage, arn, f"token{n}") for n in range(120)))
         await stage.call("DeletePlatformApplication", PlatformApplicationArn=arn)
         await stage.call("DeletePlatformApplication", PlatformApplicationArn=arn)
         with refused("NotFound", "Endpoint does not exist", 404):
             await _shown(stage, device)
+        assert await stage.engine.directory.find(DEVICE, "") == []
+        assert await stage.engine.directory.find(OF_TOKEN, "") == []
         assert await _device(stage, await _application(stage)) != device
 
 

@@ -1,5 +1,6 @@
 """Platform applications: create, find, change, delete."""
 
+import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -25,6 +26,9 @@ _SECRETS: Final = frozenset(
 )
 _ROLES: Final = frozenset({"SuccessFeedbackRoleArn", "FailureFeedbackRoleArn"})
 _RATE: Final = "SuccessFeedbackSampleRate"
+_DEVICES_PER_ROUND: Final = (
+    100  # of an application that goes; there may be a million, and these share a commit
+)
 
 
 class PlatformApplicationOperations:
@@ -89,8 +93,8 @@ class PlatformApplicationOperations:
         """https://docs.aws.amazon.com/sns/latest/api/API_DeletePlatformApplication.html; and its endpoints, untold."""
         name = platform.application_in(call, params["PlatformApplicationArn"], "DeletePlatformApplication")
         await self._directory.remove(APPLICATION, name.key)
-        for device in await self._directory.find(DEVICE, f"{name.key}/"):
-            await platform.remove_device(self._engine, device)
+        while devices := await self._directory.find(DEVICE, f"{name.key}/", limit=_DEVICES_PER_ROUND):
+            await asyncio.gather(*(platform.remove_device(self._engine, device) for device in devices))
         return {}
 
 

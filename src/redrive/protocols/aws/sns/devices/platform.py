@@ -190,7 +190,9 @@ def application_behind(topic: ResourceName) -> ApplicationName | None:
 async def registered(directory: Directory, application: ApplicationName, token: str) -> Device | None:
     """The device that an application knows by a token."""
     device_id = await directory.get(OF_TOKEN, token_key(application, token))
-    return None if device_id is None else await directory.get(DEVICE, f"{application.key}/{device_id}")
+    if device_id is None:
+        return None
+    return await directory.get(DEVICE, f"{application.key}/{device_id}")
 
 
 async def take_token(directory: Directory, device: Device) -> Device | None:

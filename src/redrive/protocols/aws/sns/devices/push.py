@@ -106,6 +106,7 @@ class DeviceEndpoint:
             return _NO_DEVICE
         application = await self._directory.get(APPLICATION, named.application.key)
         if application is None:
+            self._seen.pop(named.application.key, None)
             return _refused(Reason.MISSING, HTTPStatus.NOT_FOUND, "Platform application does not exist")
         self._seen[named.application.key] = application
         attempt = await self._pushed(application, device, parcel)
