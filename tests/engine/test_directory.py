@@ -67,6 +67,16 @@ async def test_two_nodes_change_one_value_and_no_change_is_lost(mine: Directory,
     assert await other.update(NUMBER, "a", lambda n: n + 1) == 10
 
 
+async def test_two_nodes_make_or_change_one_value_and_no_change_is_lost(
+    mine: Directory, other: Directory
+) -> None:
+    nodes = (mine, other)
+    adding = (
+        nodes[turn % 2].update_or_create(NUMBER, "a", 1, lambda number: number + 1) for turn in range(6)
+    )
+    assert sorted(await asyncio.gather(*adding)) == [1, 2, 3, 4, 5, 6]
+
+
 async def test_a_value_cannot_be_made_twice_or_changed_when_it_is_gone(
     mine: Directory, other: Directory
 ) -> None:

@@ -5,6 +5,7 @@ node is heard of through the store and makes this one forget, so the next reader
 is never remembered: a queue made on one node can be used on another at once.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -101,6 +102,15 @@ class Directory:
             except Conflict:
                 continue
             return changed
+
+    async def update_or_create(self, kind: Kind[T], key: str, first: T, change: Callable[[T], T]) -> T:
+        """As `update`; where there is nothing, `first` is written."""
+        while True:
+            with contextlib.suppress(NotFound):
+                return await self.update(kind, key, change)
+            with contextlib.suppress(Conflict):
+                await self.create(kind, key, first)
+                return first
 
     async def clear(self, kind: Kind[Any]) -> None:
         """Remove every value of a kind."""

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from redrive.engine.directory import Directory, Kind
-from redrive.model.errors import Conflict, NotFound
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import values
 from redrive.protocols.aws.sns.errors import AttributeRefused, error, invalid
@@ -42,15 +41,10 @@ class SmsAttributeOperations:
         given: Mapping[str, str] = params["attributes"]
         for name, value in given.items():
             _check(name, value)
-        while True:
-            try:
-                await self._directory.update(SMS_ATTRIBUTES, _key(call), lambda stored: {**stored, **given})
-            except NotFound:
-                try:
-                    await self._directory.create(SMS_ATTRIBUTES, _key(call), dict(given))
-                except Conflict:
-                    continue
-            return {}
+        await self._directory.update_or_create(
+            SMS_ATTRIBUTES, _key(call), dict(given), lambda stored: {**stored, **given}
+        )
+        return {}
 
 
 def _key(call: Call) -> str:

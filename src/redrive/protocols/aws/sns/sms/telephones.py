@@ -20,7 +20,7 @@ from redrive.engine.ports import Endpoint, Parcel
 from redrive.engine.trial import NO_ENDPOINT
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
-from redrive.model.errors import Conflict, NotFound, RedriveError
+from redrive.model.errors import Conflict, RedriveError
 from redrive.model.text_parts import parts_of
 from redrive.protocols.aws.sns.message import SMS_CHARS_MAX
 from redrive.protocols.aws.sns.sms.attributes import MONTHLY_LIMIT, MONTHLY_LIMIT_DEFAULT, SMS_ATTRIBUTES
@@ -159,23 +159,16 @@ class Telephones:
     async def _spend(self, parcel: Parcel, price: Decimal) -> tuple[tuple[str, str], ...]:
         """Add it up; what cannot be written down has been sent all the same, and is not sent again for it."""
         key, month = f"{parcel.headers['Account']}/{parcel.headers['Region']}", self._month()
+
+        def more(spent: Spent) -> Spent:
+            return Spent(month, price + (spent.usd if spent.month == month else 0))
+
         try:
-            spent = await self._add(key, month, price)
+            spent = await self._directory.update_or_create(SPENT, key, Spent(month, price), more)
         except RedriveError as error:
             logger.warning("sms.spent_unwritten account=%s usd=%s: %s", key, price, error)
             return ()
         return (("spent", str(spent.usd)),)
-
-    async def _add(self, key: str, month: str, price: Decimal) -> Spent:
-        def more(spent: Spent) -> Spent:
-            return Spent(month, price + (spent.usd if spent.month == month else 0))
-
-        while True:
-            with contextlib.suppress(NotFound):
-                return await self._directory.update(SPENT, key, more)
-            with contextlib.suppress(Conflict):
-                await self._directory.create(SPENT, key, Spent(month, price))
-                return Spent(month, price)
 
 
 def _digits(number: str) -> str:
