@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from redrive.engine.directory import Kind
 from redrive.engine.engine import Engine
-from redrive.model.errors import Conflict
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import paging
 from redrive.protocols.aws.sns.direct import Direct
@@ -62,17 +61,18 @@ class SandboxOperations:
     async def create_sms_sandbox_phone_number(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_CreateSMSSandboxPhoneNumber.html."""
         code = f"{self._chance.randrange(10**CODE_DIGITS):0{CODE_DIGITS}d}"
-        wanted = SandboxNumber(params["PhoneNumber"], code)
-        if len(await self._directory.find(SANDBOX_NUMBER, _key(call, ""))) >= NUMBERS_MAX:
+        number: str = params["PhoneNumber"]
+        known = await self._directory.find(SANDBOX_NUMBER, _key(call, ""))
+        if len(known) >= NUMBERS_MAX and all(one.number != number for one in known):
             raise error("UserError", f"An account has at most {NUMBERS_MAX} destination numbers")  # chosen
-        await self._direct.phone(call, wanted.number)
-        try:
-            await self._directory.create(SANDBOX_NUMBER, _key(call, wanted.number), wanted)
-        except Conflict:
-            await self._directory.update(
-                SANDBOX_NUMBER, _key(call, wanted.number), lambda current: replace(current, code=code)
-            )
-        await self._direct.tell(call, wanted.number, f"Your verification code is {code}.")
+        await self._direct.phone(call, number)
+        await self._directory.update_or_create(
+            SANDBOX_NUMBER,
+            _key(call, number),
+            SandboxNumber(number, code),
+            lambda current: replace(current, code=code),
+        )
+        await self._direct.tell(call, number, f"Your verification code is {code}.")
         return {}
 
     async def verify_sms_sandbox_phone_number(self, call: Call, params: Structure) -> Structure:
