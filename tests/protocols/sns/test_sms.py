@@ -125,7 +125,7 @@ class TestSandbox:
             await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber=f"+4930000000{number}")
         with refused("UserError", "An account has at most 10 destination numbers"):
             await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber=NUMBER)
-        await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber="+49300000009")  # another code for a known one
+        await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber="+49300000009")  # another code
         first = await stage.call("ListSMSSandboxPhoneNumbers", MaxResults=6)
         rest = await stage.call("ListSMSSandboxPhoneNumbers", NextToken=first["NextToken"])
         assert (len(first["PhoneNumbers"]), len(rest["PhoneNumbers"])) == (6, 4)
