@@ -184,7 +184,7 @@ class App:
         pushes = DeviceLog(logs, chance, stream, devices.application_of, self.telemetry.count)
         attributes = partial(self.engine.directory.known, SMS_ATTRIBUTES)
         texts = TextMessageLog(logs, chance, stream, attributes, self.telemetry.count)
-        return StatusLog(logs, chance, stream, texts, pushes)
+        return StatusLog(logs, chance, stream, {"application": pushes, "sms": texts})
 
     async def _prepare_signers(self, url: str) -> None:
         """Let out what is signed with the installation's key, and what has links that lead back here."""

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, cast
 
 from redrive.engine.engine import Engine
-from redrive.engine.facts import Accepted, Attempted, DeadLettered
+from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener
 from redrive.engine.ports import Consequence, Parcel, Plan, Runtime, Store
 from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, End, Outcome, Schedule
+from redrive.model.delivery import Delivery, Outcome, Schedule
 from redrive.model.filtering import Attribute, Verdict
 from redrive.model.message import Publication
 from redrive.model.queue import Queue, ResourceName
@@ -105,7 +105,7 @@ class ScriptedEndpoint:
         pass
 
 
-class Memory:
+class Memory(Listener):
     """A listener that keeps what it was told."""
 
     def __init__(self) -> None:
@@ -117,12 +117,6 @@ class Memory:
 
     def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
         self.published_messages += messages
-
-    def asked(self, topic: Topic, asked: Sequence[tuple[Subscription, int]], now: int) -> None:
-        pass
-
-    def archived(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
-        pass
 
     def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
         self.filtered_out[verdict] = self.filtered_out.get(verdict, 0) + subscriptions
@@ -138,18 +132,6 @@ class Memory:
 
     def dead_lettered(self, fact: DeadLettered) -> None:
         self.dead.append(fact)
-
-    def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
-        pass
-
-    def received(self, queue: Queue, messages: int, now: int) -> None:
-        pass
-
-    def dropped(self, queue: Queue, messages: int, why: End, now: int) -> None:
-        pass
-
-    def deleted(self, queue: Queue, messages: int, now: int) -> None:
-        pass
 
 
 class Stage:

@@ -60,7 +60,7 @@ def written() -> Written:
 def log(written: Written, attributes: dict[str, str] | None) -> StatusLog:
     application = None if attributes is None else Application(NAME, attributes)
     devices = DeviceLog(written, random.Random(7), "stream", lambda _: application, written.count)
-    return StatusLog(written, random.Random(7), "stream", None, devices)
+    return StatusLog(written, random.Random(7), "stream", {"application": devices})
 
 
 def attempted(attempt: Attempt, ending: Ending = Ending.DELIVERED, **topic_attributes: str) -> Attempted:

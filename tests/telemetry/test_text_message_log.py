@@ -40,7 +40,7 @@ class Kept:
         self.asked: list[str] = []
         self._attributes = attributes
         texts = TextMessageLog(self, random.Random(7), "stream", self.known, self.count)
-        self.log = StatusLog(self, random.Random(7), "stream", texts)
+        self.log = StatusLog(self, random.Random(7), "stream", {"sms": texts})
 
     def known(self, key: str) -> Mapping[str, str] | None:
         self.asked.append(key)

@@ -6,7 +6,7 @@ called on the hot path, and what it writes it writes later.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery, End, Transition
@@ -83,53 +83,41 @@ class DeadLettered:
     at: int
 
 
-class Listener(Protocol):
-    """Somebody who wants to know."""
+class Listener:
+    """Somebody who wants to know; who derives from it passes over what they have no method of their own for."""
 
     def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
         """So many messages were accepted, of so many bytes in all; so many of them somebody wanted."""
-        ...
 
     def archived(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
         """So many of the messages that were accepted entered the topic's archive: repetitions do not."""
-        ...
 
     def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
         """So many subscriptions did not want a message, for that reason."""
-        ...
 
     def asked(self, topic: Topic, asked: Sequence[tuple[Subscription, int]], now: int) -> None:
         """So many advanced filters of subscriptions were asked about a message."""
-        ...
 
     def attempted(self, fact: Attempted) -> None:
         """See Attempted."""
-        ...
 
     def accepted(self, fact: Accepted) -> None:
         """See Accepted; neither `attempted` nor `sent` tells of it again."""
-        ...
 
     def expired(self, fact: Attempted) -> None:
         """A delivery's time was over before it was tried (again): `delivery.attempts` is how often it was."""
-        ...
 
     def dead_lettered(self, fact: DeadLettered) -> None:
         """See DeadLettered."""
-        ...
 
     def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
         """Callers sent messages to a queue, or a topic's dead letters entered it."""
-        ...
 
     def received(self, queue: Queue, messages: int, now: int) -> None:
         """A receive was answered, with so many messages; 0 for an empty one."""
-        ...
 
     def deleted(self, queue: Queue, messages: int, now: int) -> None:
         """Consumers are done with messages."""
-        ...
 
     def dropped(self, queue: Queue, messages: int, why: End, now: int) -> None:
         """Messages of a queue are gone that nobody is done with, and no dead-letter queue has them."""
-        ...

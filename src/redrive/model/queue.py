@@ -22,6 +22,11 @@ class ResourceName(NamedTuple):
         """The name as one string, as the store keeps it; no part may hold a slash."""
         return f"{self.account}/{self.region}/{self.name}"
 
+    @property
+    def private(self) -> bool:
+        """Whether it stands for one destination alone, where no caller can name it: behind its region is a colon."""
+        return ":" in self.region
+
     @classmethod
     def from_key(cls, key: str) -> Self:
         """Read what `key` wrote."""

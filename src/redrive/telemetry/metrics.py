@@ -24,8 +24,8 @@ A topic's (namespace `:topic`, dimension `topic` and the labels named):
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
-from redrive.engine.facts import Accepted, Attempted, DeadLettered
-from redrive.model.delivery import End, Ending
+from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener
+from redrive.model.delivery import Ending
 from redrive.model.filtering import Verdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series
 from redrive.model.queue import Queue, ResourceName
@@ -39,8 +39,8 @@ logger = logging.getLogger(__name__)
 WAITING_MAX = 100_000
 
 
-class Metrics:
-    """`redrive.engine.facts.Listener`: counts into tallies, whose points the flusher takes to the store."""
+class Metrics(Listener):
+    """Counts into tallies, whose points the flusher takes to the store."""
 
     def __init__(self, news: Callable[[], None]) -> None:
         """Count from zero.
@@ -79,9 +79,6 @@ class Metrics:
     def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
         """See `Listener.filtered`."""
         self._topic(topic, now).of("deliveries_filtered", (("reason", verdict.value),)).add(subscriptions)
-
-    def asked(self, topic: Topic, asked: Sequence[tuple[Subscription, int]], now: int) -> None:
-        """Not counted: no service of AWS's has such filters."""
 
     def attempted(self, fact: Attempted) -> None:
         """See `Listener.attempted`. Asking an endpoint whether it agrees to get messages is not a delivery."""
@@ -142,9 +139,6 @@ class Metrics:
             found.messages_received.add(messages)
         else:
             found.empty_receives.add(1)
-
-    def dropped(self, queue: Queue, messages: int, why: End, now: int) -> None:
-        """Not counted: AWS has no metric for it."""
 
     def deleted(self, queue: Queue, messages: int, now: int) -> None:
         """See `Listener.deleted`."""

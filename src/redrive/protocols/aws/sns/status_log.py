@@ -9,7 +9,7 @@ ones; a dead letter has an entry of its own, which counts its time from when it 
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import md5
 from http.client import responses
@@ -18,18 +18,15 @@ from uuid import UUID, uuid5
 
 import orjson
 
-from redrive.engine.facts import Accepted, Attempted, DeadLettered
+from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener
 from redrive.engine.ports import LogSink
 from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, End
-from redrive.model.filtering import Verdict
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.delivery import Delivery
+from redrive.model.queue import ResourceName
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.aws.sns.devices.log import DeviceLog
 from redrive.protocols.aws.sns.devices.push import PUSHED_TO
 from redrive.protocols.aws.sns.names import arn_of
 from redrive.protocols.aws.sns.published import Published, is_confirmation
-from redrive.protocols.aws.sns.sms.log import TextMessageLog
 from redrive.protocols.aws.sns.subscription_attributes import REDRIVE_POLICY
 from redrive.protocols.aws.sns.values import log_timestamp
 
@@ -86,16 +83,14 @@ class _Entry:
     redrive_policy: str | None = None
 
 
-class StatusLog:
-    """`redrive.engine.facts.Listener`: writes the deliveries of topics that ask for it to their log groups."""
+class StatusLog(Listener):
+    """Writes the deliveries of topics that ask for it to their log groups.
+
+    Their ends are not among them (`Listener.expired`): no schedule of SNS's has one but its last attempt.
+    """
 
     def __init__(
-        self,
-        sink: LogSink,
-        chance: random.Random,
-        stream: str,
-        text_messages: TextMessageLog | None = None,
-        devices: DeviceLog | None = None,
+        self, sink: LogSink, chance: random.Random, stream: str, own: Mapping[str, Listener] | None = None
     ) -> None:
         """Write to this sink.
 
@@ -103,21 +98,24 @@ class StatusLog:
             sink: Takes the lines.
             chance: Chooses the samples.
             stream: The stream of this node in every group.
-            text_messages: Where those are written down, which no topic asks for.
-            devices: Where pushes to mobile devices are written down besides, if their applications ask for it.
+            own: By protocol, who else is told of its attempts, and of what is published to one destination alone.
         """
         self._sink = sink
         self._chance = chance
         self._stream = stream
-        self._text_messages = text_messages
-        self._devices = devices
+        self._own = own or {}
+
+    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
+        """Not logged; see `own`."""
+        if topic.name.private:
+            for log in self._own.values():
+                log.published(topic, messages, matched, body_bytes, now)
 
     def attempted(self, fact: Attempted) -> None:
         """See `Listener.attempted`."""
-        if fact.subscription.protocol == "sms" and self._text_messages is not None:
-            self._text_messages.attempted(fact)
-        if fact.subscription.protocol == "application" and self._devices is not None:
-            self._devices.attempted(fact)
+        own = self._own.get(fact.subscription.protocol)
+        if own is not None:
+            own.attempted(fact)
         if not self._wants(fact.topic, fact.subscription, fact.attempt):
             return
         entry = _Entry(
@@ -131,9 +129,6 @@ class StatusLog:
             redrive_policy=_redrive_policy(fact.subscription),
         )
         self._write(fact.topic, fact.delivery, entry, fact.at)
-
-    def expired(self, fact: Attempted) -> None:
-        """Not logged: no schedule of SNS's has an end but its last attempt."""
 
     def accepted(self, fact: Accepted) -> None:
         """See `Listener.accepted`."""
@@ -156,32 +151,6 @@ class StatusLog:
             dwell_ms=fact.attempt.duration_ms,
         )
         self._write(fact.topic, fact.delivery, entry, fact.at)
-
-    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:  # noqa: ARG002 - as Listener
-        """Not logged, but counted where it is for a device."""
-        if self._devices is not None:
-            self._devices.published(topic, messages, body_bytes, now)
-
-    def asked(self, topic: Topic, asked: Sequence[tuple[Subscription, int]], now: int) -> None:
-        """Not logged."""
-
-    def archived(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
-        """Not logged."""
-
-    def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
-        """Not logged."""
-
-    def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
-        """Not logged."""
-
-    def received(self, queue: Queue, messages: int, now: int) -> None:
-        """Not logged."""
-
-    def dropped(self, queue: Queue, messages: int, why: End, now: int) -> None:
-        """Not logged."""
-
-    def deleted(self, queue: Queue, messages: int, now: int) -> None:
-        """Not logged."""
 
     # ---- inside ------------------------------------------------------------------------------------------
 

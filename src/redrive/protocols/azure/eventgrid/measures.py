@@ -26,9 +26,8 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
-from redrive.engine.facts import Accepted, Attempted, DeadLettered
+from redrive.engine.facts import Accepted, Attempted, Listener
 from redrive.model.delivery import End, Ending
-from redrive.model.filtering import Verdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.queue import Queue, ResourceName
 from redrive.model.topic import Subscription, Topic
@@ -60,8 +59,8 @@ _NAMESPACE_NAMES: Final[Mapping[str, str | None]] = {
 Dimensions = tuple[tuple[str, str], ...]
 
 
-class Measures:
-    """`redrive.engine.facts.Listener`: counts what happens to events, and has failures written down."""
+class Measures(Listener):
+    """Counts what happens to events, and has failures written down."""
 
     def __init__(self, hand_in: Callable[[Sequence[MetricPoint]], None], failures: FailureLog) -> None:
         """Count from zero.
@@ -169,26 +168,6 @@ class Measures:
     def _of_subscription(self, fact: Attempted, name: str, value: float, dimensions: Dimensions = ()) -> None:
         own = (SUBSCRIPTION, delivery_settings(fact.subscription).name)
         self._add(fact.topic, name, value, fact.at, (own, *dimensions))
-
-    # ---- not counted ------------------------------------------------------------------------------------
-
-    def archived(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
-        """Not counted: no topic of Event Grid has an archive."""
-
-    def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
-        """Not counted."""
-
-    def dead_lettered(self, fact: DeadLettered) -> None:
-        """Not counted: a letter counts when its container has it."""
-
-    def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
-        """Not counted."""
-
-    def received(self, queue: Queue, messages: int, now: int) -> None:
-        """Not counted."""
-
-    def deleted(self, queue: Queue, messages: int, now: int) -> None:
-        """Not counted."""
 
     # ---- points -----------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from uuid import UUID, uuid5
 
 import orjson
 
-from redrive.engine.facts import Attempted
+from redrive.engine.facts import Attempted, Listener
 from redrive.engine.ports import LogSink
 from redrive.model.delivery import Ending
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
@@ -34,7 +34,7 @@ from redrive.protocols.aws.sns.values import log_timestamp
 _DELIVERY: Final = UUID("4f1d2c1e-7a55-5d0e-8b0c-0f6f0f6a3b11")
 
 
-class DeviceLog:
+class DeviceLog(Listener):
     """Writes down what came of pushes to devices."""
 
     def __init__(
@@ -61,8 +61,8 @@ class DeviceLog:
         self._application_of = application_of
         self._count = count
 
-    def published(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
-        """Messages were published, perhaps to a device alone."""
+    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:  # noqa: ARG002 - as Listener
+        """See `Listener.published`; counted where it is to a device alone."""
         application = platform.application_behind(topic.name)
         if application is None or not messages:
             return
@@ -74,7 +74,7 @@ class DeviceLog:
         )
 
     def attempted(self, fact: Attempted) -> None:
-        """A push was tried."""
+        """See `Listener.attempted`; of a push."""
         device = platform.device_at(fact.subscription.endpoint)
         if device is None:
             return

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.engine.facts import Attempted
+from redrive.engine.facts import Attempted, Listener
 from redrive.engine.ports import LogSink
 from redrive.model.delivery import Ending
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
@@ -36,7 +36,7 @@ _ACCEPTED: Final = "Message has been accepted by phone carrier"
 _UNKNOWN_CARRIER: Final = "Unknown Carrier"
 
 
-class TextMessageLog:
+class TextMessageLog(Listener):
     """Writes down what came of text messages."""
 
     def __init__(
@@ -64,10 +64,10 @@ class TextMessageLog:
         self._count = count
 
     def attempted(self, fact: Attempted) -> None:
-        """A text message was tried."""
+        """See `Listener.attempted`; of a text message."""
         account, region = place_of(fact.subscription)
         if self._wants(f"{account}/{region}", delivered=fact.attempt.delivered):
-            group = DIRECT if _is_direct(fact) else fact.topic.name.name
+            group = DIRECT if fact.topic.name.private else fact.topic.name.name
             if not fact.attempt.delivered:
                 group += "/Failure"
             name = ResourceName(account, region, f"sns/{region}/{account}/{group}")
@@ -81,16 +81,12 @@ class TextMessageLog:
         return not delivered or self._chance.random() * 100 < float(attributes.get(SAMPLING_RATE) or 0)
 
 
-def _is_direct(fact: Attempted) -> bool:
-    return ":" in fact.topic.name.region
-
-
 def _entry(fact: Attempted) -> dict[str, Any]:
     delivery, attempt = fact.delivery, fact.attempt
     told = dict(attempt.identifiers)
     published = Published.unpack(delivery.headers or b"{}")
     notification = {"messageId": published.id, "timestamp": _timestamp(delivery.sent_at)}
-    if not _is_direct(fact):
+    if not fact.topic.name.private:
         notification["topicArn"] = arn_of(fact.topic.name)
     return {
         "notification": notification,
@@ -124,7 +120,7 @@ def _points(fact: Attempted, account: str, region: str) -> list[MetricPoint]:
     if fact.transition.ending is not Ending.RETRY:
         value = float(fact.attempt.delivered)
         points.append(point("SMSSuccessRate", value, ("SMSType", told.get("type", PROMOTIONAL))))
-        if _is_direct(fact):
+        if fact.topic.name.private:
             points.append(point("SMSSuccessRate", value, ("PhoneNumber", fact.subscription.endpoint)))
     if "spent" in told:
         points.append(point("SMSMonthToDateSpentUSD", float(Decimal(told["spent"]))))
