@@ -221,6 +221,17 @@ async def test_private_addresses_are_private_for_functions_too(hook: Webhook) ->
     assert hook.connections == 0
 
 
+@pytest.mark.parametrize("region", ["", "example.org/", "x@example.org/", "us-east-1#", "US"])
+@pytest.mark.parametrize("value", ["aws", "https://{region}.functions.test"])
+async def test_a_region_that_would_lead_to_another_host_is_refused(
+    endpoint: HttpEndpoint, region: str, value: str
+) -> None:
+    functions = function_endpoint(endpoint, lambda_=value)
+    attempt = await functions.push(parcel(FUNCTION.replace(REGION, region)))
+    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.CLIENT_ERROR)
+    assert attempt.response.endswith("names no region")
+
+
 async def test_what_is_no_arn_is_refused(endpoint: HttpEndpoint) -> None:
     attempt = await function_endpoint(endpoint, **{"lambda": "aws"}).push(parcel("a:b:lambda"))
     assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.CLIENT_ERROR)

@@ -1,6 +1,7 @@
 """Calls to Amazon's services, or to servers that stand in for them: where they are, who signs, what comes back."""
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -23,6 +24,8 @@ from redrive.engine.ports import Parcel
 
 AWS_ITSELF: Final = "aws"  # in place of a URL
 _ARN_PARTS: Final = 6
+# It becomes a part of a host's name, and it is a subscriber who chooses it.
+_REGION: Final = re.compile("[a-z0-9-]{1,63}")
 _SUFFIX: Final = "amazonaws.com"
 _SUFFIXES: Final = {"aws-cn": "amazonaws.com.cn"}  # by partition
 _PLACES_MAX: Final = 10_000  # ARNs whose places are remembered
@@ -67,6 +70,8 @@ def read_place(arn: str, value: str) -> Place:
     if len(parts) < _ARN_PARTS:
         raise ValueError(f"{arn} is no ARN")
     service, region = parts[2], parts[3]
+    if not _REGION.fullmatch(region):
+        raise ValueError(f"{arn} names no region")
     name = parts[-1].replace("/", ":", 1).partition(":")[2]
     if value == AWS_ITSELF:
         suffix = _SUFFIXES.get(parts[1], _SUFFIX)
