@@ -75,3 +75,9 @@ async def test_totals_stay_as_long_as_their_topic(house: House) -> None:
     house.topics.found = None
     await house.advance(SWEEP_MS)
     assert list(house.telemetry.metrics.totals) == []
+
+
+async def test_a_reset_leaves_no_totals(house: House) -> None:
+    house.telemetry.metrics.published(TOPIC, 1, 1, 10, house.clock.now())
+    await house.telemetry.reset()
+    assert list(house.telemetry.metrics.totals) == []

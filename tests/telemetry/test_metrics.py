@@ -1,5 +1,7 @@
 """What each fact counts as."""
 
+from dataclasses import replace
+
 import pytest
 
 from redrive.engine.facts import Attempted
@@ -55,6 +57,13 @@ def test_a_queue_s_counters(metrics: Metrics) -> None:
     sizes = next(point for point in points if point.series.name == "bytes_sent")
     assert sizes.statistics == Statistics(11, 2500, least=200, greatest=500)
     assert {(point.at, point.unit, point.fills) for point in points} == {(T0, "", False)}
+
+
+def test_what_stands_for_one_destination_is_no_topic_of_its_own(metrics: Metrics) -> None:
+    alone = TOPIC.name._replace(region="us-east-1:sms", name="+14155550100")
+    metrics.published(replace(TOPIC, name=alone), 1, 1, 500, T0)
+    assert list(metrics.totals) == []
+    assert metrics.take() == []
 
 
 def test_a_topic_s_counters(metrics: Metrics) -> None:

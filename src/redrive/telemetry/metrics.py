@@ -178,11 +178,13 @@ class Metrics(Listener):
             self._until = self._minute + MINUTE_MS
 
     def _collect(self) -> None:
-        counted: list[QueueTallies | TopicTallies] = [*self._queues.values(), *self._topics.values()]
+        # A topic that stands for one destination is nobody's, and there may be a million: SNS counts them together.
+        topics = [tallies for tallies in self._topics.values() if not tallies.name.private]
+        counted: list[QueueTallies | TopicTallies] = [*self._queues.values(), *topics]
         for tallies in counted:
             for series, statistics in tallies:
                 self._wait((series, self._minute)).add_statistics(statistics)
-        for of_topic in self._topics.values():
+        for of_topic in topics:
             self._totals.add(of_topic)
         self._queues.clear()
         self._topics.clear()

@@ -116,6 +116,7 @@ class Telemetry:
             await self._flush()
             self._gauges.forget()
             self._archives.forget()
+            self.metrics.totals.clear()
             while await self._store.drop_points(END_OF_TIME, ROWS_PER_SWEEP):
                 pass
             await self._sweep_logs()
@@ -181,9 +182,10 @@ class Telemetry:
         while await self._store.drop_points(self._clock.now() - POINTS_KEPT_MS, ROWS_PER_SWEEP):
             pass
         await self._sweep_logs()
-        for name, _ in self.metrics.totals:
+        totals = self.metrics.totals
+        for name, _ in totals:
             if await self._topics.get(name) is None:
-                self.metrics.totals.forget(name)
+                totals.forget(name)
 
     async def _sweep_logs(self) -> None:
         group_ids = await self._store.log_bytes()  # before the groups: one made in between has events rightly

@@ -25,6 +25,10 @@ class Totals:
         """The topic is gone."""
         self._topics.pop(name, None)
 
+    def clear(self) -> None:
+        """Begin at zero again."""
+        self._topics.clear()
+
     def __iter__(self) -> Iterator[tuple[ResourceName, dict[Series, int]]]:
         for name, counters in list(self._topics.items()):
             yield name, dict(counters)
