@@ -14,6 +14,7 @@ from redrive.endpoints.azure import amqp_verdicts
 from redrive.endpoints.azure.amqp_connection import AmqpConnection
 from redrive.endpoints.azure.amqp_message import message_of
 from redrive.endpoints.azure.namespaces import Namespace, read_entity, read_namespace
+from redrive.endpoints.shared import Shared
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt
@@ -51,7 +52,7 @@ class AmqpEndpoint:
         if ca_file is not None:
             self._trust.load_verify_locations(ca_file)
         self._namespace = lru_cache(_NAMESPACES_MAX)(read_namespace)
-        self._connections: dict[Namespace, asyncio.Task[AmqpConnection]] = {}
+        self._connections: Shared[Namespace, AmqpConnection] = Shared(lambda connection: connection.usable)
         self._open_ones: set[AmqpConnection] = set()
 
     async def push(self, parcel: Parcel) -> Attempt:
@@ -62,9 +63,7 @@ class AmqpEndpoint:
 
     async def close(self) -> None:
         """Let go of connections."""
-        for opening in self._connections.values():
-            opening.cancel()
-        await asyncio.gather(*self._connections.values(), return_exceptions=True)
+        await self._connections.close()
         await asyncio.gather(*(connection.close() for connection in self._open_ones))
 
     async def _verdict(self, parcel: Parcel) -> Verdict:
@@ -75,7 +74,7 @@ class AmqpEndpoint:
                 raise ValueError(f"The settings name no namespace of {parcel.endpoint}")  # noqa: TRY301 - as the others
             namespace = self._namespace(connection_string)
             async with asyncio.timeout(parcel.timeout_ms / 1000):
-                connection = await self._connected(namespace)
+                connection = await self._connections.of(namespace, lambda: self._open(namespace))
                 return await connection.send(namespace.addresses + entity, message)
         except (
             ProtonException
@@ -83,13 +82,6 @@ class AmqpEndpoint:
             return amqp_verdicts.of_failure(ConnectionError(str(error)))
         except (OSError, ValueError) as error:
             return amqp_verdicts.of_failure(error)
-
-    async def _connected(self, namespace: Namespace) -> AmqpConnection:
-        """The namespace's connection; whoever gives up waiting for it leaves it to the others."""
-        opening = self._connections.get(namespace)
-        if opening is None or _is_over(opening):
-            opening = self._connections[namespace] = asyncio.create_task(self._open(namespace))
-        return await asyncio.shield(opening)
 
     async def _open(self, namespace: Namespace) -> AmqpConnection:
         container = f"redrive-{self._chance.getrandbits(64):016x}"
@@ -102,9 +94,3 @@ class AmqpEndpoint:
         if not connection.closed:
             self._open_ones.add(connection)
         return connection
-
-
-def _is_over(opening: "asyncio.Task[AmqpConnection]") -> bool:
-    if not opening.done():
-        return False
-    return opening.cancelled() or opening.exception() is not None or not opening.result().usable

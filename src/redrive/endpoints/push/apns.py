@@ -21,6 +21,7 @@ from cryptography.x509.oid import NameOID
 from redrive.endpoints.push import verdicts
 from redrive.endpoints.push.http2 import ALPN, Answer, Http2Connection, Unprocessed
 from redrive.endpoints.push.verdicts import CredentialsUnusable
+from redrive.endpoints.shared import Shared
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
 from redrive.model.attempt import Reason
@@ -69,7 +70,7 @@ class Apns:
         self._ca_file = ca_file
         self._trust = lru_cache(_APPLICATIONS_MAX)(self._context)
         self._tokens: dict[_Place, tuple[str, int]] = {}
-        self._connections: dict[_Place, asyncio.Task[Http2Connection]] = {}
+        self._connections: Shared[_Place, Http2Connection] = Shared(lambda connection: connection.usable)
         self._open_ones: set[Http2Connection] = set()
 
     async def send(self, parcel: Parcel) -> Verdict:
@@ -92,16 +93,14 @@ class Apns:
 
     async def close(self) -> None:
         """Let go of connections."""
-        for opening in self._connections.values():
-            opening.cancel()
-        await asyncio.gather(*self._connections.values(), return_exceptions=True)
+        await self._connections.close()
         await asyncio.gather(*(connection.close() for connection in set(self._open_ones)))
 
     async def _posted(self, place: _Place, parcel: Parcel, headers: Mapping[str, str]) -> Answer:
         """Post; again where a connection that had served before did nothing about it, so it ends with a fresh one."""
         path = f"/3/device/{quote(parcel.endpoint, safe='')}"
         while True:
-            connection = await self._connected(place)
+            connection = await self._connections.of(place, lambda: self._open(place))
             try:
                 return await connection.post(path, headers, parcel.body)
             except Unprocessed:
@@ -147,14 +146,6 @@ class Apns:
 
     # ---- connections -----------------------------------------------------------------------------------------
 
-    async def _connected(self, place: _Place) -> Http2Connection:
-        """The application's connection; whoever gives up waiting for it leaves it to the others."""
-        opening = self._connections.get(place)
-        if opening is None or _is_over(opening):
-            opening = self._connections[place] = asyncio.create_task(self._open(place))
-            opening.add_done_callback(_look)
-        return await asyncio.shield(opening)
-
     async def _open(self, place: _Place) -> Http2Connection:
         url = urlsplit(place.url)
         secure = url.scheme == "https"
@@ -167,30 +158,11 @@ class Apns:
         )
         if connection.usable:
             self._open_ones.add(connection)
-        self._forget_old(place)
         return connection
-
-    def _forget_old(self, newest: _Place) -> None:
-        """Connections that are closed are remembered no longer."""
-        for place, opening in list(self._connections.items()):
-            if place != newest and _is_over(opening):
-                del self._connections[place]
 
 
 def _bearer(token: str) -> str:
     return f"bearer {token}"
-
-
-def _is_over(opening: "asyncio.Task[Http2Connection]") -> bool:
-    if not opening.done():
-        return False
-    return opening.cancelled() or opening.exception() is not None or not opening.result().usable
-
-
-def _look(opening: "asyncio.Task[Http2Connection]") -> None:
-    """Whoever waited for it may have gone; asyncio would call its failure unheard of."""
-    if not opening.cancelled():
-        opening.exception()
 
 
 def _verdict(answer: Answer) -> Verdict:

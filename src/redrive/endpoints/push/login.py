@@ -1,6 +1,5 @@
 """Access tokens of OAuth 2.0: fetched once, and good for all pushes until shortly before they end."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from http import HTTPStatus
 from typing import Final, NamedTuple
@@ -10,13 +9,13 @@ import orjson
 
 from redrive.endpoints.http import Answer, HttpEndpoint
 from redrive.endpoints.push import verdicts
+from redrive.endpoints.shared import Shared
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
 
 _RENEWED_MS: Final = 300_000  # before its end: a push is over after 15 seconds, and clocks differ
 _ANSWER_BYTES_MAX: Final = 16_384  # tokens of Google have up to 2,048 characters
 _TIMEOUT_MS: Final = 15_000
-_TOKENS_MAX: Final = 1000
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
@@ -46,7 +45,7 @@ class AccessTokens:
     def __init__(self, now: Callable[[], int], http: HttpEndpoint) -> None:
         self._now = now
         self._http = http
-        self._fetched: dict[Hashable, asyncio.Task[AccessToken]] = {}
+        self._fetched: Shared[Hashable, AccessToken] = Shared(self._is_good)
 
     async def shown(
         self,
@@ -66,44 +65,23 @@ class AccessTokens:
         Raises:
             Refused: The authority gives none, or cannot be asked.
         """
-        token = await self._of(login, url, form)
-        answer = await post(token)
+        token = await self._fetched.of(login, lambda: self._fetch(url, form))
+        answer = await post(token.text)
         if isinstance(answer, Verdict) or answer.status != HTTPStatus.UNAUTHORIZED:
             return answer
-        self._forget(login, token)
-        return await post(await self._of(login, url, form))
-
-    async def _of(self, login: Hashable, url: str, form: Callable[[], Mapping[str, str]]) -> str:
-        """The token of a login; all who need it while it is being fetched wait for the same."""
-        fetching = self._fetched.get(login)
-        if fetching is None or self._is_over(fetching):
-            if len(self._fetched) >= _TOKENS_MAX:
-                del self._fetched[next(iter(self._fetched))]
-            fetching = self._fetched[login] = asyncio.create_task(self._fetch(url, form()))
-            fetching.add_done_callback(_look)
-        return (await asyncio.shield(fetching)).text
-
-    def _forget(self, login: Hashable, token: str) -> None:
-        """A token is believed no more; another push may have fetched the next one already."""
-        fetching = self._fetched.get(login)
-        if fetching is not None and _has_ended_with(token, fetching):
-            del self._fetched[login]
+        self._fetched.forget(login, token)  # unless another push has fetched the next one already
+        token = await self._fetched.of(login, lambda: self._fetch(url, form))
+        return await post(token.text)
 
     async def close(self) -> None:
         """Fetch no more."""
-        for fetching in self._fetched.values():
-            fetching.cancel()
-        await asyncio.gather(*self._fetched.values(), return_exceptions=True)
+        await self._fetched.close()
 
-    def _is_over(self, fetching: "asyncio.Task[AccessToken]") -> bool:
-        if not fetching.done():
-            return False
-        if fetching.cancelled() or fetching.exception() is not None:
-            return True
-        return fetching.result().until - _RENEWED_MS <= self._now()
+    def _is_good(self, token: AccessToken) -> bool:
+        return token.until - _RENEWED_MS > self._now()
 
-    async def _fetch(self, url: str, form: Mapping[str, str]) -> AccessToken:
-        body = urlencode(form).encode()
+    async def _fetch(self, url: str, form: Callable[[], Mapping[str, str]]) -> AccessToken:
+        body = urlencode(form()).encode()
         asked = Parcel(url, body, _FORM, {}, _TIMEOUT_MS, answer_bytes_max=_ANSWER_BYTES_MAX)
         answer = await self._http.ask(asked)
         if isinstance(answer, Verdict):
@@ -112,16 +90,6 @@ class AccessTokens:
         if token is None:
             raise Refused(verdicts.of_login(answer.status, answer.text))
         return token
-
-
-def _has_ended_with(token: str, fetching: "asyncio.Task[AccessToken]") -> bool:
-    return fetching.done() and not fetching.exception() and fetching.result().text == token
-
-
-def _look(fetching: "asyncio.Task[AccessToken]") -> None:
-    """Whoever waited for it may have gone; asyncio would call its refusal unheard of."""
-    if not fetching.cancelled():
-        fetching.exception()
 
 
 def _read(text: str, now: int) -> AccessToken | None:
