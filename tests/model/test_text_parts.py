@@ -22,8 +22,10 @@ SEPTETS = "".join(text_of(bytes([code]), wide=False) for code in range(128) if c
         ("🚗" * 36, True, [132, 12]),  # 33 and 3: a pair of surrogates is not parted
         ("x" * 150 + " yyyy " + "z" * 20, False, [151, 25]),
         ("x" * 152 + " " + "z" * 20, False, [153, 20]),
-        (" " + "x" * 152 + "€" + "y" * 9, False, [1, 152, 11]),  # what is left after the space is cut again
-        ("ж " + "ж" * 66 + "🚗" + "ж" * 9, True, [4, 132, 22]),
+        ("at " + "x" * 153 + " zz zz", False, [3, 153, 6]),
+        ("at " + "x" * 154 + " zz zz", False, [153, 10]),  # a word that no part has room for
+        (" " + "x" * 152 + "€" + "y" * 9, False, [153, 11]),
+        ("ж " + "ж" * 66 + "🚗" + "ж" * 9, True, [134, 24]),
         ("x" * 1600, False, [153] * 10 + [70]),
         ("ж" * 1600, True, [134] * 23 + [118]),
     ],

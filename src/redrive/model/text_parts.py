@@ -2,8 +2,8 @@
 
 The alphabets are those of GSM 03.38 (3GPP TS 23.038): the default one of seven bits, 160 characters to a part, and UCS-2,
 70 to a part. A text that needs more has parts of 153 or 67 characters, because each begins with six bytes that say which
-part of how many it is. Parts end between words, as SNS has it ("Publishing SMS messages to a mobile phone"); nothing is
-lost where they do.
+part of how many it is. Parts end between words, as SNS has it ("Publishing SMS messages to a mobile phone"), but for words
+that no part has room for; nothing is lost where they do.
 """
 
 from collections.abc import Iterator, Sequence
@@ -77,13 +77,25 @@ def _stretches(text: str, written: Sequence[bytes], room: int) -> Iterator[tuple
     begin, space, used = 0, 0, 0
     for index, octets in enumerate(written):
         used += len(octets)
-        while used > room:  # again where only a little stood before the last space
-            end = space if space > begin else index
+        if used > room:
+            end = space if space > begin and _has_room(text, written, space, room) else index
             yield begin, end
             begin, used = end, sum(map(len, written[end : index + 1]))
         if text[index].isspace():
             space = index + 1
     yield begin, len(written)
+
+
+def _has_room(text: str, written: Sequence[bytes], begin: int, room: int) -> bool:
+    """Whether the word that begins there goes into one part; a long URL does not, and would cost a part for nothing."""
+    used = 0
+    for index in range(begin, len(text)):
+        if text[index].isspace():
+            break
+        used += len(written[index])
+        if used > room:
+            return False
+    return True
 
 
 def text_of(octets: bytes, *, wide: bool) -> str:
