@@ -19,8 +19,8 @@ REGEX_CHARS_MAX: Final = 200
 
 #: Instructions of the compiled expression; `[A-Z]{200}` has 200.
 SIZE_MAX: Final = 400
-#: Each may keep a third of it in states: 0.9 GiB for ten in each of the 256 policies that are remembered, were all hostile.
-#: RE2's own 8 MiB would be 7 GiB, and make nothing faster that anybody means.
+#: A third of it may be states: 0.9 GiB, were all ten in each of the 256 policies that are remembered hostile. RE2's own
+#: 8 MiB would be 7 GiB, and make nothing faster that anybody means.
 _MEMORY_BYTES: Final = 1 << 20
 _NAME: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{NAME_CHARS_MAX}}}")
 _REGEX: Final = re.compile(rf"[A-Za-z0-9_#=@/;,\- ^$?\[\]{{}}|\\*+.]{{1,{REGEX_CHARS_MAX}}}")
