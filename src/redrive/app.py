@@ -1,4 +1,4 @@
-"""The composition root: with `destinations.py`, which it calls, the only file that knows every concrete part."""
+"""The composition root: with `destinations.py` and `event_grid.py` the only place that knows every concrete part."""
 
 import asyncio
 import gc
@@ -23,6 +23,7 @@ from redrive.engine.directory import Kind
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.facts import Listener
 from redrive.engine.ports import Clock, Dialect, NodeStore, Runtime
+from redrive.event_grid import EventGrid
 from redrive.model.delivery import Delivery
 from redrive.model.message import id_text
 from redrive.protocols.aws.authentication import Authentication, Believing, Verifying
@@ -47,26 +48,11 @@ from redrive.protocols.aws.sns.status_log import StatusLog
 from redrive.protocols.aws.sqs.facade import Sqs
 from redrive.protocols.aws.sqs.peek import PATH as PEEK_PATH
 from redrive.protocols.aws.sqs.peek import Peek
-from redrive.protocols.azure.arm.namespaces_offered import namespaces_offered
 from redrive.protocols.azure.arm.offered import KINDS as AZURE_KINDS
-from redrive.protocols.azure.arm.offered import offered
-from redrive.protocols.azure.arm.room import Arm
-from redrive.protocols.azure.arm.sources import Sources
-from redrive.protocols.azure.arm.subscribers import Subscribers
-from redrive.protocols.azure.entra import Entra
 from redrive.protocols.azure.eventgrid import dialect as eventgrid
-from redrive.protocols.azure.eventgrid.credentials import Credentials as PublisherCredentials
-from redrive.protocols.azure.eventgrid.failure_log import FailureLog
-from redrive.protocols.azure.eventgrid.insights import Insights
-from redrive.protocols.azure.eventgrid.measures import Measures
 from redrive.protocols.azure.eventgrid.names import DIALECT as EVENT_GRID
-from redrive.protocols.azure.eventgrid.publishing import Publishers
 from redrive.protocols.azure.eventgrid.topic_endpoint import TopicEndpoint
-from redrive.protocols.azure.gateway import AzureGateway, Room
-from redrive.protocols.azure.handshake import Handshakes
-from redrive.protocols.azure.namespaces.credentials import Credentials
 from redrive.protocols.azure.namespaces.places import NAMESPACE
-from redrive.protocols.azure.namespaces.room import Namespaces
 from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.protocols.azure.wire import bearer
 from redrive.protocols.http import Request, Response
@@ -82,7 +68,7 @@ from redrive.server.endpoints import EndpointRoutes
 from redrive.server.http import HttpFront
 from redrive.server.limits import HttpLimits
 from redrive.server.tls import local_authority, server_context
-from redrive.settings import Settings, address_of, read_addresses
+from redrive.settings import Settings
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.telemetry.telemetry import Telemetry
 
@@ -136,11 +122,8 @@ class App:
         stream = id_text(runtime.message_id())
         listeners.append(self._status_log(runtime, stream, devices))
         self._message_centre = connect_telephones(settings, self.engine, self._endpoints)
-        failures = FailureLog(self.telemetry.logs, stream, settings.region)
-        self._measures = Measures(self.telemetry.count, failures)
-        sources = Sources(self.engine, Subscribers(self.engine))
-        self._insights = Insights(store, self.telemetry.flush, sources.resource)
-        listeners.append(self._measures)
+        event_grid = EventGrid(settings, self.engine, store, self.telemetry, stream)
+        listeners.append(event_grid.measures)
         self._presenters: dict[str, Callable[[Delivery], tuple[str, Mapping[str, Any]]]] = {
             eventgrid.ENVELOPE: eventgrid.present
         }
@@ -173,7 +156,9 @@ class App:
             ENDPOINTS_PATH: EndpointRoutes(self.engine, authentication).answer,
             CERTIFICATE_PATH: self._certificate,
         }
-        azure = AzureGateway(runtime, self._azure_rooms(runtime))
+        azure = event_grid.gateway(
+            runtime, self._bearer_authentication(), self._endpoints, self._webhook_tokens
+        )
         router = Router(control, paths, [azure], gateway.answer)
         self.front = HttpFront(
             router.answer, HttpLimits(), now=clock.now, new_request_id=lambda: runtime.message_id().hex()
@@ -214,26 +199,10 @@ class App:
             return Believing(self._settings.region)
         return Verifying(Keyring(self.engine.store, SystemClock()), SystemClock())
 
-    def _azure_rooms(self, runtime: Runtime) -> list[Room]:
-        public_url = self._settings.public_url.rstrip("/") or None
-        authentication: bearer.Authentication = bearer.Believing()
-        if self._settings.auth == "required":
-            authentication = bearer.Verifying(Keyring(self.engine.store, SystemClock()), SystemClock())
-        handshakes = Handshakes(self.engine, self._endpoints, self._webhook_tokens, SystemClock())
-        where = partial(address_of, read_addresses(self._settings.azure_endpoints))
-        namespaces = namespaces_offered(self.engine, handshakes, where)
-        operations = offered(self.engine, handshakes, where, [*namespaces, self._insights])
-        required = self._settings.auth == "required"
-        publishers = PublisherCredentials(authentication, SystemClock(), required=required)
-        return [
-            Publishers(self.engine, publishers, self._measures),
-            Namespaces(
-                self.engine, Credentials(authentication, SystemClock(), required=required), self._measures
-            ),
-            Arm(runtime.clock, authentication, operations, public_url),
-            handshakes,
-            Entra(SystemClock(), authentication, public_url, self._webhook_tokens),
-        ]
+    def _bearer_authentication(self) -> bearer.Authentication:
+        if self._settings.auth == "off":
+            return bearer.Believing()
+        return bearer.Verifying(Keyring(self.engine.store, SystemClock()), SystemClock())
 
     async def _reset(self) -> None:
         """Remove all that callers made; access keys and the signing key stay."""

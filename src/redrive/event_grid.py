@@ -1,0 +1,86 @@
+"""Event Grid put together: what is measured of it, and the rooms that callers of Azure's interfaces come to."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Endpoint, NodeStore, Runtime
+from redrive.protocols.azure.arm.namespaces_offered import namespaces_offered
+from redrive.protocols.azure.arm.offered import offered
+from redrive.protocols.azure.arm.room import Arm
+from redrive.protocols.azure.arm.sources import Sources
+from redrive.protocols.azure.arm.subscribers import Subscribers
+from redrive.protocols.azure.entra import Entra
+from redrive.protocols.azure.eventgrid.credentials import Credentials as PublisherCredentials
+from redrive.protocols.azure.eventgrid.failure_log import FailureLog
+from redrive.protocols.azure.eventgrid.insights import Insights
+from redrive.protocols.azure.eventgrid.measures import Measures
+from redrive.protocols.azure.eventgrid.publishing import Publishers
+from redrive.protocols.azure.gateway import AzureGateway, Room
+from redrive.protocols.azure.handshake import Handshakes
+from redrive.protocols.azure.namespaces.credentials import Credentials
+from redrive.protocols.azure.namespaces.room import Namespaces
+from redrive.protocols.azure.webhook_tokens import WebhookTokens
+from redrive.protocols.azure.wire import bearer
+from redrive.runtime.clock import SystemClock
+from redrive.settings import Settings, address_of, read_addresses
+from redrive.telemetry.telemetry import Telemetry
+
+
+class EventGrid:
+    """Event Grid on an engine.
+
+    Attributes:
+        measures: A `Listener`, for the engine.
+    """
+
+    def __init__(
+        self, settings: Settings, engine: Engine, store: NodeStore, telemetry: Telemetry, stream: str
+    ) -> None:
+        """Speak for this engine.
+
+        Args:
+            settings: How.
+            engine: The engine.
+            store: Its store, where metrics are read.
+            telemetry: Takes what is counted and logged.
+            stream: The stream of this node in every log group.
+        """
+        self._settings = settings
+        self._engine = engine
+        self.measures = Measures(telemetry.count, FailureLog(telemetry.logs, stream, settings.region))
+        sources = Sources(engine, Subscribers(engine))
+        self._insights = Insights(store, telemetry.flush, sources.resource)
+
+    def gateway(
+        self,
+        runtime: Runtime,
+        authentication: bearer.Authentication,
+        endpoints: Mapping[str, Endpoint],
+        webhook_tokens: WebhookTokens,
+    ) -> AzureGateway:
+        """The way in.
+
+        Args:
+            runtime: The engine's.
+            authentication: Tells who calls the resource manager.
+            endpoints: What is pushed to, by protocol: for handshakes.
+            webhook_tokens: Tells webhooks who calls them.
+        """
+        settings, engine = self._settings, self._engine
+        public_url = settings.public_url.rstrip("/") or None
+        required = settings.auth == "required"
+        handshakes = Handshakes(engine, endpoints, webhook_tokens, SystemClock())
+        where = partial(address_of, read_addresses(settings.azure_endpoints))
+        namespaces = namespaces_offered(engine, handshakes, where)
+        operations = offered(engine, handshakes, where, [*namespaces, self._insights])
+        publishers = PublisherCredentials(authentication, SystemClock(), required=required)
+        credentials = Credentials(authentication, SystemClock(), required=required)
+        rooms: list[Room] = [
+            Publishers(engine, publishers, self.measures),
+            Namespaces(engine, credentials, self.measures),
+            Arm(runtime.clock, authentication, operations, public_url),
+            handshakes,
+            Entra(SystemClock(), authentication, public_url, webhook_tokens),
+        ]
+        return AzureGateway(runtime, rooms)
