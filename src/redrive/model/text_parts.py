@@ -2,8 +2,8 @@
 
 The alphabets are those of GSM 03.38 (3GPP TS 23.038): the default one of seven bits, 160 characters to a part, and UCS-2,
 70 to a part. A text that needs more has parts of 153 or 67 characters, because each begins with six bytes that say which
-part of how many it is. Parts end between words, as SNS has it ("Publishing SMS messages to a mobile phone"), but for words
-that no part has room for; nothing is lost where they do.
+part of how many it is. Parts end between words, as SNS has it ("Publishing SMS messages to a mobile phone"); a word that
+no part has room for is cut. Nothing is lost at either place.
 """
 
 from collections.abc import Iterator, Sequence
