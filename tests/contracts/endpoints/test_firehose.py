@@ -127,10 +127,24 @@ async def test_what_no_stream_takes_goes_alone_and_is_refused_alone(
     assert sorted(call.operation for call in _calls(hook)) == ["PutRecord", "PutRecord", "PutRecordBatch"]
 
 
-async def test_a_call_that_is_refused_for_one_of_its_records_is_made_for_each(
+async def test_a_call_that_is_refused_for_one_of_its_records_is_halved_until_that_is_alone(
     streams: StreamEndpoint, hook: Webhook
 ) -> None:
-    """Also where somebody between takes no call so large."""
+    async def script(request: Received, writer: asyncio.StreamWriter) -> None:
+        call = call_of(request)
+        no = json_refusal("400 Bad Request", "InvalidArgumentException")
+        writer.write(no if b"bad" in call.records else put_taken(call))
+
+    hook.script = script
+    attempt = await streams.push(parcels(*[b"a"] * 123, b"bad", *[b"b"] * 376))
+    outcomes = [part.outcome for part in attempt.parts]
+    assert outcomes == [Outcome.DELIVERED] * 123 + [Outcome.REFUSED] + [Outcome.DELIVERED] * 376
+    assert len(hook.received) <= 1 + 18
+
+
+async def test_a_call_that_somebody_between_finds_too_large_is_halved(
+    streams: StreamEndpoint, hook: Webhook
+) -> None:
 
     async def script(request: Received, writer: asyncio.StreamWriter) -> None:
         call = call_of(request)
@@ -145,7 +159,7 @@ async def test_a_call_that_is_refused_for_one_of_its_records_is_made_for_each(
     attempt = await streams.push(parcels(b"a", b"bad", b"b"))
     outcomes = [part.outcome for part in attempt.parts]
     assert outcomes == [Outcome.DELIVERED, Outcome.REFUSED, Outcome.DELIVERED]
-    assert sorted(len(call.records) for call in _calls(hook)) == [1, 1, 1, 3]
+    assert sorted(len(call.records) for call in _calls(hook)) == [1, 1, 1, 2, 3]
 
 
 async def test_each_part_has_its_own_outcome(streams: StreamEndpoint, hook: Webhook) -> None:
