@@ -198,6 +198,29 @@ def test_what_is_past_its_time_after_a_rest_ends_together() -> None:
     run_virtual(story)
 
 
+def test_whose_time_ends_while_the_probe_is_written_is_not_pushed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance)
+        topic, subscription = await resting(stage)
+        stage.dialect.schedule = minutely(expires_after_ms=6 * MINUTE_MS)
+        stage.endpoint.pushed = []
+        probe = stage.engine.probations.probe
+
+        async def slowly(*arguments: Any) -> bool:
+            mine = await probe(*arguments)
+            await clock.sleep_until(clock.now() + 2 * MINUTE_MS)
+            return mine
+
+        monkeypatch.setattr(stage.engine.probations, "probe", slowly)
+        await stage.publish(topic, "b")
+        await clock.sleep_until(clock.now() + 9 * MINUTE_MS)
+        assert not stage.endpoint.pushed
+        assert await stage.store.peek(subscription.queue_id, 1) == []
+        await stage.engine.close()
+
+    run_virtual(story)
+
+
 # ---- several nodes ------------------------------------------------------------------------------------------------
 
 

@@ -133,12 +133,13 @@ class Books:
         require(len(arrived) == wanted, Rule.AGREES, *arrived, "for", wanted)
         self._enter_all(arrived)
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: Entry, *, wanted: bool = True) -> None:
         require(entry.seq > self._last_seq, Rule.ORDER, entry, "got a place that is not the last")
         copies = [str(other) for other in self.standing.values() if other.message_id == entry.message_id]
         require(not copies, Rule.BURIED, entry, "stands elsewhere:", copies)
         self._last_seq = entry.seq
-        self._check_wanted(entry)
+        if wanted:
+            self._check_wanted(entry)
         self.standing[entry.seq] = entry
         self.bodies[entry.seq] = entry.body
         self.entered.add((entry.queue_id, entry.body))
@@ -337,7 +338,7 @@ class Books:
             movable = entry.available_at <= order.now and entry.seq <= order.seq_max
             require(movable, Rule.MOVED, entry, "though it was in flight, or came later")
             self._leave(entry, "moved")
-        self._enter_all(arrived)
+        self._enter_all(arrived, wanted=order.destination is None)  # anything may be sent anywhere
         self.moved[order.queue_id] = self.moved.get(order.queue_id, 0) + answer.total
         self.trace.mark("redriven to several origins at once", len(answer.per_queue) > 1)
 
@@ -398,9 +399,9 @@ class Books:
     def _unknown(self, queue_id: int, after: Snapshot) -> list[Entry]:
         return [entered(one) for one in after[queue_id] if one.seq not in self.standing]
 
-    def _enter_all(self, entries: Sequence[Entry]) -> None:
+    def _enter_all(self, entries: Sequence[Entry], *, wanted: bool = True) -> None:
         for entry in sorted(entries, key=lambda entry: entry.seq):
-            self._add(entry)
+            self._add(entry, wanted=wanted)
 
     def _expired(self, entry: Entry, now: int) -> bool:
         return entry.enqueued_at + self.queues[entry.queue_id].retention_ms <= now

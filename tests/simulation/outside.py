@@ -38,7 +38,7 @@ class Seen:
         rest: Until when (ms) it is let rest, by the clock of who said so; 0: it is not.
         rest_known_at: When every node knew that (ms of true time).
         asked: When each push began that is under way.
-        taken: Where it took it: when (ms), and whether the node that was told so lives yet.
+        taken: Where it took it at once: when (ms), and whether the node that was told so lives yet.
     """
 
     plan: SubscriptionPlan
@@ -95,7 +95,7 @@ class Outside:
             seen.asked.remove(began)
         attempt = self._attempt(seen.plan)
         seen.answers.update({(one.seq, one.token): attempt.outcome for one in pushed})
-        if attempt.delivered:
+        if attempt.delivered and not slow:  # what took longer than a lease may have been handed out again
             seen.taken.update({(one.seq, one.token): (self._now(), self._life()) for one in pushed})
         bodies = [one.body for one in pushed]
         self._trace.note(parcel.endpoint, "sees", bodies, "and says", attempt.status)

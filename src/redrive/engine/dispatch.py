@@ -213,11 +213,12 @@ class _Consumer:
             return
         due = self._end_overdue(terms, deliveries)
         self._ending = 1 if due else min(2 * self._ending, CLAIM_MAX)
-        if due and probing and not await self._probes(terms):
-            surplus = due
-        elif probing:
-            surplus = self._try_all(terms, due, room, ONE_EACH)
-        else:
+        surplus: Sequence[Delivery] = ()
+        if due and probing:
+            mine = await self._probes(terms)
+            due = self._end_overdue(terms, due)  # asking the store took its time, and theirs may be over by now
+            surplus = self._try_all(terms, due, room, ONE_EACH) if mine else due
+        elif not probing:
             surplus = self._try_all(terms, due, room, terms.plan.batch)
             self._fit(len(deliveries), len(surplus), order, room)
         if surplus:
