@@ -25,23 +25,22 @@ from redrive.model.delivery import Delivery
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.sns.devices.push import PUSHED_TO
+from redrive.protocols.aws.sns.feedback import Feedback, feedback
 from redrive.protocols.aws.sns.names import arn_of
 from redrive.protocols.aws.sns.published import Published, is_confirmation
 from redrive.protocols.aws.sns.subscription_attributes import REDRIVE_POLICY
 from redrive.protocols.aws.sns.values import log_timestamp
 
-#: What a protocol is called in the names of a topic's attributes; the other protocols are not logged.
-_FEEDBACK: Final[Mapping[str, str]] = {
-    "application": "Application",
-    "firehose": "Firehose",
-    "http": "HTTP",
-    "https": "HTTP",
-    "lambda": "Lambda",
-    "sqs": "SQS",
+#: A topic's attributes, by protocol; the other protocols are not logged.
+_FEEDBACK: Final[Mapping[str, Feedback]] = {
+    "application": feedback("Application"),
+    "firehose": feedback("Firehose"),
+    "http": feedback("HTTP"),
+    "https": feedback("HTTP"),
+    "lambda": feedback("Lambda"),
+    "sqs": feedback("SQS"),
 }
-_SUCCESS_ROLES: Final = {protocol: f"{name}SuccessFeedbackRoleArn" for protocol, name in _FEEDBACK.items()}
-_FAILURE_ROLES: Final = {protocol: f"{name}FailureFeedbackRoleArn" for protocol, name in _FEEDBACK.items()}
-_SAMPLE_RATES: Final = {protocol: f"{name}SuccessFeedbackSampleRate" for protocol, name in _FEEDBACK.items()}
+_OF_QUEUES: Final = _FEEDBACK["sqs"]
 
 # A delivery's id is made of what it is known by here: its retries share it, its dead letter has another.
 _DELIVERY: Final = UUID("6adf232e-fb12-5062-a564-27ff3741051f")
@@ -132,7 +131,7 @@ class StatusLog(Listener):
 
     def accepted(self, fact: Accepted) -> None:
         """See `Listener.accepted`."""
-        if fact.topic.attributes.get(_SUCCESS_ROLES["sqs"]):
+        if fact.topic.attributes.get(_OF_QUEUES.success_role):
             for attempted in fact.attempts():
                 self.attempted(attempted)
 
@@ -155,15 +154,8 @@ class StatusLog(Listener):
     # ---- inside ------------------------------------------------------------------------------------------
 
     def _wants(self, topic: Topic, subscription: Subscription, attempt: Attempt) -> bool:
-        """Whether an attempt is written down; with `SampleRate` unset no success is, as all three must be set."""
-        protocol, attributes = subscription.protocol, topic.attributes
-        if protocol not in _FEEDBACK:
-            return False
-        if not attempt.delivered:
-            return bool(attributes.get(_FAILURE_ROLES[protocol]))
-        if not attributes.get(_SUCCESS_ROLES[protocol]):
-            return False
-        return self._chance.random() * 100 < float(attributes.get(_SAMPLE_RATES[protocol]) or 0)
+        names = _FEEDBACK.get(subscription.protocol)
+        return names is not None and names.wants(topic.attributes, self._chance, delivered=attempt.delivered)
 
     def _write(self, topic: Topic, delivery: Delivery, entry: _Entry, at: int) -> None:
         headers = delivery.headers or b"{}"

@@ -27,10 +27,12 @@ from redrive.model.topic import Topic
 from redrive.protocols.aws.sns.devices import platform
 from redrive.protocols.aws.sns.devices.platform import Application, ApplicationName
 from redrive.protocols.aws.sns.devices.push import PUSHED_TO
+from redrive.protocols.aws.sns.feedback import feedback
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.sns.sms.log import NAMESPACE
 from redrive.protocols.aws.sns.values import log_timestamp
 
+_FEEDBACK: Final = feedback()
 _DELIVERY: Final = UUID("4f1d2c1e-7a55-5d0e-8b0c-0f6f0f6a3b11")
 
 
@@ -92,11 +94,7 @@ class DeviceLog(Listener):
     def _wants(self, fact: Attempted) -> bool:
         application = self._application_of(fact.subscription.endpoint)
         attributes = {} if application is None else application.attributes
-        if not fact.attempt.delivered:
-            return bool(attributes.get("FailureFeedbackRoleArn"))
-        if not attributes.get("SuccessFeedbackRoleArn"):
-            return False
-        return self._chance.random() * 100 < float(attributes.get("SuccessFeedbackSampleRate") or 0)
+        return _FEEDBACK.wants(attributes, self._chance, delivered=fact.attempt.delivered)
 
 
 def _entry(fact: Attempted) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from redrive.model.delivery import Ending
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.queue import ResourceName
 from redrive.model.text_parts import parts_of
+from redrive.protocols.aws.sns.feedback import Feedback
 from redrive.protocols.aws.sns.names import arn_of
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.sns.sms.attributes import ROLE, SAMPLING_RATE
@@ -32,6 +33,7 @@ from redrive.protocols.aws.sns.sms.text_messages import PROMOTIONAL, place_of
 
 DIRECT: Final = "DirectPublishToPhoneNumber"
 NAMESPACE: Final = ":topic"  # of metrics, as telemetry calls that of SNS
+_FEEDBACK: Final = Feedback(ROLE, ROLE, SAMPLING_RATE)
 _ACCEPTED: Final = "Message has been accepted by phone carrier"
 _UNKNOWN_CARRIER: Final = "Unknown Carrier"
 
@@ -66,19 +68,14 @@ class TextMessageLog(Listener):
     def attempted(self, fact: Attempted) -> None:
         """See `Listener.attempted`; of a text message."""
         account, region = place_of(fact.subscription)
-        if self._wants(f"{account}/{region}", delivered=fact.attempt.delivered):
+        attributes = self._attributes(f"{account}/{region}") or {}
+        if _FEEDBACK.wants(attributes, self._chance, delivered=fact.attempt.delivered):
             group = DIRECT if fact.topic.name.private else fact.topic.name.name
             if not fact.attempt.delivered:
                 group += "/Failure"
             name = ResourceName(account, region, f"sns/{region}/{account}/{group}")
             self._sink.write(name, self._stream, fact.at, orjson.dumps(_entry(fact)).decode())
         self._count(_points(fact, account, region))
-
-    def _wants(self, key: str, *, delivered: bool) -> bool:
-        attributes = self._attributes(key) or {}
-        if not attributes.get(ROLE):
-            return False
-        return not delivered or self._chance.random() * 100 < float(attributes.get(SAMPLING_RATE) or 0)
 
 
 def _entry(fact: Attempted) -> dict[str, Any]:
