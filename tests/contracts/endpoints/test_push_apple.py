@@ -15,9 +15,11 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from h2.errors import ErrorCodes
 
+from redrive.endpoints.push import apns
 from redrive.endpoints.push.endpoint import PushEndpoint
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
+from tests.contracts.endpoints.kinds import IMPATIENCE_MS, PATIENCE_MS
 from tests.contracts.endpoints.push import (
     DEAD,
     DENIED,
@@ -230,7 +232,12 @@ class TestConnections:
             assert (await endpoint.push(apple_parcel())).delivered
         assert apple.opened == 2
 
-    async def test_a_service_that_never_speaks_is_called_anew(self) -> None:
+    @pytest.mark.parametrize(("scheme", "timeout_ms"), [("http", IMPATIENCE_MS), ("https", PATIENCE_MS)])
+    async def test_a_service_that_never_speaks_is_called_anew(
+        self, monkeypatch: pytest.MonkeyPatch, scheme: str, timeout_ms: int
+    ) -> None:
+        """Without TLS it is connected to, and waited for by each push; with TLS, opening takes no longer than it may."""
+        monkeypatch.setattr(apns, "_OPEN_SECONDS", 0.1)
         callers: list[asyncio.StreamWriter] = []
 
         async def silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -240,9 +247,9 @@ class TestConnections:
 
         hang_up = asyncio.Event()
         server = await asyncio.start_server(silent, "127.0.0.1", 0)
-        endpoint = push_endpoint({"apns": f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"})
+        endpoint = push_endpoint({"apns": f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}"})
         for _ in range(3):
-            assert (await endpoint.push(apple_parcel(timeout_ms=100))).reason is Reason.TIMED_OUT
+            assert (await endpoint.push(apple_parcel(timeout_ms=timeout_ms))).reason is Reason.TIMED_OUT
         assert len(callers) == 3
         hang_up.set()
         await endpoint.close()

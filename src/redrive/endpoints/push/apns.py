@@ -30,6 +30,8 @@ from redrive.model.delivery import Outcome
 # A token is good for an hour, and Apple refuses whoever makes a new one more often than every 20 minutes.
 _TOKEN_MS: Final = 40 * 60_000
 _TOKENS_MAX: Final = 1000
+# Less than a push waits: a service that is silent is called anew by the next, not waited for by all until TCP gives up.
+_OPEN_SECONDS: Final = 10
 _APPLICATIONS_MAX: Final = 1000
 _PEM: Final = "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n"
 
@@ -150,12 +152,13 @@ class Apns:
         url = urlsplit(place.url)
         secure = url.scheme == "https"
         shown = (place.principal, place.credential) if place.certified else ("", "")
-        _, connection = await asyncio.get_running_loop().create_connection(
-            lambda: Http2Connection(url.netloc, self._open_ones.discard, secure=secure),
-            url.hostname or "",
-            url.port or (443 if secure else 80),
-            ssl=self._trust(*shown) if secure else None,
-        )
+        async with asyncio.timeout(_OPEN_SECONDS):
+            _, connection = await asyncio.get_running_loop().create_connection(
+                lambda: Http2Connection(url.netloc, self._open_ones.discard, secure=secure),
+                url.hostname or "",
+                url.port or (443 if secure else 80),
+                ssl=self._trust(*shown) if secure else None,
+            )
         if connection.usable:
             self._open_ones.add(connection)
         return connection
