@@ -216,7 +216,7 @@ class _Consumer:
         surplus: Sequence[Delivery] = ()
         if due and probing:
             mine = await self._probes(terms)
-            due = self._end_overdue(terms, due)  # asking the store took its time, and theirs may be over by now
+            due = self._end_overdue(terms, due)  # asking took its time, and theirs may be over
             surplus = self._try_all(terms, due, room, ONE_EACH) if mine else due
         elif not probing:
             surplus = self._try_all(terms, due, room, terms.plan.batch)
