@@ -1,4 +1,6 @@
+import asyncio
 import os
+import socket
 import ssl
 import time
 from pathlib import Path
@@ -27,7 +29,7 @@ def _trusting(kept: LocalCertificate) -> ssl.SSLContext:
 async def _started(kept: LocalCertificate) -> HttpFront:
     front = HttpFront(
         lambda request: Response(body=f"{request.scheme}{request.path}".encode()),
-        HttpLimits(),
+        HttpLimits(sweep_seconds=0.01),
         now=lambda: _NOW,
         new_request_id=lambda: "",
     )
@@ -59,6 +61,24 @@ async def test_a_refusal_over_tls_is_read_too(tmp_path: Path) -> None:
     assert (await client.ask(b"RUBBISH\r\n\r\n")).status == 400
     await client.close()
     await front.drain(1)
+
+
+async def test_a_client_that_rests_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    kept = local_authority(tmp_path, [], _NOW)
+    front = await _started(kept)
+    resting = await asyncio.to_thread(_resting, front.port, _trusting(kept))
+    async with asyncio.timeout(5):
+        await front.drain(60)
+    resting.close()
+
+
+def _resting(port: int, trust: ssl.SSLContext) -> ssl.SSLSocket:
+    """A connection with one answer behind it, whose owner looks at it no more: so do pools of most clients."""
+    plain = socket.create_connection(("127.0.0.1", port))
+    client = trust.wrap_socket(plain, server_hostname="localhost")
+    client.sendall(get("/a"))
+    assert client.recv(1000).endswith(b"https/a")
+    return client
 
 
 def test_the_certificate_names_loopback_and_the_hosts(tmp_path: Path) -> None:

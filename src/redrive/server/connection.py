@@ -165,7 +165,12 @@ class Connection(asyncio.Protocol):
     def drain(self) -> None:
         """Close as soon as what is under way is answered: at once where there is nothing."""
         if self._running is None and not self._reader.phase and not self._reader.ready:
+            nothing_to_flush = not self._transport.get_write_buffer_size()
             self._close()
+            if (
+                nothing_to_flush
+            ):  # over TLS the client should say goodbye too, and one that rests does not hear of it
+                self.deadline = self._shared.loop.time()
 
     def abort(self) -> None:
         """Close now, answered or not."""
