@@ -167,7 +167,7 @@ class Connection(asyncio.Protocol):
         if self._running is None and not self._reader.phase and not self._reader.ready:
             nothing_to_flush = not self._transport.get_write_buffer_size()
             self._close()
-            if nothing_to_flush:  # over TLS the client would have to say goodbye too, and one that rests does not
+            if nothing_to_flush:  # over TLS it would wait for the goodbye of a client that rests
                 self.deadline = self._shared.loop.time()
 
     def abort(self) -> None:
