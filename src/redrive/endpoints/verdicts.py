@@ -1,7 +1,9 @@
 """What an HTTP answer means for a delivery, and what it means that there was none."""
 
+import ssl
 from dataclasses import dataclass
 from http import HTTPStatus
+from socket import gaierror
 from typing import Final
 
 import aiohttp
@@ -66,3 +68,19 @@ def of_failure(error: Exception) -> Verdict:
 def forbidden(response: str) -> Verdict:
     """The settings, or the URL itself, rule it out."""
     return Verdict(Outcome.REFUSED, Reason.FORBIDDEN_ADDRESS, response=response)
+
+
+def of_socket_failure(error: BaseException) -> Verdict:
+    """What it means that no answer came over a connection of our own; only what cannot be sent is not tried again."""
+    said = str(error) or type(error).__name__
+    match error:
+        case TimeoutError():
+            return Verdict(Outcome.FAILED, Reason.TIMED_OUT, response="No answer in the time given")
+        case ssl.SSLError():  # a certificate's error is a ValueError too, hence before those
+            return Verdict(Outcome.FAILED, Reason.TLS, response=said)
+        case gaierror():
+            return Verdict(Outcome.FAILED, Reason.NAME_NOT_RESOLVED, response=said)
+        case ValueError():
+            return Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, response=said)
+        case _:
+            return Verdict(Outcome.FAILED, Reason.CONNECTION, response=said)

@@ -10,12 +10,11 @@ from typing import Final
 
 from proton import ProtonException
 
-from redrive.endpoints.azure import amqp_verdicts
 from redrive.endpoints.azure.amqp_connection import AmqpConnection
 from redrive.endpoints.azure.amqp_message import message_of
 from redrive.endpoints.azure.namespaces import Namespace, read_entity, read_namespace
 from redrive.endpoints.shared import Shared
-from redrive.endpoints.verdicts import Verdict
+from redrive.endpoints.verdicts import Verdict, of_socket_failure
 from redrive.engine.ports import Parcel
 from redrive.model.attempt import Attempt
 
@@ -79,9 +78,9 @@ class AmqpEndpoint:
         except (
             ProtonException
         ) as error:  # what this end has no room for: more entities than the broker allows
-            return amqp_verdicts.of_failure(ConnectionError(str(error)))
+            return of_socket_failure(ConnectionError(str(error)))
         except (OSError, ValueError) as error:
-            return amqp_verdicts.of_failure(error)
+            return of_socket_failure(error)
 
     async def _open(self, namespace: Namespace) -> AmqpConnection:
         container = f"redrive-{self._chance.getrandbits(64):016x}"

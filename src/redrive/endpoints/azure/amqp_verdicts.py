@@ -3,8 +3,6 @@
 Each has the HTTP status nearest to it, so that schedules and probation which go by statuses hold for brokers too.
 """
 
-import ssl
-from socket import gaierror
 from typing import Final
 
 from redrive.endpoints.verdicts import Verdict
@@ -59,19 +57,3 @@ def too_large(message_bytes: int, message_bytes_max: int) -> Verdict:
     """The entity said how large a message may be, so that it need not be sent to be refused."""
     outcome, reason, status = _TOO_LARGE
     return Verdict(outcome, reason, status, f"{message_bytes} bytes; the entity takes {message_bytes_max}")
-
-
-def of_failure(error: Exception) -> Verdict:
-    """What it means that there was no answer; only a parcel that cannot be sent is not tried again."""
-    said = str(error) or type(error).__name__
-    match error:
-        case TimeoutError():
-            return Verdict(Outcome.FAILED, Reason.TIMED_OUT, response="No answer in the time given")
-        case ssl.SSLError():  # a certificate's error is a ValueError too, hence before those
-            return Verdict(Outcome.FAILED, Reason.TLS, response=said)
-        case gaierror():
-            return Verdict(Outcome.FAILED, Reason.NAME_NOT_RESOLVED, response=said)
-        case ValueError():
-            return Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, response=said)
-        case _:
-            return Verdict(Outcome.FAILED, Reason.CONNECTION, response=said)

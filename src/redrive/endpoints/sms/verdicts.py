@@ -4,13 +4,11 @@ Each has the HTTP status nearest to it. What asks for a slower pace, says that t
 the centre's own, may pass; what is wrong with the message will be wrong again.
 """
 
-import ssl
 from collections.abc import Sequence
-from socket import gaierror
 from typing import Final
 
 from redrive.endpoints.sms.pdu import OK, Said
-from redrive.endpoints.verdicts import Verdict
+from redrive.endpoints.verdicts import Verdict, of_socket_failure
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
 
@@ -96,22 +94,10 @@ def of_all(verdicts: Sequence[Verdict]) -> Verdict:
 
 def of_failure(error: BaseException) -> Verdict:
     """What it means that there was no answer; only a text that cannot be sent is not tried again."""
-    said = str(error) or type(error).__name__
-    match error:
-        case TimeoutError():
-            return Verdict(Outcome.FAILED, Reason.TIMED_OUT, response="No answer in the time given")
-        case BindRefused():
-            denied = error.status in _BIND_DENIED
-            reason, nearest = (Reason.DENIED, 401) if denied else (Reason.SERVER_ERROR, 500)
-            return Verdict(Outcome.FAILED, reason, nearest, f"bind: {said}")
-        case ssl.SSLError():  # a certificate's error is a ValueError too, hence before those
-            return Verdict(Outcome.FAILED, Reason.TLS, response=said)
-        case gaierror():
-            return Verdict(Outcome.FAILED, Reason.NAME_NOT_RESOLVED, response=said)
-        case ValueError():
-            return Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, response=said)
-        case _:
-            return Verdict(Outcome.FAILED, Reason.CONNECTION, response=said)
+    if not isinstance(error, BindRefused):
+        return of_socket_failure(error)
+    reason, nearest = (Reason.DENIED, 401) if error.status in _BIND_DENIED else (Reason.SERVER_ERROR, 500)
+    return Verdict(Outcome.FAILED, reason, nearest, f"bind: {str(error) or type(error).__name__}")
 
 
 def too_long(parts: int, parts_max: int) -> Verdict:
