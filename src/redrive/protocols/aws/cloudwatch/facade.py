@@ -11,6 +11,7 @@ from redrive.protocols.aws.cloudwatch.listing import Listing
 from redrive.protocols.aws.cloudwatch.putting import Putting
 from redrive.protocols.aws.cloudwatch.queries import Queries
 from redrive.protocols.aws.cloudwatch.reading import Reading
+from redrive.protocols.aws.operations import operations_of
 from redrive.protocols.aws.wire.errors import AwsError
 
 
@@ -25,12 +26,9 @@ class CloudWatch:
             settle: Lets what this node has counted arrive in the store, so that whoever reads sees it.
         """
         reading = Reading(store, settle)
-        self.operations: Mapping[str, Verb] = {
-            "GetMetricData": Queries(reading).get_metric_data,
-            "GetMetricStatistics": Datapoints(reading).get_metric_statistics,
-            "ListMetrics": Listing(store, reading).list_metrics,
-            "PutMetricData": Putting(store).put_metric_data,
-        }
+        self.operations: Mapping[str, Verb] = operations_of(
+            "cloudwatch", Queries(reading), Datapoints(reading), Listing(store, reading), Putting(store)
+        )
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""

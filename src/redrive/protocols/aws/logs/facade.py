@@ -13,6 +13,7 @@ from redrive.protocols.aws.logs.places import GROUP, STREAM, Places, Settle
 from redrive.protocols.aws.logs.putting import Putting
 from redrive.protocols.aws.logs.reading import Reading
 from redrive.protocols.aws.logs.streams import Streams
+from redrive.protocols.aws.operations import operations_of
 from redrive.protocols.aws.wire.errors import AwsError
 
 
@@ -28,27 +29,13 @@ class Logs:
             settle: Lets what this node has logged arrive in the store, so that whoever reads sees it.
         """
         places = Places(directory)
-        groups, streams = Groups(store, places, settle), Streams(store, places, settle)
-        putting, reading = Putting(store, places), Reading(store, places, settle)
-        self.operations: Mapping[str, Verb] = {
-            "CreateLogGroup": groups.create_log_group,
-            "CreateLogStream": streams.create_log_stream,
-            "DeleteLogGroup": groups.delete_log_group,
-            "DeleteLogStream": streams.delete_log_stream,
-            "DeleteRetentionPolicy": groups.delete_retention_policy,
-            "DescribeLogGroups": groups.describe_log_groups,
-            "DescribeLogStreams": streams.describe_log_streams,
-            "FilterLogEvents": reading.filter_log_events,
-            "GetLogEvents": reading.get_log_events,
-            "ListTagsForResource": groups.list_tags_for_resource,
-            "ListTagsLogGroup": groups.list_tags_log_group,
-            "PutLogEvents": putting.put_log_events,
-            "PutRetentionPolicy": groups.put_retention_policy,
-            "TagLogGroup": groups.tag_log_group,
-            "TagResource": groups.tag_resource,
-            "UntagLogGroup": groups.untag_log_group,
-            "UntagResource": groups.untag_resource,
-        }
+        self.operations: Mapping[str, Verb] = operations_of(
+            "logs",
+            Groups(store, places, settle),
+            Streams(store, places, settle),
+            Putting(store, places),
+            Reading(store, places, settle),
+        )
 
     kinds: tuple[Kind[Any], ...] = (STREAM, GROUP)
     """All that callers make through this service, besides events."""

@@ -7,6 +7,7 @@ from redrive.engine.directory import Kind
 from redrive.engine.engine import Engine
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Verb
+from redrive.protocols.aws.operations import operations_of
 from redrive.protocols.aws.sns.confirmations import QUESTION, Confirmations
 from redrive.protocols.aws.sns.devices.applications import PlatformApplicationOperations
 from redrive.protocols.aws.sns.devices.endpoints import PlatformEndpointOperations
@@ -35,60 +36,21 @@ class Sns:
 
         What data protection finds goes to `audit_log`.
         """
-        topics, tags, confirmations = TopicOperations(engine), TagOperations(engine), Confirmations(engine)
-        subscriptions = SubscriptionOperations(engine, confirmations, filters_max)
-        opt_outs = OptOuts(engine.directory)
+        confirmations, opt_outs = Confirmations(engine), OptOuts(engine.directory)
         direct = Direct(engine, opt_outs)
-        publishing, sandbox = (
+        self.operations: Mapping[str, Verb] = operations_of(
+            "sns",
+            TopicOperations(engine),
+            TagOperations(engine),
+            SubscriptionOperations(engine, confirmations, filters_max),
+            confirmations,
             Publishing(engine, direct, Screening(engine, audit_log)),
+            PlatformApplicationOperations(engine),
+            PlatformEndpointOperations(engine),
+            SmsAttributeOperations(engine.directory),
             SandboxOperations(engine, direct),
+            opt_outs,
         )
-        sms = SmsAttributeOperations(engine.directory)
-        applications, devices = PlatformApplicationOperations(engine), PlatformEndpointOperations(engine)
-        self.operations: Mapping[str, Verb] = {
-            "AddPermission": topics.add_permission,
-            "CheckIfPhoneNumberIsOptedOut": opt_outs.check_if_phone_number_is_opted_out,
-            "ConfirmSubscription": confirmations.confirm_subscription,
-            "CreatePlatformApplication": applications.create_platform_application,
-            "CreatePlatformEndpoint": devices.create_platform_endpoint,
-            "CreateSMSSandboxPhoneNumber": sandbox.create_sms_sandbox_phone_number,
-            "CreateTopic": topics.create_topic,
-            "DeleteEndpoint": devices.delete_endpoint,
-            "DeletePlatformApplication": applications.delete_platform_application,
-            "DeleteSMSSandboxPhoneNumber": sandbox.delete_sms_sandbox_phone_number,
-            "DeleteTopic": topics.delete_topic,
-            "GetDataProtectionPolicy": topics.get_data_protection_policy,
-            "GetEndpointAttributes": devices.get_endpoint_attributes,
-            "GetPlatformApplicationAttributes": applications.get_platform_application_attributes,
-            "GetSMSAttributes": sms.get_sms_attributes,
-            "GetSMSSandboxAccountStatus": sandbox.get_sms_sandbox_account_status,
-            "GetSubscriptionAttributes": subscriptions.get_subscription_attributes,
-            "GetTopicAttributes": topics.get_topic_attributes,
-            "ListEndpointsByPlatformApplication": devices.list_endpoints_by_platform_application,
-            "ListOriginationNumbers": sandbox.list_origination_numbers,
-            "ListPhoneNumbersOptedOut": opt_outs.list_phone_numbers_opted_out,
-            "ListPlatformApplications": applications.list_platform_applications,
-            "ListSMSSandboxPhoneNumbers": sandbox.list_sms_sandbox_phone_numbers,
-            "ListSubscriptions": subscriptions.list_subscriptions,
-            "ListSubscriptionsByTopic": subscriptions.list_subscriptions_by_topic,
-            "ListTagsForResource": tags.list_tags_for_resource,
-            "ListTopics": topics.list_topics,
-            "OptInPhoneNumber": opt_outs.opt_in_phone_number,
-            "Publish": publishing.publish,
-            "PublishBatch": publishing.publish_batch,
-            "PutDataProtectionPolicy": topics.put_data_protection_policy,
-            "RemovePermission": topics.remove_permission,
-            "SetEndpointAttributes": devices.set_endpoint_attributes,
-            "SetPlatformApplicationAttributes": applications.set_platform_application_attributes,
-            "SetSMSAttributes": sms.set_sms_attributes,
-            "SetSubscriptionAttributes": subscriptions.set_subscription_attributes,
-            "SetTopicAttributes": topics.set_topic_attributes,
-            "Subscribe": subscriptions.subscribe,
-            "TagResource": tags.tag_resource,
-            "Unsubscribe": subscriptions.unsubscribe,
-            "UntagResource": tags.untag_resource,
-            "VerifySMSSandboxPhoneNumber": sandbox.verify_sms_sandbox_phone_number,
-        }
 
     kinds: tuple[Kind[Any], ...] = (
         APPLICATION,
