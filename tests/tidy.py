@@ -63,11 +63,11 @@ class Source:
 
 
 def all_sources(root: Path) -> Iterator[Source]:
-    """Every text file of the project, save what tools made: hidden folders, caches and builds."""
+    """Every text file of the project, save what tools made: hidden folders, caches, builds, a worktree's `.git`."""
     for path in sorted(root.iterdir()):
         if path.is_dir() and (path.name == ".ci" or not _is_made_by_a_tool(path)):
             yield from (Source(path.name / source.path, source.text) for source in all_sources(path))
-        elif path.is_file() and b"\0" not in (content := path.read_bytes()):
+        elif path.is_file() and path.name != ".git" and b"\0" not in (content := path.read_bytes()):
             yield Source(PurePosixPath(path.name), content.decode())
 
 
