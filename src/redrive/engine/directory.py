@@ -6,23 +6,14 @@ is never remembered: a queue made on one node can be used on another at once.
 """
 
 import contextlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+from redrive.engine.ports import Kind as Kind  # noqa: PLC0414 - callers import it from here until they are moved
 from redrive.engine.ports import Resource, Store
 from redrive.model.errors import Conflict, NotFound
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Kind(Generic[T]):
-    """A kind of resource: how its values are written as documents, and read back."""
-
-    name: str
-    write: Callable[[T], Mapping[str, Any]]
-    read: Callable[[Mapping[str, Any]], T]
 
 
 class Directory:

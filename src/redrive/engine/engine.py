@@ -1,4 +1,4 @@
-"""The engine: the one door. A facade parses, authorises, and calls one verb of this."""
+"""The engine: the one door. A facade parses, authorises, and calls a verb of `messages`, `resources`, `operations`."""
 
 import asyncio
 import logging
@@ -13,6 +13,8 @@ from redrive.engine.fan_out import TopicPublisher
 from redrive.engine.faults import Faults
 from redrive.engine.means import Means
 from redrive.engine.measure import Measure
+from redrive.engine.messages import Messages
+from redrive.engine.operations import Operations
 from redrive.engine.patience import Patience
 from redrive.engine.ports import Dialect, Endpoint, Runtime, Store
 from redrive.engine.probation import Probations
@@ -21,12 +23,12 @@ from redrive.engine.queues import Queues
 from redrive.engine.receive import Receiver
 from redrive.engine.redrive import Redriver
 from redrive.engine.replay import Replayer
+from redrive.engine.resources import Resources, Subscriptions
 from redrive.engine.settle import Settler
 from redrive.engine.sweep import Sweeper
 from redrive.engine.topics import Topics
 from redrive.engine.unsettled import Unsettled
 from redrive.model.errors import StoreUnavailable
-from redrive.model.queue import Queue
 
 logger = logging.getLogger(__name__)
 
@@ -37,9 +39,12 @@ ROUND_MS = 30_000
 class Engine:
     """Topics, subscriptions, queues and the deliveries between them, on one store.
 
-    The verbs, in the order a message lives them: `topic_publisher.publish` or `publisher.send`, then
-    `receiver.receive` or the dispatcher, `settler.delete` or `extend`, `redriver.start`, and the sweep behind them
-    all. `topics` and `queues` are the places, `store.peek` and `store.count` look without touching.
+    Attributes:
+        messages: Publish, send, receive, settle.
+        resources: Topics, subscriptions, queues and documents.
+        operations: Redrive, replays, dead letters, circuit breakers, faults.
+        runtime: Time and chance, as handed in.
+        clock: The runtime's.
     """
 
     def __init__(
@@ -93,23 +98,55 @@ class Engine:
         self.topic_publisher = TopicPublisher(
             store, runtime, self.queues, self.topics, self.arrivals, dialects, self.faults, listeners
         )
-        means = Means(
-            store,
-            runtime,
-            self.queues,
-            self.arrivals,
-            {} if endpoints is None else endpoints,
-            self.faults,
-            listeners,
-            self.topic_publisher,
-            self.probations,
-            Unsettled(clock),
-            Patience(clock),
-        )
-        self.dispatcher = Dispatcher(means, self.topics, dialects)
+        self.dispatcher = self._make_dispatcher({} if endpoints is None else endpoints, dialects)
         self.replayer = Replayer(
             store, runtime, self.directory, self.topics, self.arrivals, self.topic_publisher
         )
+
+        self.messages = Messages(
+            store,
+            clock,
+            self.queues,
+            self.topic_publisher,
+            self.publisher,
+            self.receiver,
+            self.settler,
+            self.sweeper,
+        )
+        self.resources = Resources(self.topics, Subscriptions(self.topics), self.queues, self.directory)
+        self.operations = Operations(
+            self.redriver,
+            self.replayer,
+            self.dead_letters,
+            self.probations,
+            self.dispatcher,
+            self.faults,
+            self.sweeper,
+        )
+        self.purge = self.messages.purge
+
+    def _make_dispatcher(
+        self, endpoints: Mapping[str, Endpoint], dialects: Mapping[str, Dialect]
+    ) -> Dispatcher:
+        means = Means(
+            self.store,
+            self.runtime,
+            self.queues,
+            self.arrivals,
+            endpoints,
+            self.faults,
+            self.listeners,
+            self.topic_publisher,
+            self.probations,
+            Unsettled(self.clock),
+            Patience(self.clock),
+        )
+        return Dispatcher(means, self.topics, dialects)
+
+    @property
+    def attempts(self) -> int:
+        """How many deliveries this node has tried to push since its start."""
+        return self.dispatcher.attempts
 
     async def open(self, begin: Callable[[], Awaitable[None]] | None = None) -> None:
         """Open the store and take up the backlogs.
@@ -122,6 +159,14 @@ class Engine:
         if begin is not None:
             await begin()
         await self.dispatcher.open()
+
+    async def check(self) -> None:
+        """Go the way a message goes: SQLite's writer, a statement of the database.
+
+        Raises:
+            StoreUnavailable: The store does not answer.
+        """
+        await self.store.new_id()
 
     async def quiet(self) -> None:
         """Return when nothing that was set off is under way any more."""
@@ -138,6 +183,11 @@ class Engine:
             for work in (self._carry_on, self.dispatcher.look_round, self.sweeper.round):
                 lines.create_task(self._every_round(work))
 
+    async def tidy(self) -> None:
+        """One round of upkeep: carry on tasks and replays, and sweep."""
+        await self._carry_on()
+        await self.sweeper.round()
+
     async def _carry_on(self) -> None:
         await self.redriver.take_up()
         await self.replayer.round()
@@ -151,15 +201,6 @@ class Engine:
             except StoreUnavailable as error:
                 logger.warning("upkeep.interrupted error=%s", error)
             await self.clock.sleep_until(began + ROUND_MS)
-
-    async def purge(self, queue: Queue, rest_ms: int = 0) -> int:
-        """Remove all that is in a queue now, claimed or not; how many.
-
-        Raises:
-            Refused: It was emptied less than `rest_ms` ago.
-        """
-        await self.queues.note_purge(queue, rest_ms)
-        return await self.sweeper.purge(queue.id)
 
     async def reset(self) -> None:
         """Remove every topic and queue with all that is in it, every task, and the memory of what was removed."""
@@ -176,6 +217,14 @@ class Engine:
             await self.sweeper.empty(grave)
             await self.queues.forget(grave)
             self._forget(grave.id)
+
+    def stop_receiving(self) -> None:
+        """Answer whoever waits for messages with nothing, and let nobody wait any more."""
+        self.receiver.close()
+
+    async def drain(self, seconds: float) -> None:
+        """Take up nothing any more, and let attempts end that are under way, for so long."""
+        await self.dispatcher.drain(seconds)
 
     async def close(self) -> None:
         """Let waiting receivers go, leave move tasks to the next start, and close the store."""

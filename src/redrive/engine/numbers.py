@@ -1,6 +1,7 @@
 """Numbers of topics and subscriptions, for those who ask how many there are, and for limits."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from redrive.engine.directory import Directory, Kind
 from redrive.engine.tally import Tally
@@ -10,6 +11,21 @@ from redrive.model.topic import Subscription, Topic
 # Sorts of topics, and of subscriptions.
 ORDERED, UNORDERED = "ordered", "unordered"
 CONFIRMED, UNCONFIRMED, FILTERED = "confirmed", "unconfirmed", "filtered"
+
+
+class TopicCounts(NamedTuple):
+    """How many topics an account's region has, by whether they keep order."""
+
+    ordered: int
+    unordered: int
+
+
+class SubscriptionCounts(NamedTuple):
+    """How many subscriptions a topic has: those that are confirmed and those that are not, and those with a filter."""
+
+    confirmed: int
+    unconfirmed: int
+    filtered: int
 
 
 class Numbers:

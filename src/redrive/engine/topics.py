@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from redrive.engine.directory import Directory, Kind
 from redrive.engine.interest import Interests, Wanted
-from redrive.engine.numbers import Numbers
+from redrive.engine.numbers import ORDERED, UNORDERED, Numbers, TopicCounts
 from redrive.engine.ports import Clock, Store
 from redrive.engine.queues import Queues
 from redrive.model.errors import AlreadyExists, Conflict, NotFound
@@ -56,6 +56,17 @@ class Topics:
     async def find(self, beginning: ResourceName, after: str = "", limit: int | None = None) -> list[Topic]:
         """Topics of an account's region whose name begins so, by name, beginning after the key `after`."""
         return await self._directory.find(TOPIC, beginning.key, after, limit)
+
+    async def of_account(
+        self, account: str, region: str = "", after: str = "", limit: int | None = None
+    ) -> list[Topic]:
+        """Topics of an account, of one region or of all, by key, beginning after the key `after`."""
+        return await self._directory.find(TOPIC, _beginning(account, region), after, limit)
+
+    async def count(self, account: str, region: str) -> TopicCounts:
+        """How many topics an account's region has."""
+        found = await self.numbers.topics(account, region)
+        return TopicCounts(found[ORDERED], found[UNORDERED])
 
     async def everybodys(self, limit: int, after: str = "") -> list[Topic]:
         """Topics of all accounts, by key, beginning after the key `after`."""
@@ -162,8 +173,11 @@ class Topics:
     async def subscriptions_in(
         self, account: str, region: str, after: str = "", limit: int | None = None
     ) -> list[Subscription]:
-        """The subscriptions of all topics of an account's region, by key, beginning after the key `after`."""
-        return await self._directory.find(SUBSCRIPTION, f"{account}/{region}/", after, limit)
+        """The subscriptions of all topics of an account's region, by key, beginning after the key `after`.
+
+        Without a region those of all its regions.
+        """
+        return await self._directory.find(SUBSCRIPTION, _beginning(account, region), after, limit)
 
     async def subscriptions_elsewhere(
         self, account: str, region: str, after: str = "", limit: int | None = None
@@ -254,6 +268,10 @@ class Topics:
     async def wanted(self, topic: Topic, subject: Subject) -> Wanted:
         """The subscriptions that want a message."""
         return await self._interests.wanted(topic, subject)
+
+
+def _beginning(account: str, region: str) -> str:
+    return f"{account}/{region}/" if region else f"{account}/"
 
 
 def _elsewhere_key(subscription: Subscription) -> str:

@@ -17,6 +17,9 @@ from redrive.engine.ports.delivering import (
     Parcel,
     Plan,
 )
+from redrive.engine.ports.documents import (
+    Kind,
+)
 from redrive.engine.ports.orders import (
     Arrival,
     AttemptNote,
@@ -61,6 +64,7 @@ __all__ = [
     "Endpoint",
     "Enqueued",
     "Gate",
+    "Kind",
     "LogSink",
     "MoveOrder",
     "Moved",

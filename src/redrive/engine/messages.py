@@ -1,0 +1,78 @@
+"""Messages: the part of the door through which messages come and go."""
+
+from redrive.engine.archive import size
+from redrive.engine.fan_out import TopicPublisher
+from redrive.engine.ports import Clock, Counts, Store
+from redrive.engine.publish import Publisher
+from redrive.engine.queues import Queues
+from redrive.engine.receive import Receiver
+from redrive.engine.settle import Settler
+from redrive.engine.sweep import Sweeper
+from redrive.model.delivery import Delivery
+from redrive.model.queue import Queue
+from redrive.model.topic import Topic
+
+
+class Messages:
+    """Publishes, sends, receives and settles.
+
+    The verbs of the hot paths are those of the parts that carry them out, so that the door costs them no call.
+
+    Attributes:
+        publish: Messages to one topic (`TopicPublisher.publish`).
+        publish_each: To several topics in one transaction (`TopicPublisher.publish_each`).
+        publish_alone: One message to one subscription, confirmed or not (`TopicPublisher.send`).
+        send: Messages to one queue (`Publisher.send`).
+        receive: Claims deliveries of a queue, and may wait for them (`Receiver.receive`).
+        delete: The consumer has the messages (`Settler.delete`).
+        release: The consumer cannot take them now (`Settler.release`).
+        reject: The consumer will never take them (`Settler.reject`).
+        extend: Claims hold longer, or end at once (`Settler.extend`).
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        queues: Queues,
+        topic_publisher: TopicPublisher,
+        publisher: Publisher,
+        receiver: Receiver,
+        settler: Settler,
+        sweeper: Sweeper,
+    ) -> None:
+        """Carry the verbs out by these parts."""
+        self._store = store
+        self._clock = clock
+        self._queues = queues
+        self._sweeper = sweeper
+        self.publish = topic_publisher.publish
+        self.publish_each = topic_publisher.publish_each
+        self.publish_alone = topic_publisher.send
+        self.send = publisher.send
+        self.receive = receiver.receive
+        self.delete = settler.delete
+        self.release = settler.release
+        self.reject = settler.reject
+        self.extend = settler.extend
+
+    async def peek(self, queue: Queue, limit: int, after_seq: int = 0) -> list[Delivery]:
+        """Look without touching: deliveries of a queue in order of arrival, waiting and claimed."""
+        return await self._store.peek(queue.id, limit, after_seq)
+
+    async def count(self, queue: Queue) -> Counts:
+        """How many deliveries a queue has now: available, claimed and delayed."""
+        return await self._store.count(queue.id, self._clock.now())
+
+    async def archive_size(self, topic: Topic) -> tuple[int, int]:
+        """How many publications a topic's archive holds, and of how many bytes; see `archive.size`."""
+        return await size(self._store, self._clock, topic)
+
+    async def purge(self, queue: Queue, rest_ms: int = 0) -> int:
+        """Remove all that is in a queue now, claimed or not; how many.
+
+        Raises:
+            Refused: It was emptied less than `rest_ms` ago.
+        """
+        await self._queues.note_purge(queue, rest_ms)
+        return await self._sweeper.purge(queue.id)

@@ -1,0 +1,81 @@
+"""Operations: the part of the door through which an operator, or a facade for one, steps in."""
+
+from collections.abc import Mapping
+
+from redrive.engine.dead_letters import DeadLetters
+from redrive.engine.dispatch import Dispatcher
+from redrive.engine.faults import Faults, failed_on_purpose
+from redrive.engine.probation import Probations
+from redrive.engine.redrive import Redriver
+from redrive.engine.replay import Replayer
+from redrive.engine.sweep import Sweeper
+from redrive.model.probation import Probation
+from redrive.model.topic import Subscription, Topic
+
+
+class Operations:
+    """Redrive tasks, replays, dead letters, circuit breakers and faults on purpose.
+
+    Attributes:
+        start_redrive: Begins to move a dead-letter queue's messages as a task (`Redriver.start`).
+        cancel_redrive: Asks a redrive task to stop (`Redriver.cancel`).
+        redrive_tasks: The tasks of a source, latest first (`Redriver.tasks_of`).
+        active_redrives: How many tasks of an account are running (`Redriver.active_tasks`).
+        move: Moves chosen dead letters at once (`Redriver.move`).
+        dead_letter_queues: Of an account's region (`DeadLetters.queues`).
+        dead_letters: What is in one of them (`DeadLetters.letters`).
+        start_replay: Sends a subscription what its topic archived (`Replayer.start`).
+        end_replay: Takes a replay away (`Replayer.end`).
+        replay_of: A subscription's replay, under way or ended (`Replayer.of`).
+        expecting_replay: A subscription that is to begin with a replay (`Replayer.expecting`).
+        close_circuit: Serves an endpoint again, at once (`Dispatcher.lift`).
+    """
+
+    def __init__(
+        self,
+        redriver: Redriver,
+        replayer: Replayer,
+        dead_letters: DeadLetters,
+        probations: Probations,
+        dispatcher: Dispatcher,
+        faults: Faults,
+        sweeper: Sweeper,
+    ) -> None:
+        """Carry the verbs out by these parts."""
+        self._probations = probations
+        self._faults = faults
+        self._replayer = replayer
+        self._sweeper = sweeper
+        self.start_redrive = redriver.start
+        self.cancel_redrive = redriver.cancel
+        self.redrive_tasks = redriver.tasks_of
+        self.active_redrives = redriver.active_tasks
+        self.move = redriver.move
+        self.dead_letter_queues = dead_letters.queues
+        self.dead_letters = dead_letters.letters
+        self.start_replay = replayer.start
+        self.end_replay = replayer.end
+        self.replay_of = replayer.of
+        self.expecting_replay = replayer.expecting
+        self.close_circuit = dispatcher.lift
+
+    async def drop_archive(self, topic: Topic) -> None:
+        """Remove all that a topic has archived, once it archives no more; replays from there fail."""
+        await self._sweeper.purge(topic.id)
+        await self._replayer.round()
+
+    async def circuit(self, subscription: Subscription) -> Probation | None:
+        """Where the circuit breaker of a subscription's endpoint stands; None: closed."""
+        return await self._probations.of(subscription)
+
+    async def open_circuits(self) -> Mapping[str, Probation]:
+        """Every circuit breaker that is open, by its subscription's key."""
+        return await self._probations.all()
+
+    def inject_fault(self, endpoint: str, status: int) -> None:
+        """Have every attempt at an endpoint end as if it answered with this status, from now on."""
+        self._faults.set(endpoint, failed_on_purpose(status))
+
+    def clear_fault(self, endpoint: str) -> None:
+        """Let the endpoint answer for itself again."""
+        self._faults.clear(endpoint)

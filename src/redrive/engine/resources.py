@@ -1,0 +1,28 @@
+"""Resources: the part of the door through which configuration is read and written."""
+
+from redrive.engine.directory import Directory as Documents
+from redrive.engine.queues import Queues
+from redrive.engine.subscriptions import Subscriptions
+from redrive.engine.topics import Topics
+
+__all__ = ["Documents", "Queues", "Resources", "Subscriptions", "Topics"]
+
+
+class Resources:
+    """Topics, subscriptions, queues, and the documents that facades keep of their own kinds.
+
+    Attributes:
+        topics: Of all accounts and regions.
+        subscriptions: Of all topics.
+        queues: Of all accounts and regions.
+        documents: Typed, versioned, remembered by every node that read them.
+    """
+
+    def __init__(
+        self, topics: Topics, subscriptions: Subscriptions, queues: Queues, documents: Documents
+    ) -> None:
+        """Show these parts."""
+        self.topics = topics
+        self.subscriptions = subscriptions
+        self.queues = queues
+        self.documents = documents
