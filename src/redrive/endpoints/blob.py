@@ -15,10 +15,9 @@ from obstore.store import AzureStore, LocalStore, S3Store
 
 from redrive.endpoints import blob_verdicts
 from redrive.endpoints.azure.storage_accounts import read_connection_string, read_container
-from redrive.endpoints.verdicts import Verdict
+from redrive.endpoints.timed import TimedEndpoint
+from redrive.endpoints.verdicts import ACCEPTED, Verdict
 from redrive.engine.ports import Parcel
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
 
 if TYPE_CHECKING:  # the library has these names for type checkers alone
     from obstore.store import AzureConfig, ClientConfig, ObjectStore, RetryConfig
@@ -35,8 +34,8 @@ _ONCE: Final["RetryConfig"] = {"max_retries": 0, "retry_timeout": timedelta(minu
 _REQUEST_MAX: Final = timedelta(minutes=5)
 
 
-class BlobEndpoint:
-    """Writes each parcel as a blob (`redrive.engine.ports.Endpoint`).
+class BlobEndpoint(TimedEndpoint):
+    """Writes each parcel as a blob.
 
     A parcel's endpoint is the container's resource id; of its headers, `path` is the blob's name. A blob is there whole
     or not at all, and on disk before the attempt is a success. One that is there already is replaced: an attempt whose
@@ -59,18 +58,12 @@ class BlobEndpoint:
         store: str,
         ca_file: Path | None = None,
     ) -> None:
-        self._now = now
+        super().__init__(now)
         self._connection_string = connection_string
         self._store = store
         self._ca_file = ca_file
         self._azure = lru_cache(_STORES_MAX)(self._opened_azure)
         self._shared: LocalStore | S3Store | None = None
-
-    async def push(self, parcel: Parcel) -> Attempt:
-        """Write it; every way this can go wrong is an Attempt, never an exception."""
-        began = self._now()
-        verdict = await self._verdict(parcel)
-        return verdict.after(self._now() - began)
 
     async def close(self) -> None:
         """Let go of connections."""
@@ -85,7 +78,7 @@ class BlobEndpoint:
             return blob_verdicts.of_failure(error)
         known = {"etag": tag, "content-length": str(len(parcel.body))}
         kept = tuple((name, known[name]) for name in parcel.headers_kept if name in known)
-        return Verdict(Outcome.DELIVERED, Reason.ACCEPTED, _CREATED, identifiers=kept)
+        return ACCEPTED.verdict(_CREATED, identifiers=kept)
 
     async def _write(self, parcel: Parcel) -> str:
         """Write it; its entity tag."""

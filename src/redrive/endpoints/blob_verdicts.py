@@ -11,7 +11,8 @@ from typing import Final
 
 from obstore.exceptions import BaseError
 
-from redrive.endpoints.azure import storage_verdicts
+from redrive.endpoints import verdicts
+from redrive.endpoints.azure.storage_verdicts import BY_STATUS
 from redrive.endpoints.verdicts import Verdict
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
@@ -44,14 +45,12 @@ def of_failure(error: Exception) -> Verdict:
     dropped. Keys may be mended and disks emptied, so those are tried again.
     """
     match error:
-        case TimeoutError():
-            return Verdict(Outcome.FAILED, Reason.TIMED_OUT, response="No answer in the time given")
         case OSError(errno=int() as number):
             return _of_system(number, str(error))
-        case BaseError() | OSError():
+        case BaseError() | OSError() if not isinstance(error, TimeoutError):
             return _of_words(str(error))
         case _:
-            return Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, response=str(error))
+            return verdicts.of_failure(error)
 
 
 def _of_system(number: int, said: str) -> Verdict:
@@ -63,7 +62,7 @@ def _of_words(text: str) -> Verdict:
     said = read["said"] if read else text
     answered = _STATUS.match(said)
     if answered:
-        return storage_verdicts.of_status(int(answered["status"]), answered["body"] or said)
+        return verdicts.of_status(int(answered["status"]), answered["body"] or said, BY_STATUS)
     system = _ERRNO.search(said)
     if system:
         return _of_system(int(system["number"]), said)

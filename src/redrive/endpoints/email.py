@@ -15,14 +15,23 @@ from typing import Final
 
 import aiosmtplib
 
-from redrive.endpoints.verdicts import Verdict
+from redrive.endpoints import verdicts
+from redrive.endpoints.timed import TimedEndpoint
+from redrive.endpoints.verdicts import (
+    ACCEPTED,
+    IN_TROUBLE,
+    INVALID,
+    NAME_NOT_RESOLVED,
+    NOT_AUTHENTICATED,
+    TOO_LARGE,
+    Verdict,
+)
 from redrive.engine.ports import Parcel
-from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
 
 _ACCEPTED: Final = 250
 _LASTING: Final = 500  # replies from here on say: not ever (RFC 5321, 4.2.1)
-_TOO_LARGE: Final = 552
+_SIZE_EXCEEDED: Final = 552
 _QUIT_SECONDS: Final = 1
 _WRITING: Final = SMTP.clone(cte_type="7bit")  # not every relay takes eight bits
 
@@ -52,8 +61,8 @@ class Relay:
     connections_max: int = 20
 
 
-class EmailEndpoint:
-    """Hands each parcel to the relay, over a connection of its own (`redrive.engine.ports.Endpoint`).
+class EmailEndpoint(TimedEndpoint):
+    """Hands each parcel to the relay, over a connection of its own.
 
     A parcel's endpoint is the address; its body is the text, always sent as plain text; of its headers, `Subject`
     and `Message-ID` become the mail's, and `From` is the name shown beside the sender's address.
@@ -64,7 +73,7 @@ class EmailEndpoint:
     """
 
     def __init__(self, now: Callable[[], int], relay: Relay) -> None:
-        self._now = now
+        super().__init__(now)
         self._relay = relay
         self._domain = relay.sender.rpartition("@")[
             2
@@ -74,19 +83,10 @@ class EmailEndpoint:
         if relay.ca_file is not None:
             self._trust.load_verify_locations(relay.ca_file)
 
-    async def push(self, parcel: Parcel) -> Attempt:
-        """Hand it over; every way this can go wrong is an Attempt, never an exception."""
-        began = self._now()
-        verdict = await self._verdict(parcel, began)
-        return verdict.after(self._now() - began)
-
-    async def close(self) -> None:
-        """Do nothing: no connection outlives its parcel."""
-
-    async def _verdict(self, parcel: Parcel, now: int) -> Verdict:
+    async def _verdict(self, parcel: Parcel) -> Verdict:
         client = self._client(parcel.timeout_ms / 1000)
         try:
-            mail = self._written(parcel, now)
+            mail = self._written(parcel, self._now())
             async with asyncio.timeout(parcel.timeout_ms / 1000), self._conversations:
                 verdict = await self._hand_in(client, parcel.endpoint, mail)
             if verdict.outcome is Outcome.DELIVERED:  # the relay has it, however the leave-taking goes
@@ -104,7 +104,7 @@ class EmailEndpoint:
         except aiosmtplib.SMTPResponseException as error:
             return _of_greeting(error)
         _, said = await client.sendmail(self._relay.sender, [address], mail)
-        return Verdict(Outcome.DELIVERED, Reason.ACCEPTED, _ACCEPTED, said)
+        return ACCEPTED.verdict(_ACCEPTED, said)
 
     def _client(self, timeout_seconds: float) -> aiosmtplib.SMTP:
         relay = self._relay
@@ -139,8 +139,7 @@ class EmailEndpoint:
 def _of_greeting(error: aiosmtplib.SMTPResponseException) -> Verdict:
     """The relay would not talk to us, whatever the message: a matter of settings, which somebody may mend in time."""
     denied = isinstance(error, aiosmtplib.SMTPAuthenticationError)
-    reason = Reason.DENIED if denied else Reason.SERVER_ERROR
-    return Verdict(Outcome.FAILED, reason, error.code, error.message)
+    return (NOT_AUTHENTICATED if denied else IN_TROUBLE).verdict(error.code, error.message)
 
 
 def _of_failure(error: Exception) -> Verdict:
@@ -149,21 +148,13 @@ def _of_failure(error: Exception) -> Verdict:
             return _of_reply(refused.code, refused.message)
         case aiosmtplib.SMTPResponseException():
             return _of_reply(error.code, error.message)
-        case TimeoutError():
-            return Verdict(Outcome.FAILED, Reason.TIMED_OUT, response="No answer in the time given")
-        case ssl.SSLError():  # a certificate's error is a ValueError too, hence before those
-            reason = Reason.TLS
-        case ValueError():  # an address that cannot be said in ASCII
-            return Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, response=str(error))
         case _ if isinstance(error.__cause__, socket.gaierror):
-            reason = Reason.NAME_NOT_RESOLVED
+            return NAME_NOT_RESOLVED.verdict(response=str(error))
         case _:
-            reason = Reason.CONNECTION
-    return Verdict(Outcome.FAILED, reason, response=str(error) or type(error).__name__)
+            return verdicts.of_failure(error)
 
 
 def _of_reply(code: int, text: str) -> Verdict:
     if code < _LASTING:
-        return Verdict(Outcome.FAILED, Reason.SERVER_ERROR, code, text)
-    reason = Reason.TOO_LARGE if code == _TOO_LARGE else Reason.CLIENT_ERROR
-    return Verdict(Outcome.REFUSED, reason, code, text)
+        return IN_TROUBLE.verdict(code, text)
+    return (TOO_LARGE if code == _SIZE_EXCEEDED else INVALID).verdict(code, text)

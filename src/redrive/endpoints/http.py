@@ -19,9 +19,9 @@ import aiohttp
 from redrive.endpoints import verdicts
 from redrive.endpoints.addresses import Destination, SystemResolver, is_private, read_url
 from redrive.endpoints.authorization import Authorizer, authorizer_for, read_challenges
-from redrive.endpoints.verdicts import Verdict
+from redrive.endpoints.timed import TimedEndpoint
+from redrive.endpoints.verdicts import FORBIDDEN, Verdict
 from redrive.engine.ports import Parcel
-from redrive.model.attempt import Attempt
 
 _INFLATED: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
@@ -85,8 +85,8 @@ class _Dial:
 _DIAL: Final[ContextVar[_Dial]] = ContextVar("dial")
 
 
-class HttpEndpoint:
-    """Pushes parcels by HTTP (`redrive.engine.ports.Endpoint`).
+class HttpEndpoint(TimedEndpoint):
+    """Pushes parcels by HTTP.
 
     An answer is the whole response, or as much of it as the parcel says; what ends or hangs before that is no answer.
     Time-outs are the event loop's: a real endpoint knows no simulated time.
@@ -100,18 +100,12 @@ class HttpEndpoint:
     def __init__(
         self, now: Callable[[], int], chance: random.Random, policy: HttpPolicy | None = None
     ) -> None:
-        self._now = now
+        super().__init__(now)
         self._chance = chance
         self._policy = policy or HttpPolicy()
         self._resolver = SystemResolver()
         self._session: aiohttp.ClientSession | None = None
         self._authorizers: dict[str, Authorizer] = {}
-
-    async def push(self, parcel: Parcel) -> Attempt:
-        """Hand it over; every way this can go wrong is an Attempt, never an exception."""
-        began = self._now()
-        verdict = await self._verdict(parcel)
-        return verdict.after(self._now() - began)
 
     async def close(self) -> None:
         """Let go of connections."""
@@ -134,8 +128,8 @@ class HttpEndpoint:
                 return await self._converse(_read_url(parcel.endpoint), parcel, dial)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if dial.forbidden and not dial.opened:
-                return verdicts.forbidden(f"The settings forbid a connection to {dial.forbidden}")
-            return verdicts.of_failure(error)
+                return FORBIDDEN.verdict(response=f"The settings forbid a connection to {dial.forbidden}")
+            return verdicts.of_failure(error, unusable=FORBIDDEN)
 
     async def _converse(self, destination: Destination, parcel: Parcel, dial: _Dial) -> Answer:
         """Post; where that is answered by a challenge and the URL has a password, post again.

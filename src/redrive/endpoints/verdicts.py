@@ -1,10 +1,15 @@
-"""What an HTTP answer means for a delivery, and what it means that there was none."""
+"""The meanings that answers have for a delivery, shared by every kind of endpoint, and that of no answer at all.
+
+What may pass (an outage, credentials that the operator may mend, a full disk) has failed and is tried again; what is
+wrong with the request itself is refused. Each kind adds a table of its own from its statuses or errors to these.
+"""
 
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from socket import gaierror
-from typing import Final
+from typing import Final, NamedTuple
 
 import aiohttp
 
@@ -23,64 +28,82 @@ class Verdict:
     status: int = 0
     response: str = ""
     identifiers: tuple[tuple[str, str], ...] = ()
+    parts: tuple["Verdict", ...] = ()
 
     def after(self, duration_ms: int) -> Attempt:
-        """The attempt, with how long it took."""
-        response = self.response[:RESPONSE_CHARS_MAX]
-        duration_ms = max(0, duration_ms)
-        return Attempt(self.outcome, self.reason, self.status, response, duration_ms, self.identifiers)
+        """The attempt, given how long it took."""
+        parts = tuple(part.after(duration_ms) for part in self.parts)
+        response, duration_ms = self.response[:RESPONSE_CHARS_MAX], max(0, duration_ms)
+        return Attempt(self.outcome, self.reason, self.status, response, duration_ms, self.identifiers, parts)
 
 
-def of_status(status: int, response: str) -> Verdict:
-    """What a status usually means: of the 4xx only 429 is worth a retry, and redirects are not followed."""
-    match status // 100:
-        case 2:
-            return Verdict(Outcome.DELIVERED, Reason.ACCEPTED, status, response)
-        case 3:
-            return Verdict(Outcome.REFUSED, Reason.REDIRECTED, status, response)
-        case 4 if status == HTTPStatus.TOO_MANY_REQUESTS:
-            return Verdict(Outcome.FAILED, Reason.THROTTLED, status, response)
-        case 4:
-            return Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, status, response)
-        case _:
-            return Verdict(Outcome.FAILED, Reason.SERVER_ERROR, status, response)
+class Meaning(NamedTuple):
+    """The part of a verdict that a table of statuses or errors gives."""
+
+    outcome: Outcome
+    reason: Reason
+
+    def verdict(
+        self, status: int = 0, response: str = "", identifiers: tuple[tuple[str, str], ...] = ()
+    ) -> Verdict:
+        """The verdict with what the endpoint said."""
+        return Verdict(self.outcome, self.reason, status, response, identifiers)
 
 
-def of_failure(error: Exception) -> Verdict:
-    """What it means that there was no answer, from what aiohttp raised.
+ACCEPTED: Final = Meaning(Outcome.DELIVERED, Reason.ACCEPTED)
+INVALID: Final = Meaning(Outcome.REFUSED, Reason.CLIENT_ERROR)
+TOO_LARGE: Final = Meaning(Outcome.REFUSED, Reason.TOO_LARGE)
+MISSING: Final = Meaning(Outcome.REFUSED, Reason.MISSING)
+NOT_ALLOWED: Final = Meaning(Outcome.REFUSED, Reason.DENIED)
+REDIRECTED: Final = Meaning(Outcome.REFUSED, Reason.REDIRECTED)
+FORBIDDEN: Final = Meaning(Outcome.REFUSED, Reason.FORBIDDEN_ADDRESS)
+NOT_AUTHENTICATED: Final = Meaning(Outcome.FAILED, Reason.DENIED)  # by credentials that may be mended
+IN_TROUBLE: Final = Meaning(Outcome.FAILED, Reason.SERVER_ERROR)
+THROTTLED: Final = Meaning(Outcome.FAILED, Reason.THROTTLED)
+DISABLED: Final = Meaning(Outcome.FAILED, Reason.DISABLED)
+FULL: Final = Meaning(Outcome.FAILED, Reason.FULL)
+TIMED_OUT: Final = Meaning(Outcome.FAILED, Reason.TIMED_OUT)
+TLS: Final = Meaning(Outcome.FAILED, Reason.TLS)
+NAME_NOT_RESOLVED: Final = Meaning(Outcome.FAILED, Reason.NAME_NOT_RESOLVED)
+NO_CONNECTION: Final = Meaning(Outcome.FAILED, Reason.CONNECTION)
+
+_BY_CLASS: Final[Mapping[int, Meaning]] = {2: ACCEPTED, 3: REDIRECTED, 4: INVALID}
+_NO_EXCEPTIONS: Final[Mapping[int, Meaning]] = {}
+
+
+def of_status(status: int, response: str, exceptions: Mapping[int, Meaning] = _NO_EXCEPTIONS) -> Verdict:
+    """The meaning of an HTTP status: of the 4xx only 429 is worth a retry, and redirects are not followed.
+
+    Args:
+        status: The status.
+        response: What came with it.
+        exceptions: Statuses that mean something else at this kind of endpoint.
+    """
+    meaning = exceptions.get(status)
+    if meaning is None:
+        throttled = status == HTTPStatus.TOO_MANY_REQUESTS
+        meaning = THROTTLED if throttled else _BY_CLASS.get(status // 100, IN_TROUBLE)
+    return meaning.verdict(status, response)
+
+
+def of_failure(error: BaseException, unusable: Meaning = INVALID) -> Verdict:
+    """The meaning of an attempt that ended without an answer, from the exception that ended it.
 
     All of it may pass, so all of it is retried; only a request that cannot be made is not.
+
+    Args:
+        error: Raised by the event loop, or by aiohttp.
+        unusable: The meaning of a ValueError: the request cannot be made as it is.
     """
     said = str(error) or type(error).__name__
     match error:
         case TimeoutError():
-            return Verdict(Outcome.FAILED, Reason.TIMED_OUT, response="No answer in the time given")
-        case aiohttp.ClientSSLError():  # a certificate's error is a ValueError too, hence before those
-            return Verdict(Outcome.FAILED, Reason.TLS, response=said)
-        case aiohttp.ClientConnectorDNSError():
-            return Verdict(Outcome.FAILED, Reason.NAME_NOT_RESOLVED, response=said)
+            return TIMED_OUT.verdict(response="No answer in the time given")
+        case ssl.SSLError() | aiohttp.ClientSSLError():  # a certificate's error is a ValueError too
+            return TLS.verdict(response=said)
+        case gaierror() | aiohttp.ClientConnectorDNSError():
+            return NAME_NOT_RESOLVED.verdict(response=said)
         case ValueError():
-            return forbidden(said)
+            return unusable.verdict(response=said)
         case _:
-            return Verdict(Outcome.FAILED, Reason.CONNECTION, response=said)
-
-
-def forbidden(response: str) -> Verdict:
-    """The settings, or the URL itself, rule it out."""
-    return Verdict(Outcome.REFUSED, Reason.FORBIDDEN_ADDRESS, response=response)
-
-
-def of_socket_failure(error: BaseException) -> Verdict:
-    """What it means that no answer came over a connection of our own; only what cannot be sent is not tried again."""
-    said = str(error) or type(error).__name__
-    match error:
-        case TimeoutError():
-            return Verdict(Outcome.FAILED, Reason.TIMED_OUT, response="No answer in the time given")
-        case ssl.SSLError():  # a certificate's error is a ValueError too, hence before those
-            return Verdict(Outcome.FAILED, Reason.TLS, response=said)
-        case gaierror():
-            return Verdict(Outcome.FAILED, Reason.NAME_NOT_RESOLVED, response=said)
-        case ValueError():
-            return Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, response=said)
-        case _:
-            return Verdict(Outcome.FAILED, Reason.CONNECTION, response=said)
+            return NO_CONNECTION.verdict(response=said)

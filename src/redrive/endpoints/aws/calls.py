@@ -19,7 +19,7 @@ from redrive.endpoints.aws import verdicts as aws_verdicts
 from redrive.endpoints.aws.credentials import AwsCredentials, CredentialsUnavailable
 from redrive.endpoints.aws.verdicts import AwsAnswer
 from redrive.endpoints.http import Answer, HttpEndpoint
-from redrive.endpoints.verdicts import Verdict
+from redrive.endpoints.verdicts import INVALID, Verdict
 from redrive.engine.ports import Parcel
 
 AWS_ITSELF: Final = "aws"  # in place of a URL
@@ -101,9 +101,15 @@ class AwsClient:
         self._credentials = credentials
         self.place = lru_cache(_PLACES_MAX)(self._read_place)
 
-    def _read_place(self, arn: str) -> Place | None:
+    def _read_place(self, arn: str) -> Place | Verdict:
+        """The place of a resource, or the meaning of its having none."""
         value = self._where(arn)
-        return None if value is None else read_place(arn, value)
+        if value is None:
+            return aws_verdicts.unplaced(arn)
+        try:
+            return read_place(arn, value)
+        except ValueError as error:
+            return INVALID.verdict(response=str(error))
 
     async def call(self, place: Place, parcel: Parcel) -> AwsAnswer | Verdict:
         """Make a call, signed; the answer, or what it means that there is none.

@@ -3,6 +3,7 @@
 import asyncio
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -10,9 +11,10 @@ import orjson
 from redrive.endpoints.aws import verdicts as aws_verdicts
 from redrive.endpoints.aws.calls import AwsClient, Place
 from redrive.endpoints.aws.verdicts import AwsAnswer
-from redrive.endpoints.verdicts import Verdict
+from redrive.endpoints.timed import TimedEndpoint
+from redrive.endpoints.verdicts import IN_TROUBLE, THROTTLED, Verdict
 from redrive.engine.ports import Parcel
-from redrive.model.attempt import Attempt, Reason
+from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
 
 # "PutRecordBatch" of the Firehose API reference. Whether the 4 MiB are of base 64 is not said: here they are.
@@ -28,8 +30,8 @@ _ABOUT_ONE: Final = frozenset({Reason.CLIENT_ERROR, Reason.TOO_LARGE})
 _BUSY: Final = "ServiceUnavailableException"  # also what a stream says that is filled faster than it may be
 
 
-class StreamEndpoint:
-    """Puts each parcel, or each part of one, into its stream as a record (`redrive.engine.ports.Endpoint`).
+class StreamEndpoint(TimedEndpoint):
+    """Puts each parcel, or each part of one, into its stream as a record.
 
     A parcel's endpoint is the stream's ARN. Parts go together in as few calls as their number and weight allow, all at
     once; each has its own attempt, as a stream may take some and not others.
@@ -40,34 +42,16 @@ class StreamEndpoint:
     """
 
     def __init__(self, now: Callable[[], int], client: AwsClient) -> None:
-        self._now = now
+        super().__init__(now)
         self._client = client
 
-    async def push(self, parcel: Parcel) -> Attempt:
-        """Put it in; every way this can go wrong is an Attempt, never an exception."""
-        began = self._now()
+    async def _verdict(self, parcel: Parcel) -> Verdict:
         records = parcel.parts or (parcel.body,)
-        try:
-            place = self._client.place(parcel.endpoint)
-        except ValueError as error:
-            found: Sequence[Verdict] = [
-                Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, response=str(error))
-            ] * len(records)
-        else:
-            found = await self._put_all(place, parcel, records)
-        took = self._now() - began
-        return _together([verdict.after(took) for verdict in found])
-
-    async def close(self) -> None:
-        """Nothing: the connections are others'."""
-
-    async def _put_all(
-        self, place: Place | None, parcel: Parcel, records: Sequence[bytes]
-    ) -> Sequence[Verdict]:
-        if place is None:
-            return [aws_verdicts.unplaced(parcel.endpoint)] * len(records)
+        place = self._client.place(parcel.endpoint)
+        if isinstance(place, Verdict):
+            return _together([place] * len(records))
         calls = [self._put(place, parcel.timeout_ms, together) for together in _calls(records)]
-        return [verdict for verdicts in await asyncio.gather(*calls) for verdict in verdicts]
+        return _together([verdict for verdicts in await asyncio.gather(*calls) for verdict in verdicts])
 
     async def _put(self, place: Place, timeout_ms: int, records: Sequence[bytes]) -> Sequence[Verdict]:
         """One call; a verdict for each record."""
@@ -134,7 +118,7 @@ def _of_error(status: int, code: str, message: str) -> Verdict | None:
     """The one error that means more here than elsewhere: a stream that is filled too fast says it is unavailable."""
     if code != _BUSY:
         return None
-    return Verdict(Outcome.FAILED, Reason.THROTTLED, status, aws_verdicts.error_text(code, message))
+    return THROTTLED.verdict(status, aws_verdicts.error_text(code, message))
 
 
 def _each(answer: AwsAnswer, whole: Verdict, records: int) -> Sequence[Verdict]:
@@ -149,9 +133,7 @@ def _each(answer: AwsAnswer, whole: Verdict, records: int) -> Sequence[Verdict]:
         found = []
     if len(found) == records:
         return found
-    unread = Verdict(
-        Outcome.FAILED, Reason.SERVER_ERROR, answer.status, "An answer that does not tell of each record"
-    )
+    unread = IN_TROUBLE.verdict(answer.status, "An answer that does not tell of each record")
     return [unread] * records
 
 
@@ -164,17 +146,9 @@ def _of_entry(entry: dict[str, Any], whole: Verdict) -> Verdict:
     return _of_error(503, code, message) or aws_verdicts.of_error(500, code, message)
 
 
-def _together(attempts: Sequence[Attempt]) -> Attempt:
-    """One attempt for all: as the only one, or as the first that did not succeed, with each as a part."""
-    if len(attempts) == 1:
-        return attempts[0]
-    shown = next((attempt for attempt in attempts if not attempt.delivered), attempts[0])
-    return Attempt(
-        shown.outcome,
-        shown.reason,
-        shown.status,
-        shown.response,
-        shown.duration_ms,
-        shown.identifiers,
-        tuple(attempts),
-    )
+def _together(verdicts: Sequence[Verdict]) -> Verdict:
+    """One verdict for all: the only one, or the first that is no success, with each as a part."""
+    if len(verdicts) == 1:
+        return verdicts[0]
+    shown = next((verdict for verdict in verdicts if verdict.outcome is not Outcome.DELIVERED), verdicts[0])
+    return replace(shown, parts=tuple(verdicts))

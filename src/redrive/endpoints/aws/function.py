@@ -9,10 +9,9 @@ from urllib.parse import quote
 from redrive.endpoints.aws import verdicts as aws_verdicts
 from redrive.endpoints.aws.calls import AwsClient, Place
 from redrive.endpoints.aws.verdicts import AwsAnswer
-from redrive.endpoints.verdicts import Verdict
+from redrive.endpoints.timed import TimedEndpoint
+from redrive.endpoints.verdicts import THROTTLED, Verdict
 from redrive.engine.ports import Parcel
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -23,8 +22,8 @@ _TRACE: Final = "X-Amzn-Trace-Id"
 _WHOLE: Final = "/invocations"
 
 
-class FunctionEndpoint:
-    """Invokes a function with each parcel (`redrive.engine.ports.Endpoint`).
+class FunctionEndpoint(TimedEndpoint):
+    """Invokes a function with each parcel.
 
     A parcel's endpoint is the function's ARN, with or without a qualifier; its body is the event, and of its
     headers `X-Amzn-Trace-Id` goes along. Delivered is what the server has taken: what becomes of the event is its own
@@ -39,26 +38,14 @@ class FunctionEndpoint:
     """
 
     def __init__(self, now: Callable[[], int], client: AwsClient) -> None:
-        self._now = now
+        super().__init__(now)
         self._client = client
         self._waited_for: set[str] = set()  # URLs whose servers know no events
 
-    async def push(self, parcel: Parcel) -> Attempt:
-        """Invoke it; every way this can go wrong is an Attempt, never an exception."""
-        began = self._now()
-        verdict = await self._verdict(parcel)
-        return verdict.after(self._now() - began)
-
-    async def close(self) -> None:
-        """Nothing: the connections are others'."""
-
     async def _verdict(self, parcel: Parcel) -> Verdict:
-        try:
-            place = self._client.place(parcel.endpoint)
-        except ValueError as error:
-            return Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, response=str(error))
-        if place is None:
-            return aws_verdicts.unplaced(parcel.endpoint)
+        place = self._client.place(parcel.endpoint)
+        if isinstance(place, Verdict):
+            return place
         url = _url(place, parcel.endpoint)
         kind = _REQUEST_RESPONSE if url in self._waited_for else _EVENT
         answer = await self._invoke(place, url, parcel, kind)
@@ -96,4 +83,4 @@ def _busy(answer: AwsAnswer) -> Verdict | None:
     """
     if answer.status != HTTPStatus.BAD_REQUEST or answer.code or answer.text not in ("", "Bad Request"):
         return None
-    return Verdict(Outcome.FAILED, Reason.THROTTLED, answer.status, "The function is busy")
+    return THROTTLED.verdict(answer.status, "The function is busy")

@@ -14,15 +14,15 @@ from redrive.endpoints.azure.amqp_connection import AmqpConnection
 from redrive.endpoints.azure.amqp_message import message_of
 from redrive.endpoints.azure.namespaces import Namespace, read_entity, read_namespace
 from redrive.endpoints.shared import Shared
-from redrive.endpoints.verdicts import Verdict, of_socket_failure
+from redrive.endpoints.timed import TimedEndpoint
+from redrive.endpoints.verdicts import Verdict, of_failure
 from redrive.engine.ports import Parcel
-from redrive.model.attempt import Attempt
 
 _NAMESPACES_MAX: Final = 1000
 
 
-class AmqpEndpoint:
-    """Sends each parcel as a message (`redrive.engine.ports.Endpoint`).
+class AmqpEndpoint(TimedEndpoint):
+    """Sends each parcel as a message.
 
     A parcel's endpoint is the resource id of a queue, a topic or an event hub. A message is delivered when the broker
     has accepted it. All messages of a namespace share a connection, which is closed after half a minute's rest.
@@ -44,7 +44,7 @@ class AmqpEndpoint:
         connection_string: Callable[[str], str | None],
         ca_file: Path | None = None,
     ) -> None:
-        self._now = now
+        super().__init__(now)
         self._chance = chance
         self._connection_string = connection_string
         self._trust = ssl.create_default_context()
@@ -53,12 +53,6 @@ class AmqpEndpoint:
         self._namespace = lru_cache(_NAMESPACES_MAX)(read_namespace)
         self._connections: Shared[Namespace, AmqpConnection] = Shared(lambda connection: connection.usable)
         self._open_ones: set[AmqpConnection] = set()
-
-    async def push(self, parcel: Parcel) -> Attempt:
-        """Send it; every way this can go wrong is an Attempt, never an exception."""
-        began = self._now()
-        verdict = await self._verdict(parcel)
-        return verdict.after(self._now() - began)
 
     async def close(self) -> None:
         """Let go of connections."""
@@ -75,12 +69,9 @@ class AmqpEndpoint:
             async with asyncio.timeout(parcel.timeout_ms / 1000):
                 connection = await self._connections.of(namespace, lambda: self._open(namespace))
                 return await connection.send(namespace.addresses + entity, message)
-        except (
-            ProtonException
-        ) as error:  # what this end has no room for: more entities than the broker allows
-            return of_socket_failure(ConnectionError(str(error)))
-        except (OSError, ValueError) as error:
-            return of_socket_failure(error)
+        except (ProtonException, OSError, ValueError) as error:
+            # Proton raises what this end has no room for: more entities than the broker allows.
+            return of_failure(error)
 
     async def _open(self, namespace: Namespace) -> AmqpConnection:
         container = f"redrive-{self._chance.getrandbits(64):016x}"

@@ -25,7 +25,7 @@ from proton import (
 
 from redrive.endpoints.azure import amqp_verdicts
 from redrive.endpoints.azure.namespaces import Namespace
-from redrive.endpoints.verdicts import Verdict, of_socket_failure
+from redrive.endpoints.verdicts import Verdict, of_failure
 
 Answer = asyncio.Future[Verdict]
 
@@ -139,13 +139,13 @@ class AmqpConnection(asyncio.Protocol):
                 data = data[room:]
                 self._work()
         except TransportException as error:
-            self._end(of_socket_failure(ConnectionError(str(error))))
+            self._end(of_failure(ConnectionError(str(error))))
         self._flush()
 
     def connection_lost(self, error: Exception | None) -> None:
         """See asyncio.Protocol."""
         self._socket = None
-        self._end(of_socket_failure(error or ConnectionResetError("The broker closed the connection")))
+        self._end(of_failure(error or ConnectionResetError("The broker closed the connection")))
         self._stay()
         self._closed.set_result(None)
         self._lost(self)
@@ -309,5 +309,5 @@ def _verdict_of(delivery: Delivery) -> Verdict:
 def _verdict_of_end(ended: Connection | Link | Session, messages: int = 0) -> Verdict:
     condition = ended.remote_condition
     if condition is None:
-        return of_socket_failure(ConnectionResetError("The broker ended it without saying why"))
+        return of_failure(ConnectionResetError("The broker ended it without saying why"))
     return amqp_verdicts.of_end(condition.name, condition.description or "", messages)

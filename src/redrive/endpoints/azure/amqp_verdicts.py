@@ -5,21 +5,29 @@ Each has the HTTP status nearest to it, so that schedules and probation which go
 
 from typing import Final
 
-from redrive.endpoints.verdicts import Verdict
+from redrive.endpoints import verdicts
+from redrive.endpoints.verdicts import (
+    DISABLED,
+    FULL,
+    IN_TROUBLE,
+    MISSING,
+    NOT_AUTHENTICATED,
+    THROTTLED,
+    Verdict,
+)
 from redrive.model.attempt import Reason
-from redrive.model.delivery import Outcome
 
-ACCEPTED: Final = Verdict(Outcome.DELIVERED, Reason.ACCEPTED, 200)
+ACCEPTED: Final = verdicts.ACCEPTED.verdict(200)
 
-_UNKNOWN: Final = (Outcome.FAILED, Reason.SERVER_ERROR, 500)
-_INVALID: Final = (Outcome.REFUSED, Reason.CLIENT_ERROR, 400)
-_DENIED: Final = (Outcome.FAILED, Reason.DENIED, 401)
-_TOO_LARGE: Final = (Outcome.REFUSED, Reason.TOO_LARGE, 413)
-_BUSY: Final = (Outcome.FAILED, Reason.THROTTLED, 503)
+_UNKNOWN: Final = (IN_TROUBLE, 500)
+_INVALID: Final = (verdicts.INVALID, 400)
+_DENIED: Final = (NOT_AUTHENTICATED, 401)
+_TOO_LARGE: Final = (verdicts.TOO_LARGE, 413)
+_BUSY: Final = (THROTTLED, 503)
 _BY_CONDITION: Final = {
-    "amqp:not-found": (Outcome.REFUSED, Reason.MISSING, 404),
+    "amqp:not-found": (MISSING, 404),
     "amqp:unauthorized-access": _DENIED,
-    "amqp:resource-limit-exceeded": (Outcome.FAILED, Reason.FULL, 507),
+    "amqp:resource-limit-exceeded": (FULL, 507),
     "amqp:link:message-size-exceeded": _TOO_LARGE,
     "amqp:decode-error": _INVALID,
     "amqp:invalid-field": _INVALID,
@@ -29,16 +37,16 @@ _BY_CONDITION: Final = {
     "com.microsoft:argument-error": _INVALID,
     "com.microsoft:argument-out-of-range": _INVALID,
     "com.microsoft:auth-failed": _DENIED,
-    "com.microsoft:entity-disabled": (Outcome.FAILED, Reason.DISABLED, 423),
+    "com.microsoft:entity-disabled": (DISABLED, 423),
     "com.microsoft:server-busy": _BUSY,
-    "com.microsoft:timeout": (Outcome.FAILED, Reason.SERVER_ERROR, 504),
+    "com.microsoft:timeout": (IN_TROUBLE, 504),
 }
 
 
 def of_condition(condition: str, said: str) -> Verdict:
     """What it means that a message, or the entity it is for, was turned down so."""
-    outcome, reason, status = _BY_CONDITION.get(condition, _UNKNOWN)
-    return Verdict(outcome, reason, status, f"{condition}: {said}" if said else condition)
+    meaning, status = _BY_CONDITION.get(condition, _UNKNOWN)
+    return meaning.verdict(status, f"{condition}: {said}" if said else condition)
 
 
 def of_end(condition: str, said: str, messages: int) -> Verdict:
@@ -49,11 +57,11 @@ def of_end(condition: str, said: str, messages: int) -> Verdict:
     verdict = of_condition(condition, said)
     if verdict.reason not in (Reason.CLIENT_ERROR, Reason.TOO_LARGE) or messages == 1:
         return verdict
-    outcome, reason, status = _UNKNOWN
-    return Verdict(outcome, reason, status, verdict.response)
+    meaning, status = _UNKNOWN
+    return meaning.verdict(status, verdict.response)
 
 
 def too_large(message_bytes: int, message_bytes_max: int) -> Verdict:
     """The entity said how large a message may be, so that it need not be sent to be refused."""
-    outcome, reason, status = _TOO_LARGE
-    return Verdict(outcome, reason, status, f"{message_bytes} bytes; the entity takes {message_bytes_max}")
+    meaning, status = _TOO_LARGE
+    return meaning.verdict(status, f"{message_bytes} bytes; the entity takes {message_bytes_max}")

@@ -18,11 +18,10 @@ from azure.storage.queue.aio import QueueServiceClient
 
 from redrive.endpoints import verdicts
 from redrive.endpoints.addresses import SystemResolver
-from redrive.endpoints.azure import storage_verdicts
+from redrive.endpoints.azure.storage_verdicts import BY_STATUS
+from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
 
 TTL_HEADER: Final = "ttl-seconds"  # of a parcel: how long the queue keeps the message; -1 for ever
 _TTL_SECONDS: Final = 7 * 24 * 3600  # where a parcel says nothing; the service's own
@@ -30,8 +29,8 @@ _ACCOUNTS_MAX: Final = 1000  # with clients at once
 _QUEUE: Final = re.compile(r".*/queueServices/default/queues/(?P<queue>[a-z0-9-]+)", re.IGNORECASE)
 
 
-class StorageQueueEndpoint:
-    """Puts each parcel into its queue (`redrive.engine.ports.Endpoint`).
+class StorageQueueEndpoint(TimedEndpoint):
+    """Puts each parcel into its queue.
 
     A parcel's endpoint is the queue's resource id; its body goes as base 64, which is how Event Grid writes and how the
     functions that are triggered by a queue read. Of its headers, `ttl-seconds` is how long the queue keeps it; nothing
@@ -49,7 +48,7 @@ class StorageQueueEndpoint:
         connection_string: Callable[[str], str | None],
         ca_file: Path | None = None,
     ) -> None:
-        self._now = now
+        super().__init__(now)
         self._connection_string = connection_string
         self._ca_file = ca_file
         self._resolver = SystemResolver()
@@ -57,12 +56,6 @@ class StorageQueueEndpoint:
         self._account = lru_cache(_ACCOUNTS_MAX)(self._opened_account)
         # Two lines for each request at the level that a server usually has.
         logging.getLogger("azure.core.pipeline.policies.http_logging_policy").setLevel(logging.WARNING)
-
-    async def push(self, parcel: Parcel) -> Attempt:
-        """Put it in; every way this can go wrong is an Attempt, never an exception."""
-        began = self._now()
-        verdict = await self._verdict(parcel)
-        return verdict.after(self._now() - began)
 
     async def close(self) -> None:
         """Let go of connections."""
@@ -113,14 +106,12 @@ class StorageQueueEndpoint:
 
 def _of_answer(response: AsyncHttpResponse) -> Verdict:
     said = response.body().decode("utf-8", "replace")
-    return storage_verdicts.of_status(response.status_code or 0, said or response.reason or "")
+    return verdicts.of_status(response.status_code or 0, said or response.reason or "", BY_STATUS)
 
 
 def _of_failure(error: Exception) -> Verdict:
     match error:
         case AzureError(inner_exception=Exception() as cause):
             return verdicts.of_failure(cause)
-        case ValueError() if not isinstance(error, aiohttp.ClientError | ssl.SSLError):
-            return Verdict(Outcome.REFUSED, Reason.CLIENT_ERROR, response=str(error))
         case _:
             return verdicts.of_failure(error)

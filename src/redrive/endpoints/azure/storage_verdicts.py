@@ -1,29 +1,16 @@
-"""What a status of a storage service means: the same for blobs and queues, Azure's and S3's."""
+"""Statuses of storage services that mean something of their own: the same for blobs and queues, Azure's and S3's."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
-from redrive.endpoints import verdicts
-from redrive.endpoints.verdicts import Verdict
-from redrive.model.attempt import Reason
-from redrive.model.delivery import Outcome
+from redrive.endpoints.verdicts import DISABLED, MISSING, NOT_AUTHENTICATED, TOO_LARGE, Meaning
 
-_BY_STATUS: Final = {
-    HTTPStatus.UNAUTHORIZED: (Outcome.FAILED, Reason.DENIED),
-    HTTPStatus.FORBIDDEN: (Outcome.FAILED, Reason.DENIED),
-    HTTPStatus.NOT_FOUND: (Outcome.REFUSED, Reason.MISSING),
-    HTTPStatus.CONFLICT: (
-        Outcome.FAILED,
-        Reason.DISABLED,
-    ),  # being deleted, or kept from changing
-    HTTPStatus.PRECONDITION_FAILED: (Outcome.FAILED, Reason.DISABLED),  # somebody holds a lease
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: (Outcome.REFUSED, Reason.TOO_LARGE),
+BY_STATUS: Final[Mapping[int, Meaning]] = {
+    HTTPStatus.UNAUTHORIZED: NOT_AUTHENTICATED,
+    HTTPStatus.FORBIDDEN: NOT_AUTHENTICATED,
+    HTTPStatus.NOT_FOUND: MISSING,
+    HTTPStatus.CONFLICT: DISABLED,  # being deleted, or kept from changing
+    HTTPStatus.PRECONDITION_FAILED: DISABLED,  # somebody holds a lease
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: TOO_LARGE,
 }
-
-
-def of_status(status: int, said: str) -> Verdict:
-    """What a status of a storage service means."""
-    if status not in _BY_STATUS:
-        return verdicts.of_status(status, said)
-    outcome, reason = _BY_STATUS[HTTPStatus(status)]
-    return Verdict(outcome, reason, status, said)

@@ -22,10 +22,8 @@ from redrive.endpoints.push import verdicts
 from redrive.endpoints.push.http2 import ALPN, Answer, Http2Connection, Unprocessed
 from redrive.endpoints.push.verdicts import CredentialsUnusable
 from redrive.endpoints.shared import Shared
-from redrive.endpoints.verdicts import Verdict
+from redrive.endpoints.verdicts import ACCEPTED, Verdict
 from redrive.engine.ports import Parcel
-from redrive.model.attempt import Reason
-from redrive.model.delivery import Outcome
 
 # A token is good for an hour, and Apple refuses whoever makes a new one more often than every 20 minutes.
 _TOKEN_MS: Final = 40 * 60_000
@@ -173,7 +171,7 @@ def _verdict(answer: Answer) -> Verdict:
     if answer.status != HTTPStatus.OK:
         return verdicts.of_apns(answer.status, text or responses.get(answer.status, ""))
     said = orjson.dumps({"apns-id": answer.headers.get("apns-id", "")}).decode()
-    return Verdict(Outcome.DELIVERED, Reason.ACCEPTED, answer.status, said)
+    return ACCEPTED.verdict(answer.status, said)
 
 
 @lru_cache(_APPLICATIONS_MAX)

@@ -12,9 +12,9 @@ from redrive.endpoints.push.adm import Adm
 from redrive.endpoints.push.apns import Apns
 from redrive.endpoints.push.fcm import Fcm
 from redrive.endpoints.push.login import AccessTokens, Refused
+from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
-from redrive.model.attempt import Attempt
 
 #: Where the services are, and the authorities that give two of them access tokens.
 URLS: Final[Mapping[str, str]] = {
@@ -31,8 +31,8 @@ class _Service(Protocol):
     async def send(self, parcel: Parcel) -> Verdict: ...
 
 
-class PushEndpoint:
-    """Hands notifications to push services (`redrive.engine.ports.Endpoint`).
+class PushEndpoint(TimedEndpoint):
+    """Hands notifications to push services.
 
     A parcel's endpoint is the device's token and its body what the service gets. Its headers say which service, and who
     sends: `service` (`adm`, `apns`, `apns_sandbox` or `fcm`), `credential`, and where the service wants them `principal`
@@ -55,7 +55,7 @@ class PushEndpoint:
         urls: Mapping[str, str] | None = None,
         ca_file: Path | None = None,
     ) -> None:
-        self._now = now
+        super().__init__(now)
         places = {**URLS, **(urls or {})}
         self._http = HttpEndpoint(now, chance, HttpPolicy(ca_file=ca_file))
         self._tokens = AccessTokens(now, self._http)
@@ -66,12 +66,6 @@ class PushEndpoint:
             "apns_sandbox": self._apns,
             "fcm": Fcm(now, self._http, self._tokens, places),
         }
-
-    async def push(self, parcel: Parcel) -> Attempt:
-        """Hand it over; every way this can go wrong is an Attempt, never an exception."""
-        began = self._now()
-        verdict = await self._verdict(parcel)
-        return verdict.after(self._now() - began)
 
     async def close(self) -> None:
         """Let go of connections."""

@@ -8,22 +8,28 @@ failure types in "Using Google Firebase Cloud Messaging v1 payloads in Amazon SN
 Messaging".
 """
 
-import ssl
+from collections.abc import Mapping
 from http import HTTPStatus
-from socket import gaierror
 from typing import Any, Final
 
 import orjson
 
 from redrive.endpoints import verdicts
-from redrive.endpoints.verdicts import Verdict
-from redrive.model.attempt import Reason
-from redrive.model.delivery import Outcome
+from redrive.endpoints.verdicts import (
+    FORBIDDEN,
+    IN_TROUBLE,
+    MISSING,
+    NOT_AUTHENTICATED,
+    TOO_LARGE,
+    Meaning,
+    Verdict,
+)
 
 _APNS_DEAD: Final = frozenset({"BadDeviceToken", "DeviceTokenNotForTopic", "ExpiredToken", "Unregistered"})
 _FCM_DEAD: Final = frozenset({"SENDER_ID_MISMATCH", "UNREGISTERED"})
 _ADM_DEAD: Final = frozenset({"InvalidRegistrationId", "Unregistered"})
 _DENIED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+_BY_STATUS: Final[Mapping[int, Meaning]] = {HTTPStatus.REQUEST_ENTITY_TOO_LARGE: TOO_LARGE}
 
 
 class CredentialsUnusable(ValueError):  # noqa: N818 - an answer, named as a caller says it
@@ -33,28 +39,28 @@ class CredentialsUnusable(ValueError):  # noqa: N818 - an answer, named as a cal
 def of_apns(status: int, text: str) -> Verdict:
     """What Apple's push service said, in JSON with a `reason`."""
     if word_in(text, "reason") in _APNS_DEAD or status == HTTPStatus.GONE:
-        return _dead(status, text)
+        return MISSING.verdict(status, text)
     if status in _DENIED:
         return denied(text, status)
-    return _of_status(status, text)
+    return verdicts.of_status(status, text, _BY_STATUS)
 
 
 def of_fcm(status: int, text: str) -> Verdict:
     """What Firebase Cloud Messaging said; a permission that is lacking is the message's fault, as SNS has it."""
     if _fcm_code(text) in _FCM_DEAD:
-        return _dead(status, text)
+        return MISSING.verdict(status, text)
     if status == HTTPStatus.UNAUTHORIZED:
         return denied(text, status)
-    return _of_status(status, text)
+    return verdicts.of_status(status, text, _BY_STATUS)
 
 
 def of_adm(status: int, text: str) -> Verdict:
     """What Amazon Device Messaging said, in JSON with a `reason`."""
     if word_in(text, "reason") in _ADM_DEAD:
-        return _dead(status, text)
+        return MISSING.verdict(status, text)
     if status in _DENIED:
         return denied(text, status)
-    return _of_status(status, text)
+    return verdicts.of_status(status, text, _BY_STATUS)
 
 
 def of_login(status: int, text: str) -> Verdict:
@@ -62,38 +68,20 @@ def of_login(status: int, text: str) -> Verdict:
     if status in (HTTPStatus.BAD_REQUEST, *_DENIED):
         return denied(text, status)
     if status < HTTPStatus.BAD_REQUEST:
-        return Verdict(
-            Outcome.FAILED, Reason.SERVER_ERROR, status, "The authority's answer has no access token"
-        )
-    return _of_status(status, text)
+        return IN_TROUBLE.verdict(status, "The authority's answer has no access token")
+    return verdicts.of_status(status, text, _BY_STATUS)
 
 
 def of_failure(error: Exception) -> Verdict:
     """What it means that there was no answer, from what the event loop raised."""
-    match error:
-        case CredentialsUnusable():
-            return denied(str(error))
-        case gaierror():
-            return Verdict(Outcome.FAILED, Reason.NAME_NOT_RESOLVED, response=str(error))
-        case ssl.SSLError():
-            return Verdict(Outcome.FAILED, Reason.TLS, response=str(error))
-        case _:
-            return verdicts.of_failure(error)
+    if isinstance(error, CredentialsUnusable):
+        return denied(str(error))
+    return verdicts.of_failure(error, unusable=FORBIDDEN)
 
 
 def denied(text: str, status: int = 0) -> Verdict:
     """The service does not know the application by its credentials."""
-    return Verdict(Outcome.FAILED, Reason.DENIED, status, text)
-
-
-def _dead(status: int, text: str) -> Verdict:
-    return Verdict(Outcome.REFUSED, Reason.MISSING, status, text)
-
-
-def _of_status(status: int, text: str) -> Verdict:
-    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return Verdict(Outcome.REFUSED, Reason.TOO_LARGE, status, text)
-    return verdicts.of_status(status, text)
+    return NOT_AUTHENTICATED.verdict(status, text)
 
 
 def word_in(text: str, member: str) -> str:

@@ -14,9 +14,9 @@ from redrive.endpoints.sms import verdicts as sms_verdicts
 from redrive.endpoints.sms.connection import SmsConnection
 from redrive.endpoints.sms.gateway import Gateway
 from redrive.endpoints.sms.pdu import Address, Delivered, Submission, said
+from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import Parcel
-from redrive.model.attempt import Attempt
 from redrive.model.delivery import Outcome
 from redrive.model.text_parts import PARTS_MAX, TextParts, parts_of, text_of
 
@@ -43,8 +43,8 @@ async def _unread(number: str, text: str) -> None:
     logger.debug("sms.unread number=%s characters=%d: nobody reads what telephones write", number, len(text))
 
 
-class SmsEndpoint:
-    """Hands in each parcel as a text message, in parts if it is long (`redrive.engine.ports.Endpoint`).
+class SmsEndpoint(TimedEndpoint):
+    """Hands in each parcel as a text message, in parts if it is long.
 
     A parcel's endpoint is a telephone number (`+49301234567`), its body the text. Of its headers, `Sender` is a number,
     a short code or a name, `Priority` what SMPP has under that name (0 to 3), and `Message-ID` tells texts apart: parts
@@ -60,7 +60,7 @@ class SmsEndpoint:
     """
 
     def __init__(self, now: Callable[[], int], gateway: Gateway, ca_file: Path | None = None) -> None:
-        self._now = now
+        super().__init__(now)
         self._gateway = gateway
         self._trust: ssl.SSLContext | None = None
         if gateway.secure:
@@ -80,13 +80,6 @@ class SmsEndpoint:
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep(), name="redrive-sms")
 
-    async def push(self, parcel: Parcel) -> Attempt:
-        """Hand it in; every way this can go wrong is an Attempt, never an exception."""
-        began = self._now()
-        self.start()
-        verdict = await self._verdict(parcel)
-        return verdict.after(self._now() - began)
-
     async def close(self) -> None:
         """Unbind."""
         for task in (self._keeper, self._opening):
@@ -102,6 +95,7 @@ class SmsEndpoint:
     # ---- a text ----------------------------------------------------------------------------------------------
 
     async def _verdict(self, parcel: Parcel) -> Verdict:
+        self.start()
         try:
             text = parts_of(parcel.body.decode())
             if len(text.parts) > PARTS_MAX:

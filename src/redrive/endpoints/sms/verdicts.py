@@ -7,9 +7,9 @@ the centre's own, may pass; what is wrong with the message will be wrong again.
 from collections.abc import Sequence
 from typing import Final
 
+from redrive.endpoints import verdicts
 from redrive.endpoints.sms.pdu import OK, Said
-from redrive.endpoints.verdicts import Verdict, of_socket_failure
-from redrive.model.attempt import Reason
+from redrive.endpoints.verdicts import FULL, IN_TROUBLE, INVALID, NOT_AUTHENTICATED, THROTTLED, Verdict
 from redrive.model.delivery import Outcome
 
 
@@ -62,14 +62,15 @@ _NAMES: Final = {
     0xFE: "ESME_RDELIVERYFAILURE",
     0xFF: "ESME_RUNKNOWNERR",
 }
-_TROUBLE: Final = (Outcome.FAILED, Reason.SERVER_ERROR, 500)
-_INVALID: Final = (Outcome.REFUSED, Reason.CLIENT_ERROR, 400)
+_TROUBLE: Final = (IN_TROUBLE, 500)
+_INVALID: Final = (INVALID, 400)
+_TOO_LARGE: Final = (verdicts.TOO_LARGE, 413)
 _BY_STATUS: Final = {
     **dict.fromkeys((0x02, 0x03, 0x06, 0x07, 0x0A, 0x0B, 0x0C, 0x15, 0x43, 0x48, 0x49, 0x50, 0x51), _INVALID),
     **dict.fromkeys((0x53, 0x54, 0x61, 0x62, 0x63, 0x65, 0x66, 0xC0, 0xC1, 0xC2, 0xC3, 0xC4), _INVALID),
-    0x01: (Outcome.REFUSED, Reason.TOO_LARGE, 413),
-    0x14: (Outcome.FAILED, Reason.FULL, 507),
-    0x58: (Outcome.FAILED, Reason.THROTTLED, 429),
+    0x01: _TOO_LARGE,
+    0x14: (FULL, 507),
+    0x58: (THROTTLED, 429),
 }
 _BIND_DENIED: Final = frozenset({0x0D, 0x0E, 0x0F, 0x53})
 
@@ -77,32 +78,37 @@ _BIND_DENIED: Final = frozenset({0x0D, 0x0E, 0x0F, 0x53})
 def of_status(status: int, said: Said) -> Verdict:
     """What it means that a submission was answered so."""
     if status == OK:
-        return Verdict(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", (("message_id", said.name),))
-    outcome, reason, nearest = _BY_STATUS.get(status, _TROUBLE)
-    return Verdict(outcome, reason, nearest, _shown(status, said.words))
+        return _accepted(said.name)
+    meaning, nearest = _BY_STATUS.get(status, _TROUBLE)
+    return meaning.verdict(nearest, _shown(status, said.words))
 
 
-def of_all(verdicts: Sequence[Verdict]) -> Verdict:
+def of_all(parts: Sequence[Verdict]) -> Verdict:
     """What becomes of a text in parts: one refused is the end of it, one that failed is sent again."""
     for outcome in (Outcome.REFUSED, Outcome.FAILED):
-        for verdict in verdicts:
+        for verdict in parts:
             if verdict.outcome is outcome:
                 return verdict
-    names = ",".join(name for verdict in verdicts for _, name in verdict.identifiers)
-    return Verdict(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", (("message_id", names),))
+    names = ",".join(name for verdict in parts for _, name in verdict.identifiers)
+    return _accepted(names)
 
 
 def of_failure(error: BaseException) -> Verdict:
     """What it means that there was no answer; only a text that cannot be sent is not tried again."""
     if not isinstance(error, BindRefused):
-        return of_socket_failure(error)
-    reason, nearest = (Reason.DENIED, 401) if error.status in _BIND_DENIED else (Reason.SERVER_ERROR, 500)
-    return Verdict(Outcome.FAILED, reason, nearest, f"bind: {str(error) or type(error).__name__}")
+        return verdicts.of_failure(error)
+    meaning, nearest = (NOT_AUTHENTICATED, 401) if error.status in _BIND_DENIED else _TROUBLE
+    return meaning.verdict(nearest, f"bind: {str(error) or type(error).__name__}")
 
 
 def too_long(parts: int, parts_max: int) -> Verdict:
     """A text of more parts than their numbers have room for."""
-    return Verdict(Outcome.REFUSED, Reason.TOO_LARGE, 413, f"{parts} parts; there are at most {parts_max}")
+    meaning, nearest = _TOO_LARGE
+    return meaning.verdict(nearest, f"{parts} parts; there are at most {parts_max}")
+
+
+def _accepted(names: str) -> Verdict:
+    return verdicts.ACCEPTED.verdict(200, identifiers=(("message_id", names),))
 
 
 def _shown(status: int, words: str) -> str:

@@ -1,0 +1,32 @@
+"""The part of pushing that is the same for every kind of endpoint: an attempt is timed, whatever came of it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from redrive.endpoints.verdicts import Verdict
+from redrive.engine.ports import Parcel
+from redrive.model.attempt import Attempt
+
+
+class TimedEndpoint(ABC):
+    """An endpoint (`redrive.engine.ports.Endpoint`) whose kind has only to say what an attempt came to.
+
+    Args:
+        now: Milliseconds, for durations.
+    """
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self._now = now
+
+    async def push(self, parcel: Parcel) -> Attempt:
+        """Hand it over; every way this can go wrong is an Attempt, never an exception."""
+        began = self._now()
+        verdict = await self._verdict(parcel)
+        return verdict.after(self._now() - began)
+
+    async def close(self) -> None:  # noqa: B027 - nothing to do for kinds that keep no connections of their own
+        """Let go of connections."""
+
+    @abstractmethod
+    async def _verdict(self, parcel: Parcel) -> Verdict:
+        """Hand it over, within the parcel's time; nothing but cancellation is raised."""
