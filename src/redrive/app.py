@@ -18,11 +18,9 @@ import uvloop
 from redrive.access.keyring import Keyring
 from redrive.access.signing_pair import SigningPair, signing_pair
 from redrive.destinations import connect_telephones, make_endpoints
-from redrive.engine import archive
-from redrive.engine.directory import Kind
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.facts import Listener
-from redrive.engine.ports import Clock, Dialect, NodeStore, Runtime
+from redrive.engine.ports import Clock, Dialect, Kind, NodeStore, Runtime
 from redrive.event_grid import EventGrid
 from redrive.model.delivery import Delivery
 from redrive.model.message import id_text
@@ -104,7 +102,7 @@ class App:
             client_errors_delivered=settings.client_errors_count_as_delivered,
         )
         self._endpoints = make_endpoints(settings, runtime)
-        store = open_store(settings.store, runtime, alone=True)
+        self._store = store = open_store(settings.store, runtime, alone=True)
         self._webhook_tokens = WebhookTokens(SystemClock())
         listeners: list[Listener] = []
         dialects: dict[str, Dialect] = {
@@ -112,12 +110,12 @@ class App:
             EVENT_GRID: eventgrid.EventGridDialect(store.notes, self._webhook_tokens),
         }
         self.engine = Engine(store, runtime, dialects, self._endpoints, listeners)
-        self._endpoints[eventgrid.TOPIC] = TopicEndpoint(self.engine.topics)
+        self._endpoints[eventgrid.TOPIC] = TopicEndpoint(self.engine.resources.topics)
         devices = DeviceEndpoint(self.engine, self._endpoints["push"])
         self._endpoints["application"] = devices
         leaps = isinstance(clock, SimulatedClock)
-        size = partial(archive.size, store, clock)
-        self.telemetry = Telemetry(store, clock, self.engine.queues, self.engine.topics, size, leaps=leaps)
+        resources, size = self.engine.resources, self.engine.messages.archive_size
+        self.telemetry = Telemetry(store, clock, resources.queues, resources.topics, size, leaps=leaps)
         listeners.append(self.telemetry.metrics)
         stream = id_text(runtime.message_id())
         listeners.append(self._status_log(runtime, stream, devices))
@@ -136,7 +134,7 @@ class App:
             authentication,
             {
                 "cloudwatch": CloudWatch(store, self.telemetry.flush),
-                "logs": Logs(store, self.engine.directory, self.telemetry.flush),
+                "logs": Logs(store, self.engine.resources.documents, self.telemetry.flush),
                 "sns": Sns(self.engine, findings, settings.filter_policies_max),
                 "sqs": Sqs(self.engine, self._presenters, fifo_quotas=settings.fifo_quotas),
             },
@@ -167,14 +165,14 @@ class App:
     def _status_log(self, runtime: Runtime, stream: str, devices: DeviceEndpoint) -> StatusLog:
         logs, chance = self.telemetry.logs, runtime.chance
         pushes = DeviceLog(logs, chance, stream, devices.application_of, self.telemetry.count)
-        attributes = partial(self.engine.directory.known, SMS_ATTRIBUTES)
+        attributes = partial(self.engine.resources.documents.known, SMS_ATTRIBUTES)
         texts = TextMessageLog(logs, chance, stream, attributes, self.telemetry.count)
         return StatusLog(logs, chance, stream, {"application": pushes, "sms": texts})
 
     async def _prepare_signers(self, url: str) -> None:
         """Let out what is signed with the installation's key, and what has links that lead back here."""
         base_url = self._settings.public_url.rstrip("/") or url
-        pair = await signing_pair(self.engine.store, SystemClock().now())
+        pair = await signing_pair(self._store, SystemClock().now())
         self._webhook_tokens.prepare(pair, base_url)
         self._prepare_sns(pair, base_url)
 
@@ -182,7 +180,7 @@ class App:
         path = certificate_path(pair)
         self._certificates[path] = pair.pem
         self._signer = Signer(pair)
-        parcels = Parcels(Links(base_url, path), self._signer, TextMessages(self.engine.directory))
+        parcels = Parcels(Links(base_url, path), self._signer, TextMessages(self.engine.resources.documents))
         self._presenters[ENVELOPE] = self._presenters[CONFIRMATION_ENVELOPE] = parcels.present
         self._dialect.prepare(parcels)
         if self._message_centre is not None:
@@ -197,19 +195,19 @@ class App:
     def _authentication(self) -> Authentication:
         if self._settings.auth == "off":
             return Believing(self._settings.region)
-        return Verifying(Keyring(self.engine.store, SystemClock()), SystemClock())
+        return Verifying(Keyring(self._store, SystemClock()), SystemClock())
 
     def _bearer_authentication(self) -> bearer.Authentication:
         if self._settings.auth == "off":
             return bearer.Believing()
-        return bearer.Verifying(Keyring(self.engine.store, SystemClock()), SystemClock())
+        return bearer.Verifying(Keyring(self._store, SystemClock()), SystemClock())
 
     async def _reset(self) -> None:
         """Remove all that callers made; access keys and the signing key stay."""
         await self.engine.reset()
         await self.telemetry.flush()  # first: it may make log groups
         for kind in (*Sns.kinds, *Logs.kinds, *AZURE_KINDS, NAMESPACE):
-            await self.engine.directory.clear(kind)
+            await self.engine.resources.documents.clear(kind)
         await self.telemetry.reset()
 
     def _advance(self, clock: Clock) -> Advance | None:
@@ -217,27 +215,27 @@ class App:
             return None
 
         async def advance(milliseconds: int) -> int:
-            before = self.engine.dispatcher.attempts
+            before = self.engine.attempts
             await clock.advance(milliseconds, self._quiet)
             await self._tidy()
             await self.telemetry.tidy()
             await self._keep_moment(clock.now())
-            return self.engine.dispatcher.attempts - before
+            return self.engine.attempts - before
 
         return advance
 
     async def _keep_moment(self, now: int) -> None:
         """A kept store has moments of this clock in it: the next run goes on from here."""
-        directory = self.engine.directory
-        if await directory.get(_MOMENT, "moment") is None:
-            await directory.create(_MOMENT, "moment", now)
+        documents = self.engine.resources.documents
+        if await documents.get(_MOMENT, "moment") is None:
+            await documents.create(_MOMENT, "moment", now)
         else:
-            await directory.update(_MOMENT, "moment", lambda _: now)
+            await documents.update(_MOMENT, "moment", lambda _: now)
 
     async def _take_up_moment(self) -> None:
         clock = self.engine.clock
         if isinstance(clock, SimulatedClock):
-            moment: int | None = await self.engine.directory.get(_MOMENT, "moment")
+            moment: int | None = await self.engine.resources.documents.get(_MOMENT, "moment")
             clock.take_up(moment or 0)
 
     async def _quiet(self) -> None:
@@ -249,9 +247,7 @@ class App:
 
         On a simulated clock once after each advance: nobody can look in between, and a year has a million rounds.
         """
-        await self.engine.redriver.take_up()
-        await self.engine.replayer.round()
-        await self.engine.sweeper.round()
+        await self.engine.tidy()
 
     async def _keep_up(self) -> None:
         """Upkeep for as long as the server runs; what fails in it is told, and ends nobody's service."""
@@ -291,8 +287,8 @@ class App:
                 upkeep.cancel()
                 recording.cancel()
         finally:
-            self.engine.receiver.close()
-            await asyncio.gather(self.front.drain(DRAIN_SECONDS), self.engine.dispatcher.drain(DRAIN_SECONDS))
+            self.engine.stop_receiving()
+            await asyncio.gather(self.front.drain(DRAIN_SECONDS), self.engine.drain(DRAIN_SECONDS))
             await self.telemetry.close()
             await self.engine.close()
             for endpoint in self._endpoints.values():

@@ -98,7 +98,9 @@ def connect_telephones(
     if settings.sms_gateway:
         ca_file = Path(settings.endpoint_ca_file) if settings.endpoint_ca_file else None
         gateway = SmsEndpoint(SystemClock().now, read_gateway(settings.sms_gateway), ca_file)
-    telephones = Telephones(gateway, engine.directory, engine.clock.now, Decimal(settings.sms_part_price))
+    telephones = Telephones(
+        gateway, engine.resources.documents, engine.clock.now, Decimal(settings.sms_part_price)
+    )
     endpoints["sms"] = telephones
     if gateway is not None:
         gateway.reader = telephones.heard

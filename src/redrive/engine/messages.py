@@ -1,6 +1,7 @@
 """Messages: the part of the door through which messages come and go."""
 
 from redrive.engine.archive import size
+from redrive.engine.arrivals import Gone
 from redrive.engine.fan_out import TopicPublisher
 from redrive.engine.ports import Clock, Counts, Store
 from redrive.engine.publish import Publisher
@@ -11,6 +12,8 @@ from redrive.engine.sweep import Sweeper
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic
+
+__all__ = ["Gone", "Messages"]
 
 
 class Messages:

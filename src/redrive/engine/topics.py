@@ -68,7 +68,7 @@ class Topics:
         found = await self.numbers.topics(account, region)
         return TopicCounts(found[ORDERED], found[UNORDERED])
 
-    async def everybodys(self, limit: int, after: str = "") -> list[Topic]:
+    async def everybodys(self, limit: int | None = None, after: str = "") -> list[Topic]:
         """Topics of all accounts, by key, beginning after the key `after`."""
         return await self._directory.find(TOPIC, "", after, limit)
 

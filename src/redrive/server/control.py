@@ -6,7 +6,6 @@ import orjson
 
 from redrive import __version__
 from redrive.engine.engine import Engine
-from redrive.engine.faults import failed_on_purpose
 from redrive.model.errors import StoreUnavailable
 from redrive.protocols.aws.authentication import Authentication
 from redrive.protocols.aws.wire.errors import AwsError
@@ -84,7 +83,7 @@ class Control:
 
     async def _health(self, _: Request) -> Response:
         # The way a message goes: SQLite's writer, a statement of the database.
-        await self._engine.store.new_id()
+        await self._engine.check()
         return json_answer(200, {"status": "ok", "version": __version__, "node": self._engine.runtime.node})
 
     async def _localstack_health(self, _: Request) -> Response:
@@ -109,9 +108,9 @@ class Control:
             return json_answer(400, {"message": 'expected {"endpoint": "…", "status": 400 to 599 or null}'})
         endpoint, status = wish
         if status is None:
-            self._engine.faults.clear(endpoint)
+            self._engine.operations.clear_fault(endpoint)
         else:
-            self._engine.faults.set(endpoint, failed_on_purpose(status))
+            self._engine.operations.inject_fault(endpoint, status)
         return json_answer(200, {"status": "ok"})
 
     async def _clock(self, _: Request) -> Response:

@@ -41,14 +41,14 @@ class DeadLetterRoutes:
         self.answer = OwnedRoutes(authentication, routes).answer
 
     async def _queues(self, _: Request, where: ResourceName) -> Response:
-        found = await self._engine.dead_letters.queues(where.account, where.region)
+        found = await self._engine.operations.dead_letter_queues(where.account, where.region)
         return json_answer(200, {"queues": [_shown_queue(one) for one in found]})
 
     async def _letters(self, request: Request, where: ResourceName) -> Response:
         asked = parameters(request)
         queue = await self._queue(where, asked.get("queue"))
         limit = number(asked.get("limit", "100"), 1, PAGE_MAX)
-        letters = await self._engine.dead_letters.letters(queue, number(asked.get("after", "0"), 0), limit)
+        letters = await self._engine.operations.dead_letters(queue, number(asked.get("after", "0"), 0), limit)
         now = self._engine.clock.now()
         return json_answer(200, {"letters": [_shown_letter(one, now) for one in letters]})
 
@@ -60,16 +60,16 @@ class DeadLetterRoutes:
         ids = wish.get("ids")
         if ids is not None:
             seqs = [number(one, 1) for one in _list(ids)]
-            moved = await self._engine.redriver.move(source, seqs, destination)
+            moved = await self._engine.operations.move(source, seqs, destination)
             return json_answer(200, {"moved": moved.total})
         rate = None if wish.get("rate") is None else number(wish["rate"], 1, RATE_MAX)
-        task = await self._engine.redriver.start(source, destination, rate)
+        task = await self._engine.operations.start_redrive(source, destination, rate)
         return json_answer(202, {"task": task.id, "to_move": task.to_move})
 
     async def _queue(self, where: ResourceName, name: object) -> Queue:
         if not isinstance(name, str) or not name:
             raise Unusable("which queue?")
-        queue = await self._engine.queues.get(where._replace(name=name))
+        queue = await self._engine.resources.queues.get(where._replace(name=name))
         if queue is None:
             raise Unusable(f"there is no queue {name} in {where.account} {where.region}")
         return queue

@@ -29,7 +29,7 @@ class EndpointRoutes:
         """Those on probation; with `all=true` the others too."""
         everybody = parameters(request).get("all") == "true"
         probations = self._engine.probations
-        found = await self._engine.topics.subscriptions_in(where.account, where.region)
+        found = await self._engine.resources.subscriptions.of_account(where.account, where.region)
         states = [(one, await probations.of(one)) for one in found]
         shown = [_shown(one, state) for one, state in states if everybody or state is not None]
         return json_answer(200, {"endpoints": shown, "now": self._engine.clock.now()})
@@ -50,16 +50,16 @@ class EndpointRoutes:
             )
 
         if options:
-            subscription = await self._engine.topics.change(subscription, opted)
-        lifted = wish.get("lift") is True and await self._engine.dispatcher.lift(subscription)
-        state = await self._engine.probations.of(subscription)
+            subscription = await self._engine.resources.subscriptions.update(subscription, opted)
+        lifted = wish.get("lift") is True and await self._engine.operations.close_circuit(subscription)
+        state = await self._engine.operations.circuit(subscription)
         return json_answer(200, {"endpoint": _shown(subscription, state), "lifted": lifted})
 
     async def _subscription(self, where: ResourceName, wish: Mapping[str, Any]) -> Subscription:
         topic, name = wish.get("topic"), wish.get("id")
         if not isinstance(topic, str) or not isinstance(name, str):
             raise Unusable('expected {"topic": "…", "id": "…"}: of which subscription?')
-        found = await self._engine.topics.subscription(where._replace(name=topic), name)
+        found = await self._engine.resources.subscriptions.get(where._replace(name=topic), name)
         if found is None:
             raise Unusable(f"there is no subscription {name} of {topic} in {where.account} {where.region}")
         return found

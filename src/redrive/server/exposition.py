@@ -19,14 +19,16 @@ Totals = Callable[[], Iterable[tuple[ResourceName, Mapping[Series, int]]]]
 async def exposition(engine: Engine, totals: Totals) -> Response:
     """The counters of the queues and topics that are there, and how many endpoints rest."""
     lines = await _of_queues(engine) + await _of_topics(engine, totals)
-    resting = len(await engine.probations.all())
+    resting = len(await engine.operations.open_circuits())
     lines += ["# TYPE redrive_endpoints_on_probation gauge", f"redrive_endpoints_on_probation {resting}"]
     return Response(200, ("\n".join(lines) + "\n").encode(), "text/plain; version=0.0.4; charset=utf-8")
 
 
 async def _of_queues(engine: Engine) -> list[str]:
     lines: list[str] = []
-    measured = [(await engine.queues.name_of(queue_id), measure) for queue_id, measure in engine.measure]
+    measured = [
+        (await engine.resources.queues.name_of(queue_id), measure) for queue_id, measure in engine.measure
+    ]
     for metric in METRIC_NAMES:
         lines.append(f"# TYPE redrive_queue_{metric}_total counter")
         for name, measure in measured:
@@ -39,7 +41,7 @@ async def _of_queues(engine: Engine) -> list[str]:
 async def _of_topics(engine: Engine, totals: Totals) -> list[str]:
     found: dict[str, list[str]] = {metric: [] for metric in TOPIC_COUNTERS}
     for name, counters in totals():
-        if await engine.topics.get(name) is None:
+        if await engine.resources.topics.get(name) is None:
             continue
         for series, value in counters.items():
             others = [pair for pair in series.dimensions if pair[0] != "topic"]

@@ -26,9 +26,8 @@ from urllib.parse import parse_qs
 
 import orjson
 
-from redrive.engine.directory import Kind
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Clock, Endpoint, Parcel
+from redrive.engine.ports import Clock, Endpoint, Kind, Parcel
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.errors import NotFound as Gone
 from redrive.model.message import id_text
@@ -120,7 +119,7 @@ class Handshakes:
         """
         await self._clear(now)
         question = self._question(asked, now)
-        await self._engine.directory.create(QUESTION, question.id, question)
+        await self._engine.resources.documents.create(QUESTION, question.id, question)
         url = f"{base_url}{PATH}{asked.id}/validate?id={question.id}"
         delivery = settings.delivery_settings(asked)
         cloud_events = delivery.schema == settings.CLOUD_EVENT_SCHEMA
@@ -137,15 +136,15 @@ class Handshakes:
         try:
             agreed = _gives_leave(attempt) if cloud_events else _agrees(attempt, question.id)
         except ValueError as refusal:
-            await self._engine.directory.remove(QUESTION, question.id)
+            await self._engine.resources.documents.remove(QUESTION, question.id)
             raise _refused(asked.endpoint, str(refusal)) from None
         if agreed:
-            await self._engine.directory.remove(QUESTION, question.id)
+            await self._engine.resources.documents.remove(QUESTION, question.id)
         return None if agreed else question
 
     async def remember(self, question: Question, written: Subscription) -> Subscription:
         """The event subscription as it stands after it was written: the URL may have been opened before."""
-        stored = await self._engine.directory.get(QUESTION, question.id)
+        stored = await self._engine.resources.documents.get(QUESTION, question.id)
         if stored is None or not stored.agreed:
             return written
         return await self._confirm(stored) or written
@@ -185,10 +184,10 @@ class Handshakes:
         asked = parse_qs(request.query).get("id", [""])[-1]
         question: Question | None = None
         if names.is_name(asked):
-            question = await self._engine.directory.get(QUESTION, asked)
+            question = await self._engine.resources.documents.get(QUESTION, asked)
         if question is None or now >= question.ends_at or request.method not in ("GET", "POST"):
             raise not_found("This URL agrees to nothing, or does not any more.", "NotFound")
-        agreed = await self._engine.directory.update(
+        agreed = await self._engine.resources.documents.update(
             QUESTION, question.id, lambda stored: replace(stored, agreed=True)
         )
         await self._confirm(agreed)
@@ -196,12 +195,12 @@ class Handshakes:
 
     async def _confirm(self, question: Question) -> Subscription | None:
         """Let the event subscription have events; None: it is not there, not yet or not any more."""
-        topics = self._engine.topics
-        waiting = await topics.subscription(question.topic, question.subscription)
+        subscriptions = self._engine.resources.subscriptions
+        waiting = await subscriptions.get(question.topic, question.subscription)
         if waiting is None:
             return None
         with contextlib.suppress(Gone):
-            return await topics.change(waiting, lambda current: _confirmed(current, question))
+            return await subscriptions.update(waiting, lambda current: _confirmed(current, question))
         return None
 
     def _question(self, asked: Subscription, now: int) -> Question:
@@ -211,10 +210,10 @@ class Handshakes:
 
     async def _clear(self, now: int) -> None:
         """Forget the oldest questions as far as nobody can answer them."""
-        for question in await self._engine.directory.find(QUESTION, "", limit=_CLEARED_MAX):
+        for question in await self._engine.resources.documents.find(QUESTION, "", limit=_CLEARED_MAX):
             if now < question.ends_at:
                 return
-            await self._engine.directory.remove(QUESTION, question.id)
+            await self._engine.resources.documents.remove(QUESTION, question.id)
 
     def _event(
         self, asked: Subscription, kind: str, event_type: str, data: Mapping[str, str], now: int

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from redrive.engine.directory import Directory, Kind
-from redrive.engine.ports import NodeStore
+from redrive.engine.ports import Kind, NodeStore
+from redrive.engine.resources import Documents
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Verb
 from redrive.protocols.aws.logs.errors import translated
@@ -20,15 +20,15 @@ from redrive.protocols.aws.wire.errors import AwsError
 class Logs:
     """CloudWatch Logs on a store of events."""
 
-    def __init__(self, store: NodeStore, directory: Directory, settle: Settle) -> None:
+    def __init__(self, store: NodeStore, documents: Documents, settle: Settle) -> None:
         """Speak for this store.
 
         Args:
             store: Where events are.
-            directory: Where groups and streams are.
+            documents: Where groups and streams are.
             settle: Lets what this node has logged arrive in the store, so that whoever reads sees it.
         """
-        places = Places(directory)
+        places = Places(documents)
         self.operations: Mapping[str, Verb] = operations_of(
             "logs",
             Groups(store, places, settle),

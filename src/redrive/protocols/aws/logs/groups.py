@@ -52,7 +52,7 @@ class Groups:
             raise invalid("LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters.")
         await self._settle()
         beginning = names.group_name(call, prefix or "")
-        groups = await self._places.directory.find(GROUP, beginning.key)
+        groups = await self._places.documents.find(GROUP, beginning.key)
         wanted = [group for group in groups if (pattern or "").lower() in group.name.name.lower()]
         shown, answer = Page.of(params, DESCRIBED_MAX).cut(wanted, lambda group: (0, group.name.name))
         sizes = await self._store.log_bytes()
@@ -129,7 +129,7 @@ class Groups:
 
     async def _update(self, name: ResourceName, change: Callable[[LogGroup], LogGroup]) -> None:
         try:
-            await self._places.directory.update(GROUP, name.key, change)
+            await self._places.documents.update(GROUP, name.key, change)
         except NotFound:
             raise no_such_group() from None
 

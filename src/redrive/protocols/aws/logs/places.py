@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from redrive.engine.directory import Directory, Kind
+from redrive.engine.ports import Kind
+from redrive.engine.resources import Documents
 from redrive.model.errors import Conflict
 from redrive.model.log import LOG_GROUP, LOG_STREAM, LogGroup, LogStream, stream_key
 from redrive.model.queue import ResourceName
@@ -20,9 +21,9 @@ Settle = Callable[[], Awaitable[None]]  # lets what this node has logged arrive 
 class Places:
     """The groups and streams of all accounts and regions."""
 
-    def __init__(self, directory: Directory) -> None:
-        """Keep them in this directory."""
-        self.directory = directory
+    def __init__(self, documents: Documents) -> None:
+        """Keep them among these documents."""
+        self.documents = documents
 
     async def group(self, name: ResourceName) -> LogGroup:
         """The group of that name.
@@ -30,7 +31,7 @@ class Places:
         Raises:
             AwsError: `ResourceNotFoundException`.
         """
-        found = await self.directory.get(GROUP, name.key)
+        found = await self.documents.get(GROUP, name.key)
         if found is None:
             raise no_such_group()
         return found
@@ -41,7 +42,7 @@ class Places:
         Raises:
             AwsError: `ResourceNotFoundException`.
         """
-        found = await self.directory.get(STREAM, stream_key(group.id, name))
+        found = await self.documents.get(STREAM, stream_key(group.id, name))
         if found is None:
             raise no_such_stream()
         return found
@@ -51,7 +52,7 @@ class Places:
     ) -> list[LogStream]:
         """A group's streams whose name begins so, in order of the names, beginning after the name `after`."""
         behind = stream_key(group.id, after) if after else ""
-        return await self.directory.find(STREAM, stream_key(group.id, prefix), behind, limit)
+        return await self.documents.find(STREAM, stream_key(group.id, prefix), behind, limit)
 
     async def add_group(self, group: LogGroup) -> None:
         """Make a group.
@@ -60,7 +61,7 @@ class Places:
             AwsError: `ResourceAlreadyExistsException`.
         """
         try:
-            await self.directory.create(GROUP, group.name.key, group)
+            await self.documents.create(GROUP, group.name.key, group)
         except Conflict:
             raise error("ResourceAlreadyExistsException", "The specified log group already exists") from None
 
@@ -71,16 +72,16 @@ class Places:
             AwsError: `ResourceAlreadyExistsException`.
         """
         try:
-            await self.directory.create(STREAM, stream.key, stream)
+            await self.documents.create(STREAM, stream.key, stream)
         except Conflict:
             raise error("ResourceAlreadyExistsException", "The specified log stream already exists") from None
 
     async def remove_group(self, group: LogGroup) -> None:
         """Take a group away with its streams; its events, which nobody can reach any more, are swept."""
-        await self.directory.remove(GROUP, group.name.key)
+        await self.documents.remove(GROUP, group.name.key)
         while streams := await self.streams(group, limit=_REMOVED_AT_ONCE):
             await asyncio.gather(*(self.remove_stream(stream) for stream in streams))
 
     async def remove_stream(self, stream: LogStream) -> None:
         """Take a stream away, but for its events."""
-        await self.directory.remove(STREAM, stream.key)
+        await self.documents.remove(STREAM, stream.key)

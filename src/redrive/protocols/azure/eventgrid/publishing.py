@@ -12,7 +12,6 @@ from http import HTTPStatus
 from typing import Final
 
 from redrive.engine.engine import Engine
-from redrive.engine.topics import TOPIC
 from redrive.model.message import Publication, bytes_of, id_text
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Topic
@@ -118,11 +117,11 @@ class Publishers:
         ):
             raise too_large(EVENT_BYTES_MAX)
         publications = self._publications(events, settings, now)
-        publisher = self._engine.topic_publisher
+        messages = self._engine.messages
         if in_domain:
-            await publisher.publish_each(await self._with_domain_topics(topic, events, publications))
+            await messages.publish_each(await self._with_domain_topics(topic, events, publications))
         else:
-            await publisher.publish(topic, publications)
+            await messages.publish(topic, publications)
 
     def _read(
         self, request: Request, settings: TopicSettings, now: int, *, in_domain: bool
@@ -163,7 +162,7 @@ class Publishers:
         pairs: list[tuple[Topic, Sequence[Publication]]] = [(domain, publications)]
         for place, these in by_place.items():
             name = domain.name._replace(name=f"{domain.name.name}:{place}")
-            topic = self._engine.topics.known(name) or await self._engine.topics.get(name)
+            topic = self._engine.resources.topics.known(name) or await self._engine.resources.topics.get(name)
             if topic is not None:
                 pairs.append((topic, these))
         return pairs
@@ -181,7 +180,9 @@ class Publishers:
         """
         if request.path.lower().startswith(_BEGINNING):
             name = self._name_in(request.path)
-            topic = name and (self._engine.topics.known(name) or await self._engine.topics.get(name))
+            topic = name and (
+                self._engine.resources.topics.known(name) or await self._engine.resources.topics.get(name)
+            )
         else:
             topic = await self._topic_of_host(request.host.lower())
         if not topic:
@@ -206,12 +207,12 @@ class Publishers:
     async def _topic_of_host(self, host: str) -> Topic | None:
         """The one topic or domain that is called so; a host says neither its Azure subscription nor its group."""
         known = self._hosts.get(host)
-        topic = None if known is None else await self._engine.topics.get(known)
+        topic = None if known is None else await self._engine.resources.topics.get(known)
         if topic is not None:
             return topic
         first = host.partition(".")[0]
         wanted = (f"topics:{first}", f"domains:{first}")
-        for one in await self._engine.directory.find(TOPIC, ""):
+        for one in await self._engine.resources.topics.everybodys():
             if one.dialect == names.DIALECT and one.name.name in wanted:
                 self._hosts[host] = one.name
                 return one

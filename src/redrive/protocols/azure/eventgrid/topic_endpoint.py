@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Final
 
 from redrive.engine.ports import Parcel
-from redrive.engine.topics import Topics
+from redrive.engine.resources import Topics
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
 from redrive.protocols.azure.eventgrid import names

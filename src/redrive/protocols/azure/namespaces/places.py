@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
-from redrive.engine.directory import Kind
+from redrive.engine.ports import Kind
 from redrive.model.queue import ResourceName
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.wire.arm_id import ArmId

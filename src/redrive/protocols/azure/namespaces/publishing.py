@@ -17,7 +17,7 @@ class Publishing:
     def __init__(self, engine: Engine) -> None:
         """Publish through this engine."""
         self._runtime = engine.runtime
-        self._publisher = engine.topic_publisher
+        self._messages = engine.messages
 
     async def publish(self, call: NamespaceCall) -> Response:
         """Take all of a request's events, or none of them.
@@ -40,5 +40,5 @@ class Publishing:
                 )
             )
         if publications:
-            await self._publisher.publish(call.topic, publications)
+            await self._messages.publish(call.topic, publications)
         return json_answer({})

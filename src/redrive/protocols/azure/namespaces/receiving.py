@@ -4,8 +4,7 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.engine.arrivals import Gone
-from redrive.engine.receive import Receiver
+from redrive.engine.messages import Gone, Messages
 from redrive.model.delivery import Delivery
 from redrive.protocols.azure.namespaces import lock_tokens
 from redrive.protocols.azure.namespaces.call import PullCall
@@ -21,9 +20,9 @@ WAIT_SECONDS_DEFAULT: Final = 60
 class Receiving:
     """Receives events."""
 
-    def __init__(self, receiver: Receiver) -> None:
-        """Receive through this part of the engine."""
-        self._receiver = receiver
+    def __init__(self, messages: Messages) -> None:
+        """Receive through this part of the engine's door."""
+        self._messages = messages
 
     async def receive(self, call: PullCall) -> Response:
         """Answer as soon as there is an event, or with none when the wait is over.
@@ -34,7 +33,7 @@ class Receiving:
         wait = call.number("maxWaitTime", WAIT_SECONDS_MIN, WAIT_SECONDS_MAX, WAIT_SECONDS_DEFAULT)
         gone = Gone()
         call.request.on_gone = gone.happen
-        deliveries = await self._receiver.receive(call.queue, limit, wait_ms=wait * 1000, gone=gone)
+        deliveries = await self._messages.receive(call.queue, limit, wait_ms=wait * 1000, gone=gone)
         if deliveries:
             call.count("SuccessfulReceivedEvents", len(deliveries))
         return json_answer({"value": [_shown(delivery) for delivery in deliveries]})

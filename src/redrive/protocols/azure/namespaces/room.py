@@ -71,9 +71,9 @@ class Namespaces:
         self._credentials = credentials
         self._measures = measures
         self._publishes: RouteTable[Operation] = RouteTable({f"{_TOPIC}:publish": Publishing(engine).publish})
-        settling = Settling(engine.settler)
+        settling = Settling(engine.messages)
         pulls: Mapping[str, PullOperation] = {
-            "receive": Receiving(engine.receiver).receive,
+            "receive": Receiving(engine.messages).receive,
             "acknowledge": settling.acknowledge,
             "release": settling.release,
             "reject": settling.reject,
@@ -141,7 +141,7 @@ class Namespaces:
     async def _path_of_host(self, host: str) -> str:
         """The path of the one namespace that is called so; a host says neither its subscription nor its group."""
         first = host.partition(".")[0].lower()
-        for one in await self._engine.directory.find(NAMESPACE, ""):
+        for one in await self._engine.resources.documents.find(NAMESPACE, ""):
             if one.name.name == first:
                 return f"{_BEGINNING}{one.name.key}"
         raise not_found(f"The namespace '{first}' does not exist.", "NotFound")
@@ -151,20 +151,20 @@ class Namespaces:
         if not all(map(names.is_name, params.values())):
             raise not_found(f"There is nothing at {request.path}.", "NotFound")
         resource = namespace_id(params["subscription"], params["group"], params["namespace"])
-        namespace = await self._engine.directory.get(NAMESPACE, namespace_name(resource).key)
+        namespace = await self._engine.resources.documents.get(NAMESPACE, namespace_name(resource).key)
         if namespace is None:
             raise not_found(f"The namespace '{resource.name}' does not exist.", "NotFound")
         if not network(namespace.attributes[PROPERTIES]).admits(request.client_host):
             raise _out_of_network(request)
         name = topic_name(resource.child("topics", params["topic"]))
-        topic = self._engine.topics.known(name) or await self._engine.topics.get(name)
+        topic = self._engine.resources.topics.known(name) or await self._engine.resources.topics.get(name)
         await self._credentials.check(request, path, namespace, topic)
         if topic is None:
             raise not_found(f"The namespace has no topic '{params['topic']}'.", "NotFound")
         return topic
 
     async def _subscription(self, topic: Topic, name: str, now: int) -> Subscription:
-        subscription = await self._engine.topics.subscription(topic.name, names.subscription_id(name))
+        subscription = await self._engine.resources.subscriptions.get(topic.name, names.subscription_id(name))
         if subscription is None or (subscription.expires_at is not None and subscription.expires_at <= now):
             raise not_found(f"The topic has no event subscription '{name}'.", "NotFound")
         return subscription
@@ -173,7 +173,9 @@ class Namespaces:
         if subscription.protocol != PULL:
             raise refused(f"The event subscription '{name}' is not in queue mode: its events are pushed.")
         queue_name = ResourceName.from_key(subscription.endpoint)
-        queue = self._engine.queues.known(queue_name) or await self._engine.queues.get(queue_name)
+        queue = self._engine.resources.queues.known(queue_name) or await self._engine.resources.queues.get(
+            queue_name
+        )
         if queue is None:
             raise not_found(f"The topic has no event subscription '{name}'.", "NotFound")
         return queue

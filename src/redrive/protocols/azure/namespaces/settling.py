@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import orjson
 
+from redrive.engine.messages import Messages
 from redrive.engine.ports import AttemptNote, Settled
-from redrive.engine.settle import Settler
 from redrive.model.attempt import Reason
 from redrive.model.queue import Queue
 from redrive.protocols.azure.namespaces import lock_tokens
@@ -36,9 +36,9 @@ Settle = Callable[[Queue, Sequence[LockToken]], Awaitable[Sequence[Settled]]]
 class Settling:
     """Ends and renews locks."""
 
-    def __init__(self, settler: Settler) -> None:
+    def __init__(self, messages: Messages) -> None:
         """Settle through this part of the engine."""
-        self._settler = settler
+        self._messages = messages
 
     async def acknowledge(self, call: PullCall) -> Response:
         """The events are processed.
@@ -47,7 +47,7 @@ class Settling:
         """
 
         async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
-            return await self._settler.delete(queue, [(one.seq, one.token) for one in locks], in_time=True)
+            return await self._messages.delete(queue, [(one.seq, one.token) for one in locks], in_time=True)
 
         return await _settled(call, settle, "AcknowledgedEvents")
 
@@ -63,7 +63,7 @@ class Settling:
 
         async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
             claims = [(one.seq, one.token) for one in locks]
-            return await self._settler.release(queue, claims, int(delay) * 1000, in_time=True)
+            return await self._messages.release(queue, claims, int(delay) * 1000, in_time=True)
 
         return await _settled(call, settle, "ReleasedEvents")
 
@@ -75,7 +75,7 @@ class Settling:
 
         async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
             claims = [(one.seq, one.token, _rejection(one, call.now)) for one in locks]
-            return await self._settler.reject(queue, claims, in_time=True)
+            return await self._messages.reject(queue, claims, in_time=True)
 
         return await _settled(call, settle)
 
@@ -87,7 +87,7 @@ class Settling:
 
         async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
             claims = [(one.seq, one.token, queue.lease_ms) for one in locks]
-            return await self._settler.extend(queue, claims, in_time=True)
+            return await self._messages.extend(queue, claims, in_time=True)
 
         return await _settled(call, settle, first_received_after=call.now - RENEWABLE_MS)
 
