@@ -9,6 +9,7 @@ import pytest
 from proton import symbol
 from proton.utils import BlockingConnection
 
+from redrive.endpoints import kept_connection
 from redrive.endpoints.azure import amqp_connection
 from redrive.endpoints.azure.namespaces import Namespace, read_entity, read_namespace
 from redrive.model.attempt import Attempt, Reason
@@ -242,19 +243,19 @@ async def test_a_connection_is_closed_when_it_has_rested(monkeypatch: pytest.Mon
         endpoint = amqp_endpoint(f"amqp://127.0.0.1:{keeper.port}")
         for count in (1, 2):
             assert (await endpoint.push(amqp_parcel())).delivered
-            await asyncio.gather(*(one._closed for one in endpoint._open_ones))
+            await asyncio.gather(*(connection.closed for connection in endpoint._connections.connections))
             assert len(keeper.sessions) == count
         await endpoint.close()
 
 
 async def test_a_broker_that_does_not_say_goodbye_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(amqp_connection, "_GOODBYE_SECONDS", 0)
+    monkeypatch.setattr(kept_connection, "_GOODBYE_SECONDS", 0)
     async with broker() as keeper:
         endpoint = amqp_endpoint(f"amqp://127.0.0.1:{keeper.port}")
         assert (await endpoint.push(amqp_parcel())).delivered
         monkeypatch.setattr(keeper.sessions[0], "data_received", lambda _: None)
         await endpoint.close()
-        assert not endpoint._open_ones
+        assert not endpoint._connections.connections
 
 
 async def test_a_broker_that_lets_in_nobody_with_a_password() -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 import smpp34
 
+from redrive.endpoints import kept_connection
 from redrive.endpoints.sms import connection as sms_connection
 from redrive.endpoints.sms import endpoint as sms
 from redrive.endpoints.sms.endpoint import SmsEndpoint
@@ -323,7 +324,7 @@ async def test_a_centre_that_has_forgotten_the_session_is_bound_to_again(
 async def test_a_centre_that_goes_on_talking_does_not_hold_up_goodbye(
     centre: Smsc, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sms_connection, "_GOODBYE_SECONDS", 0.1)
+    monkeypatch.setattr(kept_connection, "_GOODBYE_SECONDS", 0.1)
     endpoint = sms_endpoint(gateway_url(centre.port))
     assert (await endpoint.push(sms_parcel())).delivered
     centre.goodbye = centre.enquire  # in place of an answer

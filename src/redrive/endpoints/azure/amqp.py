@@ -13,7 +13,7 @@ from proton import ProtonException
 from redrive.endpoints.azure.amqp_connection import AmqpConnection
 from redrive.endpoints.azure.amqp_message import message_of
 from redrive.endpoints.azure.namespaces import Namespace, read_entity, read_namespace
-from redrive.endpoints.shared import Shared
+from redrive.endpoints.kept_connection import ConnectionPool
 from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import Verdict, of_failure
 from redrive.engine.ports import Parcel
@@ -51,13 +51,11 @@ class AmqpEndpoint(TimedEndpoint):
         if ca_file is not None:
             self._trust.load_verify_locations(ca_file)
         self._namespace = lru_cache(_NAMESPACES_MAX)(read_namespace)
-        self._connections: Shared[Namespace, AmqpConnection] = Shared(lambda connection: connection.usable)
-        self._open_ones: set[AmqpConnection] = set()
+        self._connections: ConnectionPool[Namespace, AmqpConnection] = ConnectionPool()
 
     async def close(self) -> None:
         """Let go of connections."""
         await self._connections.close()
-        await asyncio.gather(*(connection.close() for connection in self._open_ones))
 
     async def _verdict(self, parcel: Parcel) -> Verdict:
         try:
@@ -76,11 +74,9 @@ class AmqpEndpoint(TimedEndpoint):
     async def _open(self, namespace: Namespace) -> AmqpConnection:
         container = f"redrive-{self._chance.getrandbits(64):016x}"
         _, connection = await asyncio.get_running_loop().create_connection(
-            lambda: AmqpConnection(namespace, container, self._open_ones.discard),
+            lambda: AmqpConnection(namespace, container),
             namespace.host,
             namespace.port,
             ssl=self._trust if namespace.secure else None,
         )
-        if not connection.closed:
-            self._open_ones.add(connection)
         return connection

@@ -6,7 +6,6 @@ where others end the link.
 """
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, cast
 
@@ -25,13 +24,13 @@ from proton import (
 
 from redrive.endpoints.azure import amqp_verdicts
 from redrive.endpoints.azure.namespaces import Namespace
+from redrive.endpoints.kept_connection import KeptConnection
 from redrive.endpoints.verdicts import Verdict, of_failure
 
 Answer = asyncio.Future[Verdict]
 
 # Well under the minutes after which brokers drop a connection that says nothing; so it needs no heartbeats.
 _REST_SECONDS: Final = 30
-_GOODBYE_SECONDS: Final = 1
 
 # RabbitMQ allows 2,047 sessions, Service Bus 4,999, and Proton says nothing to whoever asks for one more.
 _ENTITIES_MAX: Final = 1000
@@ -67,34 +66,21 @@ class _Entity:
         return [answer for answer in (*self.waiting, *self.sent.values()) if not answer.done()]
 
 
-class AmqpConnection(asyncio.Protocol):
+class AmqpConnection(KeptConnection):
     """Sends messages to the entities of a namespace.
 
     Args:
         namespace: Where to, and as whom.
         container: What this end calls itself; no two connections of a broker share a name.
-        lost: Called when its socket is closed.
     """
 
-    def __init__(
-        self, namespace: Namespace, container: str, lost: Callable[["AmqpConnection"], None]
-    ) -> None:
-        self._lost = lost
+    def __init__(self, namespace: Namespace, container: str) -> None:
+        super().__init__("broker")
         self._entities: dict[str, _Entity] = {}
         self._collector = Collector()
         self._proton = Transport(Transport.CLIENT)
         self._connection = self._opened(namespace, container)
-        self._loop = asyncio.get_running_loop()
-        self._closed: asyncio.Future[None] = self._loop.create_future()
-        self._next: asyncio.TimerHandle | None = None  # the end of its rest, or of its patience with a broker
-        self._socket: asyncio.Transport | None = None
         self._over: Verdict | None = None  # what ended it
-        self.usable = True  # for messages that come; what is under way ends as it may
-
-    @property
-    def closed(self) -> bool:
-        """Whether its socket is."""
-        return self._closed.done()
 
     async def send(self, address: str, message: bytes) -> Verdict:
         """Send a message; what the broker says of it, or what ended the link or the connection first.
@@ -117,18 +103,13 @@ class AmqpConnection(asyncio.Protocol):
             raise
         finally:
             entity.waiting.pop(answer, None)
-            self._rest()
-
-    async def close(self) -> None:
-        """Say goodbye, and close whether it is answered or not."""
-        self._leave()
-        await self._closed
+            self._rest(_REST_SECONDS)
 
     # ---- the socket ------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio.Protocol."""
-        self._socket = cast("asyncio.Transport", transport)
+        super().connection_made(transport)
         self._flush()
 
     def data_received(self, data: bytes) -> None:
@@ -141,14 +122,6 @@ class AmqpConnection(asyncio.Protocol):
         except TransportException as error:
             self._end(of_failure(ConnectionError(str(error))))
         self._flush()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """See asyncio.Protocol."""
-        self._socket = None
-        self._end(of_failure(error or ConnectionResetError("The broker closed the connection")))
-        self._stay()
-        self._closed.set_result(None)
-        self._lost(self)
 
     def _flush(self) -> None:
         """Write what Proton has to say."""
@@ -217,8 +190,10 @@ class AmqpConnection(asyncio.Protocol):
             for answer in entity.under_way:
                 _tell(answer, verdict)
         self._entities.clear()
-        if self._socket is not None:
-            self._socket.close()
+        self._close_socket()
+
+    def _fail(self, why: Exception) -> None:
+        self._end(of_failure(why))
 
     # ---- what we say -------------------------------------------------------------------------------------------
 
@@ -266,29 +241,12 @@ class AmqpConnection(asyncio.Protocol):
         found = self._entities.get(link.name)
         return found if found is not None and found.sender == link else None
 
-    def _rest(self) -> None:
-        """Begin to, if nothing is under way: half a minute later it is closed, and at once where it is used no more."""
-        if any(entity.under_way for entity in self._entities.values()):
-            return
-        if self.usable:
-            self._later(_REST_SECONDS, self._leave)
-        else:
-            self._leave()
+    def _is_busy(self) -> bool:
+        return any(entity.under_way for entity in self._entities.values())
 
-    def _leave(self) -> None:
-        self.usable = False
-        if self._socket is not None:
-            self._connection.close()
-            self._flush()
-            self._later(_GOODBYE_SECONDS, self._socket.abort)
-
-    def _later(self, seconds: int, what: Callable[[], None]) -> None:
-        self._stay()
-        self._next = self._loop.call_later(seconds, what)
-
-    def _stay(self) -> None:
-        if self._next is not None:
-            self._next.cancel()
+    def _say_goodbye(self) -> None:
+        self._connection.close()
+        self._flush()
 
 
 def _tell(answer: Answer, verdict: Verdict) -> None:

@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
+from redrive.endpoints.kept_connection import ConnectionPool
 from redrive.endpoints.push import verdicts
 from redrive.endpoints.push.http2 import ALPN, Answer, Http2Connection, Unprocessed
 from redrive.endpoints.push.verdicts import CredentialsUnusable
-from redrive.endpoints.shared import Shared
 from redrive.endpoints.verdicts import ACCEPTED, Verdict
 from redrive.engine.ports import Parcel
 
@@ -70,8 +70,7 @@ class Apns:
         self._ca_file = ca_file
         self._trust = lru_cache(_APPLICATIONS_MAX)(self._context)
         self._tokens: dict[_Place, tuple[str, int]] = {}
-        self._connections: Shared[_Place, Http2Connection] = Shared(lambda connection: connection.usable)
-        self._open_ones: set[Http2Connection] = set()
+        self._connections: ConnectionPool[_Place, Http2Connection] = ConnectionPool()
 
     async def send(self, parcel: Parcel) -> Verdict:
         """Post it.
@@ -94,7 +93,6 @@ class Apns:
     async def close(self) -> None:
         """Let go of connections."""
         await self._connections.close()
-        await asyncio.gather(*(connection.close() for connection in set(self._open_ones)))
 
     async def _posted(self, place: _Place, parcel: Parcel, headers: Mapping[str, str]) -> Answer:
         """Post; again where a connection that had served before did nothing about it, so it ends with a fresh one."""
@@ -152,13 +150,11 @@ class Apns:
         shown = (place.principal, place.credential) if place.certified else ("", "")
         async with asyncio.timeout(_OPEN_SECONDS):
             _, connection = await asyncio.get_running_loop().create_connection(
-                lambda: Http2Connection(url.netloc, self._open_ones.discard, secure=secure),
+                lambda: Http2Connection(url.netloc, secure=secure),
                 url.hostname or "",
                 url.port or (443 if secure else 80),
                 ssl=self._trust(*shown) if secure else None,
             )
-        if connection.usable:
-            self._open_ones.add(connection)
         return connection
 
 

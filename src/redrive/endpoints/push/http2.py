@@ -5,10 +5,10 @@ way as the service allows, and the others wait for their turn.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from h2.config import H2Configuration
 from h2.connection import ConnectionState, H2Connection
@@ -26,12 +26,13 @@ from h2.events import (
 from h2.exceptions import ProtocolError
 from hyperframe.frame import Frame, GoAwayFrame
 
+from redrive.endpoints.kept_connection import KeptConnection
+
 ALPN: Final = "h2"
 _BODY_BYTES_MAX: Final = 4096  # of an answer; what is beyond is read and forgotten
 
 # Apple asks its clients to keep connections open for hours, and takes one after the other for an attack.
 _REST_SECONDS: Final = 3600
-_GOODBYE_SECONDS: Final = 1
 
 
 class Answer(NamedTuple):
@@ -75,31 +76,24 @@ class _Graceful(H2Connection):
         return answer
 
 
-class Http2Connection(asyncio.Protocol):
+class Http2Connection(KeptConnection):
     """Posts to one service.
 
     Args:
         authority: The service's host, with a port where it is not the usual one.
         secure: Whether there is TLS around it.
-        lost: Called when its socket is closed.
     """
 
-    def __init__(self, authority: str, lost: Callable[["Http2Connection"], None], *, secure: bool) -> None:
+    def __init__(self, authority: str, *, secure: bool) -> None:
+        super().__init__("service")
         self._authority = authority
         self._scheme = "https" if secure else "http"
-        self._lost = lost
         self._h2 = _Graceful(H2Configuration(header_encoding="utf-8"))
-        self._loop = asyncio.get_running_loop()
-        self._closed: asyncio.Future[None] = self._loop.create_future()
-        self._socket: asyncio.Transport | None = None
         self._exchanges: dict[int, _Exchange] = {}
         self._moved = asyncio.Event()
         self._heard = 0
-        self._why = "The connection is used no more"
         self._settled = False  # the service has said how many streams it allows
-        self._next: asyncio.TimerHandle | None = None  # the end of its rest, or of its patience
         self.answered = False  # anything at all
-        self.usable = True  # for requests that come; what is under way ends as it may
 
     async def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """Post a body that is not empty.
@@ -120,7 +114,7 @@ class Http2Connection(asyncio.Protocol):
             self.usable = False  # h2 may have said half of it
             raise ConnectionError(f"The request cannot be said in HTTP/2: {error}") from None
         finally:
-            self._rest()
+            self._rest(_REST_SECONDS)
 
     async def _exchange(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
         stream = self._h2.get_next_available_stream_id()
@@ -141,16 +135,11 @@ class Http2Connection(asyncio.Protocol):
             del self._exchanges[stream]
             self._moved.set()
 
-    async def close(self) -> None:
-        """Say goodbye, and close whether it is answered or not."""
-        self._leave()
-        await self._closed
-
     # ---- the socket ------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio.Protocol."""
-        self._socket = cast("asyncio.Transport", transport)
+        super().connection_made(transport)
         tls = transport.get_extra_info("ssl_object")
         if tls is not None and tls.selected_alpn_protocol() != ALPN:
             self._end(ConnectionError("The service does not speak HTTP/2"))
@@ -168,14 +157,6 @@ class Http2Connection(asyncio.Protocol):
             self._flush()
             self._end(ConnectionError(f"The service does not speak HTTP/2 as it should: {error}"))
         self._flush()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """See asyncio.Protocol."""
-        self._socket = None
-        self._end(error or ConnectionResetError("The service closed the connection"))
-        self._stay()
-        self._closed.set_result(None)
-        self._lost(self)
 
     def _flush(self) -> None:
         said = self._h2.data_to_send()
@@ -220,24 +201,27 @@ class Http2Connection(asyncio.Protocol):
         """What came before the announcement is still answered; the rest was not looked at."""
         self.usable = False
         self._moved.set()
-        why = (event.additional_data or b"").decode("utf-8", "replace") or str(event.error_code)
+        said = (event.additional_data or b"").decode("utf-8", "replace") or str(event.error_code)
+        self._why = ConnectionResetError(f"The service ends the connection: {said}")
         for stream, exchange in self._exchanges.items():
             if stream > last:
-                _tell(exchange, Unprocessed(f"The service ends the connection: {why}"))
+                _tell(exchange, Unprocessed(str(self._why)))
         if event.error_code != ErrorCodes.NO_ERROR:
-            self._end(ConnectionResetError(f"The service ends the connection: {why}"))
-        self._rest()
+            self._end(self._why)
+        self._rest(_REST_SECONDS)
 
     def _end(self, error: Exception) -> None:
         """All of it; a request that a resting connection was given in vain may go by another."""
         self.usable = False
-        self._why = str(error)
+        self._why = error
         self._moved.set()
         for exchange in self._exchanges.values():
             in_vain = self.answered and exchange.heard == self._heard
             _tell(exchange, Unprocessed(str(error)) if in_vain else error)
-        if self._socket is not None:
-            self._socket.close()
+        self._close_socket()
+
+    def _fail(self, why: Exception) -> None:
+        self._end(why)
 
     # ---- what we say -----------------------------------------------------------------------------------------
 
@@ -248,7 +232,7 @@ class Http2Connection(asyncio.Protocol):
                 return
             self._moved.clear()
             await self._moved.wait()
-        raise Unprocessed(self._why)
+        raise Unprocessed(str(self._why))
 
     def _head(self, path: str, headers: Mapping[str, str]) -> list[tuple[str, str]]:
         return [
@@ -280,30 +264,13 @@ class Http2Connection(asyncio.Protocol):
             self._h2.reset_stream(stream, ErrorCodes.CANCEL)
         self._flush()
 
-    def _rest(self) -> None:
-        """Begin to, if nothing is under way; where it is used no more, it is closed."""
-        if self._exchanges:
-            return
-        if self.usable:
-            self._later(_REST_SECONDS, self._leave)
-        else:
-            self._leave()
+    def _is_busy(self) -> bool:
+        return bool(self._exchanges)
 
-    def _leave(self) -> None:
-        self.usable = False
-        if self._socket is not None:
-            self._h2.close_connection()
-            self._flush()
-            self._socket.close()
-            self._later(_GOODBYE_SECONDS, self._socket.abort)
-
-    def _later(self, seconds: int, what: Callable[[], None]) -> None:
-        self._stay()
-        self._next = self._loop.call_later(seconds, what)
-
-    def _stay(self) -> None:
-        if self._next is not None:
-            self._next.cancel()
+    def _say_goodbye(self) -> None:
+        self._h2.close_connection()
+        self._flush()
+        self._close_socket()
 
 
 def _tell(exchange: _Exchange, said: Answer | Exception) -> None:

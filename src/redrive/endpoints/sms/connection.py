@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final, cast
+from typing import Final
 
+from redrive.endpoints.kept_connection import KeptConnection
 from redrive.endpoints.sms import pdu as smpp
 from redrive.endpoints.sms.gateway import Gateway
 from redrive.endpoints.sms.pdu import Delivered, Pdu
@@ -17,12 +18,11 @@ Hearing = Callable[[Delivered], Awaitable[None]]
 # Centres drop a session that says nothing, after a minute at the earliest.
 _SILENCE_SECONDS: Final = 30
 _PATIENCE_SECONDS: Final = 10  # for the answer to `enquire_link`
-_GOODBYE_SECONDS: Final = 1
 _SEQUENCE_MAX: Final = 0x7FFFFFFF  # 5.1.4
 _TEXTS_WAITING_MAX: Final = 100  # whose hearing takes time; one more is told to come later
 
 
-class SmsConnection(asyncio.Protocol):
+class SmsConnection(KeptConnection):
     """A transceiver.
 
     Args:
@@ -31,20 +31,15 @@ class SmsConnection(asyncio.Protocol):
     """
 
     def __init__(self, gateway: Gateway, hear: Hearing) -> None:
+        super().__init__("message centre")
         self._gateway = gateway
         self._hear = hear
-        self._loop = asyncio.get_running_loop()
         self._window = asyncio.Semaphore(gateway.window)
         self._buffer = bytearray()
         self._waiting: dict[int, asyncio.Future[Pdu]] = {}
         self._hearing: set[asyncio.Task[None]] = set()
         self._sequence = 0
-        self._socket: asyncio.Transport | None = None
-        self._next: asyncio.TimerHandle | None = None
         self._probing = False
-        self._why: Exception = ConnectionResetError("The message centre closed the connection")
-        #: Done when the socket is closed; what it holds is why.
-        self.closed: asyncio.Future[Exception] = self._loop.create_future()
 
     async def bind(self) -> None:
         """Say who we are.
@@ -71,35 +66,19 @@ class SmsConnection(asyncio.Protocol):
             self._end(ConnectionResetError("The message centre has forgotten the session"))
         return answer
 
-    async def unbind(self) -> None:
-        """Say goodbye, and close whether it is answered or not, whatever else the centre still has to say."""
-        self._send(Pdu(smpp.UNBIND, smpp.OK, self._numbered()))
-        await asyncio.wait([self.closed], timeout=_GOODBYE_SECONDS)
-        self.abandon()
-        await asyncio.shield(self.closed)
-
-    def abandon(self) -> None:
-        """Close it at once."""
-        if self._socket is not None:
-            self._socket.abort()
-
     def probe(self) -> None:
         """Ask for a sign of life; without one it is closed, however often somebody asks meanwhile."""
         if not self._probing:
             self._probing = True
             self._send(Pdu(smpp.ENQUIRE_LINK, smpp.OK, self._numbered()))
-            self._later(_PATIENCE_SECONDS, self._give_up)
+            self._after(_PATIENCE_SECONDS, self._give_up)
 
     # ---- the socket ------------------------------------------------------------------------------------------
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio.Protocol."""
-        self._socket = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
         self._probing = False
-        self._later(_SILENCE_SECONDS, self.probe)
+        self._after(_SILENCE_SECONDS, self.probe)
         self._buffer += data
         try:
             for pdu in smpp.taken(self._buffer):
@@ -107,27 +86,26 @@ class SmsConnection(asyncio.Protocol):
         except smpp.Garbled as error:
             self._end(ConnectionError(f"What the message centre sent is no SMPP: {error}"))
 
-    def connection_lost(self, error: Exception | None) -> None:
-        """See asyncio.Protocol."""
-        why = error or self._why
-        self._socket = None
-        if self._next is not None:
-            self._next.cancel()
+    def _is_busy(self) -> bool:
+        return bool(self._waiting)
+
+    def _say_goodbye(self) -> None:
+        self._send(Pdu(smpp.UNBIND, smpp.OK, self._numbered()))
+
+    def _fail(self, why: Exception) -> None:
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(why)
         for hearing in self._hearing:
             hearing.cancel()
-        self.closed.set_result(why)
 
     def _end(self, why: Exception) -> None:
         self._why = why
-        if self._socket is not None:
-            self._socket.close()
+        self._close_socket()
 
     def _give_up(self) -> None:
         self._why = ConnectionResetError("The message centre gives no sign of life")
-        self.abandon()
+        self.abort()
 
     # ---- what is said ------------------------------------------------------------------------------------------
 
@@ -150,11 +128,6 @@ class SmsConnection(asyncio.Protocol):
     def _send(self, pdu: Pdu) -> None:
         if self._socket is not None:
             self._socket.write(pdu.octets())
-
-    def _later(self, seconds: int, what: Callable[[], None]) -> None:
-        if self._next is not None:
-            self._next.cancel()
-        self._next = self._loop.call_later(seconds, what)
 
     # ---- what is heard -----------------------------------------------------------------------------------------
 

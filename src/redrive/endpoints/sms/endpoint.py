@@ -90,7 +90,7 @@ class SmsEndpoint(TimedEndpoint):
             self._pause.cancel()
         connection = self._open_one()
         if connection is not None:
-            await connection.unbind()
+            await connection.close()
 
     # ---- a text ----------------------------------------------------------------------------------------------
 
@@ -182,7 +182,7 @@ class SmsEndpoint(TimedEndpoint):
                 await connection.bind()
         except BaseException as error:
             if connection is not None:
-                connection.abandon()
+                connection.abort()
             self._pause = loop.call_later(_PAUSE_SECONDS, self._end_pause)
             if isinstance(error, OSError | ValueError):
                 self._tell(f"sms.away gateway={gateway}: {str(error) or type(error).__name__}")

@@ -1,0 +1,132 @@
+"""Connections of our own that outlive a push: rested while idle, left with a goodbye, aborted without an answer."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Hashable
+from typing import Any, Final, Generic, TypeVar, cast
+
+from redrive.endpoints.shared import Shared
+
+_GOODBYE_SECONDS: Final = 1
+
+
+class KeptConnection(asyncio.Protocol, ABC):
+    """One connection that serves many pushes.
+
+    A kind says what is under way over it, how it says goodbye, and what it tells those who wait when it is lost. The
+    connection has one timer: the end of its rest, of its patience with the other end, or of its goodbye.
+
+    Args:
+        peer: What the other end is called in errors: "broker".
+    """
+
+    def __init__(self, peer: str) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._socket: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._leaving = False
+        self._why: Exception = ConnectionResetError(f"The {peer} closed the connection")
+        #: Whether more may be sent over it; what is under way ends as it may.
+        self.usable = True
+        #: Done when the socket is closed; the result is why.
+        self.closed: asyncio.Future[Exception] = self._loop.create_future()
+
+    async def close(self) -> None:
+        """Say goodbye, and close whether it is answered or not."""
+        self._leave()
+        await asyncio.shield(self.closed)
+
+    def abort(self) -> None:
+        """Close at once."""
+        if self._socket is not None:
+            self._socket.abort()
+
+    @abstractmethod
+    def _is_busy(self) -> bool:
+        """Whether anything is under way."""
+
+    @abstractmethod
+    def _say_goodbye(self) -> None:
+        """Tell the other end; the socket stands."""
+
+    @abstractmethod
+    def _fail(self, why: Exception) -> None:
+        """Tell those who still wait that the connection is lost."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See asyncio.Protocol."""
+        self._socket = cast("asyncio.Transport", transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """See asyncio.Protocol."""
+        self._socket = None
+        self.usable = False
+        self._stop_timer()
+        why = error or self._why
+        self._fail(why)
+        self.closed.set_result(why)
+
+    def _rest(self, seconds: float) -> None:
+        """Begin to rest, if nothing is under way; a connection that is not usable any more is left instead."""
+        if self._is_busy():
+            return
+        if self.usable:
+            self._after(seconds, self._leave)
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
+        self.usable = False
+        if self._socket is not None and not self._leaving:
+            self._after(_GOODBYE_SECONDS, self._socket.abort)
+            self._leaving = True
+            self._say_goodbye()
+
+    def _after(self, seconds: float, action: Callable[[], None]) -> None:
+        """Set the timer, unless it is the goodbye's."""
+        if not self._leaving:
+            self._stop_timer()
+            self._timer = self._loop.call_later(seconds, action)
+
+    def _stay(self) -> None:
+        """End a rest."""
+        if not self._leaving:
+            self._stop_timer()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _close_socket(self) -> None:
+        """Close when what is written has gone."""
+        if self._socket is not None:
+            self._socket.close()
+
+
+K = TypeVar("K", bound=Hashable)
+C = TypeVar("C", bound=KeptConnection)
+
+
+class ConnectionPool(Generic[K, C]):
+    """One connection for each destination, opened by the push that needs it first."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._current: Shared[K, C] = Shared(lambda connection: connection.usable)
+        #: Those whose socket is open, also such as are not usable any more and still have something under way.
+        self.connections: set[C] = set()
+
+    async def of(self, key: K, connect: Callable[[], Coroutine[Any, Any, C]]) -> C:
+        """The connection to a destination; what `connect` raises is raised to all who wait for it."""
+        return await self._current.of(key, lambda: self._opened(connect))
+
+    async def close(self) -> None:
+        """Close all of them."""
+        await self._current.close()
+        await asyncio.gather(*(connection.close() for connection in self.connections))
+
+    async def _opened(self, connect: Callable[[], Coroutine[Any, Any, C]]) -> C:
+        connection = await connect()
+        self.connections.add(connection)
+        connection.closed.add_done_callback(lambda _: self.connections.discard(connection))
+        return connection
