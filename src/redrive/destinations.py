@@ -1,6 +1,7 @@
 """What deliveries can be pushed to, as the settings say: the part of the composition root that knows the endpoints."""
 
 import logging
+import ssl
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
@@ -18,6 +19,7 @@ from redrive.protocols.aws.sns.sms.telephones import Telephones
 from redrive.runtime.clock import SystemClock
 from redrive.settings import (
     Settings,
+    SettingsInvalid,
     address_of,
     aws_endpoint_of,
     read_addresses,
@@ -30,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 def make_endpoints(settings: Settings, runtime: Runtime) -> dict[str, Endpoint]:
     """What deliveries are pushed to, by protocol; mail only where a relay is named."""
-    ca_file = Path(settings.endpoint_ca_file) if settings.endpoint_ca_file else None
+    ca_file = _ca_file(settings)
     policy = HttpPolicy(forbids_private=settings.forbid_private_endpoints, ca_file=ca_file)
     http = HttpEndpoint(SystemClock().now, runtime.chance, policy)
     address = partial(address_of, read_addresses(settings.azure_endpoints))
@@ -53,6 +55,23 @@ def make_endpoints(settings: Settings, runtime: Runtime) -> dict[str, Endpoint]:
         )
         endpoints["email"] = endpoints["email-json"] = EmailEndpoint(runtime.clock.now, relay)
     return endpoints
+
+
+def _ca_file(settings: Settings) -> Path | None:
+    """The certificates that endpoints may show, tried here: else the first push would be the first to fail."""
+    if not settings.endpoint_ca_file:
+        return None
+    try:
+        ssl.create_default_context(cafile=settings.endpoint_ca_file)
+    except ssl.SSLError as error:
+        raise SettingsInvalid(
+            f"endpoint_ca_file {settings.endpoint_ca_file} holds no certificates in PEM"
+        ) from error
+    except OSError as error:
+        raise SettingsInvalid(
+            f"cannot read endpoint_ca_file {settings.endpoint_ca_file}: {error.strerror}"
+        ) from error
+    return Path(settings.endpoint_ca_file)
 
 
 def _named_destinations(
@@ -96,8 +115,7 @@ def connect_telephones(
     """The line to the message centre, if one is named: text messages go through it, and it hears who opts out."""
     gateway = None
     if settings.sms_gateway:
-        ca_file = Path(settings.endpoint_ca_file) if settings.endpoint_ca_file else None
-        gateway = SmsEndpoint(SystemClock().now, read_gateway(settings.sms_gateway), ca_file)
+        gateway = SmsEndpoint(SystemClock().now, read_gateway(settings.sms_gateway), _ca_file(settings))
     telephones = Telephones(
         gateway, engine.resources.documents, engine.clock.now, Decimal(settings.sms_part_price)
     )

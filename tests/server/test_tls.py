@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 
 from redrive.protocols.http import Response
 from redrive.server.http import HttpFront
 from redrive.server.limits import HttpLimits
-from redrive.server.tls import LocalCertificate, local_authority, server_context
+from redrive.server.tls import CertificateUnusable, LocalCertificate, local_authority, server_context
 from tests.server.client import Client, get
 
 _NOW = time.time_ns() // 1_000_000  # OpenSSL compares with the real time
@@ -139,5 +140,27 @@ def test_the_advice_names_the_file(tmp_path: Path) -> None:
 
 
 def test_a_context_wants_its_files(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(CertificateUnusable, match=f"cannot read the certificate in {tmp_path / 'none'}"):
         server_context(tmp_path / "none", tmp_path / "none")
+
+
+def test_a_key_of_another_certificate_is_refused_by_the_files_names(tmp_path: Path) -> None:
+    first = local_authority(tmp_path / "first", [], _NOW).server_file
+    second = local_authority(tmp_path / "second", [], _NOW).server_file
+    with pytest.raises(CertificateUnusable, match=f"the key in {second} does not serve .* in {first}"):
+        server_context(first, second)
+
+
+def test_a_key_with_a_passphrase_is_refused_and_nobody_is_asked_for_it(tmp_path: Path) -> None:
+    server = local_authority(tmp_path, [], _NOW).server_file
+    key = serialization.load_pem_private_key(server.read_bytes(), password=None)
+    locked = tmp_path / "locked.pem"
+    locked.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"secret"),
+        )
+    )
+    with pytest.raises(CertificateUnusable, match=f"the key in {locked} has a passphrase"):
+        server_context(server, locked)

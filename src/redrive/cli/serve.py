@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from redrive.cli.options import add_settings, settings_of
+from redrive.cli.terminal import CommandFailed
 
 
 def register(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -18,6 +19,7 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT."""
     from redrive.app import serve  # noqa: PLC0415 - 200 ms of imports that the other commands do not need
+    from redrive.server.tls import CertificateUnusable  # noqa: PLC0415 - likewise
 
     settings, _ = settings_of(parsed)
     logging.basicConfig(
@@ -27,9 +29,10 @@ def run(parsed: argparse.Namespace) -> int:
     )
     try:
         serve(settings, ready)
+    except CertificateUnusable as error:
+        raise CommandFailed(str(error)) from None
     except OSError as error:
-        print(f"redrive: cannot serve on {settings.host}:{settings.port}: {error}", file=sys.stderr)
-        return 1
+        raise CommandFailed(f"cannot serve on {settings.host}:{settings.port}: {error}") from None
     return 0
 
 

@@ -3,13 +3,14 @@
 import ipaddress
 import os
 import ssl
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -27,18 +28,40 @@ _OWNER_ONLY: Final = 0o600
 _EVERYBODY: Final = 0o644
 
 
+class CertificateUnusable(OSError):  # noqa: N818 - an answer to whoever starts the server
+    """A certificate or key cannot be used; the message names its file."""
+
+
 def server_context(cert_file: Path, key_file: Path) -> ssl.SSLContext:
     """A context for serving https with the PEM files given; both may be one file.
 
     Raises:
-        OSError: A file cannot be read.
-        ssl.SSLError: They hold no certificate chain and its key.
+        CertificateUnusable: A file cannot be read, or they hold no certificate chain and its key.
     """
+    _check(cert_file, "certificate", x509.load_pem_x509_certificates)
+    _check(key_file, "key", lambda pem: serialization.load_pem_private_key(pem, password=None))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    context.load_cert_chain(cert_file, key_file)
+    try:
+        context.load_cert_chain(cert_file, key_file)
+    except ssl.SSLError as error:
+        raise CertificateUnusable(
+            f"the key in {key_file} does not serve the certificate in {cert_file}: {error.reason}"
+        ) from error
     return context
+
+
+def _check(file: Path, what: str, load: Callable[[bytes], object]) -> None:
+    """OpenSSL's own complaints name neither the file nor which of the two it is; and it asks for passphrases."""
+    try:
+        load(file.read_bytes())
+    except OSError as error:
+        raise CertificateUnusable(f"cannot read the {what} in {file}: {error.strerror}") from error
+    except TypeError as error:  # of an encrypted key
+        raise CertificateUnusable(f"the {what} in {file} has a passphrase: write it without one") from error
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise CertificateUnusable(f"{file} holds no {what} in PEM") from error
 
 
 @dataclass(frozen=True, slots=True)
