@@ -115,8 +115,7 @@ class Settings:
             raise SettingsInvalid(
                 f"listening on {self.host} needs --auth required: without it anybody who reaches the port is believed"
             )
-        if not self.store.startswith(("sqlite://", "postgresql://", "postgres://")):
-            raise SettingsInvalid(f"store {self.store} is neither sqlite:// nor postgresql://")
+        _check_store(self.store)
         if "://" in self.blob_store and not self.blob_store.startswith(("file:///", "s3://")):
             raise SettingsInvalid(f"blob_store {self.blob_store} is neither a folder nor s3://")
         if self.sms_gateway:
@@ -126,6 +125,22 @@ class Settings:
         read_addresses(self.azure_endpoints)
         read_push_endpoints(self.push_endpoints)
         read_aws_endpoints(self.aws_endpoints)
+
+
+def _check_store(url: str) -> None:
+    if url.startswith("sqlite://"):
+        file = url.removeprefix("sqlite://").removeprefix("/")
+        if not file:
+            raise SettingsInvalid(f"store {url} names no file: sqlite:///PATH")
+        if file == ":memory:" and url != "sqlite://:memory:":
+            raise SettingsInvalid(f"store {url} names a file; a store in memory is sqlite://:memory:")
+    elif url.startswith(("postgresql://", "postgres://")):
+        try:
+            _ = urlsplit(url).port
+        except ValueError as error:
+            raise SettingsInvalid(f"store has a URL that cannot be used: {error}") from None
+    else:
+        raise SettingsInvalid(f"store {url} is neither sqlite:// nor postgresql://")
 
 
 def _check_gateway(url: str) -> None:

@@ -43,6 +43,12 @@ LOST: Final = (
     asyncpg.exceptions.OperatorInterventionError,  # it shuts down or starts up
     asyncpg.ReadOnlySQLTransactionError,  # it became a standby: the next connection may find the new primary
 )
+# No connection was ever made: no such role or database, another password, an option that there is not.
+_TURNED_AWAY: Final = (
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.exceptions.ClientConfigurationError,
+)
 _ROLLED_BACK: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 
 
@@ -77,6 +83,9 @@ class Connections:
         self._free: list[asyncpg.Connection] = []
         self._number = number
         self._closed = False
+        self._reached = (
+            False  # a database that was never there cannot be lost: who opens the store hears of it
+        )
         self._lost = False
         self._under_way = 0
         self._idle = asyncio.Event()
@@ -122,6 +131,8 @@ class Connections:
                     result = await work(connection)
             except _ROLLED_BACK as error:
                 logger.warning("store.rolled_back error=%s tries_left=%d", describe(error), tries_left)
+            except _TURNED_AWAY as error:
+                raise self._unavailable(error, "no connection to the database can be made") from error
             except LOST as error:
                 raise self._unavailable(error) from error
             except asyncpg.PostgresError as error:
@@ -164,13 +175,14 @@ class Connections:
                 return connection
         return await connect(self._url, self._name, **_SETTINGS)
 
-    def _unavailable(self, error: Exception) -> StoreUnavailable:
-        if not self._lost:
+    def _unavailable(self, error: Exception, what: str = "the database did not answer") -> StoreUnavailable:
+        if self._reached and not self._lost:
             self._lost = True
             logger.error("store.lost error=%s: calls fail until the database answers again", describe(error))
-        return StoreUnavailable(f"the database did not answer: {describe(error)}")
+        return StoreUnavailable(f"{what}: {describe(error)}")
 
     def _back(self) -> None:
+        self._reached = True
         if self._lost:
             self._lost = False
             logger.warning("store.back: the database answers again")
