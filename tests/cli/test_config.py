@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from redrive.cli.main import main
@@ -18,3 +20,34 @@ def test_settings_come_with_where_they_are_from_and_no_secret_in_them(
     assert lines["smtp_password"] == ["***", "environment", "(REDRIVE_SMTP_PASSWORD)"]
     assert lines["sms_gateway"][0] == "smpp://me:***@smsc:2775?window=5"
     assert "s3cret" not in said
+
+
+def test_the_file_can_be_named_in_the_environment(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    named, given = tmp_path / "named.toml", tmp_path / "given.toml"
+    named.write_text("port = 5001\n")
+    given.write_text("port = 5002\n")
+    monkeypatch.setenv("REDRIVE_CONFIG", str(named))
+    assert main(["config"]) == 0
+    assert f"port         5001                             file ({named})" in capsys.readouterr().out
+    assert main(["config", "--config", str(given)]) == 0
+    assert f"file ({given})" in capsys.readouterr().out
+
+
+def test_a_variable_that_names_no_setting_is_told_of(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REDRIVE_PROT", "5000")
+    monkeypatch.setenv("REDRIVE_URL", "http://127.0.0.1:1")
+    assert main(["config"]) == 0
+    warning = "redrive: warning: REDRIVE_PROT names no setting; is REDRIVE_PORT meant?\n"
+    assert capsys.readouterr().err == warning
+
+
+def test_the_help_of_serve_names_the_variables(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["serve", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "(REDRIVE_PORT, default: 4566)" in shown
+    assert "settings in a TOML file (REDRIVE_CONFIG)" in shown

@@ -64,6 +64,8 @@ def commands(top: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
 @pytest.mark.parametrize("command", list(commands(parser())), ids=lambda command: command.prog)
 def test_a_command_has_its_section_with_its_options(command: argparse.ArgumentParser) -> None:
     section = page("commands").sections[command.prog]
+    if "--azure-subscription" in command._option_string_actions:
+        section += page("commands").sections["Commands that ask a server"]
     takes_all = {"--host", "--port"} <= command._option_string_actions.keys()
     options = {option for option in command._option_string_actions if option.startswith("--")} - {"--help"}
     missing = [option for option in options if f"`{option}" not in section]

@@ -1,59 +1,96 @@
 """How commands speak to a running server: JSON over HTTP, signed where credentials are set."""
 
 import argparse
+import http.client
 import json
 import os
-import sys
+import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-SECONDS_MAX = 30
+from redrive.cli.terminal import CommandFailed
 
-
-class Refused(Exception):  # noqa: N818 - an answer for whoever runs the command
-    """The server did not do it; the message says why."""
+SECONDS_MAX: Final = 30
+# Where AWS's and Azure's tools look for certificates to trust; Python itself looks at SSL_CERT_FILE.
+_BUNDLE_VARIABLES: Final = ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE")
 
 
 def add_server(command: argparse.ArgumentParser) -> None:
-    """Let a command say which server it means."""
-    url = os.environ.get("REDRIVE_URL", "http://127.0.0.1:4566")
+    """Let a command say which server it means, and whose resources there."""
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
-    command.add_argument("--url", default=url, help=f"the server, also REDRIVE_URL (default: {url})")
+    add_url(command)
     command.add_argument("--region", default=region, help=f"default: {region}")
     command.add_argument("--azure-subscription", metavar="GUID", help="for Event Grid: whose")
     command.add_argument("--resource-group", metavar="NAME", help="and in which of its groups")
 
 
-def reporting(work: "Callable[[Client, argparse.Namespace], int]") -> Callable[[argparse.Namespace], int]:
-    """Run a command against the server; what the server refuses becomes a line and an exit status."""
+def add_url(command: argparse.ArgumentParser) -> None:
+    """Let a command say which server it means; the AWS CLI's name of the option is taken too."""
+    url = os.environ.get("REDRIVE_URL") or "http://127.0.0.1:4566"
+    command.add_argument(
+        "--url",
+        "--endpoint-url",
+        dest="url",
+        metavar="URL",
+        type=server_url,
+        default=url,
+        help=f"the server, also REDRIVE_URL (default: {url})",
+    )
 
-    def run(parsed: argparse.Namespace) -> int:
-        try:
-            return work(Client.of(parsed), parsed)
-        except Refused as error:
-            print(f"redrive: {error}", file=sys.stderr)
-            return 1
 
-    return run
+def server_url(text: str) -> str:
+    """A server's URL without a slash at its end; `host:port` means http, as curl has it.
+
+    Raises:
+        argparse.ArgumentTypeError: Not the URL of a server.
+    """
+    url = (text if "://" in text else f"http://{text}").rstrip("/")
+    try:
+        parts = urllib.parse.urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # of brackets, or of a port that is none
+        usable = False
+    if not usable or not url.isascii() or any(character.isspace() for character in url):
+        raise argparse.ArgumentTypeError(f"{text!r} is not the URL of a server, as http://127.0.0.1:4566")
+    return url
 
 
-def moment(moment_ms: int) -> str:
-    """A moment as a terminal shows it, in UTC."""
-    return f"{datetime.fromtimestamp(moment_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+def asking(
+    work: "Callable[[Client, argparse.Namespace], int]",
+) -> Callable[[argparse.Namespace], int]:
+    """Run a command with a client of the server that its line means."""
+    return lambda parsed: work(Client.of(parsed), parsed)
+
+
+class Answer(dict[str, Any]):
+    """A JSON object of a server's; what it lacks says that the server is no Redrive of this version."""
+
+    def __missing__(self, key: str) -> Any:
+        """Give up.
+
+        Raises:
+            CommandFailed: Always.
+        """
+        raise CommandFailed(f"the server's answer has no {key!r}: is it Redrive, and of this version?")
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One server, and who asks it."""
+    """One server, and who asks it.
+
+    Attributes:
+        url: The server's, without a slash at its end.
+        region: Which the requests are signed for.
+        place: The Azure subscription and resource group that are meant, if any.
+    """
 
     url: str
     region: str
@@ -61,45 +98,92 @@ class Client:
 
     @classmethod
     def of(cls, parsed: argparse.Namespace) -> Self:
-        """The server that a command line means, and whose things there."""
+        """The server that a command line means, and whose resources there."""
         named = {"subscription": parsed.azure_subscription, "group": parsed.resource_group}
         place = {name: value for name, value in named.items() if value}
-        return cls(parsed.url.rstrip("/"), parsed.region, place)
+        return cls(parsed.url, parsed.region, place)
 
-    def get(self, path: str, **parameters: Any) -> dict[str, Any]:
-        """Ask for something."""
+    def get(self, path: str, **parameters: Any) -> Answer:
+        """Ask for something.
+
+        Raises:
+            CommandFailed: The server refused, or did not answer as Redrive does.
+        """
         return self._ask("GET", self._addressed(path, parameters), None)
 
-    def post(self, path: str, document: dict[str, Any]) -> dict[str, Any]:
-        """Ask to have something done."""
+    def post(self, path: str, document: dict[str, Any]) -> Answer:
+        """Ask to have something done.
+
+        Raises:
+            CommandFailed: The server refused, or did not answer as Redrive does.
+        """
         return self._ask("POST", self._addressed(path, {}), json.dumps(document).encode())
 
     def _addressed(self, path: str, parameters: Mapping[str, Any]) -> str:
         query = urllib.parse.urlencode({**self.place, **parameters})
         return f"{path}?{query}" if query else path
 
-    def _ask(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
+    def _ask(self, method: str, path: str, body: bytes | None) -> Answer:
         signed = AWSRequest(method, self.url + path, data=body)
-        key, secret = (
-            os.environ.get("AWS_ACCESS_KEY_ID", "test"),
-            os.environ.get("AWS_SECRET_ACCESS_KEY", "test"),
-        )
+        key = os.environ.get("AWS_ACCESS_KEY_ID", "test")
+        secret = os.environ.get("AWS_SECRET_ACCESS_KEY", "test")
         SigV4Auth(Credentials(key, secret), "redrive", self.region).add_auth(signed)
         request = urllib.request.Request(  # noqa: S310 - the user's own server
             self.url + path, data=body, headers=dict(signed.headers.items()), method=method
         )
         try:
-            with urllib.request.urlopen(request, timeout=SECONDS_MAX) as answer:  # noqa: S310 - see above
-                document: dict[str, Any] = json.load(answer)
+            with urllib.request.urlopen(  # noqa: S310 - the user's own server
+                request, timeout=SECONDS_MAX, context=_trust(self.url)
+            ) as answer:
+                return _read(self.url, answer.read())
         except urllib.error.HTTPError as error:
-            raise Refused(_message(error)) from None
-        except OSError as error:
-            raise Refused(f"no answer from {self.url}: {error}") from None
-        return document
+            raise CommandFailed(_refusal(error)) from None
+        except urllib.error.URLError as error:
+            raise CommandFailed(_unreachable(self.url, error.reason)) from None
+        except (OSError, http.client.HTTPException) as error:
+            raise CommandFailed(_unreachable(self.url, error)) from None
 
 
-def _message(error: urllib.error.HTTPError) -> str:
+def _read(url: str, body: bytes) -> Answer:
+    try:
+        document = json.loads(body, object_hook=Answer)
+    except ValueError:  # no JSON, or no text
+        document = None
+    if not isinstance(document, Answer):
+        raise CommandFailed(f"{url} answers, but not as Redrive does: is it another server?")
+    return document
+
+
+def _refusal(error: urllib.error.HTTPError) -> str:
     try:
         return str(json.load(error)["message"])
     except (ValueError, KeyError, TypeError):
-        return f"{error.code} {error.reason}"
+        return f"{error.code} {error.reason} from {error.url.partition('?')[0]}: is it Redrive?"
+
+
+def _unreachable(url: str, why: object) -> str:
+    if isinstance(why, ssl.SSLCertVerificationError):
+        trusted = _bundle() or "the system's certificates"
+        return (
+            f"the certificate of {url} is not trusted by {trusted}: {why.verify_message};"
+            f" name the one that signed it in {_BUNDLE_VARIABLES[0]}"
+        )
+    if isinstance(why, ssl.SSLError):
+        return f"no TLS connection to {url}: is it an http:// server? ({why.reason})"
+    if isinstance(why, http.client.HTTPException):
+        return f"{url} does not speak HTTP: {type(why).__name__}"
+    return f"no answer from {url}: {why}"
+
+
+def _bundle() -> str | None:
+    return next((os.environ[name] for name in _BUNDLE_VARIABLES if os.environ.get(name)), None)
+
+
+def _trust(url: str) -> ssl.SSLContext | None:
+    if not url.startswith("https:"):
+        return None
+    bundle = _bundle()
+    try:
+        return ssl.create_default_context(cafile=bundle)
+    except OSError as error:
+        raise CommandFailed(f"cannot read the certificates in {bundle}: {error.strerror}") from None

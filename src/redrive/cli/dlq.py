@@ -1,11 +1,11 @@
 """`redrive dlq`: see what is in dead-letter queues and why, and send it back."""
 
 import argparse
-import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
-from redrive.cli.client import Client, Refused, add_server, moment, reporting
+from redrive.cli.client import Client, add_server, asking
+from redrive.cli.terminal import CommandFailed, many, moment, note, shortened
 
 _REASON_WIDTH: Final = 17  # of the longest, name_not_resolved
 _PAGE: Final = 1000  # as many letters as the server shows at once
@@ -16,23 +16,23 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     command = commands.add_parser("dlq", help="list, show and redrive dead letters")
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
     queues = actions.add_parser("queues", help="list the dead-letter queues and who sends to them")
-    queues.set_defaults(run=reporting(_queues))
+    queues.set_defaults(run=asking(_queues))
     listing = actions.add_parser("list", help="list the dead letters of a queue")
     listing.add_argument("queue")
     listing.add_argument("--limit", type=int, default=100, help="at most so many (default: 100)")
     listing.add_argument("--after", type=int, default=0, metavar="ID", help="only those after this one")
-    listing.set_defaults(run=reporting(_list))
+    listing.set_defaults(run=asking(_list))
     show = actions.add_parser("show", help="show one dead letter: its body, its origin and its attempts")
     show.add_argument("queue")
     show.add_argument("id", type=int)
-    show.set_defaults(run=reporting(_show))
+    show.set_defaults(run=asking(_show))
     back = actions.add_parser("redrive", help="send dead letters back where they came from, or elsewhere")
     back.add_argument("queue")
     back.add_argument("id", type=int, nargs="*", help="these, at once and together; none: all, as a task")
     back.add_argument("--to", metavar="QUEUE", help="to this queue instead")
     back.add_argument("--rate", type=int, metavar="N", help="at most N messages a second")
     back.add_argument("--dry-run", action="store_true", help="say what would go where, and do nothing")
-    back.set_defaults(run=reporting(_redrive))
+    back.set_defaults(run=asking(_redrive))
     for action in (queues, listing, show, back):
         add_server(action)
 
@@ -40,9 +40,9 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
 def _queues(client: Client, _: argparse.Namespace) -> int:
     queues = client.get("/_redrive/dead-letter-queues")["queues"]
     if not queues:
-        _note("there are no dead-letter queues")
+        note("there are no dead-letter queues")
     for one in queues:
-        print(f"{one['queue']:40} {one['letters']:>8} {_many(one['letters'], 'letter')}")
+        print(f"{one['queue']:40} {one['letters']:>8} {many(one['letters'], 'letter')}")
         for name in one["from_queues"]:
             print(f"    from queue {name}")
         for subscription in one["from_subscriptions"]:
@@ -53,12 +53,12 @@ def _queues(client: Client, _: argparse.Namespace) -> int:
 def _list(client: Client, parsed: argparse.Namespace) -> int:
     letters = _letters(client, parsed.queue, parsed.after, parsed.limit)
     if not letters:
-        _note(f"there is nothing in {parsed.queue}{' after that' if parsed.after else ''}")
+        note(f"there is nothing in {parsed.queue}{' after that' if parsed.after else ''}")
     for letter in letters:
-        attempts = f"{letter['attempts']:>6} {_many(letter['attempts'], 'attempt'):8}"
+        attempts = f"{letter['attempts']:>6} {many(letter['attempts'], 'attempt'):8}"
         print(
             f"{letter['id']:>10}  {moment(letter['sent_at'])}  {attempts}  {letter['reason'] or '-':{_REASON_WIDTH}}"
-            f" {_origin(letter['from'])}  {_shortened(letter['body'])}"
+            f" {_origin(letter['from'])}  {shortened(letter['body'])}"
         )
     return 0
 
@@ -68,15 +68,15 @@ def _show(client: Client, parsed: argparse.Namespace) -> int:
         (one for one in _letters(client, parsed.queue, parsed.id - 1, 1) if one["id"] == parsed.id), None
     )
     if letter is None:
-        raise Refused(f"there is no dead letter {parsed.id} in {parsed.queue}")
+        raise CommandFailed(f"there is no dead letter {parsed.id} in {parsed.queue}")
     print(f"message   {letter['message_id']}")
     print(f"sent      {moment(letter['sent_at'])}")
     print(f"from      {_origin(letter['from'])}")
     print(f"attempts  {letter['attempts']}")
-    for note in letter["history"]:
+    for attempt in letter["history"]:
         print(
-            f"  {note['number']:>6}  {moment(note['at'])}  {note['reason']:16} {note['status'] or '-':>4}"
-            f"  {note['duration_ms']:>6} ms  {_shortened(note['response'])}"
+            f"  {attempt['number']:>6}  {moment(attempt['at'])}  {attempt['reason']:16} {attempt['status'] or '-':>4}"
+            f"  {attempt['duration_ms']:>6} ms  {shortened(attempt['response'])}"
         )
     print(f"\n{letter['body']}")
     return 0
@@ -96,7 +96,7 @@ def _redrive(client: Client, parsed: argparse.Namespace) -> int:
     if "moved" in answer:
         print(f"{answer['moved']} of {len(parsed.id)} moved")
         return 0 if answer["moved"] == len(parsed.id) else 1
-    moves = f"{answer['to_move']} {_many(answer['to_move'], 'message')}"
+    moves = f"{answer['to_move']} {many(answer['to_move'], 'message')}"
     print(f"task {answer['task']} moves {moves}; it goes on though the server is restarted")
     return 0
 
@@ -112,9 +112,9 @@ def _rehearse(client: Client, parsed: argparse.Namespace) -> int:
             print(f"{number:>10}  to {parsed.to or _origin(letter['from'])}{stays or unknown}")
         missing.discard(number)
     for number in sorted(missing):
-        _note(f"there is no dead letter {number} in {parsed.queue}")
+        note(f"there is no dead letter {number} in {parsed.queue}")
     if not number:
-        _note(f"there is nothing in {parsed.queue}")
+        note(f"there is nothing in {parsed.queue}")
     return 1 if missing else 0
 
 
@@ -136,17 +136,3 @@ def _origin(source: dict[str, Any]) -> str:
     if "queue" in source:
         return f"queue {source['queue']}"
     return f"{source['topic']} to {source['endpoint']}" if source else "unknown"
-
-
-def _many(number: int, word: str) -> str:
-    return word if number == 1 else f"{word}s"
-
-
-def _note(text: str) -> None:
-    """Say something beside the list, so that who counts its lines counts letters."""
-    print(f"redrive: {text}", file=sys.stderr)
-
-
-def _shortened(text: str, most: int = 60) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"

@@ -3,7 +3,8 @@
 import argparse
 from typing import Any
 
-from redrive.cli.client import Client, add_server, moment, reporting
+from redrive.cli.client import Client, add_server, asking
+from redrive.cli.terminal import moment
 
 
 def register(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -12,9 +13,9 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="list the endpoints on probation")
     listing.add_argument("--all", action="store_true", help="the others too")
-    listing.set_defaults(run=reporting(_list))
+    listing.set_defaults(run=asking(_list))
     lift = actions.add_parser("lift", help="serve an endpoint again at once")
-    lift.set_defaults(run=reporting(_lift))
+    lift.set_defaults(run=asking(_lift))
     options = actions.add_parser("set", help="say how an endpoint's failures are taken")
     options.add_argument(
         "--rests",
@@ -24,7 +25,7 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     options.add_argument(
         "--client-errors", choices=("delivered", "refused"), help="what a 4xx that is not retried means"
     )
-    options.set_defaults(run=reporting(_set))
+    options.set_defaults(run=asking(_set))
     for action in (lift, options):
         action.add_argument("topic", help="as `redrive endpoints list` shows it")
         action.add_argument("id", help="the subscription's id")

@@ -8,6 +8,7 @@ from typing import Final
 
 from redrive import __version__
 from redrive.cli import config, demo, dlq, endpoints, keys, schedule, serve
+from redrive.cli.terminal import CommandFailed, note
 from redrive.model.errors import StoreUnavailable
 from redrive.settings import SettingsInvalid
 
@@ -43,10 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except SettingsInvalid as error:
-        print(f"redrive: {error}", file=sys.stderr)
+        note(str(error))
         return 2
-    except StoreUnavailable as error:
-        print(f"redrive: {error}", file=sys.stderr)
+    except (CommandFailed, StoreUnavailable) as error:
+        note(str(error))
         return 1
     return status
 

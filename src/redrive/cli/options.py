@@ -2,10 +2,19 @@
 
 import argparse
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Final
 
-from redrive.settings import Origin, Settings, read_settings
+from redrive.cli.terminal import note
+from redrive.settings import ENVIRONMENT_PREFIX, Origin, Settings, read_settings
+
+_CONFIG_VARIABLE: Final = "REDRIVE_CONFIG"
+# Variables that are no settings of a server: of commands that ask one, and of Redrive's own tests.
+_OTHER_VARIABLES: Final = frozenset({_CONFIG_VARIABLE, "REDRIVE_URL"})
+_TEST_PREFIX: Final = "REDRIVE_TEST"
 
 HELP = {
     "host": "address to listen on",
@@ -42,18 +51,41 @@ HELP = {
 
 def add_settings(command: argparse.ArgumentParser, names: frozenset[str] | None = None) -> None:
     """Let a command take these settings as flags, or all of them."""
-    command.add_argument("--config", type=Path, metavar="FILE", help="settings in a TOML file")
+    command.add_argument(
+        "--config", type=Path, metavar="FILE", help=f"settings in a TOML file ({_CONFIG_VARIABLE})"
+    )
     for field in fields(Settings):
         if names is not None and field.name not in names:
             continue
         flag = "--" + field.name.replace("_", "-")
+        origin = _variable(field.name)
         if isinstance(field.default, bool):
-            command.add_argument(flag, action="store_const", const=True, help=HELP[field.name])
+            shown = f"{HELP[field.name]} ({origin})"
+            command.add_argument(flag, action="store_const", const=True, help=shown)
         else:
-            shown = f"{HELP[field.name]} (default: {field.default})" if field.default else HELP[field.name]
+            origin += f", default: {field.default}" if field.default else ""
+            shown = f"{HELP[field.name]} ({origin})"
             command.add_argument(flag, metavar=field.name.rpartition("_")[2].upper(), help=shown)
 
 
 def settings_of(parsed: argparse.Namespace) -> tuple[Settings, list[Origin]]:
-    """The settings that a parsed command line, the environment and its file make together."""
-    return read_settings(vars(parsed), os.environ, parsed.config)
+    """The settings that a parsed command line, the environment and its file make together.
+
+    Variables that look like settings and are none are told of: nothing else says that they have no effect.
+    """
+    for warning in _unknown(os.environ):
+        note(warning)
+    named = os.environ.get(_CONFIG_VARIABLE)
+    return read_settings(vars(parsed), os.environ, parsed.config or (Path(named) if named else None))
+
+
+def _unknown(environment: Mapping[str, str]) -> Iterator[str]:
+    known = {_variable(field.name) for field in fields(Settings)} | _OTHER_VARIABLES
+    for name in sorted(environment.keys() - known):
+        if name.startswith(ENVIRONMENT_PREFIX) and not name.startswith(_TEST_PREFIX):
+            near = get_close_matches(name, known, n=1)
+            yield f"warning: {name} names no setting" + (f"; is {near[0]} meant?" if near else "")
+
+
+def _variable(setting: str) -> str:
+    return ENVIRONMENT_PREFIX + setting.upper()

@@ -1,7 +1,6 @@
 """`redrive schedule`: when a delivery policy tries again, and what it makes of an outage."""
 
 import argparse
-import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,11 +10,12 @@ from typing import Any, Final
 
 import orjson
 
+from redrive.cli.client import add_url
 from redrive.cli.drawing import WIDE, columns_of, draw
 from redrive.cli.durations import read_duration, show_duration
 from redrive.cli.forecast import forecast
 from redrive.cli.picture import picture
-from redrive.cli.subscribed import NotTold, ask
+from redrive.cli.subscribed import ask
 from redrive.cli.timetable import Run, runs_of, table
 from redrive.model.retry import RetrySchedule
 from redrive.model.retry_plans import (
@@ -78,15 +78,7 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     source.add_argument(
         "--subscription", metavar="ARN", help="what holds for a subscription of a running server"
     )
-    url = os.environ.get("REDRIVE_URL", "http://127.0.0.1:4566")
-    command.add_argument(
-        "--url",
-        "--endpoint-url",
-        dest="url",
-        metavar="URL",
-        default=url,
-        help=f"that server, also REDRIVE_URL (default: {url})",
-    )
+    add_url(command)
     command.add_argument(
         "--attempt",
         type=_span,
@@ -124,9 +116,6 @@ def run(parsed: argparse.Namespace) -> int:
     except (OSError, UnicodeDecodeError, DeliveryPolicyInvalid) as error:
         print(f"redrive: {error}", file=sys.stderr)
         return 2
-    except NotTold as error:
-        print(f"redrive: {error}", file=sys.stderr)
-        return 1
     print(text)
     return 0
 

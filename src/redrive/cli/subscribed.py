@@ -7,12 +7,10 @@ from typing import Any
 import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 
+from redrive.cli.terminal import CommandFailed
 from redrive.protocols.aws.wire.arn import parse_arn
-
-
-class NotTold(Exception):  # noqa: N818 - an answer for whoever runs the command
-    """The server did not say; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ def ask(url: str, arn: str) -> Subscribed:
     authentication believes.
 
     Raises:
-        NotTold: The ARN is none, or the server refused or did not answer.
+        CommandFailed: Not an ARN, or the server refused, or did not answer as SNS does.
     """
     try:
         place = parse_arn(arn)
@@ -51,9 +49,17 @@ def ask(url: str, arn: str) -> Subscribed:
         )
         attributes = client.get_subscription_attributes(SubscriptionArn=arn)["Attributes"]
     except ClientError as refusal:
-        raise NotTold(refusal.response["Error"]["Message"]) from None
+        raise CommandFailed(_said(refusal, url)) from None
+    except (ResponseParserError, KeyError):
+        raise CommandFailed(f"{url} answers, but not as SNS does: is it another server?") from None
     except (BotoCoreError, ValueError) as error:
-        raise NotTold(str(error)) from None
+        raise CommandFailed(str(error).strip()) from None
     return Subscribed(
         attributes["Protocol"], attributes["Endpoint"], attributes.get("EffectiveDeliveryPolicy")
     )
+
+
+def _said(refusal: ClientError, url: str) -> str:
+    """The server's own words; a page of another server's has a status and no more."""
+    error = refusal.response["Error"]
+    return error.get("Message") or f"{error.get('Code')} from {url}: is it Redrive?"

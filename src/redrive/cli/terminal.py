@@ -1,0 +1,29 @@
+"""What commands say on a terminal: moments, counts, notes beside a list, and why they failed."""
+
+import sys
+from datetime import UTC, datetime
+
+
+class CommandFailed(Exception):  # noqa: N818 - an answer for whoever runs the command
+    """A command could not do its work; the message says why, and ends it with status 1."""
+
+
+def note(text: str) -> None:
+    """Say something beside the output, so that a program that reads the output does not read it."""
+    print(f"redrive: {text}", file=sys.stderr)
+
+
+def moment(moment_ms: int) -> str:
+    """A moment as a terminal shows it, in UTC."""
+    return f"{datetime.fromtimestamp(moment_ms / 1000, UTC):%Y-%m-%d %H:%M:%SZ}"
+
+
+def many(number: int, word: str) -> str:
+    """The word for a count of things: `letter` for one, `letters` for others."""
+    return word if number == 1 else f"{word}s"
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """The text on one line of at most so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
