@@ -1,6 +1,5 @@
 """What each kind of subscriber gets of a message, signed and addressed."""
 
-from base64 import b64decode
 from typing import Any, Final
 
 import orjson
@@ -9,6 +8,7 @@ from redrive.engine.ports import Parcel
 from redrive.model.delivery import Delivery
 from redrive.model.replay import is_replayed
 from redrive.model.topic import Subscription
+from redrive.protocols.aws.messages import unpacked
 from redrive.protocols.aws.sns import destinations, notification
 from redrive.protocols.aws.sns.notification import CONTENT_TYPE, Links
 from redrive.protocols.aws.sns.published import Confirmation, Published, is_confirmation
@@ -88,7 +88,7 @@ class Parcels:
         replayed = is_replayed(headers)
         if published.raw:
             attributes = {**published.attributes, **(_REPLAYED if replayed else {})}
-            return delivery.body, {name: _sqs_attribute(*one) for name, one in attributes.items()}
+            return delivery.body, {name: unpacked(*one) for name, one in attributes.items()}
         if published.sequence is not None:
             shown = notification.notification(published, delivery.body, self._links, None, replayed=replayed)
             return shown, {}
@@ -196,9 +196,3 @@ def _parcel(
     subscription: Subscription, text: str, content_type: str, headers: dict[str, str] | None = None
 ) -> Parcel:
     return Parcel(subscription.endpoint, text.encode(), content_type, headers or {}, TIMEOUT_MS)
-
-
-def _sqs_attribute(declared: str, value: str) -> dict[str, Any]:
-    if declared.startswith("Binary"):
-        return {"DataType": declared, "BinaryValue": b64decode(value)}
-    return {"DataType": declared, "StringValue": value}

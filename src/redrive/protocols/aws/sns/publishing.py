@@ -1,14 +1,23 @@
 """Publish and PublishBatch."""
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Enqueued
 from redrive.model.message import Publication, bytes_of, id_text
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.messages import (
+    BatchRefusals,
+    Entry,
+    IdRefusals,
+    attributes_bytes,
+    check_batch,
+    check_ids,
+    failed,
+)
 from redrive.protocols.aws.sns import destinations, dialect, message, names
 from redrive.protocols.aws.sns.access import topic_at
 from redrive.protocols.aws.sns.devices import payloads
@@ -22,12 +31,8 @@ from redrive.protocols.aws.wire.arn import parse_arn
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 
-ENTRIES_MAX: Final = 10
-_ENTRY_ID: Final = re.compile(r"[A-Za-z0-9_-]*")
-_ENTRY_ID_CHARS_MAX: Final = 80
+_ENTRY_ID: Final = "The Id of a batch entry in the batch request"
 _TRACE: Final = "x-amzn-trace-id"
-
-Wish = Mapping[str, Any]
 
 
 class Publishing:
@@ -70,16 +75,16 @@ class Publishing:
     async def publish_batch(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html."""
         topic = await topic_at(call, self._engine.topics, params["TopicArn"], "Publish")
-        entries: Sequence[Wish] = params["PublishBatchRequestEntries"]
+        entries: Sequence[Entry] = params["PublishBatchRequestEntries"]
         _check_entries(entries)
-        accepted: list[tuple[Wish, Publication]] = []
+        accepted: list[tuple[Entry, Publication]] = []
         failures: list[Structure] = []
         for entry, texts in [(entry, _checked(topic, entry)) for entry in entries]:
             try:
                 _check_alone(entry)
                 publication = await self._publication(call, topic, entry, texts)
             except AwsError as refusal:
-                failures.append(_failed(entry, refusal))
+                failures.append(failed(entry, refusal))
             else:
                 accepted.append((entry, publication))
         publications = [publication for _, publication in accepted]
@@ -90,29 +95,29 @@ class Publishing:
         ]
         return {"Successful": successful, "Failed": failures}
 
-    async def _publication(self, call: Call, topic: Topic, wish: Wish, texts: message.Texts) -> Publication:
-        """What is published of a wish; that a topic has no policy is all that it asks of data protection."""
+    async def _publication(self, call: Call, topic: Topic, entry: Entry, texts: message.Texts) -> Publication:
+        """The publication of an entry; a topic without a policy is not screened."""
         if DATA_PROTECTION_POLICY not in topic.attributes:
-            return _made(call, topic, wish, texts, self._engine.runtime.message_id())
-        if message.bytes_of(wish["Message"], wish.get("MessageAttributes")) > message.BYTES_MAX:
+            return _made(call, topic, entry, texts, self._engine.runtime.message_id())
+        if _bytes_of(entry) > message.BYTES_MAX:
             raise invalid("Message too long")  # not looked at, nor written down
 
-        def make(kept: Wish, message_id: bytes) -> Publication:
-            left = texts if kept is wish else message.texts(kept["Message"], kept.get("MessageStructure"))
+        def make(kept: Entry, message_id: bytes) -> Publication:
+            left = texts if kept is entry else message.texts(kept["Message"], kept.get("MessageStructure"))
             return _made(call, topic, kept, left, message_id)
 
-        return await self._screening.publication(call, topic, wish, make)
+        return await self._screening.publication(call, topic, entry, make)
 
 
-def _made(call: Call, topic: Topic, wish: Wish, texts: message.Texts, message_id: bytes) -> Publication:
+def _made(call: Call, topic: Topic, entry: Entry, texts: message.Texts, message_id: bytes) -> Publication:
     text, others = texts
-    carried = message.carried(wish.get("MessageAttributes"))
+    carried = message.carried(entry.get("MessageAttributes"))
     envelope = Published(
         id=id_text(message_id),
         topic=names.arn_of(topic.name),
         sent_at=call.now,
         version=topic.attributes.get("SignatureVersion", "1"),
-        subject=wish.get("Subject"),
+        subject=entry.get("Subject"),
         attributes=carried.packed,
         trace=call.request.headers.get(_TRACE),
     ).envelope()
@@ -125,11 +130,15 @@ def _made(call: Call, topic: Topic, wish: Wish, texts: message.Texts, message_id
         bodies=others,
         attributes=carried.seen,
         envelope=envelope,
-        bytes_published=bytes_of(wish["Message"]) + carried.weight,
-        group_id=wish.get("MessageGroupId"),
-        deduplication_id=wish.get("MessageDeduplicationId"),
+        bytes_published=bytes_of(entry["Message"]) + carried.weight,
+        group_id=entry.get("MessageGroupId"),
+        deduplication_id=entry.get("MessageDeduplicationId"),
         raw_refusal=dialect.raw_refusal(len(carried.packed)),
     )
+
+
+def _bytes_of(entry: Entry) -> int:
+    return bytes_of(entry["Message"]) + attributes_bytes(entry.get("MessageAttributes"))
 
 
 def _is_endpoint(arn: str) -> bool:
@@ -156,84 +165,86 @@ def _published(topic: Topic, enqueued: Enqueued) -> Structure:
 # ---- what is refused ---------------------------------------------------------------------------------------------
 
 
-def _check_alone(wish: Wish) -> None:
+def _check_alone(entry: Entry) -> None:
     """What one entry of a batch may have wrong while the others are published."""
-    message.check_text(wish["Message"])
-    message.check_subject(wish.get("Subject"))
+    message.check_text(entry["Message"])
+    message.check_subject(entry.get("Subject"))
 
 
-def _checked(topic: Topic, wish: Wish, platform: str | None = None) -> message.Texts:
+def _checked(topic: Topic, entry: Entry, platform: str | None = None) -> message.Texts:
     """The texts of an entry; of what it may have wrong, this is what refuses a batch as a whole."""
-    if attributes := wish.get("MessageAttributes"):
+    if attributes := entry.get("MessageAttributes"):
         message.check_attributes(attributes)
         text_messages.check_attributes(attributes)
-    texts = _texts(wish, platform)
-    _check_ids(topic, wish)
+    texts = _texts(entry, platform)
+    check_ids(topic, entry, _ID_REFUSALS)
     return texts
 
 
-def _texts(wish: Wish, platform: str | None) -> message.Texts:
-    if not wish["Message"]:  # which is for `_check_alone` to say
+def _texts(entry: Entry, platform: str | None) -> message.Texts:
+    if not entry["Message"]:  # which is for `_check_alone` to say
         return "", {}
-    texts = message.texts(wish["Message"], wish.get("MessageStructure"), platform)
+    texts = message.texts(entry["Message"], entry.get("MessageStructure"), platform)
     _, others = texts
     if platform in others and (fault := payloads.fault_of(platform, others[platform])):
         raise invalid(f"Message Reason: Invalid notification for protocol {platform}: {fault}")
     return texts
 
 
-def _check_ids(topic: Topic, wish: Wish) -> None:
-    group, deduplication = wish.get("MessageGroupId"), wish.get("MessageDeduplicationId")
-    if group is not None:
-        message.check_id("MessageGroupId", group)
-    elif topic.ordered:
-        raise invalid("The MessageGroupId parameter is required for FIFO topics")
-    if deduplication is not None:
-        if not topic.ordered:
-            raise invalid(
-                "MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not"
-                " valid for this topic type"
-            )
-        message.check_id("MessageDeduplicationId", deduplication)
-    elif topic.ordered and not topic.deduplicates_content:
-        raise invalid(
-            "The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided"
-            " explicitly"
-        )
+def _malformed_id(parameter: str, _: str) -> AwsError:
+    return invalid(  # chosen
+        f"{parameter} Reason: can only include alphanumeric and punctuation characters. 1 to 128 in length"
+    )
 
 
-def _check_entries(entries: Sequence[Wish]) -> None:
-    """What a batch as a whole may have wrong."""
-    if not entries:
-        raise error("EmptyBatchRequest", "The batch request doesn't contain any entries.")
-    if len(entries) > ENTRIES_MAX:
-        raise error(
-            "TooManyEntriesInBatchRequest", "The batch request contains more entries than permissible."
-        )
-    ids = [entry["Id"] for entry in entries]
-    for entry_id in ids:
-        _check_entry_id(entry_id)
-    if len(set(ids)) < len(ids):
-        raise error("BatchEntryIdsNotDistinct", "Two or more batch entries in the request have the same Id.")
-    weights = (message.bytes_of(one["Message"], one.get("MessageAttributes")) for one in entries)
-    if sum(weights) > message.BYTES_MAX:
+def _unordered(_: str) -> AwsError:
+    return invalid(
+        "MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid"
+        " for this topic type"
+    )
+
+
+_ID_REFUSALS: Final = IdRefusals(
+    malformed=_malformed_id,
+    without_group=partial(invalid, "The MessageGroupId parameter is required for FIFO topics"),
+    unordered=_unordered,
+    without_deduplication=partial(
+        invalid,
+        "The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided"
+        " explicitly",
+    ),
+)
+
+
+def _check_entries(entries: Sequence[Entry]) -> None:
+    """Check a batch as a whole."""
+    check_batch(entries, _BATCH_REFUSALS)
+    if sum(map(_bytes_of, entries)) > message.BYTES_MAX:
         raise error(
             "BatchRequestTooLong", "The length of all the messages put together is more than the limit."
         )
 
 
-def _check_entry_id(entry_id: str) -> None:
-    opening = "The Id of a batch entry in the batch request"
-    if not entry_id or not _ENTRY_ID.fullmatch(entry_id):
-        raise error("InvalidBatchEntryId", f"{opening} contains an impermissible character: {entry_id}")
-    if len(entry_id) > _ENTRY_ID_CHARS_MAX:
-        raise error("InvalidBatchEntryId", f"{opening} is too long: {entry_id}")
+def _too_long(_: int) -> AwsError:
+    return error("TooManyEntriesInBatchRequest", "The batch request contains more entries than permissible.")
 
 
-def _failed(entry: Wish, refusal: AwsError) -> Structure:
-    return {
-        "Id": entry["Id"],
-        "SenderFault": refusal.sender,
-        "Code": refusal.query_code,
-        "Message": refusal.message,
-    }
+def _bad_id(entry_id: str) -> AwsError:
+    return error("InvalidBatchEntryId", f"{_ENTRY_ID} contains an impermissible character: {entry_id}")
+
+
+def _long_id(entry_id: str) -> AwsError:
+    return error("InvalidBatchEntryId", f"{_ENTRY_ID} is too long: {entry_id}")
+
+
+def _repeated_id(_: str) -> AwsError:
+    return error("BatchEntryIdsNotDistinct", "Two or more batch entries in the request have the same Id.")
+
+
+_BATCH_REFUSALS: Final = BatchRefusals(
+    empty=partial(error, "EmptyBatchRequest", "The batch request doesn't contain any entries."),
+    too_long=_too_long,
+    bad_id=_bad_id,
+    long_id=_long_id,
+    repeated_id=_repeated_id,
+)

@@ -1,61 +1,65 @@
 """Batches: up to ten entries in one call, each with an answer of its own."""
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import cache, partial
+from typing import Final
 
+from redrive.protocols.aws.messages import (
+    ENTRIES_MAX,
+    ENTRY_ID_CHARS_MAX,
+    BatchRefusals,
+    Entry,
+    check_batch,
+)
 from redrive.protocols.aws.sqs.errors import error
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 
-ENTRIES_MAX = 10
-_ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
-
-Entry = Mapping[str, Any]
+_BAD_ID: Final = (
+    "A batch entry id can only contain alphanumeric characters, hyphens and underscores."
+    f" It can be at most {ENTRY_ID_CHARS_MAX} letters long."
+)
 
 
 def entries_of(params: Structure, kind: str) -> Sequence[Entry]:
-    """The entries of a batch, whose form as a whole is good.
+    """The entries of a batch, checked as a whole.
 
     Args:
         params: The call's.
         kind: The entries' name in the query protocol, which the text for an empty batch speaks of.
 
     Raises:
-        AwsError: There are none or too many, or their ids are not usable.
+        AwsError: There are no entries or too many, or their ids are not usable.
     """
     entries: Sequence[Entry] = params["Entries"]
-    if not entries:
-        raise error("EmptyBatchRequest", f"There should be at least one {kind} in the request.")
-    if len(entries) > ENTRIES_MAX:
-        raise error(
-            "TooManyEntriesInBatchRequest",
-            f"Maximum number of entries per request are {ENTRIES_MAX}. You have sent {len(entries)}.",
-        )
-    _check_ids([entry["Id"] for entry in entries])
+    check_batch(entries, _refusals(kind))
     return entries
 
 
-def _check_ids(ids: Sequence[str]) -> None:
-    if not all(map(_ID.fullmatch, ids)):
-        raise error(
-            "InvalidBatchEntryId",
-            "A batch entry id can only contain alphanumeric characters, hyphens and underscores."
-            " It can be at most 80 letters long.",
-        )
-    if len(set(ids)) < len(ids):
-        repeated = next(one for one in ids if ids.count(one) > 1)
-        raise error("BatchEntryIdsNotDistinct", f"Id {repeated} repeated.")
+@cache
+def _refusals(kind: str) -> BatchRefusals:
+    return BatchRefusals(
+        empty=partial(error, "EmptyBatchRequest", f"There should be at least one {kind} in the request."),
+        too_long=_too_long,
+        bad_id=_bad_id,
+        long_id=_bad_id,
+        repeated_id=_repeated_id,
+    )
 
 
-def failed(entry: Entry, refusal: AwsError) -> Structure:
-    """The answer to an entry that was refused."""
-    return {
-        "Id": entry["Id"],
-        "SenderFault": refusal.sender,
-        "Code": refusal.query_code,
-        "Message": refusal.message,
-    }
+def _too_long(entries: int) -> AwsError:
+    return error(
+        "TooManyEntriesInBatchRequest",
+        f"Maximum number of entries per request are {ENTRIES_MAX}. You have sent {entries}.",
+    )
+
+
+def _bad_id(_: str) -> AwsError:
+    return error("InvalidBatchEntryId", _BAD_ID)
+
+
+def _repeated_id(entry_id: str) -> AwsError:
+    return error("BatchEntryIdsNotDistinct", f"Id {entry_id} repeated.")
 
 
 def answer(successful: Sequence[Structure], failures: Sequence[Structure]) -> Structure:

@@ -3,27 +3,25 @@
 import hashlib
 import re
 import struct
-from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 import orjson
 
-from redrive.model.message import bytes_of
+from redrive.protocols.aws import messages
+from redrive.protocols.aws.messages import Attributes
 from redrive.protocols.aws.sqs.errors import error, invalid
+from redrive.protocols.aws.wire.errors import AwsError
 
 ATTRIBUTES_MAX = 10
-NAME_CHARS_MAX = 256
-_ATTRIBUTE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
-_GROUP_ID = re.compile(r"[A-Za-z0-9!-/:-@\[-`{-~]{1,128}")
+_NOT_IN_NAME = re.compile(r"[^A-Za-z0-9_.-]")
+_RESERVED = ("aws.", "amazon.")
 # What a message may hold: the characters of XML 1.0 (SendMessage, SQS API reference).
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BINARY = 2
 _TEXT = 1
 _LENGTH = struct.Struct(">I")
-
-Attributes = Mapping[str, Mapping[str, Any]]
 
 
 def check_body(body: str) -> None:
@@ -40,18 +38,13 @@ def check_body(body: str) -> None:
         )
 
 
-def check_id(parameter: str, value: str) -> None:
-    """Refuse a group or deduplication id that is too long or has other than printable characters.
-
-    Raises:
-        AwsError: `InvalidParameterValue`.
-    """
-    if not _GROUP_ID.fullmatch(value):
-        raise invalid(
-            parameter,
-            value,
-            f"{parameter} can only include alphanumeric and punctuation characters. 1 to 128 in length.",
-        )
+def malformed_id(parameter: str, value: str) -> AwsError:
+    """What SQS answers to a group, deduplication or attempt id that is too long or has other characters."""
+    return invalid(
+        parameter,
+        value,
+        f"{parameter} can only include alphanumeric and punctuation characters. 1 to 128 in length.",
+    )
 
 
 def check_attributes(attributes: Attributes) -> int:
@@ -61,61 +54,37 @@ def check_attributes(attributes: Attributes) -> int:
         AwsError: `InvalidParameterValue`.
     """
     if len(attributes) > ATTRIBUTES_MAX:
-        raise error(
-            "InvalidParameterValueException",
-            f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum [{ATTRIBUTES_MAX}].",
+        raise _refused(
+            f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum [{ATTRIBUTES_MAX}]."
         )
-    return sum(_check_attribute(name, attribute) for name, attribute in attributes.items())
+    for name, attribute in attributes.items():
+        _check_attribute_name(name)
+        _check_attribute_value(name, attribute)
+    return messages.attributes_bytes(attributes)
 
 
-def _check_attribute(name: str, attribute: Mapping[str, Any]) -> int:
-    _check_attribute_name(name)
-    data_type = attribute.get("DataType") or ""
-    base = data_type.partition(".")[0]
-    if base not in ("String", "Number", "Binary"):
-        raise error(
-            "InvalidParameterValueException",
-            f"The message attribute '{name}' has an invalid message attribute type, the set of supported type"
-            " prefixes is Binary, Number, and String.",
-        )
-    field = "BinaryValue" if base == "Binary" else "StringValue"
-    value = attribute.get(field)
-    if not value:
-        raise error(
-            "InvalidParameterValueException",
-            f"Message (user) attribute '{name}' must contain a non-empty value of type '{base}'.",
-        )
-    if base == "Number" and not _is_number(value):
-        raise error(
-            "InvalidParameterValueException",
-            f"Can't cast the value of message (user) attribute '{name}' to a number.",
-        )
-    if isinstance(value, str):
-        check_body(value)
-    return bytes_of(name) + bytes_of(data_type) + (len(value) if base == "Binary" else bytes_of(value))
+def _refused(text: str) -> AwsError:
+    return error("InvalidParameterValueException", text)
 
 
 def _check_attribute_name(name: str) -> None:
-    lowered = name.lower()
-    if len(name) > NAME_CHARS_MAX:
-        raise error(
-            "InvalidParameterValueException", "Length of message attribute name must be less than 256 bytes."
-        )
-    if (
-        not _ATTRIBUTE_NAME.fullmatch(name)
-        or name.startswith(".")
-        or name.endswith(".")
-        or ".." in name
-        or lowered.startswith(("aws.", "amazon."))
-    ):
-        raise error("InvalidParameterValueException", f"Message (user) attribute name '{name}' is invalid.")
+    if len(name.encode()) > messages.NAME_BYTES_MAX:
+        raise _refused(f"Length of message attribute name must be less than {messages.NAME_BYTES_MAX} bytes.")
+    if messages.name_fault(name, _NOT_IN_NAME) or name.lower().startswith(_RESERVED):
+        raise _refused(f"Message (user) attribute name '{name}' is invalid.")
 
 
-def _is_number(text: str) -> bool:
-    try:
-        return float(text) not in (float("inf"), float("-inf")) and "_" not in text
-    except ValueError:
-        return False
+def _check_attribute_value(name: str, attribute: Mapping[str, Any]) -> None:
+    kind = messages.kind_of(attribute.get("DataType") or "")
+    if kind is None:
+        raise _refused(messages.type_fault(name))
+    value = attribute.get("BinaryValue" if kind == "Binary" else "StringValue")
+    if not value:
+        raise _refused(f"Message (user) attribute '{name}' must contain a non-empty value of type '{kind}'.")
+    if kind == "Number" and not messages.is_number(value):
+        raise _refused(f"Can't cast the value of message (user) attribute '{name}' to a number.")
+    if isinstance(value, str):
+        check_body(value)
 
 
 # ---- digests ---------------------------------------------------------------------------------------------------
@@ -147,19 +116,12 @@ def pack(attributes: Attributes, trace: str | None, sender: str | None) -> bytes
     """A message's headers: its attributes, its trace, and who sent it where that is not the queue's owner."""
     headers: dict[str, Any] = {}
     if attributes:
-        headers["attributes"] = {name: _packed(attribute) for name, attribute in attributes.items()}
+        headers["attributes"] = {name: messages.packed(attribute) for name, attribute in attributes.items()}
     if trace is not None:
         headers["trace"] = trace
     if sender is not None:
         headers["sender"] = sender
     return orjson.dumps(headers) if headers else None
-
-
-def _packed(attribute: Mapping[str, Any]) -> list[str]:
-    """Type and value; a binary value, told by its type, as base 64."""
-    if attribute["DataType"].startswith("Binary"):
-        return [attribute["DataType"], b64encode(attribute["BinaryValue"]).decode()]
-    return [attribute["DataType"], attribute["StringValue"]]
 
 
 def unpack(headers: bytes | None) -> dict[str, Any]:
@@ -168,14 +130,10 @@ def unpack(headers: bytes | None) -> dict[str, Any]:
         return {}
     unpacked: dict[str, Any] = orjson.loads(headers)
     if "attributes" in unpacked:
-        unpacked["attributes"] = {name: _unpacked(*packed) for name, packed in unpacked["attributes"].items()}
+        unpacked["attributes"] = {
+            name: messages.unpacked(*packed) for name, packed in unpacked["attributes"].items()
+        }
     return unpacked
-
-
-def _unpacked(data_type: str, value: str) -> dict[str, Any]:
-    if data_type.startswith("Binary"):
-        return {"DataType": data_type, "BinaryValue": b64decode(value)}
-    return {"DataType": data_type, "StringValue": value}
 
 
 @lru_cache(maxsize=1024)

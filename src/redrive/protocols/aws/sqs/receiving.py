@@ -10,6 +10,7 @@ from redrive.model.delivery import Delivery
 from redrive.model.message import id_text
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call, Presenters
+from redrive.protocols.aws.messages import is_id
 from redrive.protocols.aws.sqs import handles, message, names
 from redrive.protocols.aws.sqs.access import queue_at
 from redrive.protocols.aws.sqs.errors import error, invalid
@@ -212,5 +213,6 @@ def _attempt_id(queue: Queue, attempt_id: str | None) -> str | None:
             attempt_id,
             "The request includes a parameter that is not valid for this queue type.",
         )
-    message.check_id("ReceiveRequestAttemptId", attempt_id)
+    if not is_id(attempt_id):
+        raise message.malformed_id("ReceiveRequestAttemptId", attempt_id)
     return attempt_id

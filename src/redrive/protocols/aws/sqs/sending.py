@@ -1,14 +1,22 @@
 """SendMessage and SendMessageBatch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from operator import methodcaller
-from typing import Any
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Enqueued
 from redrive.model.message import Message, bytes_of, id_text
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.messages import (
+    Attributes,
+    Entry,
+    IdRefusals,
+    attributes_bytes,
+    check_ids,
+    failed,
+)
 from redrive.protocols.aws.sqs import batches, message, names
 from redrive.protocols.aws.sqs.access import queue_at
 from redrive.protocols.aws.sqs.errors import error, invalid, missing
@@ -23,8 +31,6 @@ _TRACE_HTTP_HEADER = "x-amzn-trace-id"
 
 _HAS_ATTRIBUTES = methodcaller("get", "MessageAttributes")
 
-Wish = Mapping[str, Any]
-
 
 class Sending:
     """Sends messages to queues."""
@@ -38,10 +44,10 @@ class Sending:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html."""
         queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "SendMessage")
         self._quotas.take(queue, "SendMessage", call.now)
-        _check_ids(queue, params)
-        one = self._message(call, queue, params)
-        (enqueued,) = await self._engine.publisher.send(queue, (one,))
-        return _sent(queue, params, one, enqueued)
+        check_ids(queue, params, _ID_REFUSALS)
+        sent = self._message(call, queue, params)
+        (enqueued,) = await self._engine.publisher.send(queue, (sent,))
+        return _answer(queue, params, sent, enqueued)
 
     async def send_message_batch(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html."""
@@ -49,27 +55,28 @@ class Sending:
         queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "SendMessage")
         self._quotas.take(queue, "SendMessage", call.now)
         _check_batch_bytes(entries)
-        accepted: list[tuple[Wish, Message]] = []
+        accepted: list[tuple[Entry, Message]] = []
         failures: list[Structure] = []
         for entry in entries:
             _check_batch_ids(queue, entry)
             try:
                 accepted.append((entry, self._message(call, queue, entry, batch=True)))
             except AwsError as refusal:
-                failures.append(batches.failed(entry, refusal))
-        enqueued = await self._engine.publisher.send(queue, [one for _, one in accepted]) if accepted else []
+                failures.append(failed(entry, refusal))
+        messages = [sent for _, sent in accepted]
+        enqueued = await self._engine.publisher.send(queue, messages) if messages else []
         successful = [
-            {"Id": entry["Id"]} | _sent(queue, entry, one, place)
-            for (entry, one), place in zip(accepted, enqueued, strict=True)
+            {"Id": entry["Id"]} | _answer(queue, entry, sent, place)
+            for (entry, sent), place in zip(accepted, enqueued, strict=True)
         ]
         return batches.answer(successful, failures)
 
-    def _message(self, call: Call, queue: Queue, wish: Wish, *, batch: bool = False) -> Message:
-        body: str = wish["MessageBody"]
+    def _message(self, call: Call, queue: Queue, entry: Entry, *, batch: bool = False) -> Message:
+        body: str = entry["MessageBody"]
         if not body:
             raise missing("MessageBody")
         message.check_body(body)
-        attributes = wish.get("MessageAttributes")
+        attributes = entry.get("MessageAttributes")
         size = bytes_of(body)
         if attributes:
             size += message.check_attributes(attributes)
@@ -78,17 +85,17 @@ class Sending:
         return Message(
             id=self._engine.runtime.message_id(),
             body=body,
-            headers=_headers(call, queue, wish, attributes),
-            group_id=wish.get("MessageGroupId"),
-            deduplication_id=wish.get("MessageDeduplicationId"),
-            delay_ms=_delay_ms(queue, wish),
+            headers=_headers(call, queue, entry, attributes),
+            group_id=entry.get("MessageGroupId"),
+            deduplication_id=entry.get("MessageDeduplicationId"),
+            delay_ms=_delay_ms(queue, entry),
         )
 
 
-def _headers(call: Call, queue: Queue, wish: Wish, attributes: message.Attributes | None) -> bytes | None:
-    """What is kept beside the body: nothing, for most messages."""
+def _headers(call: Call, queue: Queue, entry: Entry, attributes: Attributes | None) -> bytes | None:
+    """The headers kept beside the body; most messages have none."""
     sender = None if call.account == queue.name.account else call.account
-    trace = _trace(call, wish)
+    trace = _trace(call, entry)
     if attributes or trace or sender:
         return message.pack(attributes or {}, trace, sender)
     return None
@@ -104,14 +111,12 @@ def _too_long(queue: Queue, *, batch: bool) -> AwsError:
     )
 
 
-def _check_batch_bytes(entries: Sequence[Wish]) -> None:
+def _check_batch_bytes(entries: Sequence[Entry]) -> None:
     characters = sum([len(entry["MessageBody"]) for entry in entries])
     if 4 * characters <= BATCH_BYTES_MAX and not any(map(_HAS_ATTRIBUTES, entries)):
         return  # no character takes more than four bytes
     total = sum(
-        bytes_of(entry["MessageBody"])
-        + sum(_attribute_bytes(*pair) for pair in (entry.get("MessageAttributes") or {}).items())
-        for entry in entries
+        bytes_of(entry["MessageBody"]) + attributes_bytes(entry.get("MessageAttributes")) for entry in entries
     )
     if total > BATCH_BYTES_MAX:
         raise error(
@@ -120,40 +125,37 @@ def _check_batch_bytes(entries: Sequence[Wish]) -> None:
         )
 
 
-def _attribute_bytes(name: str, attribute: Wish) -> int:
-    texts = (name, attribute.get("DataType") or "", attribute.get("StringValue") or "")
-    return sum(map(bytes_of, texts)) + len(attribute.get("BinaryValue") or b"")
-
-
 # ---- group and deduplication ids ---------------------------------------------------------------------------
 
 
-def _check_ids(queue: Queue, wish: Wish) -> None:
-    group, deduplication = wish.get("MessageGroupId"), wish.get("MessageDeduplicationId")
-    if group is not None:
-        message.check_id("MessageGroupId", group)
-    elif queue.ordered:
-        raise missing("MessageGroupId")
-    if deduplication is not None:
-        if not queue.ordered:
-            raise invalid(
-                "MessageDeduplicationId",
-                deduplication,
-                "The request includes a parameter that is not valid for this queue type.",
-            )
-        message.check_id("MessageDeduplicationId", deduplication)
-    elif queue.ordered and not queue.deduplicates_content:
-        raise error(
-            "InvalidParameterValueException",
-            "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided"
-            " explicitly",
-        )
+def _unordered(deduplication_id: str) -> AwsError:
+    return invalid(
+        "MessageDeduplicationId",
+        deduplication_id,
+        "The request includes a parameter that is not valid for this queue type.",
+    )
 
 
-def _check_batch_ids(queue: Queue, entry: Wish) -> None:
+def _without_deduplication() -> AwsError:
+    return error(
+        "InvalidParameterValueException",
+        "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided"
+        " explicitly",
+    )
+
+
+_ID_REFUSALS = IdRefusals(
+    malformed=message.malformed_id,
+    without_group=partial(missing, "MessageGroupId"),
+    unordered=_unordered,
+    without_deduplication=_without_deduplication,
+)
+
+
+def _check_batch_ids(queue: Queue, entry: Entry) -> None:
     """As for one message, but what a single call calls a missing parameter is an invalid value in a batch."""
     try:
-        _check_ids(queue, entry)
+        check_ids(queue, entry, _ID_REFUSALS)
     except AwsError as refusal:
         raise error("InvalidParameterValueException", refusal.message) from None
 
@@ -161,8 +163,8 @@ def _check_batch_ids(queue: Queue, entry: Wish) -> None:
 # ---- delay and trace -----------------------------------------------------------------------------------------
 
 
-def _delay_ms(queue: Queue, wish: Wish) -> int | None:
-    seconds: int | None = wish.get("DelaySeconds")
+def _delay_ms(queue: Queue, entry: Entry) -> int | None:
+    seconds: int | None = entry.get("DelaySeconds")
     if seconds is None:
         return None
     if not 0 <= seconds <= DELAY_SECONDS_MAX:
@@ -178,8 +180,8 @@ def _delay_ms(queue: Queue, wish: Wish) -> int | None:
     return None  # zero is accepted and means the queue's own delay
 
 
-def _trace(call: Call, wish: Wish) -> str | None:
-    system = wish.get("MessageSystemAttributes")
+def _trace(call: Call, entry: Entry) -> str | None:
+    system = entry.get("MessageSystemAttributes")
     if not system:
         return call.request.headers.get(_TRACE_HTTP_HEADER)
     for name, attribute in system.items():
@@ -199,14 +201,14 @@ def _trace(call: Call, wish: Wish) -> str | None:
 # ---- the answer ------------------------------------------------------------------------------------------------
 
 
-def _sent(queue: Queue, wish: Wish, one: Message, enqueued: Enqueued) -> Structure:
+def _answer(queue: Queue, entry: Entry, sent: Message, enqueued: Enqueued) -> Structure:
     answer: Structure = {
         "MessageId": id_text(enqueued.message_id),
-        "MD5OfMessageBody": message.digest_of_body(one.body),
+        "MD5OfMessageBody": message.digest_of_body(sent.body),
     }
-    if attributes := wish.get("MessageAttributes"):
+    if attributes := entry.get("MessageAttributes"):
         answer["MD5OfMessageAttributes"] = message.digest_of_attributes(attributes)
-    if system := wish.get("MessageSystemAttributes"):
+    if system := entry.get("MessageSystemAttributes"):
         answer["MD5OfMessageSystemAttributes"] = message.digest_of_attributes(system)
     if queue.ordered:
         answer["SequenceNumber"] = names.sequence_number(enqueued.seq)

@@ -6,9 +6,9 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import Settled
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.messages import Entry, failed
 from redrive.protocols.aws.sqs import batches, handles
 from redrive.protocols.aws.sqs.access import queue_at
-from redrive.protocols.aws.sqs.batches import Entry
 from redrive.protocols.aws.sqs.errors import error, invalid
 from redrive.protocols.aws.sqs.handles import Handle
 from redrive.protocols.aws.sqs.quotas import Quotas
@@ -46,7 +46,7 @@ class Settling:
             try:
                 _check_deleted(entry, one)
             except AwsError as refusal:
-                failures.append(batches.failed(entry, refusal))
+                failures.append(failed(entry, refusal))
             else:
                 successful.append({"Id": entry["Id"]})
         return batches.answer(successful, failures)
@@ -70,14 +70,14 @@ class Settling:
             try:
                 wanted.append((entry, (handle.seq, handle.token, _lease_ms(entry, handle, call.now))))
             except AwsError as refusal:
-                failures.append(batches.failed(entry, refusal))
+                failures.append(failed(entry, refusal))
         settled = await self._engine.settler.extend(queue, [claim for _, claim in wanted])
         successful = []
         for (entry, _), one in zip(wanted, settled, strict=True):
             try:
                 _check_extended(entry, one)
             except AwsError as refusal:
-                failures.append(batches.failed(entry, refusal))
+                failures.append(failed(entry, refusal))
             else:
                 successful.append({"Id": entry["Id"]})
         return batches.answer(successful, failures)
@@ -90,7 +90,7 @@ def _read_all(queue: Queue, entries: Sequence[Entry]) -> tuple[list[tuple[Entry,
         try:
             read.append((entry, handles.read(entry["ReceiptHandle"], queue)))
         except AwsError as refusal:
-            failures.append(batches.failed(entry, refusal))
+            failures.append(failed(entry, refusal))
     return read, failures
 
 

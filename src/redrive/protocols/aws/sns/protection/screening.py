@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -20,6 +20,7 @@ from redrive.model.message import Publication, id_text
 from redrive.model.protection import Cut, Finder, Found, Text
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.messages import Entry
 from redrive.protocols.aws.sns import names, standing
 from redrive.protocols.aws.sns.devices import platform
 from redrive.protocols.aws.sns.errors import error
@@ -44,9 +45,8 @@ _CHARS_AT_ONCE: Final = 64 * 1024
 _THREADS: Final = 2
 _DEFAULT: Final = ""
 
-Wish = Mapping[str, Any]
-Make = Callable[[Wish, bytes], Publication]
-"""Makes a publication of a wish and the message's id."""
+Make = Callable[[Entry, bytes], Publication]
+"""Makes a publication of an entry and the message's id."""
 
 
 class Screening:
@@ -58,17 +58,17 @@ class Screening:
         self._audit_log = audit_log
         self._threads = ThreadPoolExecutor(_THREADS, "redrive-screening")
 
-    async def publication(self, call: Call, topic: Topic, wish: Wish, make: Make) -> Publication:
-        """What is published of a wish, to a topic that has a policy.
+    async def publication(self, call: Call, topic: Topic, entry: Entry, make: Make) -> Publication:
+        """What is published of an entry, to a topic that has a policy.
 
         Raises:
             AwsError: `AuthorizationError`: the policy denies it, or leaves nothing of it.
         """
         policy = policy_of(topic)
         message_id = self._engine.runtime.message_id()
-        kept = await self._let_in(call, topic, policy, wish, message_id)
+        kept = await self._let_in(call, topic, policy, entry, message_id)
         publication = make(kept, message_id)
-        if kept is not wish and not publication.body:
+        if kept is not entry and not publication.body:
             raise _withheld(topic)
         outbound = policy.towards(OUTBOUND)
         if outbound:
@@ -77,12 +77,12 @@ class Screening:
         return publication
 
     async def _let_in(
-        self, call: Call, topic: Topic, policy: ProtectionPolicy, wish: Wish, message_id: bytes
-    ) -> Wish:
+        self, call: Call, topic: Topic, policy: ProtectionPolicy, entry: Entry, message_id: bytes
+    ) -> Entry:
         statements = policy.about(INBOUND, call.principal.name)
         if not statements:
-            return wish
-        texts = await self._inspected(wish, policy.finders_of(statements))
+            return entry
+        texts = await self._inspected(entry, policy.finders_of(statements))
         for statement in statements:
             if isinstance(statement.operation, Audit):
                 sample = Sample(
@@ -96,11 +96,11 @@ class Screening:
                 self._audit_log.write(statement.operation, sample)
         if _found_by(Deny, statements, texts.each.values()):
             raise _withheld(topic)
-        return texts.without(wish, statements)
+        return texts.without(entry, statements)
 
-    async def _inspected(self, wish: Wish, finders: Mapping[str, Finder]) -> "_Texts":
-        message: str = wish["Message"]
-        structured = wish.get("MessageStructure") == "json"
+    async def _inspected(self, entry: Entry, finders: Mapping[str, Finder]) -> "_Texts":
+        message: str = entry["Message"]
+        structured = entry.get("MessageStructure") == "json"
         texts = {_DEFAULT: message}
         if structured:
             texts = {name: text for name, text in orjson.loads(message).items() if isinstance(text, str)}
@@ -143,19 +143,19 @@ class _Texts:
             own.append(default)
         return own
 
-    def without(self, wish: Wish, statements: Sequence[Statement]) -> Wish:
-        """The wish without what these mask or cut out; who would get an empty text of its own gets the default."""
+    def without(self, entry: Entry, statements: Sequence[Statement]) -> Entry:
+        """The entry without what these mask or cut out; who would get an empty text of its own gets the default."""
         left = {name: _without(one, statements) for name, one in self.each.items()}
         if all(left[name] is None for name in left):
-            return wish
+            return entry
         if not self.structured:
-            return {**wish, "Message": left[_DEFAULT]}
-        document = orjson.loads(wish["Message"])
+            return {**entry, "Message": left[_DEFAULT]}
+        document = orjson.loads(entry["Message"])
         document |= {name: text for name, text in left.items() if text is not None}
         for name, text in left.items():
             if text == "" and name != "default":
                 del document[name]
-        return {**wish, "Message": orjson.dumps(document).decode()}
+        return {**entry, "Message": orjson.dumps(document).decode()}
 
 
 def _is_soon_over(message: str, finders: Mapping[str, Finder]) -> bool:
@@ -202,15 +202,15 @@ class Screen:
         self,
         topic: Topic,
         policy: ProtectionPolicy,
-        wish: Wish,
+        entry: Entry,
         texts: _Texts,
         publication: Publication,
         make: Make,
     ) -> None:
-        """Show this publication, made of a wish whose texts were looked at."""
+        """Show this publication, made of a entry whose texts were looked at."""
         self._topic = topic
         self._policy = policy
-        self._wish = wish
+        self._wish = entry
         self._texts = texts
         self._publication = publication
         self._make = make

@@ -10,8 +10,8 @@ from typing import Final
 
 from redrive.engine.directory import Directory
 from redrive.model.topic import Subscription
+from redrive.protocols.aws.messages import Attributes
 from redrive.protocols.aws.sns.errors import invalid
-from redrive.protocols.aws.sns.message import Attributes
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.sns.sms.attributes import (
     DEFAULT_SENDER,
