@@ -4,14 +4,16 @@ What the engine acts on are fields of `Subscription`; what only this facade acts
 `Subscription.attributes` as SNS spells it. A policy is taken away where it is set to the empty string.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import Final
 
 from redrive.model.filtering import FilterPolicyInvalid, NestedPolicyRefused, Scope, read_policy
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Subscription, Topic
+from redrive.protocols.aws.attributes import BOOLEAN, ROLE_ARN, Attribute, AttributeTable, Reader, keep
 from redrive.protocols.aws.sns import (
     destinations,
     json_text,
@@ -32,8 +34,6 @@ RAW: Final = "RawMessageDelivery"
 REDRIVE_POLICY: Final = "RedrivePolicy"
 ROLE: Final = "SubscriptionRoleArn"
 
-_SCOPES: Final = {"MessageAttributes": False, "MessageBody": True}
-_KEPT: Final = (DELIVERY_POLICY, REDRIVE_POLICY, replays.POLICY, ROLE)
 # What another attribute's rules look at comes before it.
 _ORDER: Final = (RAW, FILTER_SCOPE)
 
@@ -58,24 +58,16 @@ def changed(subscription: Subscription, topic: Topic, name: str, value: str) -> 
     Raises:
         AttributeRefused: The attribute is unknown or not acceptable.
     """
-    change = _CHANGES.get(name)
-    if change is None:
-        raise values.AttributeUnknown
-    return change(subscription, topic, value)
+    if name == replays.POLICY:
+        return keep(subscription, name, replays.check(topic, value))
+    return _TABLE.changed(subscription, name, value)
 
 
-def _keep(subscription: Subscription, name: str, value: str | None) -> Subscription:
-    attributes = {key: kept for key, kept in subscription.attributes.items() if key != name}
-    if value is not None:
-        attributes[name] = value
-    return replace(subscription, attributes=attributes)
+# ---- attributes that depend on others ------------------------------------------------------------------------
 
 
-# ---- one function an attribute -------------------------------------------------------------------------------
-
-
-def _change_raw(subscription: Subscription, _: Topic, value: str) -> Subscription:
-    raw = values.boolean(RAW, value)
+def _change_raw(subscription: Subscription, value: str) -> Subscription:
+    raw = values.read(BOOLEAN, RAW, value)
     if raw and subscription.protocol not in destinations.RAW:
         raise AttributeRefused(
             f"Delivery protocol [{subscription.protocol}] does not support raw message delivery."
@@ -83,21 +75,22 @@ def _change_raw(subscription: Subscription, _: Topic, value: str) -> Subscriptio
     return replace(subscription, raw=raw)
 
 
-def _change_filter(subscription: Subscription, _: Topic, value: str) -> Subscription:
+def _change_filter(subscription: Subscription, value: str) -> Subscription:
     if not value:
         return replace(subscription, filter_text=None)
     _check_filter(value, body=subscription.filter_body)
     return replace(subscription, filter_text=value)
 
 
-def _change_scope(subscription: Subscription, _: Topic, value: str) -> Subscription:
-    if value not in _SCOPES:
-        raise AttributeRefused(
-            f"{FILTER_SCOPE}: Invalid value [{value}]. Please use either MessageBody or MessageAttributes"
-        )
+def _change_scope(subscription: Subscription, value: str) -> Subscription:
+    body = values.read(_SCOPE, FILTER_SCOPE, value)
     if subscription.filter_text is not None:
-        _check_filter(subscription.filter_text, body=_SCOPES[value])
-    return replace(subscription, filter_body=_SCOPES[value])
+        _check_filter(subscription.filter_text, body=body)
+    return replace(subscription, filter_body=body)
+
+
+def _show_scope(subscription: Subscription) -> str:
+    return "MessageBody" if subscription.filter_body else "MessageAttributes"
 
 
 def _check_filter(text: str, *, body: bool) -> None:
@@ -110,39 +103,38 @@ def _check_filter(text: str, *, body: bool) -> None:
         raise AttributeRefused(f"{FILTER_POLICY}: {refusal}") from refusal
 
 
-def _change_delivery_policy(subscription: Subscription, _: Topic, value: str) -> Subscription:
+def _change_delivery_policy(subscription: Subscription, value: str) -> Subscription:
     if not value:
-        return _keep(subscription, DELIVERY_POLICY, None)
+        return keep(subscription, DELIVERY_POLICY, None)
     json_text.read(DELIVERY_POLICY, value)
     try:
         policy = read_subscription_policy(value, raw=subscription.raw)
     except DeliveryPolicyInvalid as refusal:
         raise AttributeRefused(str(refusal)) from refusal
-    return _keep(subscription, DELIVERY_POLICY, policy.to_json())
+    return keep(subscription, DELIVERY_POLICY, policy.to_json())
 
 
-def _change_redrive(subscription: Subscription, topic: Topic, value: str) -> Subscription:
-    if not value:
-        return replace(_keep(subscription, REDRIVE_POLICY, None), dead_letter=None)
-    document = json_text.read_object(REDRIVE_POLICY, value)
+def _change_redrive(subscription: Subscription, value: str) -> Subscription:
+    document = json_text.read_object(REDRIVE_POLICY, value) if value else {}
     if unknown := sorted(document.keys() - {"deadLetterTargetArn"}):
         raise AttributeRefused(f"{REDRIVE_POLICY}: invalid JSON. Attribute {unknown[0]} is unknown.")
     if not document:
-        return replace(_keep(subscription, REDRIVE_POLICY, None), dead_letter=None)
+        return replace(keep(subscription, REDRIVE_POLICY, None), dead_letter=None)
     arn = document["deadLetterTargetArn"]
     queue = names.queue_in(arn) if isinstance(arn, str) else None
     if queue is None:
         raise AttributeRefused(f"{REDRIVE_POLICY}: deadLetterTargetArn is an invalid arn")
-    _check_dead_letter_queue(subscription, topic, queue)
-    return replace(_keep(subscription, REDRIVE_POLICY, value), dead_letter=queue)
+    _check_dead_letter_queue(subscription, queue)
+    return replace(keep(subscription, REDRIVE_POLICY, value), dead_letter=queue)
 
 
-def _check_dead_letter_queue(subscription: Subscription, topic: Topic, queue: ResourceName) -> None:
-    if (queue.account, queue.region) != (subscription.owner, topic.name.region):
+def _check_dead_letter_queue(subscription: Subscription, queue: ResourceName) -> None:
+    topic = subscription.topic
+    if (queue.account, queue.region) != (subscription.owner, topic.region):
         raise AttributeRefused(  # chosen
             f"{REDRIVE_POLICY}: deadLetterTargetArn must be in the account and region of the subscription"
         )
-    ordered = topic.ordered and subscription.endpoint.endswith(names.FIFO_SUFFIX)
+    ordered = topic.name.endswith(names.FIFO_SUFFIX) and subscription.endpoint.endswith(names.FIFO_SUFFIX)
     if ordered and not queue.name.endswith(names.FIFO_SUFFIX):
         raise AttributeRefused(
             f"{REDRIVE_POLICY}: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic."
@@ -153,23 +145,25 @@ def _check_dead_letter_queue(subscription: Subscription, topic: Topic, queue: Re
         )
 
 
-def _change_replay(subscription: Subscription, topic: Topic, value: str) -> Subscription:
-    return _keep(subscription, replays.POLICY, replays.check(topic, value))
+# ---- the table -------------------------------------------------------------------------------------------------
 
-
-def _change_role(subscription: Subscription, _: Topic, value: str) -> Subscription:
-    return _keep(subscription, ROLE, values.role_arn(ROLE, value))
-
-
-_CHANGES: Final[Mapping[str, Callable[[Subscription, Topic, str], Subscription]]] = {
-    DELIVERY_POLICY: _change_delivery_policy,
-    FILTER_POLICY: _change_filter,
-    FILTER_SCOPE: _change_scope,
-    RAW: _change_raw,
-    REDRIVE_POLICY: _change_redrive,
-    replays.POLICY: _change_replay,
-    ROLE: _change_role,
-}
+_SCOPE: Final[Reader[bool]] = Reader(
+    {"MessageAttributes": False, "MessageBody": True}.get,
+    "Invalid value [{}]. Please use either MessageBody or MessageAttributes",
+)
+_TABLE: Final[AttributeTable[Subscription]] = AttributeTable(
+    (
+        Attribute(RAW, change=_change_raw, show=lambda subscription: str(subscription.raw).lower()),
+        Attribute(FILTER_SCOPE, change=_change_scope, show=_show_scope),
+        Attribute(FILTER_POLICY, change=_change_filter, show=attrgetter("filter_text")),
+        Attribute(DELIVERY_POLICY, change=_change_delivery_policy),
+        Attribute(REDRIVE_POLICY, change=_change_redrive),
+        Attribute(replays.POLICY),
+        Attribute(ROLE, ROLE_ARN, removable=False),
+    ),
+    unknown=values.unknown,
+    refused=values.refused,
+)
 
 # ---- writing ---------------------------------------------------------------------------------------------------
 
@@ -198,7 +192,7 @@ def shown(topic: Topic, subscription: Subscription) -> dict[str, str]:
     An HTTP/S subscription always shows the policy that holds for it; that of one without a policy of its own was
     never recorded.
     """
-    settings = _settings(subscription)
+    settings = _TABLE.shown(subscription)
     if subscription.filter_text is None:
         del settings[FILTER_SCOPE]
     shown = settings | {
@@ -216,20 +210,6 @@ def shown(topic: Topic, subscription: Subscription) -> dict[str, str]:
     return shown
 
 
-def _settings(subscription: Subscription) -> dict[str, str]:
-    """What has been or could have been set."""
-    settings = {
-        RAW: str(subscription.raw).lower(),
-        FILTER_SCOPE: "MessageBody" if subscription.filter_body else "MessageAttributes",
-    }
-    if subscription.filter_text is not None:
-        settings[FILTER_POLICY] = subscription.filter_text
-    return settings | {
-        name: subscription.attributes[name] for name in _KEPT if name in subscription.attributes
-    }
-
-
 def differ(existing: Subscription, wanted: Subscription, given: Mapping[str, str]) -> bool:
-    """Whether an attribute given at a repeated Subscribe differs from what stands."""
-    stands, asked = _settings(existing), _settings(wanted)
-    return any(stands.get(name) != asked.get(name) for name in given)
+    """Whether an attribute given at a repeated Subscribe differs from the subscription's."""
+    return _TABLE.difference(existing, wanted, given) is not None

@@ -1,14 +1,12 @@
-"""What attributes of topics and of subscriptions have in common: how their values are read; and how SNS writes some."""
+"""How SNS answers to attributes that it does not know or take, and writes times into its logs."""
 
-import re
 from datetime import UTC, datetime
-from typing import Final
+from typing import TypeVar
 
+from redrive.protocols.aws.attributes import Reader
 from redrive.protocols.aws.sns.errors import AttributeRefused
 
-_BOOLEANS: Final = {"true": True, "false": False}
-_ROLE_ARN: Final = re.compile(r"arn:[a-z-]+:iam::[0-9]{12}:role/.+")
-_PERCENT_MAX: Final = 100
+V = TypeVar("V")
 
 
 class AttributeUnknown(AttributeRefused):
@@ -18,52 +16,29 @@ class AttributeUnknown(AttributeRefused):
         super().__init__("AttributeName")
 
 
-def log_timestamp(at: int) -> str:
-    """A moment (ms) as SNS writes it in its logs: `2026-01-02 03:04:05.006`."""
-    seconds, milliseconds = divmod(at, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{milliseconds:03d}"
+def unknown(_: str) -> AttributeRefused:
+    """The answer to the name of no attribute, or of one that cannot be set."""
+    return AttributeUnknown()
 
 
-def boolean(name: str, text: str) -> bool:
-    """`true` or `false`, in whatever case.
+def refused(name: str, _: str, complaint: str) -> AttributeRefused:
+    """The answer to a value that an attribute cannot have."""
+    return AttributeRefused(f"{name}: {complaint}")
+
+
+def read(reader: Reader[V], name: str, text: str) -> V:
+    """The value of an attribute that is not in a table.
 
     Raises:
-        AttributeRefused: It is neither.
+        AttributeRefused: The text is not acceptable.
     """
-    value = _BOOLEANS.get(text.lower())
+    value = reader.parse(text)
     if value is None:
-        raise AttributeRefused(f"{name}: Invalid value [{text}]. Must be true or false.")
+        raise refused(name, text, reader.complaint.format(text))
     return value
 
 
-def one_of(name: str, text: str, choices: tuple[str, ...]) -> str:
-    """One of a few words.
-
-    Raises:
-        AttributeRefused: It is another one.
-    """
-    if text not in choices:
-        raise AttributeRefused(f"{name}: Invalid value [{text}]. Must be {' or '.join(choices)}.")  # chosen
-    return text
-
-
-def percentage(name: str, text: str) -> str:
-    """A whole number from 0 to 100, as text.
-
-    Raises:
-        AttributeRefused: It is none.
-    """
-    if not (text.isascii() and text.isdigit() and int(text[:9]) <= _PERCENT_MAX):
-        raise AttributeRefused(f"{name}: {text} value provided is not an integer between 0-{_PERCENT_MAX}")
-    return text
-
-
-def role_arn(name: str, text: str) -> str:
-    """The ARN of a role.
-
-    Raises:
-        AttributeRefused: It is none.
-    """
-    if not _ROLE_ARN.fullmatch(text):
-        raise AttributeRefused(f"{name}: {text} is not the ARN of a role")  # chosen
-    return text
+def log_timestamp(at: int) -> str:
+    """A time (ms) as SNS writes it in its logs: `2026-01-02 03:04:05.006`."""
+    seconds, milliseconds = divmod(at, 1000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{milliseconds:03d}"

@@ -4,54 +4,49 @@ Ranges and defaults are those of the CreateQueue page of the SQS API reference. 
 of `Queue`; what only this facade acts on (policies, keys, quotas) stays in `Queue.attributes` as SQS spells it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import orjson
 
 from redrive.access.errors import PolicyInvalid
 from redrive.engine.ports import Counts
 from redrive.model.queue import DeadLetterTarget, Queue, ResourceName
+from redrive.protocols.aws.attributes import (
+    BOOLEAN,
+    Attribute,
+    AttributeTable,
+    Reader,
+    choice,
+    keep,
+    mapped,
+    whole_number,
+)
 from redrive.protocols.aws.sqs import names, policies
 from redrive.protocols.aws.sqs.errors import error, invalid
+from redrive.protocols.aws.wire.errors import AwsError
 
-ATTEMPTS_MAX = 1000
-ATTEMPTS_DEFAULT = 10
-SOURCES_MAX = 10
+V = TypeVar("V")
 
-
-@dataclass(frozen=True, slots=True)
-class _Number:
-    """An attribute that is a whole number within a range, kept in a field in its own unit."""
-
-    field: str
-    least: int
-    most: int
-    scale: int = 1000  # seconds here, milliseconds in the engine
-
-
-_NUMBERS = {
-    "DelaySeconds": _Number("delay_ms", 0, 900),
-    "MaximumMessageSize": _Number("body_bytes_max", 1024, 1_048_576, scale=1),
-    "MessageRetentionPeriod": _Number("retention_ms", 60, 1_209_600),
-    "ReceiveMessageWaitTimeSeconds": _Number("wait_ms", 0, 20),
-    "VisibilityTimeout": _Number("lease_ms", 0, 43_200),
-}
-_KEY_REUSE = ("KmsDataKeyReusePeriodSeconds", 60, 86_400, "300")
-_COUNTED = (
+ATTEMPTS_MAX: Final = 1000
+ATTEMPTS_DEFAULT: Final = 10
+SOURCES_MAX: Final = 10
+COUNTED: Final = (
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesNotVisible",
     "ApproximateNumberOfMessagesDelayed",
 )
-_SCOPES = {"queue": False, "messageGroup": True}
-_THROUGHPUT_LIMITS = ("perQueue", "perMessageGroupId")
-_PERMISSIONS = ("allowAll", "denyAll", "byQueue")
 
-_BOTH_KINDS_OF_SSE = (
-    "You can use one type of server-side encryption (SSE) at one time."
-    " You can either enable KMS SSE or SQS SSE."
-)
+_FIFO: Final = "FifoQueue"
+_KEY: Final = "KmsMasterKeyId"
+_KEY_REUSE: Final = "KmsDataKeyReusePeriodSeconds"
+_KEY_REUSE_DEFAULT: Final = "300"
+_REDRIVE: Final = "RedrivePolicy"
+_REDRIVE_ALLOW: Final = "RedriveAllowPolicy"
+_SQS_SSE: Final = "SqsManagedSseEnabled"
+_PERMISSIONS: Final = ("allowAll", "denyAll", "byQueue")
 
 
 def new_queue(name: ResourceName, given: Mapping[str, str], tags: Mapping[str, str]) -> Queue:
@@ -60,11 +55,13 @@ def new_queue(name: ResourceName, given: Mapping[str, str], tags: Mapping[str, s
     Raises:
         AwsError: A name or an attribute is not acceptable.
     """
-    fifo = _boolean("FifoQueue", given["FifoQueue"]) if "FifoQueue" in given else False
-    if "FifoQueue" in given and not fifo:
-        raise error("InvalidAttributeName", "Unknown Attribute FifoQueue.")
+    fifo = False
+    if _FIFO in given:
+        fifo = _read(_FIFO, BOOLEAN, given[_FIFO])
+        if not fifo:
+            raise _unknown(_FIFO)
     names.check_name(name.name, fifo=fifo)
-    others = {key: value for key, value in given.items() if key != "FifoQueue"}
+    others = {key: value for key, value in given.items() if key != _FIFO}
     return changed(Queue(0, name, ordered=fifo, tags=dict(tags)), others)
 
 
@@ -76,45 +73,50 @@ def changed(queue: Queue, given: Mapping[str, str]) -> Queue:
     """
     _check_encryption(given)
     for name, value in given.items():
-        queue = _change(queue, name, value)
+        queue = TABLE.changed(queue, name, value)
     return queue
 
 
-def _change(queue: Queue, name: str, value: str) -> Queue:
-    if number := _NUMBERS.get(name):
-        seconds = _whole_number(name, value, number.least, number.most)
-        fields: dict[str, Any] = {number.field: seconds * number.scale}
-        return replace(queue, **fields)
-    change = _CHANGES.get(name)
-    if change is None:
-        raise error("InvalidAttributeName", f"Unknown Attribute {name}.")
-    return change(queue, value)
+# ---- refusals ------------------------------------------------------------------------------------------------
 
 
-# ---- reading values ------------------------------------------------------------------------------------------
+def _unknown(name: str) -> AwsError:
+    return error("InvalidAttributeName", f"Unknown Attribute {name}.")
 
 
-def _refused(name: str) -> Exception:
+def _refused(name: str, *_: str) -> AwsError:
     return error("InvalidAttributeValue", f"Invalid value for the parameter {name}.")
 
 
-def _whole_number(name: str, value: str, least: int, most: int) -> int:
-    if not (value.isascii() and value.isdigit() and least <= int(value[:12]) <= most):
+def _only_fifo(name: str) -> AwsError:
+    return error("InvalidAttributeName", f"You can specify the {name} only when FifoQueue is set to true.")
+
+
+def _read(name: str, reader: Reader[V], value: str) -> V:
+    read = reader.parse(value)
+    if read is None:
         raise _refused(name)
-    return int(value)
+    return read
 
 
-def _boolean(name: str, value: str) -> bool:
-    if value.lower() not in ("true", "false"):
-        raise _refused(name)
-    return value.lower() == "true"
+# ---- attributes that are more than a value -------------------------------------------------------------------
 
 
-def _keep(queue: Queue, name: str, value: str | None) -> Queue:
-    attributes = {key: kept for key, kept in queue.attributes.items() if key != name}
-    if value is not None:
-        attributes[name] = value
-    return replace(queue, attributes=attributes)
+def _change_fifo(queue: Queue, value: str) -> Queue:
+    if _read(_FIFO, BOOLEAN, value):
+        return queue
+    raise error(
+        "InvalidAttributeValue",
+        "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.",
+    )
+
+
+def _policy(value: str) -> str | None:
+    try:
+        policies.read(value)
+    except PolicyInvalid:
+        return None
+    return value
 
 
 def _document(name: str, value: str) -> dict[str, Any]:
@@ -127,75 +129,19 @@ def _document(name: str, value: str) -> dict[str, Any]:
     return document
 
 
-# ---- one function an attribute -------------------------------------------------------------------------------
-
-
-def _change_fifo(queue: Queue, value: str) -> Queue:
-    if not queue.ordered:
-        raise error("InvalidAttributeName", "Unknown Attribute FifoQueue.")
-    if _boolean("FifoQueue", value):
-        return queue
-    raise error(
-        "InvalidAttributeValue",
-        "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.",
-    )
-
-
-def _change_content_deduplication(queue: Queue, value: str) -> Queue:
-    if not queue.ordered:
-        raise error("InvalidAttributeName", "Unknown Attribute ContentBasedDeduplication.")
-    return replace(queue, deduplicates_content=_boolean("ContentBasedDeduplication", value))
-
-
-def _only_fifo(queue: Queue, name: str) -> None:
-    if not queue.ordered:
-        raise error("InvalidAttributeName", f"You can specify the {name} only when FifoQueue is set to true.")
-
-
-def _change_scope(queue: Queue, value: str) -> Queue:
-    _only_fifo(queue, "DeduplicationScope")
-    if value not in _SCOPES:
-        raise _refused("DeduplicationScope")
-    return replace(queue, deduplicates_per_group=_SCOPES[value])
-
-
-def _change_throughput(queue: Queue, value: str) -> Queue:
-    _only_fifo(queue, "FifoThroughputLimit")
-    if value not in _THROUGHPUT_LIMITS:
-        raise _refused("FifoThroughputLimit")
-    return _keep(queue, "FifoThroughputLimit", value)
-
-
-def _change_policy(queue: Queue, value: str) -> Queue:
-    if not value:
-        return _keep(queue, "Policy", None)
-    try:
-        policies.read(value)
-    except PolicyInvalid:
-        raise _refused("Policy") from None
-    return _keep(queue, "Policy", value)
-
-
 def _change_redrive(queue: Queue, value: str) -> Queue:
     if not value:
         return replace(queue, dead_letter=None)
-    document = _document("RedrivePolicy", value)
+    refused = partial(invalid, _REDRIVE, value)
+    document = _document(_REDRIVE, value)
     arn = document.get("deadLetterTargetArn")
     target = names.name_in_arn(arn) if isinstance(arn, str) else None
     if arn is None:
-        raise invalid(
-            "RedrivePolicy",
-            value,
-            "Redrive policy does not contain mandatory attribute: deadLetterTargetArn.",
-        )
+        raise refused("Redrive policy does not contain mandatory attribute: deadLetterTargetArn.")
     if target is None:
-        raise invalid("RedrivePolicy", value, "Invalid value for deadLetterTargetArn.")
+        raise refused("Invalid value for deadLetterTargetArn.")
     if (target.account, target.region) != (queue.name.account, queue.name.region):
-        raise invalid(
-            "RedrivePolicy",
-            value,
-            "Dead-letter target owner should be same as the source, and in its region.",
-        )
+        raise refused("Dead-letter target owner should be same as the source, and in its region.")
     return replace(
         queue, dead_letter=DeadLetterTarget(target, _attempts(value, document.get("maxReceiveCount")))
     )
@@ -205,31 +151,38 @@ def _attempts(policy: str, count: object) -> int:
     if count is None:
         return ATTEMPTS_DEFAULT
     text = count if isinstance(count, str) else orjson.dumps(count).decode()
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:5]) <= ATTEMPTS_MAX):
+    attempts = whole_number(1, ATTEMPTS_MAX).parse(text)
+    if attempts is None:
         raise invalid(
-            "RedrivePolicy",
+            _REDRIVE,
             policy,
             f"Invalid value for maxReceiveCount: {text}, valid values are from 1 to {ATTEMPTS_MAX} both inclusive.",
         )
-    return int(text)
+    return attempts
 
 
-def _change_redrive_allow(queue: Queue, value: str) -> Queue:
-    if not value:
-        return _keep(queue, "RedriveAllowPolicy", None)
-    document = _document("RedriveAllowPolicy", value)
+def _show_redrive(queue: Queue) -> str | None:
+    if queue.dead_letter is None:
+        return None
+    target = queue.dead_letter
+    document = {
+        "deadLetterTargetArn": names.arn_of(target.queue),
+        "maxReceiveCount": target.attempts_max,
+    }
+    return orjson.dumps(document).decode()
+
+
+def _redrive_allow(value: str) -> str:
+    refused = partial(invalid, _REDRIVE_ALLOW, value)
+    document = _document(_REDRIVE_ALLOW, value)
     sources = document.get("sourceQueueArns")
     if document.get("redrivePermission") not in _PERMISSIONS:
-        raise invalid("RedriveAllowPolicy", value, "Invalid value for redrivePermission.")
+        raise refused("Invalid value for redrivePermission.")
     if (document["redrivePermission"] == "byQueue") != isinstance(sources, list):
-        raise invalid(
-            "RedriveAllowPolicy", value, "sourceQueueArns goes with redrivePermission byQueue alone."
-        )
+        raise refused("sourceQueueArns goes with redrivePermission byQueue alone.")
     if isinstance(sources, list) and not (1 <= len(sources) <= SOURCES_MAX and all(map(_is_queue, sources))):
-        raise invalid(
-            "RedriveAllowPolicy", value, f"sourceQueueArns holds 1 to {SOURCES_MAX} ARNs of queues."
-        )
-    return _keep(queue, "RedriveAllowPolicy", value)
+        raise refused(f"sourceQueueArns holds 1 to {SOURCES_MAX} ARNs of queues.")
+    return value
 
 
 def _is_queue(arn: object) -> bool:
@@ -238,7 +191,7 @@ def _is_queue(arn: object) -> bool:
 
 def allows_redrive_from(target: Queue, source_arn: str) -> bool:
     """Whether a queue agrees to be the dead-letter queue of another, by its RedriveAllowPolicy."""
-    text = target.attributes.get("RedriveAllowPolicy")
+    text = target.attributes.get(_REDRIVE_ALLOW)
     if text is None:
         return True
     document = orjson.loads(text)
@@ -251,103 +204,130 @@ def allows_redrive_from(target: Queue, source_arn: str) -> bool:
 
 
 def _check_encryption(given: Mapping[str, str]) -> None:
-    wants_sqs_sse = given.get("SqsManagedSseEnabled", "").lower() == "true"
-    if given.get("KmsMasterKeyId") and wants_sqs_sse:
-        raise error("InvalidAttributeName", _BOTH_KINDS_OF_SSE)
+    if given.get(_KEY) and given.get(_SQS_SSE, "").lower() == "true":
+        raise error(
+            "InvalidAttributeName",
+            "You can use one type of server-side encryption (SSE) at one time."
+            " You can either enable KMS SSE or SQS SSE.",
+        )
 
 
 def _change_key(queue: Queue, value: str) -> Queue:
-    queue = _keep(queue, "SqsManagedSseEnabled", "false")
-    return _keep(queue, "KmsMasterKeyId", value or None)
+    return keep(keep(queue, _SQS_SSE, "false"), _KEY, value or None)
 
 
 def _change_key_reuse(queue: Queue, value: str) -> Queue:
-    name, least, most, default = _KEY_REUSE
-    _whole_number(name, value, least, most)
-    return _keep(queue, name, None if value == default else value)
+    _read(_KEY_REUSE, whole_number(60, 86_400), value)
+    return keep(queue, _KEY_REUSE, None if value == _KEY_REUSE_DEFAULT else value)
+
+
+def _show_key_reuse(queue: Queue) -> str | None:
+    default = _KEY_REUSE_DEFAULT if _KEY in queue.attributes else None
+    return queue.attributes.get(_KEY_REUSE, default)
 
 
 def _change_sqs_sse(queue: Queue, value: str) -> Queue:
-    enabled = _boolean("SqsManagedSseEnabled", value)
+    enabled = _read(_SQS_SSE, BOOLEAN, value)
     if enabled:
-        queue = _keep(queue, "KmsMasterKeyId", None)
-    return _keep(queue, "SqsManagedSseEnabled", None if enabled else "false")
+        queue = keep(queue, _KEY, None)
+    return keep(queue, _SQS_SSE, None if enabled else "false")
 
 
-_CHANGES: Mapping[str, Callable[[Queue, str], Queue]] = {
-    "ContentBasedDeduplication": _change_content_deduplication,
-    "DeduplicationScope": _change_scope,
-    "FifoQueue": _change_fifo,
-    "FifoThroughputLimit": _change_throughput,
-    "KmsDataKeyReusePeriodSeconds": _change_key_reuse,
-    "KmsMasterKeyId": _change_key,
-    "Policy": _change_policy,
-    "RedriveAllowPolicy": _change_redrive_allow,
-    "RedrivePolicy": _change_redrive,
-    "SqsManagedSseEnabled": _change_sqs_sse,
-}
+# ---- the table -------------------------------------------------------------------------------------------------
 
-# ---- writing ---------------------------------------------------------------------------------------------------
+
+def _is_fifo(queue: Queue) -> bool:
+    return queue.ordered
+
+
+def _seconds(name: str, field: str, least: int, most: int) -> Attribute[Queue]:
+    """An attribute in seconds whose field has milliseconds."""
+    return Attribute(name, whole_number(least, most, unit=1000), field, write=lambda ms: str(ms // 1000))
+
+
+TABLE: Final[AttributeTable[Queue]] = AttributeTable(
+    (
+        _seconds("DelaySeconds", "delay_ms", 0, 900),
+        Attribute("MaximumMessageSize", whole_number(1024, 1_048_576), "body_bytes_max"),
+        _seconds("MessageRetentionPeriod", "retention_ms", 60, 1_209_600),
+        _seconds("ReceiveMessageWaitTimeSeconds", "wait_ms", 0, 20),
+        _seconds("VisibilityTimeout", "lease_ms", 0, 43_200),
+        Attribute(_FIFO, applies=_is_fifo, change=_change_fifo, show=lambda _: "true"),
+        Attribute(
+            "ContentBasedDeduplication",
+            BOOLEAN,
+            "deduplicates_content",
+            write=lambda value: str(value).lower(),
+            applies=_is_fifo,
+        ),
+        Attribute(
+            "DeduplicationScope",
+            mapped({"queue": False, "messageGroup": True}),
+            "deduplicates_per_group",
+            write=lambda per_group: "messageGroup" if per_group else "queue",
+            applies=_is_fifo,
+            inapplicable=_only_fifo,
+        ),
+        Attribute(
+            "FifoThroughputLimit",
+            choice("perQueue", "perMessageGroupId"),
+            default="perQueue",
+            removable=False,
+            applies=_is_fifo,
+            inapplicable=_only_fifo,
+        ),
+        Attribute("Policy", Reader(_policy)),
+        Attribute(_REDRIVE, change=_change_redrive, show=_show_redrive),
+        Attribute(_REDRIVE_ALLOW, Reader(_redrive_allow)),
+        Attribute(_SQS_SSE, default="true", change=_change_sqs_sse),
+        Attribute(_KEY, change=_change_key),
+        Attribute(_KEY_REUSE, change=_change_key_reuse, show=_show_key_reuse),
+    ),
+    unknown=_unknown,
+    refused=_refused,
+)
+
+# ---- what callers see ------------------------------------------------------------------------------------------
 
 
 def shown(queue: Queue, wanted: Iterable[str], counts: Counts | None) -> dict[str, str]:
     """The attributes that GetQueueAttributes answers.
 
     Args:
-        queue: Whose.
+        queue: The queue.
         wanted: Attribute names; `All` stands for every one.
         counts: How many messages there are, where `wanted` needs them.
 
     Raises:
         AwsError: An attribute is unknown.
     """
-    everything = _everything(queue, counts or Counts(0, 0, 0))
-    shown_names: dict[str, str] = {}
+    everything = _read_only(queue, counts or Counts(0, 0, 0)) | TABLE.shown(queue)
+    chosen: dict[str, str] = {}
     for name in wanted:
         if name == "All":
             return everything
         if name in everything:
-            shown_names[name] = everything[name]
-        elif name not in _CHANGES:
-            raise error("InvalidAttributeName", f"Unknown Attribute {name}.")
-    return shown_names
+            chosen[name] = everything[name]
+        elif name not in TABLE.names:
+            raise _unknown(name)
+    return chosen
 
 
 def needs_counts(wanted: Iterable[str]) -> bool:
     """Whether `shown` needs to know how many messages there are."""
-    return any(name == "All" or name in _COUNTED for name in wanted)
+    return any(name == "All" or name in COUNTED for name in wanted)
 
 
-def _everything(queue: Queue, counts: Counts) -> dict[str, str]:
-    shown = {
+def _read_only(queue: Queue, counts: Counts) -> dict[str, str]:
+    numbers = (counts.available, counts.claimed, counts.delayed)
+    return {
         "QueueArn": names.arn_of(queue.name),
-        "ApproximateNumberOfMessages": str(counts.available),
-        "ApproximateNumberOfMessagesNotVisible": str(counts.claimed),
-        "ApproximateNumberOfMessagesDelayed": str(counts.delayed),
+        **{name: str(number) for name, number in zip(COUNTED, numbers, strict=True)},
         "CreatedTimestamp": str(queue.created_at // 1000),
         "LastModifiedTimestamp": str(queue.modified_at // 1000),
-        "SqsManagedSseEnabled": "true",
     }
-    for name, number in _NUMBERS.items():
-        shown[name] = str(getattr(queue, number.field) // number.scale)
-    if queue.dead_letter is not None:
-        shown["RedrivePolicy"] = orjson.dumps(
-            {
-                "deadLetterTargetArn": names.arn_of(queue.dead_letter.queue),
-                "maxReceiveCount": queue.dead_letter.attempts_max,
-            }
-        ).decode()
-    if queue.ordered:
-        shown["FifoQueue"] = "true"
-        shown["ContentBasedDeduplication"] = str(queue.deduplicates_content).lower()
-        shown["DeduplicationScope"] = "messageGroup" if queue.deduplicates_per_group else "queue"
-        shown["FifoThroughputLimit"] = "perQueue"
-    if "KmsMasterKeyId" in queue.attributes:
-        shown["KmsDataKeyReusePeriodSeconds"] = _KEY_REUSE[3]
-    return {**shown, **queue.attributes}
 
 
 def difference(existing: Queue, wanted: Queue, given: Iterable[str]) -> str | None:
-    """The first attribute given at a repeated creation that differs from what stands."""
-    stands, asked = _everything(existing, Counts(0, 0, 0)), _everything(wanted, Counts(0, 0, 0))
-    return next((name for name in given if stands.get(name) != asked.get(name)), None)
+    """The first attribute given at a repeated creation that differs from the queue's."""
+    return TABLE.difference(existing, wanted, given)

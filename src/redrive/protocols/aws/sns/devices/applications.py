@@ -8,6 +8,7 @@ from typing import Final
 
 from redrive.engine.engine import Engine
 from redrive.model.errors import Conflict, NotFound
+from redrive.protocols.aws.attributes import BOOLEAN, PERCENTAGE, ROLE_ARN
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import paging, values
 from redrive.protocols.aws.sns.devices import events, platform
@@ -131,11 +132,11 @@ def _checked(application: ApplicationName, name: str, value: str) -> str:
     if name in events.NAMES:
         return _event_topic(application, f"{opening}{name}", value) if value else value
     if name == platform.ENABLED:
-        return str(values.boolean(f"{opening}{name}", value)).lower()
+        return str(values.read(BOOLEAN, f"{opening}{name}", value)).lower()
     if name in _ROLES:
-        return values.role_arn(f"{opening}{name}", value) if value else value
+        return values.read(ROLE_ARN, f"{opening}{name}", value) if value else value
     if name == _RATE:
-        return values.percentage(f"{opening}{name}", value)
+        return values.read(PERCENTAGE, f"{opening}{name}", value)
     raise AttributeRefused(f"Invalid attribute name: {name}")  # chosen
 
 

@@ -7,6 +7,7 @@ from typing import Final
 from redrive.engine.engine import Engine
 from redrive.model.errors import NotFound
 from redrive.model.message import id_text
+from redrive.protocols.aws.attributes import BOOLEAN
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import paging, values
 from redrive.protocols.aws.sns.devices import events, platform
@@ -121,7 +122,7 @@ def _changed(device: Device, given: Mapping[str, str]) -> Device:
 def _checked(name: str, value: str) -> str:
     opening = f"Invalid value for attribute: {name}"
     if name == platform.ENABLED:
-        return str(values.boolean(opening, value)).lower()
+        return str(values.read(BOOLEAN, opening, value)).lower()
     if name == platform.TOKEN and not value:
         raise AttributeRefused(f"{opening}: cannot be empty")
     if name == platform.USER_DATA and len(value.encode()) > USER_DATA_BYTES_MAX:

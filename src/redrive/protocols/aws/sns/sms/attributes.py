@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from redrive.engine.directory import Directory, Kind
+from redrive.protocols.aws.attributes import PERCENTAGE, ROLE_ARN
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sns import values
-from redrive.protocols.aws.sns.errors import AttributeRefused, error, invalid
+from redrive.protocols.aws.sns.errors import error, invalid
 from redrive.protocols.aws.wire.shapes import Structure
 
 SMS_ATTRIBUTES: Final[Kind[Mapping[str, str]]] = Kind("sns_sms_attributes", dict, dict)
@@ -62,27 +62,11 @@ def _check(name: str, value: str) -> None:
         raise error("InvalidParameter", f"{name} {what}")
 
 
-def _is_percentage(value: str) -> bool:
-    try:
-        values.percentage(SAMPLING_RATE, value)
-    except AttributeRefused:
-        return False
-    return True
-
-
-def _is_role(value: str) -> bool:
-    try:
-        values.role_arn(ROLE, value)
-    except AttributeRefused:
-        return not value
-    return True
-
-
 _RULES: Final[Mapping[str, Callable[[str], bool]]] = {
     DEFAULT_TYPE: TYPES.__contains__,
     DEFAULT_SENDER: lambda value: not value or SENDER.fullmatch(value) is not None,
-    ROLE: _is_role,
-    SAMPLING_RATE: _is_percentage,
+    ROLE: lambda value: not value or ROLE_ARN.parse(value) is not None,
+    SAMPLING_RATE: lambda value: PERCENTAGE.parse(value) is not None,
     MONTHLY_LIMIT: lambda value: value.isascii() and value.isdigit(),
     "UsageReportS3Bucket": lambda value: not value,  # there are no buckets here
 }

@@ -1,0 +1,191 @@
+"""Attributes as AWS services have them: names and texts on the wire, a resource's fields and kept texts behind.
+
+A service lists its attributes once, in an `AttributeTable`; setting, showing and comparing them follow from the list.
+What a service answers to a value that it does not take is a parameter, for each has words of its own.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Generic, NamedTuple, Protocol, TypeVar
+
+_ROLE_ARN: Final = re.compile(r"arn:[a-z-]+:iam::[0-9]{12}:role/.+")
+_DIGITS_MAX: Final = 12  # no attribute has a larger number
+_PERCENT_MAX: Final = 100
+
+
+class Resource(Protocol):
+    """A frozen dataclass with the attributes that only its facade understands."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def attributes(self) -> Mapping[str, str]:
+        """Attributes kept as texts, by their names."""
+        ...
+
+
+R = TypeVar("R", bound=Resource)
+V = TypeVar("V")
+
+# ---- reading values ------------------------------------------------------------------------------------------
+
+
+class Reader(NamedTuple, Generic[V]):
+    """How a value is read from its text.
+
+    Attributes:
+        parse: Returns the value, or None for a text that is not acceptable.
+        complaint: What is wrong with a text then; `{}` stands for the text.
+    """
+
+    parse: Callable[[str], V | None]
+    complaint: str = ""
+
+
+def choice(*words: str) -> Reader[str]:
+    """One of a few words, kept as it is."""
+    return mapped({word: word for word in words})
+
+
+def mapped(values: Mapping[str, V]) -> Reader[V]:
+    """The value that a word stands for."""
+    return Reader(values.get, f"Invalid value [{{}}]. Must be {' or '.join(values)}.")
+
+
+def whole_number(least: int, most: int, unit: int = 1) -> Reader[int]:
+    """A whole number within a range, both ends included, in a smaller unit: so many to one."""
+
+    def parse(text: str) -> int | None:
+        if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX):
+            return None
+        return int(text) * unit if least <= int(text) <= most else None
+
+    return Reader(parse, f"{{}} value provided is not an integer between {least}-{most}")
+
+
+TEXT: Final[Reader[str]] = Reader(str)
+BOOLEAN: Final[Reader[bool]] = Reader(
+    lambda text: {"true": True, "false": False}.get(text.lower()),
+    "Invalid value [{}]. Must be true or false.",
+)
+PERCENTAGE: Final[Reader[str]] = Reader(
+    lambda text: None if whole_number(0, _PERCENT_MAX).parse(text) is None else text,
+    whole_number(0, _PERCENT_MAX).complaint,
+)
+ROLE_ARN: Final[Reader[str]] = Reader(
+    lambda text: text if _ROLE_ARN.fullmatch(text) else None,
+    "{} is not the ARN of a role",  # chosen
+)
+
+# ---- attributes ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute(Generic[R]):
+    """One attribute of a kind of resource.
+
+    Attributes:
+        name: On the wire.
+        reader: Reads its values.
+        field: The resource's field that holds the value; None: its text is kept among `Resource.attributes`.
+        write: Makes the text of a field's value.
+        default: The text shown where none is kept; None: it is not shown then.
+        removable: The empty text takes a kept one away.
+        applies: Whether a resource has the attribute at all.
+        inapplicable: What is answered where it is set and does not apply; None: as for an unknown attribute.
+        change: Sets it in place of reader and field, where it depends on others or changes them.
+        show: Makes its text in place of field and default; None as the text: it is not shown.
+    """
+
+    name: str
+    reader: Reader[Any] = TEXT
+    field: str | None = None
+    write: Callable[[Any], str] = str
+    default: str | None = None
+    removable: bool = True
+    applies: Callable[[R], bool] = lambda _: True
+    inapplicable: Callable[[str], Exception] | None = None
+    change: Callable[[R, str], R] | None = None
+    show: Callable[[R], str | None] | None = None
+
+    def shown(self, resource: R) -> str | None:
+        """The text that callers see; None for an attribute that is not shown."""
+        if not self.applies(resource):
+            return None
+        if self.show is not None:
+            return self.show(resource)
+        if self.field is not None:
+            return self.write(getattr(resource, self.field))
+        return resource.attributes.get(self.name, self.default)
+
+
+class AttributeTable(Generic[R]):
+    """All the attributes of a kind of resource that callers set."""
+
+    def __init__(
+        self,
+        attributes: Sequence[Attribute[R]],
+        *,
+        unknown: Callable[[str], Exception],
+        refused: Callable[[str, str, str], Exception],
+    ) -> None:
+        """Hold these attributes.
+
+        Args:
+            attributes: In the order in which they are shown.
+            unknown: What is answered to the name of no attribute.
+            refused: What is answered to a value that is not acceptable: by name, text and the reader's complaint.
+        """
+        self._attributes = {attribute.name: attribute for attribute in attributes}
+        self._unknown = unknown
+        self._refused = refused
+
+    @property
+    def names(self) -> Iterable[str]:
+        """The attributes' names."""
+        return self._attributes.keys()
+
+    def changed(self, resource: R, name: str, text: str) -> R:
+        """The resource with one attribute set.
+
+        Raises:
+            Exception: What the service answers to an unknown attribute or to a value that is not acceptable.
+        """
+        attribute = self._attributes.get(name)
+        if attribute is None:
+            raise self._unknown(name)
+        if not attribute.applies(resource):
+            raise (attribute.inapplicable or self._unknown)(name)
+        if attribute.change is not None:
+            return attribute.change(resource, text)
+        if attribute.field is None and attribute.removable and not text:
+            return keep(resource, name, None)
+        value = attribute.reader.parse(text)
+        if value is None:
+            raise self._refused(name, text, attribute.reader.complaint.format(text))
+        if attribute.field is None:
+            return keep(resource, name, value)
+        fields: dict[str, Any] = {attribute.field: value}
+        return replace(resource, **fields)
+
+    def shown(self, resource: R) -> dict[str, str]:
+        """The texts of all attributes that are shown."""
+        texts = {name: attribute.shown(resource) for name, attribute in self._attributes.items()}
+        return {name: text for name, text in texts.items() if text is not None}
+
+    def difference(self, existing: R, wanted: R, given: Iterable[str]) -> str | None:
+        """The first of the given attributes that differs between two resources."""
+        for name in given:
+            attribute = self._attributes.get(name)
+            if attribute is not None and attribute.shown(existing) != attribute.shown(wanted):
+                return name
+        return None
+
+
+def keep(resource: R, name: str, text: str | None) -> R:
+    """The resource with a text kept among its attributes, or without it where the text is None."""
+    attributes = {key: kept for key, kept in resource.attributes.items() if key != name}
+    if text is not None:
+        attributes[name] = text
+    return replace(resource, attributes=attributes)
