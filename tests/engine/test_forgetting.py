@@ -43,9 +43,9 @@ async def test_a_queue_that_another_node_deleted_is_forgotten(
     other = nodes("two")
     await other.queues.delete(queue)
     await other.sweeper.round()
-    assert queue.id in dict(engine.measure)
+    assert queue.id in engine.measure
     await engine.sweeper.round()
-    assert queue.id not in dict(engine.measure)
+    assert queue.id not in engine.measure
     assert set(sizes(engine.receiver.flights).values()) == {0}
 
 

@@ -63,7 +63,7 @@ async def test_when_nothing_comes_the_wait_is_as_long_as_asked(
     began = clock.now()
     assert await engine.receiver.receive(queue, 1, wait_ms=wait_ms) == []
     assert clock.now() == began + wait_ms
-    assert engine.measure.queue(queue.id).empty_receives == 1
+    assert engine.measure.queue(queue).empty_receives == 1
 
 
 async def test_who_does_not_say_waits_and_claims_as_the_queue_says(

@@ -54,7 +54,7 @@ async def test_dead_letters_of_several_queues_go_home_in_their_order(
     assert old.isdisjoint(one.message_id for one in await engine.store.peek(origin.id, 10))
     assert (task.to_move, (await the_task(engine, dead)).moved) == (4, 4)
     assert (await the_task(engine, dead)).state is TaskState.COMPLETED
-    assert engine.measure.queue(dead.id).messages_redriven == 4
+    assert engine.measure.queue(dead).messages_redriven == 4
 
 
 async def test_elsewhere_means_all_of_them(

@@ -35,7 +35,7 @@ async def test_what_is_past_its_retention_period_goes_and_nothing_else(
     await clock.sleep_until(began + MINUTE_MS)
     assert await engine.sweeper.round() == 2
     assert await bodies(engine, queue) == ["c"]
-    assert engine.measure.queue(queue.id).messages_expired == 2
+    assert engine.measure.queue(queue).messages_expired == 2
 
 
 async def test_a_deep_queue_is_swept_in_small_steps(

@@ -122,6 +122,7 @@ class Engine:
             self.dispatcher,
             self.faults,
             self.sweeper,
+            self.measure,
         )
         self.purge = self.messages.purge
 

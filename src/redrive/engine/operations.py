@@ -1,16 +1,19 @@
 """Operations: the part of the door through which an operator, or a facade for one, steps in."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from redrive.engine.dead_letters import DeadLetters
+from redrive.engine.dead_letters import DeadLetter, DeadLetterQueue, DeadLetters
 from redrive.engine.dispatch import Dispatcher
 from redrive.engine.faults import Faults, failed_on_purpose
+from redrive.engine.measure import METRIC_NAMES, Measure, QueueMeasure
 from redrive.engine.probation import Probations
-from redrive.engine.redrive import Redriver
+from redrive.engine.redrive import BATCH_MAX, Redriver
 from redrive.engine.replay import Replayer
 from redrive.engine.sweep import Sweeper
 from redrive.model.probation import Probation
 from redrive.model.topic import Subscription, Topic
+
+__all__ = ["BATCH_MAX", "METRIC_NAMES", "DeadLetter", "DeadLetterQueue", "Operations"]
 
 
 class Operations:
@@ -40,10 +43,12 @@ class Operations:
         dispatcher: Dispatcher,
         faults: Faults,
         sweeper: Sweeper,
+        measure: Measure,
     ) -> None:
         """Carry the verbs out by these parts."""
         self._probations = probations
         self._faults = faults
+        self._measure = measure
         self._replayer = replayer
         self._sweeper = sweeper
         self.start_redrive = redriver.start
@@ -71,6 +76,10 @@ class Operations:
     async def open_circuits(self) -> Mapping[str, Probation]:
         """Every circuit breaker that is open, by its subscription's key."""
         return await self._probations.all()
+
+    def queue_counts(self) -> Iterator[QueueMeasure]:
+        """The counts of each queue to which something happened on this node since its start."""
+        return iter(self._measure)
 
     def inject_fault(self, endpoint: str, status: int) -> None:
         """Have every attempt at an endpoint end as if it answered with this status, from now on."""

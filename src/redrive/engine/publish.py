@@ -34,7 +34,7 @@ class Publisher:
 
     def _count(self, queue: Queue, messages: Sequence[Message], now: int) -> None:
         body_bytes = sum([bytes_of(message.body) for message in messages])
-        measure = self._measure.queue(queue.id)
+        measure = self._measure.queue(queue)
         measure.messages_sent += len(messages)
         measure.bytes_sent += body_bytes
         for listener in self._listeners:

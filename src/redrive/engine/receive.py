@@ -121,7 +121,7 @@ class Receiver:
 
     def _leave(self, queue: Queue, due_at: int | None) -> None:
         """Nothing came. Whoever goes on waiting is told when to look again."""
-        self._measure.queue(queue.id).empty_receives += 1
+        self._measure.queue(queue).empty_receives += 1
         self._tell(queue, 0)
         if due_at is not None:
             self._arrivals.remind(queue.id, due_at)
@@ -148,7 +148,7 @@ class Receiver:
             )
         )
         self._flights.add(queue.id, len(claimed.deliveries))
-        self._measure.queue(queue.id).messages_received += len(claimed.deliveries)
+        self._measure.queue(queue).messages_received += len(claimed.deliveries)
         self._count_ends(queue, claimed, target)
         return claimed
 
@@ -173,7 +173,9 @@ class Receiver:
                 return
 
     def _count_ends(self, queue: Queue, claimed: Claimed, target: Target | None) -> None:
-        measure = self._measure.queue(queue.id)
+        if not (claimed.expired or claimed.dropped or claimed.dead_lettered):
+            return
+        measure = self._measure.queue(queue)
         measure.messages_expired += claimed.expired
         measure.messages_dropped += claimed.dropped
         if claimed.expired or claimed.dropped:

@@ -117,7 +117,7 @@ class Redriver:
         return self._moved(source, await self._store.move(order))
 
     def _moved(self, source: Queue, moved: Moved) -> Moved:
-        self._measure.queue(source.id).messages_redriven += moved.total
+        self._measure.queue(source).messages_redriven += moved.total
         for queue_id, number in moved.per_queue.items():
             self._arrivals.announce(queue_id, number)
         return moved

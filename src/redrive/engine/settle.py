@@ -48,7 +48,7 @@ class Settler:
         settlements = [Settlement(seq, token) for seq, token in claims]
         settled, now = await self._settle(queue, settlements, in_time=in_time)
         done = sum(one.done for one in settled)
-        self._measure.queue(queue.id).messages_deleted += len(claims)
+        self._measure.queue(queue).messages_deleted += len(claims)
         for listener in self._listeners:
             listener.deleted(queue, len(claims), now)
         if queue.ordered and done:  # a group's next may be claimed now
@@ -79,7 +79,7 @@ class Settler:
         ]
         settled, now = await self._settle(queue, settlements, in_time=in_time)
         done = sum(one.done for one in settled)
-        measure = self._measure.queue(queue.id)
+        measure = self._measure.queue(queue)
         if target is None:
             measure.messages_dropped += done
             for listener in self._listeners:

@@ -86,7 +86,11 @@ class Sweeper:
         if queue.ends_unasked:
             await self._end_unasked(queue)
         buries = queue.buries_expired and await self._queues.dead_letters_to(queue) is not None
-        return await self._sweep(queue.id, 0 if buries else self._clock.now() - queue.retention_ms)
+        now = self._clock.now()
+        gone = await self._sweep(queue.id, 0 if buries else now - queue.retention_ms, now)
+        if gone:
+            self._measure.queue(queue).messages_expired += gone
+        return gone
 
     async def _backlogs(self) -> int:
         """A backlog's deliveries end by their schedule, never by age; only its memories are swept."""
@@ -105,7 +109,7 @@ class Sweeper:
         settled = now >= subscription.created_at + MAKING_MS
         if over or (settled and await self._topics.get(subscription.topic) is None):
             await self._topics.unsubscribe(subscription)
-        return await self._sweep(subscription.queue_id, 0)
+        return await self._sweep(subscription.queue_id, 0, now)
 
     async def _archives(self) -> int:
         """What an ordered topic keeps under its own number: an archive, and the memory of what was published."""
@@ -117,16 +121,11 @@ class Sweeper:
         while page := await self._topics.everybodys(QUEUES_PER_TURN, after):
             for topic in page:
                 if topic.ordered:
-                    gone += await self._sweep_all(topic.id, now - topic.archive_ms, now)
+                    gone += await self._sweep(topic.id, now - topic.archive_ms, now)
             after = page[-1].name.key
         return gone
 
-    async def _sweep(self, queue_id: int, enqueued_before: int) -> int:
-        total = await self._sweep_all(queue_id, enqueued_before, self._clock.now())
-        self._measure.queue(queue_id).messages_expired += total
-        return total
-
-    async def _sweep_all(self, queue_id: int, enqueued_before: int, now: int) -> int:
+    async def _sweep(self, queue_id: int, enqueued_before: int, now: int) -> int:
         """Sweep until nothing is left that ended by then; how many deliveries went."""
         total = 0
         while True:
@@ -154,7 +153,7 @@ class Sweeper:
         """Remove all that a deleted queue left, deduplication included; how many deliveries went."""
         gone = await self.purge(grave.id)
         now = self._clock.now()
-        return gone + await self._sweep_all(grave.id, now, now + TOMBSTONE_MS)
+        return gone + await self._sweep(grave.id, now, now + TOMBSTONE_MS)
 
     async def purge(self, queue_id: int) -> int:
         """Remove all that arrived in a queue up to now; how many."""

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from redrive.engine.dead_letters import DeadLetter, DeadLetterQueue
 from redrive.engine.engine import Engine
-from redrive.engine.redrive import BATCH_MAX
+from redrive.engine.operations import BATCH_MAX, DeadLetter, DeadLetterQueue
 from redrive.model.message import id_text
 from redrive.model.queue import Queue, ResourceName
 from redrive.protocols.aws.authentication import Authentication

@@ -28,9 +28,9 @@ class EndpointRoutes:
     async def _list(self, request: Request, where: ResourceName) -> Response:
         """Those on probation; with `all=true` the others too."""
         everybody = parameters(request).get("all") == "true"
-        probations = self._engine.probations
+        circuit = self._engine.operations.circuit
         found = await self._engine.resources.subscriptions.of_account(where.account, where.region)
-        states = [(one, await probations.of(one)) for one in found]
+        states = [(one, await circuit(one)) for one in found]
         shown = [_shown(one, state) for one, state in states if everybody or state is not None]
         return json_answer(200, {"endpoints": shown, "now": self._engine.clock.now()})
 

@@ -6,7 +6,7 @@ https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 from collections.abc import Callable, Iterable, Mapping
 
 from redrive.engine.engine import Engine
-from redrive.engine.measure import METRIC_NAMES
+from redrive.engine.operations import METRIC_NAMES
 from redrive.model.metric import Series
 from redrive.model.queue import ResourceName
 from redrive.protocols.http import Response
@@ -18,23 +18,23 @@ Totals = Callable[[], Iterable[tuple[ResourceName, Mapping[Series, int]]]]
 
 async def exposition(engine: Engine, totals: Totals) -> Response:
     """The counters of the queues and topics that are there, and how many endpoints rest."""
-    lines = await _of_queues(engine) + await _of_topics(engine, totals)
+    lines = _of_queues(engine) + await _of_topics(engine, totals)
     resting = len(await engine.operations.open_circuits())
     lines += ["# TYPE redrive_endpoints_on_probation gauge", f"redrive_endpoints_on_probation {resting}"]
     return Response(200, ("\n".join(lines) + "\n").encode(), "text/plain; version=0.0.4; charset=utf-8")
 
 
-async def _of_queues(engine: Engine) -> list[str]:
+def _of_queues(engine: Engine) -> list[str]:
     lines: list[str] = []
     measured = [
-        (await engine.resources.queues.name_of(queue_id), measure) for queue_id, measure in engine.measure
+        (_labels(counts.name, ("queue", counts.name.name)), counts)
+        for counts in engine.operations.queue_counts()
     ]
     for metric in METRIC_NAMES:
         lines.append(f"# TYPE redrive_queue_{metric}_total counter")
-        for name, measure in measured:
-            if name is not None:
-                labels = _labels(name, ("queue", name.name))
-                lines.append(f"redrive_queue_{metric}_total{labels} {getattr(measure, metric)}")
+        lines += [
+            f"redrive_queue_{metric}_total{labels} {getattr(counts, metric)}" for labels, counts in measured
+        ]
     return lines
 
 
