@@ -29,16 +29,14 @@ class CborCodec:
         body = content(request)
         try:
             parsed: Structure = reader(operation.input)(cbor.decode(body) if body else {})
-        except (cbor.MalformedCbor, RecursionError) as error:
+        except cbor.MalformedCbor as error:
             raise common("SerializationException") from error
         return parsed
 
     def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
         """Return the result; an operation without output answers an empty body."""
-        out = bytearray()
-        if operation.output is not None:
-            writer(operation.output)(result, out)
-        return Response(200, bytes(out), _CONTENT_TYPE, {**answer_headers(request_id), **_PROTOCOL})
+        body = b"" if operation.output is None else cbor.encode(writer(operation.output)(result))
+        return Response(200, body, _CONTENT_TYPE, {**answer_headers(request_id), **_PROTOCOL})
 
     def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:
         """Return the error, and its query code in the header where the service once spoke query."""
@@ -48,10 +46,7 @@ class CborCodec:
         named = {"__type": f"{error.namespace or service.profile.json_namespace}#{error.code}"}
         if error.message:
             named["message"] = error.message
-        out = bytearray(cbor.head(cbor.MAP, len(named)))
-        for key, text in named.items():
-            out += cbor.text(key) + cbor.text(text)
-        return Response(error.status, bytes(out), _CONTENT_TYPE, headers)
+        return Response(error.status, cbor.encode(named), _CONTENT_TYPE, headers)
 
 
 CBOR: Final = CborCodec()

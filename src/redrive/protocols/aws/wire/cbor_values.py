@@ -4,13 +4,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final, TypeAlias
 
+from cbor2 import CBORTag, undefined
+
 from redrive.protocols.aws.wire import cbor, timestamps
-from redrive.protocols.aws.wire.cbor import Tagged
 from redrive.protocols.aws.wire.errors import AwsError, common
 from redrive.protocols.aws.wire.shapes import Shape, Value
 
 Reader: TypeAlias = Callable[[Value], Value]
-Writer: TypeAlias = Callable[[Value, bytearray], None]
+Writer: TypeAlias = Callable[[Value], Value]
 
 _LONG_END: Final = 2**63  # integers are kept in 64-bit columns further in
 
@@ -45,7 +46,7 @@ def _structure_reader(shape: Shape) -> Reader:
             members = {m.json_name: (m.name, reader(m.shape)) for m in shape.members.values()}
         parsed = {}
         for name, value in _of(dict, item, shape).items():
-            if value is not None and (member := members.get(name)) is not None:
+            if not _is_absent(value) and (member := members.get(name)) is not None:
                 parsed[member[0]] = member[1](value)
         return parsed
 
@@ -54,13 +55,13 @@ def _structure_reader(shape: Shape) -> Reader:
 
 def _list_reader(shape: Shape) -> Reader:
     read = reader(shape.element.shape)
-    return lambda item: [read(element) for element in _of(list, item, shape) if element is not None]
+    return lambda item: [read(element) for element in _of(list, item, shape) if not _is_absent(element)]
 
 
 def _map_reader(shape: Shape) -> Reader:
     read = reader(shape.value.shape)
     return lambda item: {
-        key: read(value) for key, value in _of(dict, item, shape).items() if value is not None
+        key: read(value) for key, value in _of(dict, item, shape).items() if not _is_absent(value)
     }
 
 
@@ -80,6 +81,10 @@ def _scalar_reader(shape: Shape) -> Reader:
             return lambda item: _of(str, item, shape)
 
 
+def _is_absent(item: Value) -> bool:
+    return item is None or item is undefined
+
+
 def _of(wanted: type, item: Value, shape: Shape) -> Value:
     if type(item) is not wanted:
         raise _mismatch(shape)
@@ -94,7 +99,7 @@ def _integer(item: Value, shape: Shape) -> int:
 
 
 def _moment(item: Value, shape: Shape) -> int:
-    seconds = item.item if type(item) is Tagged and item.tag == cbor.EPOCH_SECONDS else item
+    seconds = item.value if type(item) is CBORTag and item.tag == cbor.EPOCH_SECONDS else item
     if type(seconds) is not int and type(seconds) is not float:
         raise _mismatch(shape)
     try:
@@ -112,7 +117,7 @@ def _mismatch(shape: Shape) -> AwsError:
 
 @cache
 def writer(shape: Shape) -> Writer:
-    """Return the function that appends a value of `shape` to bytes.
+    """Return the function that turns a value of `shape` into one that `cbor.encode` writes.
 
     It raises `KeyError` for a member the shape has not.
     """
@@ -120,67 +125,31 @@ def writer(shape: Shape) -> Writer:
         case "structure":
             return _structure_writer(shape)
         case "list":
-            return _list_writer(shape)
+            write_element = writer(shape.element.shape)
+            return lambda value: list(map(write_element, value))
         case "map":
-            return _map_writer(shape)
+            write_value = writer(shape.value.shape)
+            return lambda value: {key: write_value(item) for key, item in value.items()}
+        case "float" | "double":
+            return float
+        case "timestamp":
+            return lambda value: CBORTag(cbor.EPOCH_SECONDS, timestamps.to_seconds(value))
         case _:
-            write = _SCALARS[shape.type]
-            return lambda value, out: out.extend(write(value))
+            return lambda value: value
 
 
 def _structure_writer(shape: Shape) -> Writer:
-    members: dict[str, tuple[bytes, Writer]] | None = None
+    members: dict[str, tuple[str, Writer]] | None = None
 
-    def write(value: Value, out: bytearray) -> None:
+    def write(value: Value) -> Value:
         nonlocal members
         if members is None:  # compiled at first use: a shape may contain itself
-            members = {m.name: (cbor.text(m.json_name), writer(m.shape)) for m in shape.members.values()}
-        present = [(members[name], item) for name, item in value.items() if item is not None]
-        out += cbor.head(cbor.MAP, len(present))
-        for (key, write_item), item in present:
-            out += key
-            write_item(item, out)
+            members = {m.name: (m.json_name, writer(m.shape)) for m in shape.members.values()}
+        written = {}
+        for name, item in value.items():
+            if item is not None:
+                json_name, write_item = members[name]
+                written[json_name] = write_item(item)
+        return written
 
     return write
-
-
-def _list_writer(shape: Shape) -> Writer:
-    write_element = writer(shape.element.shape)
-
-    def write(value: Value, out: bytearray) -> None:
-        out += cbor.head(cbor.ARRAY, len(value))
-        for element in value:
-            write_element(element, out)
-
-    return write
-
-
-def _map_writer(shape: Shape) -> Writer:
-    write_value = writer(shape.value.shape)
-
-    def write(value: Value, out: bytearray) -> None:
-        out += cbor.head(cbor.MAP, len(value))
-        for key, item in value.items():
-            out += cbor.text(key)
-            write_value(item, out)
-
-    return write
-
-
-def _seconds(timestamp_ms: Value) -> bytes:
-    seconds = timestamps.to_seconds(timestamp_ms)
-    written = cbor.integer(seconds) if isinstance(seconds, int) else cbor.double(seconds)
-    return cbor.head(cbor.TAG, cbor.EPOCH_SECONDS) + written
-
-
-_SCALARS: Final[dict[str, Callable[[Value], bytes]]] = {
-    "string": cbor.text,
-    "character": cbor.text,
-    "integer": cbor.integer,
-    "long": cbor.integer,
-    "float": cbor.double,
-    "double": cbor.double,
-    "boolean": lambda value: cbor.TRUE if value else cbor.FALSE,
-    "blob": lambda value: cbor.head(cbor.BYTES, len(value)) + value,
-    "timestamp": _seconds,
-}
