@@ -2,7 +2,7 @@
 
 A topic asks for it by three attributes a protocol (`SQSSuccessFeedbackRoleArn`, `SQSFailureFeedbackRoleArn`,
 `SQSSuccessFeedbackSampleRate`): with a role for failures every failed attempt is written down, with one for successes
-that many percent of the deliveries. The roles themselves are not asked for permission.
+that many percent of the deliveries (`delivery_log`).
 
 The members and their order are those of the entries in the AWS blog's article on dead-letter queues and of recorded
 ones; a dead letter has an entry of its own, which counts its time from when it was handed over.
@@ -24,12 +24,11 @@ from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Subscription, Topic
+from redrive.protocols.aws.sns.delivery_log import DeliveryLog, Feedback, dwell_ms, feedback, log_timestamp
 from redrive.protocols.aws.sns.devices.push import PUSHED_TO
-from redrive.protocols.aws.sns.feedback import Feedback, feedback
 from redrive.protocols.aws.sns.names import arn_of
 from redrive.protocols.aws.sns.published import Published, is_confirmation
 from redrive.protocols.aws.sns.subscription_attributes import REDRIVE_POLICY
-from redrive.protocols.aws.sns.values import log_timestamp
 
 #: A topic's attributes, by protocol; the other protocols are not logged.
 _FEEDBACK: Final[Mapping[str, Feedback]] = {
@@ -91,7 +90,7 @@ class StatusLog(Listener):
     def __init__(
         self, sink: LogSink, chance: random.Random, stream: str, own: Mapping[str, Listener] | None = None
     ) -> None:
-        """Write to this sink.
+        """Write to this sink; see `DeliveryLog`.
 
         Args:
             sink: Takes the lines.
@@ -99,9 +98,7 @@ class StatusLog(Listener):
             stream: The stream of this node in every group.
             own: By protocol, who else is told of its attempts, and of what is published to one destination alone.
         """
-        self._sink = sink
-        self._chance = chance
-        self._stream = stream
+        self._log = DeliveryLog(sink, chance, stream)
         self._own = own or {}
 
     def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
@@ -124,7 +121,7 @@ class StatusLog(Listener):
             protocol=fact.subscription.protocol,
             attempt=fact.attempt,
             attempts=fact.delivery.attempts,
-            dwell_ms=max(0, fact.at - fact.attempt.duration_ms - fact.delivery.sent_at),
+            dwell_ms=dwell_ms(fact),
             redrive_policy=_redrive_policy(fact.subscription),
         )
         self._write(fact.topic, fact.delivery, entry, fact.at)
@@ -155,20 +152,23 @@ class StatusLog(Listener):
 
     def _wants(self, topic: Topic, subscription: Subscription, attempt: Attempt) -> bool:
         names = _FEEDBACK.get(subscription.protocol)
-        return names is not None and names.wants(topic.attributes, self._chance, delivered=attempt.delivered)
+        return names is not None and self._log.wants(names, topic.attributes, attempt)
 
     def _write(self, topic: Topic, delivery: Delivery, entry: _Entry, at: int) -> None:
         headers = delivery.headers or b"{}"
         if is_confirmation(headers):
             return
-        group = f"sns/{topic.name.region}/{topic.name.account}/{topic.name.name}"
-        if not entry.attempt.delivered:
-            group += "/Failure"
-        message = orjson.dumps(_shown(topic, delivery.body, Published.unpack(headers), entry)).decode()
-        self._sink.write(topic.name._replace(name=group), self._stream, at, message)
+        group = topic.name._replace(name=f"sns/{topic.name.region}/{topic.name.account}/{topic.name.name}")
+        notification = {
+            "messageMD5Sum": md5(delivery.body.encode(), usedforsecurity=False).hexdigest(),
+            "messageId": Published.unpack(headers).id,
+            "topicArn": arn_of(topic.name),
+            "timestamp": log_timestamp(entry.began_at),
+        }
+        self._log.write(group, entry.attempt, at, notification, _shown(entry))
 
 
-def _shown(topic: Topic, text: str, published: Published, entry: _Entry) -> dict[str, Any]:
+def _shown(entry: _Entry) -> dict[str, Any]:
     delivery: dict[str, Any] = {"deliveryId": str(entry.id)}
     if entry.redrive_policy is not None:
         delivery["redrivePolicy"] = entry.redrive_policy
@@ -180,16 +180,7 @@ def _shown(topic: Topic, text: str, published: Published, entry: _Entry) -> dict
     if entry.protocol != "lambda":  # recorded: a function's entry does not count attempts
         delivery["attempts"] = entry.attempts
     delivery["statusCode"] = entry.attempt.status
-    return {
-        "notification": {
-            "messageMD5Sum": md5(text.encode(), usedforsecurity=False).hexdigest(),
-            "messageId": published.id,
-            "topicArn": arn_of(topic.name),
-            "timestamp": log_timestamp(entry.began_at),
-        },
-        "delivery": delivery,
-        "status": "SUCCESS" if entry.attempt.delivered else "FAILURE",
-    }
+    return delivery
 
 
 def _redrive_policy(subscription: Subscription) -> str | None:

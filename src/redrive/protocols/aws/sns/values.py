@@ -1,6 +1,5 @@
-"""How SNS answers to attributes that it does not know or take, and writes times into its logs."""
+"""The answers of SNS to attributes that it does not know or take."""
 
-from datetime import UTC, datetime
 from typing import TypeVar
 
 from redrive.protocols.aws.attributes import Reader
@@ -36,9 +35,3 @@ def read(reader: Reader[V], name: str, text: str) -> V:
     if value is None:
         raise refused(name, text, reader.complaint.format(text))
     return value
-
-
-def log_timestamp(at: int) -> str:
-    """A time (ms) as SNS writes it in its logs: `2026-01-02 03:04:05.006`."""
-    seconds, milliseconds = divmod(at, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{milliseconds:03d}"

@@ -16,21 +16,18 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 from uuid import UUID, uuid5
 
-import orjson
-
 from redrive.engine.facts import Attempted, Listener
 from redrive.engine.ports import LogSink
 from redrive.model.delivery import Ending
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Topic
+from redrive.protocols.aws.sns.delivery_log import DeliveryLog, dwell_ms, feedback, log_timestamp
 from redrive.protocols.aws.sns.devices import platform
 from redrive.protocols.aws.sns.devices.platform import Application, ApplicationName
 from redrive.protocols.aws.sns.devices.push import PUSHED_TO
-from redrive.protocols.aws.sns.feedback import feedback
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.sns.sms.log import NAMESPACE
-from redrive.protocols.aws.sns.values import log_timestamp
 
 _FEEDBACK: Final = feedback()
 _DELIVERY: Final = UUID("4f1d2c1e-7a55-5d0e-8b0c-0f6f0f6a3b11")
@@ -57,9 +54,7 @@ class DeviceLog(Listener):
                 asked.
             count: Takes points of metrics.
         """
-        self._sink = sink
-        self._chance = chance
-        self._stream = stream
+        self._log = DeliveryLog(sink, chance, stream)
         self._application_of = application_of
         self._count = count
 
@@ -84,36 +79,32 @@ class DeviceLog(Listener):
         if fact.attempt.delivered or fact.transition.ending is not Ending.RETRY:
             metric = "Delivered" if fact.attempt.delivered else "Failed"
             self._count([*_points(name, f"NumberOfNotifications{metric}", Statistics.of(1), fact.at)])
-        if self._wants(fact):
-            group = f"sns/{name.region}/{name.account}/app/{name.platform}/{name.name}"
-            place = ResourceName(name.account, name.region, group)
-            if not fact.attempt.delivered:
-                place = place._replace(name=f"{group}/Failure")
-            self._sink.write(place, self._stream, fact.at, orjson.dumps(_entry(fact)).decode())
-
-    def _wants(self, fact: Attempted) -> bool:
         application = self._application_of(fact.subscription.endpoint)
         attributes = {} if application is None else application.attributes
-        return _FEEDBACK.wants(attributes, self._chance, delivered=fact.attempt.delivered)
+        if self._log.wants(_FEEDBACK, attributes, fact.attempt):
+            group = f"sns/{name.region}/{name.account}/app/{name.platform}/{name.name}"
+            self._log.write(
+                ResourceName(name.account, name.region, group),
+                fact.attempt,
+                fact.at,
+                {
+                    "messageId": Published.unpack(fact.delivery.headers or b"{}").id,
+                    "timestamp": log_timestamp(fact.delivery.sent_at),
+                },
+                _shown(fact),
+            )
 
 
-def _entry(fact: Attempted) -> dict[str, Any]:
+def _shown(fact: Attempted) -> dict[str, Any]:
     delivery, attempt = fact.delivery, fact.attempt
     return {
-        "notification": {
-            "messageId": Published.unpack(delivery.headers or b"{}").id,
-            "timestamp": log_timestamp(delivery.sent_at),
-        },
-        "delivery": {
-            "deliveryId": str(uuid5(_DELIVERY, delivery.message_id.hex())),
-            "destination": fact.subscription.endpoint,
-            "token": dict(attempt.identifiers).get(PUSHED_TO, ""),
-            "providerResponse": attempt.response,
-            "dwellTimeMs": max(0, fact.at - attempt.duration_ms - delivery.sent_at),
-            "attempts": delivery.attempts,
-            "statusCode": attempt.status,
-        },
-        "status": "SUCCESS" if attempt.delivered else "FAILURE",
+        "deliveryId": str(uuid5(_DELIVERY, delivery.message_id.hex())),
+        "destination": fact.subscription.endpoint,
+        "token": dict(attempt.identifiers).get(PUSHED_TO, ""),
+        "providerResponse": attempt.response,
+        "dwellTimeMs": dwell_ms(fact),
+        "attempts": delivery.attempts,
+        "statusCode": attempt.status,
     }
 
 

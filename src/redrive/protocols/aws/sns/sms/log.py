@@ -13,11 +13,8 @@ is unknown: no carrier, and the codes 0. Receipts of telephones are not asked fo
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
-
-import orjson
 
 from redrive.engine.facts import Attempted, Listener
 from redrive.engine.ports import LogSink
@@ -25,7 +22,7 @@ from redrive.model.delivery import Ending
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.queue import ResourceName
 from redrive.model.text_parts import parts_of
-from redrive.protocols.aws.sns.feedback import Feedback
+from redrive.protocols.aws.sns.delivery_log import DeliveryLog, Feedback, dwell_ms, log_timestamp
 from redrive.protocols.aws.sns.names import arn_of
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.sns.sms.attributes import ROLE, SAMPLING_RATE
@@ -59,9 +56,7 @@ class TextMessageLog(Listener):
                 remembers it: who pushes one has just asked.
             count: Takes points of metrics.
         """
-        self._sink = sink
-        self._chance = chance
-        self._stream = stream
+        self._log = DeliveryLog(sink, chance, stream)
         self._attributes = attributes
         self._count = count
 
@@ -69,42 +64,40 @@ class TextMessageLog(Listener):
         """See `Listener.attempted`; of a text message."""
         account, region = place_of(fact.subscription)
         attributes = self._attributes(f"{account}/{region}") or {}
-        if _FEEDBACK.wants(attributes, self._chance, delivered=fact.attempt.delivered):
-            group = DIRECT if fact.topic.name.private else fact.topic.name.name
-            if not fact.attempt.delivered:
-                group += "/Failure"
-            name = ResourceName(account, region, f"sns/{region}/{account}/{group}")
-            self._sink.write(name, self._stream, fact.at, orjson.dumps(_entry(fact)).decode())
+        if self._log.wants(_FEEDBACK, attributes, fact.attempt):
+            group = f"sns/{region}/{account}/{DIRECT if fact.topic.name.private else fact.topic.name.name}"
+            self._log.write(
+                ResourceName(account, region, group),
+                fact.attempt,
+                fact.at,
+                _notification(fact),
+                _shown(fact),
+            )
         self._count(_points(fact, account, region))
 
 
-def _entry(fact: Attempted) -> dict[str, Any]:
-    delivery, attempt = fact.delivery, fact.attempt
-    told = dict(attempt.identifiers)
-    published = Published.unpack(delivery.headers or b"{}")
-    notification = {"messageId": published.id, "timestamp": _timestamp(delivery.sent_at)}
+def _notification(fact: Attempted) -> dict[str, str]:
+    published = Published.unpack(fact.delivery.headers or b"{}")
+    notification = {"messageId": published.id, "timestamp": log_timestamp(fact.delivery.sent_at)}
     if not fact.topic.name.private:
         notification["topicArn"] = arn_of(fact.topic.name)
+    return notification
+
+
+def _shown(fact: Attempted) -> dict[str, Any]:
+    attempt = fact.attempt
+    told = dict(attempt.identifiers)
     return {
-        "notification": notification,
-        "delivery": {
-            "phoneCarrier": _UNKNOWN_CARRIER,
-            "mnc": 0,
-            "numberOfMessageParts": int(told.get("parts") or len(parts_of(delivery.body).parts)),
-            "destination": fact.subscription.endpoint,
-            "priceInUSD": float(told.get("price", "0")),
-            "smsType": told.get("type", PROMOTIONAL),
-            "mcc": 0,
-            "providerResponse": _ACCEPTED if attempt.delivered else attempt.response,
-            "dwellTimeMs": max(0, fact.at - attempt.duration_ms - delivery.sent_at),
-        },
-        "status": "SUCCESS" if attempt.delivered else "FAILURE",
+        "phoneCarrier": _UNKNOWN_CARRIER,
+        "mnc": 0,
+        "numberOfMessageParts": int(told.get("parts") or len(parts_of(fact.delivery.body).parts)),
+        "destination": fact.subscription.endpoint,
+        "priceInUSD": float(told.get("price", "0")),
+        "smsType": told.get("type", PROMOTIONAL),
+        "mcc": 0,
+        "providerResponse": _ACCEPTED if attempt.delivered else attempt.response,
+        "dwellTimeMs": dwell_ms(fact),
     }
-
-
-def _timestamp(at: int) -> str:
-    seconds, milliseconds = divmod(at, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{milliseconds:03d}"
 
 
 def _points(fact: Attempted, account: str, region: str) -> list[MetricPoint]:
