@@ -4,18 +4,20 @@ What a retry policy leaves out is completed from the published defaults, so that
 `{"healthyRetryPolicy":{"numRetries":5}}`, is whole. Null counts as left out. An unknown name is refused: a
 misspelt attribute would otherwise be a default that nobody asked for.
 
-Texts marked "chosen" were never seen on the wire; the others were, or follow the pattern of one that was.
+Texts marked "chosen" were never seen on the wire, nor those of `JsonCursor` but the two about a number's range; the
+others were, or follow the pattern of one that was.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from typing import Any, Final, NoReturn, Self, TypeGuard
+from dataclasses import replace
+from typing import Final, NoReturn
 
 import orjson
 
 from redrive.model.errors import RedriveError
 from redrive.model.retry_curves import Curve
+from redrive.protocols.aws.json_cursor import JsonCursor, Words
 from redrive.protocols.aws.sns.delivery_policy import (
     RETRY_ATTRIBUTES,
     RetryPolicy,
@@ -39,6 +41,8 @@ RAW_CONTENT_TYPES: Final = CONTENT_TYPES | {
     "application/xhtml+xml",
     "application/xml",
 }
+_OPENING: Final = "DeliveryPolicy: "
+_WORDS: Final = Words()
 _COUNTS: Final = ("numNoDelayRetries", "numMinDelayRetries", "numMaxDelayRetries")
 
 
@@ -52,8 +56,7 @@ def read_topic_policy(text: str) -> TopicDeliveryPolicy:
     Raises:
         DeliveryPolicyInvalid: The text is no JSON object, or breaks a rule.
     """
-    root = _Members.of_json(text, {"http"})
-    http = root.member("http", _TOPIC_MEMBERS)
+    http = _member(_root(text, {"http"}), "http", _TOPIC_MEMBERS)
     if http is None:
         return TopicDeliveryPolicy()
     _retry_policy(http, "defaultSicklyRetryPolicy")  # deprecated: held to the rules, then forgotten
@@ -75,7 +78,7 @@ def read_subscription_policy(text: str, *, raw: bool) -> SubscriptionDeliveryPol
     Raises:
         DeliveryPolicyInvalid: The text is no JSON object, or breaks a rule.
     """
-    root = _Members.of_json(text, _SUBSCRIPTION_MEMBERS)
+    root = _root(text, _SUBSCRIPTION_MEMBERS)
     return SubscriptionDeliveryPolicy(
         retry=_retry_policy(root, "healthyRetryPolicy"),
         receives_per_second_max=_throttle(root, "throttlePolicy"),
@@ -99,72 +102,33 @@ _SUBSCRIPTION_MEMBERS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Members:
-    """One JSON object of a policy, and the path at which it stands."""
-
-    path: str
-    values: Mapping[str, Any]
-
-    @classmethod
-    def of_json(cls, text: str, known: AbstractSet[str]) -> Self:
-        try:
-            values = orjson.loads(text)
-        except orjson.JSONDecodeError as error:
-            raise DeliveryPolicyInvalid(f"DeliveryPolicy: failed to parse JSON. {error}") from error
-        return cls._of("", values, known)
-
-    @classmethod
-    def _of(cls, path: str, values: object, known: AbstractSet[str]) -> Self:
-        if not isinstance(values, dict):
-            raise DeliveryPolicyInvalid(f"DeliveryPolicy: {path or 'policy'} must be a JSON object")  # chosen
-        members = cls(path, {name: value for name, value in values.items() if value is not None})
-        if unknown := values.keys() - known:
-            members.refuse(f"{min(unknown)} is not a recognized attribute")  # chosen
-        return members
-
-    def member(self, name: str, known: AbstractSet[str]) -> Self | None:
-        if name not in self.values:
-            return None
-        return self._of(f"{self.path}.{name}" if self.path else name, self.values[name], known)
-
-    def integer(self, name: str, low: int, high: int | None = None) -> int | None:
-        value = self.values.get(name)
-        if value is None:
-            return None
-        if not _is_integer(value):
-            self.refuse(f"{name} must be an integer")  # chosen
-        if value < low:
-            self.refuse(f"{name} must be greater than or equal to {low}")
-        if high is not None and value > high:
-            self.refuse(f"{name} must be less than or equal to {high}")
-        return value
-
-    def flag(self, name: str) -> bool:
-        value = self.values.get(name, False)
-        if not isinstance(value, bool):
-            self.refuse(f"{name} must be either true or false")  # chosen
-        return value
-
-    def text(self, name: str) -> str | None:
-        value = self.values.get(name)
-        if value is not None and not isinstance(value, str):
-            self.refuse(f"{name} must be a string")  # chosen
-        return value
-
-    def refuse_choice(self, name: str, choices: Iterable[str]) -> NoReturn:
-        self.refuse(f"{name} must be one of {', '.join(sorted(choices))}")  # chosen
-
-    def refuse(self, rule: str) -> NoReturn:
-        raise DeliveryPolicyInvalid(f"DeliveryPolicy: {self.path}{'.' if self.path else ''}{rule}")
+def _root(text: str, known: AbstractSet[str]) -> JsonCursor:
+    try:
+        values = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise _refused(f"failed to parse JSON. {error}") from error
+    if not isinstance(values, dict):
+        raise _refused(f"policy {_WORDS.not_object}")  # chosen
+    return _given(JsonCursor(values, _refused, _WORDS), known)
 
 
-def _is_integer(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _given(members: JsonCursor, known: AbstractSet[str]) -> JsonCursor:
+    members.only(known)
+    return replace(
+        members, members={name: value for name, value in members.members.items() if value is not None}
+    )
 
 
-def _retry_policy(parent: _Members, name: str) -> RetryPolicy | None:
-    members = parent.member(name, RETRY_ATTRIBUTES.keys())
+def _member(parent: JsonCursor, name: str, known: AbstractSet[str]) -> JsonCursor | None:
+    return _given(parent.object(name), known) if name in parent.members else None
+
+
+def _refused(text: str) -> DeliveryPolicyInvalid:
+    return DeliveryPolicyInvalid(f"{_OPENING}{text}")
+
+
+def _retry_policy(parent: JsonCursor, name: str) -> RetryPolicy | None:
+    members = _member(parent, name, RETRY_ATTRIBUTES.keys())
     if members is None:
         return None
     numbers = {
@@ -174,41 +138,48 @@ def _retry_policy(parent: _Members, name: str) -> RetryPolicy | None:
         **{count: members.integer(count, 0) for count in _COUNTS},
     }
     given = {RETRY_ATTRIBUTES[name]: number for name, number in numbers.items() if number is not None}
-    policy = RetryPolicy(**given, curve=_curve(members), given=frozenset(members.values))
+    policy = RetryPolicy(**given, curve=_curve(members), given=frozenset(members.members))
     _check_together(members, policy)
     return policy
 
 
-def _curve(members: _Members) -> Curve:
+def _curve(members: JsonCursor) -> Curve:
+    if "backoffFunction" not in members.members:
+        return Curve.LINEAR
     function = members.text("backoffFunction") or Curve.LINEAR
     if function not in frozenset(Curve):
-        members.refuse_choice("backoffFunction", Curve)
+        _refuse_choice(members, "backoffFunction", Curve)
     return Curve(function)
 
 
-def _check_together(members: _Members, policy: RetryPolicy) -> None:
+def _refuse_choice(members: JsonCursor, name: str, choices: Iterable[str]) -> NoReturn:
+    members.refuse(name, f"must be one of {', '.join(sorted(choices))}")  # chosen
+
+
+def _check_together(members: JsonCursor, policy: RetryPolicy) -> None:
     if policy.delay_seconds_max < policy.delay_seconds_min:
-        members.refuse("maxDelayTarget must be greater than or equal to minDelayTarget")
+        members.refuse("maxDelayTarget", "must be greater than or equal to minDelayTarget")
     if policy.backoff_retries < 0:
         members.refuse(
-            "numRetries must be greater than or equal to total of numMinDelayRetries, numNoDelayRetries and "
-            "numMaxDelayRetries"
+            "numRetries",
+            "must be greater than or equal to total of numMinDelayRetries, numNoDelayRetries and numMaxDelayRetries",
         )
     if policy.schedule().total_ms() > TOTAL_SECONDS_MAX * 1000:
-        members.refuse(
-            f"total retry time must be less than or equal to {TOTAL_SECONDS_MAX} seconds"
-        )  # chosen
+        rule = f"must be less than or equal to {TOTAL_SECONDS_MAX} seconds"
+        members.refuse("total retry time", rule)  # chosen
 
 
-def _throttle(parent: _Members, name: str) -> int | None:
-    members = parent.member(name, frozenset({"maxReceivesPerSecond"}))
+def _throttle(parent: JsonCursor, name: str) -> int | None:
+    members = _member(parent, name, frozenset({"maxReceivesPerSecond"}))
     return members.integer("maxReceivesPerSecond", 1) if members else None
 
 
-def _content_type(parent: _Members, name: str, allowed: AbstractSet[str]) -> str | None:
-    members = parent.member(name, frozenset({"headerContentType"}))
-    content_type = members.text("headerContentType") if members else None
+def _content_type(parent: JsonCursor, name: str, allowed: AbstractSet[str]) -> str | None:
+    members = _member(parent, name, frozenset({"headerContentType"}))
+    if members is None or "headerContentType" not in members.members:
+        return None
+    content_type = members.text("headerContentType")
     # The default itself carries a parameter (charset=UTF-8): the rule is about the type alone.
-    if members and content_type is not None and content_type.partition(";")[0].strip() not in allowed:
-        members.refuse_choice("headerContentType", allowed)
+    if content_type.partition(";")[0].strip() not in allowed:
+        _refuse_choice(members, "headerContentType", allowed)
     return content_type

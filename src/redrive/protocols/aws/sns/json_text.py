@@ -6,6 +6,7 @@ JSON, a name without quotes, an end too early. Any other keeps Python's reason, 
 
 import json
 import re
+from collections.abc import Collection
 from typing import Any, Final
 
 from redrive.protocols.aws.sns.errors import AttributeRefused
@@ -15,15 +16,18 @@ _WORD: Final = re.compile(r"\w+")
 _VALUES: Final = "JSON String, Number, Array, Object or token 'null', 'true' or 'false'"
 
 
-def read_object(attribute: str, text: str) -> dict[str, Any]:
-    """The JSON object that an attribute holds.
+def read_object(attribute: str, text: str, known: Collection[str] | None = None) -> dict[str, Any]:
+    """The JSON object that an attribute holds, with members of known names alone where any are named.
 
     Raises:
-        AttributeRefused: It is none.
+        AttributeRefused: The text is no such object.
     """
     document = read(attribute, text)
     if not isinstance(document, dict):
         raise AttributeRefused(f"{attribute}: must be a JSON object")  # chosen
+    for name in sorted(document):
+        if known is not None and name not in known:
+            raise AttributeRefused(f"{attribute}: invalid JSON. Attribute {name} is unknown.")
     return document
 
 
@@ -31,7 +35,7 @@ def read(attribute: str, text: str) -> Any:
     """The JSON value that an attribute holds.
 
     Raises:
-        AttributeRefused: It is none.
+        AttributeRefused: The text is no JSON.
     """
     try:
         return json.loads(text)

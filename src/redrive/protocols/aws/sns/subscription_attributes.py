@@ -115,9 +115,7 @@ def _change_delivery_policy(subscription: Subscription, value: str) -> Subscript
 
 
 def _change_redrive(subscription: Subscription, value: str) -> Subscription:
-    document = json_text.read_object(REDRIVE_POLICY, value) if value else {}
-    if unknown := sorted(document.keys() - {"deadLetterTargetArn"}):
-        raise AttributeRefused(f"{REDRIVE_POLICY}: invalid JSON. Attribute {unknown[0]} is unknown.")
+    document = json_text.read_object(REDRIVE_POLICY, value, ("deadLetterTargetArn",)) if value else {}
     if not document:
         return replace(keep(subscription, REDRIVE_POLICY, None), dead_letter=None)
     arn = document["deadLetterTargetArn"]

@@ -5,13 +5,14 @@ protection policies", "Data protection policy operations" and "Custom data ident
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from string import ascii_letters, digits
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from redrive.model.protection import Finder
+from redrive.protocols.aws.json_cursor import JsonCursor, Words
 from redrive.protocols.aws.sns.protection import identifiers
 from redrive.protocols.aws.sns.protection.identifiers.custom import CustomRefused, custom
 from redrive.protocols.aws.sns.protection.policy import (
@@ -39,7 +40,7 @@ _ACCOUNT: Final = re.compile("[0-9]{12}")
 _ROOT: Final = re.compile("arn:aws[a-z-]*:iam::([0-9]{12}):root")
 _PRINCIPAL: Final = re.compile("arn:aws[a-z-]*:(?:iam|sts)::[0-9]{12}:.+")
 
-Json = Mapping[str, Any]
+_WORDS: Final = Words(" ", "is unknown", "must be an object", "must be a string that is not empty")
 
 
 class ProtectionPolicyInvalid(ValueError):  # noqa: N818 - an answer, named as a caller says it
@@ -53,58 +54,63 @@ def read_protection_policy(text: str) -> ProtectionPolicy:
         ProtectionPolicyInvalid: It is not acceptable.
     """
     policy = _policy(text)
-    _only(policy, "", "Name", "Description", "Version", "Configuration", "Statement")
-    _text(policy, "", "Name")
-    if "Description" in policy:
-        _text(policy, "", "Description")
-    if policy.get("Version") != VERSION:
-        raise ProtectionPolicyInvalid(f"Version must be {VERSION}")
-    finders = _custom_finders(policy.get("Configuration", {}))
-    listed = policy.get("Statement")
+    policy.only(("Name", "Description", "Version", "Configuration", "Statement"))
+    policy.text("Name", empty=False)
+    if "Description" in policy.members:
+        policy.text("Description", empty=False)
+    if policy.members.get("Version") != VERSION:
+        policy.refuse("Version", f"must be {VERSION}")
+    finders = _custom_finders(policy)
+    listed = policy.members.get("Statement")
     if not isinstance(listed, list) or not listed:
-        raise ProtectionPolicyInvalid("Statement must be a list that is not empty")
+        policy.refuse("Statement", "must be a list that is not empty")
     if len(listed) > STATEMENTS_MAX:
-        raise ProtectionPolicyInvalid(f"Statement must have {STATEMENTS_MAX} elements at most")
+        policy.refuse("Statement", f"must have {STATEMENTS_MAX} elements at most")
     statements = tuple(
-        _statement(_object(one, "Statement must be a list of objects"), finders) for one in listed
+        _statement(policy.at("Statement", statement, "must be a list of objects"), finders)
+        for statement in listed
     )
-    if sum(isinstance(one.operation, Audit) for one in statements) > 1:
+    if sum(isinstance(statement.operation, Audit) for statement in statements) > 1:
         raise ProtectionPolicyInvalid("only one Statement can have an Audit operation")
     return ProtectionPolicy(statements, finders)
 
 
-def _policy(text: str) -> Json:
+def _policy(text: str) -> JsonCursor:
     refusal = f"must be a JSON object of at most {BYTES_MAX} bytes"
     if len(text.encode()) > BYTES_MAX:
         raise ProtectionPolicyInvalid(refusal)
     try:
-        return _object(orjson.loads(text), refusal)
+        document = orjson.loads(text)
     except orjson.JSONDecodeError:
         raise ProtectionPolicyInvalid(refusal) from None
+    if not isinstance(document, dict):
+        raise ProtectionPolicyInvalid(refusal)
+    return JsonCursor(document, ProtectionPolicyInvalid, _WORDS)
 
 
 # ---- identifiers -------------------------------------------------------------------------------------------------
 
 
-def _custom_finders(configuration: Any) -> dict[str, Finder]:
-    where = "Configuration"
-    configuration = _object(configuration, f"{where} must be an object")
-    _only(configuration, where, "CustomDataIdentifier")
-    listed = configuration.get("CustomDataIdentifier", [])
-    where = f"{where} CustomDataIdentifier"
+def _custom_finders(policy: JsonCursor) -> dict[str, Finder]:
+    if "Configuration" not in policy.members:
+        return {}
+    configuration = policy.object("Configuration")
+    configuration.only(("CustomDataIdentifier",))
+    listed = configuration.members.get("CustomDataIdentifier", [])
+    rule = f"must be a list of at most {CUSTOM_MAX} objects"
     if not isinstance(listed, list) or len(listed) > CUSTOM_MAX:
-        raise ProtectionPolicyInvalid(f"{where} must be a list of at most {CUSTOM_MAX} objects")
+        configuration.refuse("CustomDataIdentifier", rule)
     finders: dict[str, Finder] = {}
-    for one in listed:
-        one = _object(one, f"{where} must be a list of at most {CUSTOM_MAX} objects")  # noqa: PLW2901 - the same, of a known type
-        _only(one, where, "Name", "Regex")
-        name, regex = _text(one, where, "Name"), _text(one, where, "Regex")
+    for element in listed:
+        identifier = configuration.at("CustomDataIdentifier", element, rule)
+        identifier.only(("Name", "Regex"))
+        name, regex = identifier.text("Name", empty=False), identifier.text("Regex", empty=False)
         if name in finders or name in identifiers.NAMES or name in identifiers.WITHOUT_PATTERN:
-            raise ProtectionPolicyInvalid(f"{where} Name {name} stands for another data identifier")
+            identifier.refuse("Name", f"{name} stands for another data identifier")
         try:
             finders[name] = custom(name, regex)
         except CustomRefused as refusal:
-            raise ProtectionPolicyInvalid(f"{where} {refusal}") from refusal
+            identifier.refuse("", str(refusal))
     return finders
 
 
@@ -126,18 +132,18 @@ def _identifier(name: str, finders: dict[str, Finder]) -> str:
 # ---- statements --------------------------------------------------------------------------------------------------
 
 
-def _statement(statement: Json, finders: dict[str, Finder]) -> Statement:
-    direction = statement.get("DataDirection")
+def _statement(statement: JsonCursor, finders: dict[str, Finder]) -> Statement:
+    direction = statement.members.get("DataDirection")
     if direction not in (INBOUND, OUTBOUND):
-        raise ProtectionPolicyInvalid(f"Statement DataDirection must be either {INBOUND} or {OUTBOUND}")
-    _only(statement, "Statement", "Sid", "DataDirection", "Principal", "DataIdentifier", "Operation")
-    if "Sid" in statement:
-        _text(statement, "Statement", "Sid")
-    principals = frozenset(_principal(one) for one in _texts(statement, "Principal"))
-    names = tuple(dict.fromkeys(_identifier(one, finders) for one in _texts(statement, "DataIdentifier")))
-    operation = _operation(statement.get("Operation"))
+        statement.refuse("DataDirection", f"must be either {INBOUND} or {OUTBOUND}")
+    statement.only(("Sid", "DataDirection", "Principal", "DataIdentifier", "Operation"))
+    if "Sid" in statement.members:
+        statement.text("Sid", empty=False)
+    principals = frozenset(map(_principal, statement.texts("Principal")))
+    names = tuple(dict.fromkeys(_identifier(name, finders) for name in statement.texts("DataIdentifier")))
+    operation = _operation(statement)
     if direction == OUTBOUND and isinstance(operation, Audit):
-        raise ProtectionPolicyInvalid(f"Statement Operation Audit must be {INBOUND}")
+        statement.refuse("Operation", f"Audit must be {INBOUND}")
     return Statement(direction, principals, names, operation)
 
 
@@ -149,102 +155,69 @@ def _principal(name: str) -> str:
     raise ProtectionPolicyInvalid(f"Statement Principal {name} is none")
 
 
-def _operation(operation: Any) -> Audit | Deidentify | Deny:
-    refusal = f"Statement Operation must be one of {', '.join(_OPERATIONS)}"
-    operation = _object(operation, refusal)
-    if len(operation) != 1 or not operation.keys() <= _OPERATIONS.keys():
-        raise ProtectionPolicyInvalid(refusal)
-    ((name, settings),) = operation.items()
-    where = f"Statement Operation {name}"
-    return _OPERATIONS[name](_object(settings, f"{where} must be an object"), where)
+def _operation(statement: JsonCursor) -> Audit | Deidentify | Deny:
+    rule = f"must be one of {', '.join(_OPERATIONS)}"
+    operation = statement.object("Operation", rule)
+    if len(operation.members) != 1 or not operation.members.keys() <= _OPERATIONS.keys():
+        statement.refuse("Operation", rule)
+    (name,) = operation.members
+    return _OPERATIONS[name](operation.object(name))
 
 
-def _deny(settings: Json, where: str) -> Deny:
-    _only(settings, where)
+def _deny(settings: JsonCursor) -> Deny:
+    settings.only(())
     return Deny()
 
 
-def _deidentify(settings: Json, where: str) -> Deidentify:
-    _only(settings, where, "MaskConfig", "RedactConfig")
-    if len(settings) != 1:
-        raise ProtectionPolicyInvalid(f"{where} must have either MaskConfig or RedactConfig")
-    ((name, config),) = settings.items()
-    config = _object(config, f"{where} {name} must be an object")
+def _deidentify(settings: JsonCursor) -> Deidentify:
+    settings.only(("MaskConfig", "RedactConfig"))
+    if len(settings.members) != 1:
+        settings.refuse("", "must have either MaskConfig or RedactConfig")
+    (name,) = settings.members
+    config = settings.object(name)
     if name == "RedactConfig":
-        _only(config, f"{where} {name}")
+        config.only(())
         return Deidentify("")
-    _only(config, f"{where} {name}", "MaskWithCharacter")
-    character = _text(config, f"{where} {name}", "MaskWithCharacter")
+    config.only(("MaskWithCharacter",))
+    character = config.text("MaskWithCharacter", empty=False)
     if character not in MASKS:
-        raise ProtectionPolicyInvalid(f"{where} {name} MaskWithCharacter is not a supported character")
+        config.refuse("MaskWithCharacter", "is not a supported character")
     return Deidentify(character)
 
 
-def _audit(settings: Json, where: str) -> Audit:
-    _only(settings, where, "SampleRate", "FindingsDestination", "NoFindingsDestination")
-    rate = str(settings.get("SampleRate"))
+def _audit(settings: JsonCursor) -> Audit:
+    settings.only(("SampleRate", "FindingsDestination", "NoFindingsDestination"))
+    rate = str(settings.members.get("SampleRate"))
     if not _SAMPLE_RATE.fullmatch(rate):
-        raise ProtectionPolicyInvalid(f"{where} SampleRate must be an integer between 0 and 99")
-    findings = _destination(settings, where, "FindingsDestination")
-    no_findings = _destination(settings, where, "NoFindingsDestination")
+        settings.refuse("SampleRate", "must be an integer between 0 and 99")
+    findings = _destination(settings, "FindingsDestination")
+    no_findings = _destination(settings, "NoFindingsDestination")
     if findings is None and no_findings is None:
-        raise ProtectionPolicyInvalid(f"{where} must have a FindingsDestination or a NoFindingsDestination")
+        settings.refuse("", "must have a FindingsDestination or a NoFindingsDestination")
     return Audit(int(rate), findings, no_findings)
 
 
-def _destination(settings: Json, where: str, name: str) -> str | None:
+def _destination(settings: JsonCursor, name: str) -> str | None:
     """The log group; empty where there is a destination without one."""
-    if name not in settings:
+    if name not in settings.members:
         return None
-    where = f"{where} {name}"
-    destination = _object(settings[name], f"{where} must be an object")
+    destination = settings.object(name)
     for elsewhere in ("Firehose", "S3"):
-        if elsewhere in destination:
-            raise ProtectionPolicyInvalid(f"{where} {elsewhere} is not supported by this server")
-    _only(destination, where, "CloudWatchLogs")
-    if "CloudWatchLogs" not in destination:
+        if elsewhere in destination.members:
+            destination.refuse(elsewhere, "is not supported by this server")
+    destination.only(("CloudWatchLogs",))
+    if "CloudWatchLogs" not in destination.members:
         return ""
-    where = f"{where} CloudWatchLogs"
-    logs = _object(destination["CloudWatchLogs"], f"{where} must be an object")
-    _only(logs, where, "LogGroup")
-    group = _text(logs, where, "LogGroup")
+    logs = destination.object("CloudWatchLogs")
+    logs.only(("LogGroup",))
+    group = logs.text("LogGroup", empty=False)
     if not group.startswith(_GROUP_BEGINNING) or not _GROUP.fullmatch(group):
-        raise ProtectionPolicyInvalid(
-            f"{where} LogGroup must be a log group's name that begins with {_GROUP_BEGINNING}"
-        )
+        logs.refuse("LogGroup", f"must be a log group's name that begins with {_GROUP_BEGINNING}")
     return group
 
 
-_OPERATIONS: Final[Mapping[str, Callable[[Json, str], Audit | Deidentify | Deny]]] = {
+_OPERATIONS: Final[Mapping[str, Callable[[JsonCursor], Audit | Deidentify | Deny]]] = {
     "Audit": _audit,
     "Deidentify": _deidentify,
     "Deny": _deny,
 }
-
-# ---- JSON --------------------------------------------------------------------------------------------------------
-
-
-def _object(value: Any, refusal: str) -> Json:
-    if not isinstance(value, dict):
-        raise ProtectionPolicyInvalid(refusal)
-    return value
-
-
-def _only(document: Json, where: str, *known: str) -> None:
-    """What is not known cannot be carried out."""
-    if unknown := sorted(document.keys() - set(known)):
-        raise ProtectionPolicyInvalid(f"{where} {unknown[0]} is unknown".lstrip())
-
-
-def _text(document: Json, where: str, name: str) -> str:
-    value = document.get(name)
-    if not isinstance(value, str) or not value:
-        raise ProtectionPolicyInvalid(f"{where} {name} must be a string that is not empty".lstrip())
-    return value
-
-
-def _texts(statement: Json, name: str) -> Sequence[str]:
-    values = statement.get(name)
-    if not isinstance(values, list) or not values or not all(isinstance(one, str) for one in values):
-        raise ProtectionPolicyInvalid(f"Statement {name} must be a list of strings that is not empty")
-    return values

@@ -1,0 +1,130 @@
+"""A JSON document read member by member: each object knows where it stands, and its reader how a fault is told."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, NoReturn, Self
+
+
+class Words(NamedTuple):
+    """What a reader says of members that are not as they must be; a member's path stands before it.
+
+    Attributes:
+        between: What stands between the names of a path.
+        unknown: Of a member that nobody knows.
+        not_object: Of a value that is no object.
+        not_text: Of a value that is no text.
+    """
+
+    between: str = "."
+    unknown: str = "is not a recognized attribute"
+    not_object: str = "must be a JSON object"
+    not_text: str = "must be a string"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonCursor:
+    """One object of a document.
+
+    Attributes:
+        members: Its members.
+        refusal: Makes the reader's error of what is wrong with the document.
+        words: The reader's words.
+        path: The names of the members that lead to the object, from the root's.
+    """
+
+    members: Mapping[str, Any]
+    refusal: Callable[[str], Exception]
+    words: Words
+    path: tuple[str, ...] = ()
+
+    def refuse(self, name: str, rule: str) -> NoReturn:
+        """Refuse the document for a member that breaks a rule; without a name, for this object.
+
+        Raises:
+            Exception: The reader's.
+        """
+        path = self.words.between.join((*self.path, name) if name else self.path)
+        raise self.refusal(f"{path} {rule}".lstrip())
+
+    def at(self, name: str, value: object, rule: str = "") -> Self:
+        """A value below this object, which must be an object itself.
+
+        Args:
+            name: Of the member that holds it.
+            value: The value.
+            rule: What is said of anything but an object; empty for the reader's words.
+
+        Raises:
+            Exception: The reader's: it is not an object.
+        """
+        if not isinstance(value, dict):
+            self.refuse(name, rule or self.words.not_object)
+        return replace(self, members=value, path=(*self.path, name))
+
+    def object(self, name: str, rule: str = "") -> Self:
+        """The object that a member must hold; see `at`."""
+        return self.at(name, self.members.get(name), rule)
+
+    def only(self, known: Collection[str]) -> None:
+        """Refuse members of other names: a misspelt one would otherwise be a default that nobody asked for.
+
+        Raises:
+            Exception: The reader's.
+        """
+        for name in sorted(self.members):
+            if name not in known:
+                self.refuse(name, self.words.unknown)
+
+    def text(self, name: str, *, empty: bool = True) -> str:
+        """The text of a member.
+
+        Args:
+            name: Of the member.
+            empty: Whether the text may be empty.
+
+        Raises:
+            Exception: The reader's: there is no such text.
+        """
+        value = self.members.get(name)
+        if not isinstance(value, str) or not (value or empty):
+            self.refuse(name, self.words.not_text)
+        return value
+
+    def texts(self, name: str) -> Sequence[str]:
+        """The texts of a member, at least one.
+
+        Raises:
+            Exception: The reader's: it is not such a list.
+        """
+        values = self.members.get(name)
+        if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
+            self.refuse(name, "must be a list of strings that is not empty")
+        return values
+
+    def flag(self, name: str) -> bool:
+        """The truth of a member; false where it is left out.
+
+        Raises:
+            Exception: The reader's: it is neither true nor false.
+        """
+        value = self.members.get(name, False)
+        if not isinstance(value, bool):
+            self.refuse(name, "must be either true or false")
+        return value
+
+    def integer(self, name: str, least: int, most: int | None = None) -> int | None:
+        """The whole number of a member, within a range; None where it is left out.
+
+        Raises:
+            Exception: The reader's: it is no such number.
+        """
+        value = self.members.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool):
+            self.refuse(name, "must be an integer")
+        if value < least:
+            self.refuse(name, f"must be greater than or equal to {least}")
+        if most is not None and value > most:
+            self.refuse(name, f"must be less than or equal to {most}")
+        return value
