@@ -46,7 +46,7 @@ from redrive.protocols.aws.sns.status_log import StatusLog
 from redrive.protocols.aws.sqs.facade import Sqs
 from redrive.protocols.aws.sqs.peek import PATH as PEEK_PATH
 from redrive.protocols.aws.sqs.peek import Peek
-from redrive.protocols.azure.arm.offered import KINDS as AZURE_KINDS
+from redrive.protocols.azure.arm.operations import KINDS as AZURE_KINDS
 from redrive.protocols.azure.eventgrid import dialect as eventgrid
 from redrive.protocols.azure.eventgrid.names import DIALECT as EVENT_GRID
 from redrive.protocols.azure.eventgrid.topic_endpoint import TopicEndpoint

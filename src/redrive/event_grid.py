@@ -1,14 +1,13 @@
-"""Event Grid put together: what is measured of it, and the rooms that callers of Azure's interfaces come to."""
+"""Event Grid put together: what is measured of it, and the services that callers of Azure's interfaces come to."""
 
 from collections.abc import Mapping
 from functools import partial
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Endpoint, NodeStore, Runtime
-from redrive.protocols.azure.arm.namespaces_offered import namespaces_offered
-from redrive.protocols.azure.arm.offered import offered
-from redrive.protocols.azure.arm.room import Arm
-from redrive.protocols.azure.arm.sources import Sources
+from redrive.protocols.azure.arm.event_sources import EventSources
+from redrive.protocols.azure.arm.operations import build_operations
+from redrive.protocols.azure.arm.service import Arm
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.entra import Entra
 from redrive.protocols.azure.eventgrid.credentials import Credentials as PublisherCredentials
@@ -16,10 +15,10 @@ from redrive.protocols.azure.eventgrid.failure_log import FailureLog
 from redrive.protocols.azure.eventgrid.insights import Insights
 from redrive.protocols.azure.eventgrid.measures import Measures
 from redrive.protocols.azure.eventgrid.publishing import Publishers
-from redrive.protocols.azure.gateway import AzureGateway, Room
+from redrive.protocols.azure.gateway import AzureGateway, Service
 from redrive.protocols.azure.handshake import Handshakes
 from redrive.protocols.azure.namespaces.credentials import Credentials
-from redrive.protocols.azure.namespaces.room import Namespaces
+from redrive.protocols.azure.namespaces.service import Namespaces
 from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.protocols.azure.wire import bearer
 from redrive.runtime.clock import SystemClock
@@ -49,7 +48,7 @@ class EventGrid:
         self._settings = settings
         self._engine = engine
         self.measures = Measures(telemetry.count, FailureLog(telemetry.logs, stream, settings.region))
-        sources = Sources(engine, Subscribers(engine))
+        sources = EventSources(engine, Subscribers(engine))
         self._insights = Insights(store, telemetry.flush, sources.resource)
 
     def gateway(
@@ -71,16 +70,15 @@ class EventGrid:
         public_url = settings.public_url.rstrip("/") or None
         required = settings.auth == "required"
         handshakes = Handshakes(engine, endpoints, webhook_tokens, SystemClock())
-        where = partial(address_of, read_addresses(settings.azure_endpoints))
-        namespaces = namespaces_offered(engine, handshakes, where)
-        operations = offered(engine, handshakes, where, [*namespaces, self._insights])
+        resolve = partial(address_of, read_addresses(settings.azure_endpoints))
+        operations = build_operations(engine, handshakes, resolve, [self._insights])
         publishers = PublisherCredentials(authentication, SystemClock(), required=required)
         credentials = Credentials(authentication, SystemClock(), required=required)
-        rooms: list[Room] = [
+        services: list[Service] = [
             Publishers(engine, publishers, self.measures),
             Namespaces(engine, credentials, self.measures),
             Arm(runtime.clock, authentication, operations, public_url),
             handshakes,
             Entra(SystemClock(), authentication, public_url, webhook_tokens),
         ]
-        return AzureGateway(runtime, rooms)
+        return AzureGateway(runtime, services)

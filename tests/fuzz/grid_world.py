@@ -17,10 +17,9 @@ from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
 from redrive.model.topic import Topic
 from redrive.protocols.azure import handshake
-from redrive.protocols.azure.arm.namespaces_offered import namespaces_offered
-from redrive.protocols.azure.arm.offered import offered
-from redrive.protocols.azure.arm.room import Arm
-from redrive.protocols.azure.arm.sources import Sources
+from redrive.protocols.azure.arm.event_sources import EventSources
+from redrive.protocols.azure.arm.operations import build_operations
+from redrive.protocols.azure.arm.service import Arm
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.entra import Entra
 from redrive.protocols.azure.eventgrid import names
@@ -34,7 +33,7 @@ from redrive.protocols.azure.eventgrid.topic_endpoint import TopicEndpoint
 from redrive.protocols.azure.gateway import AzureGateway
 from redrive.protocols.azure.handshake import Handshakes
 from redrive.protocols.azure.namespaces.credentials import Credentials
-from redrive.protocols.azure.namespaces.room import Namespaces
+from redrive.protocols.azure.namespaces.service import Namespaces
 from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.protocols.azure.wire.bearer import Authentication, Believing, Verifying
 from redrive.protocols.http import Request, Response
@@ -105,9 +104,14 @@ class GridWorld(Watched):
         dialects = {names.DIALECT: EventGridDialect(self._store.notes, self._tokens)}
         listeners: list[Listener] = []
         self.engine = Engine(self._store, runtime, dialects, endpoints, listeners)
-        endpoints["topic"] = TopicEndpoint(self.engine.topics)
+        endpoints["topic"] = TopicEndpoint(self.engine.resources.topics)
         self._telemetry = Telemetry(
-            self._store, self._clock, self.engine.queues, self.engine.topics, _nothing_archived, leaps=True
+            self._store,
+            self._clock,
+            self.engine.resources.queues,
+            self.engine.resources.topics,
+            _nothing_archived,
+            leaps=True,
         )
         failures = FailureLog(self._telemetry.logs, "stream", "local")
         self._measures = Measures(self._telemetry.count, failures)
@@ -121,10 +125,9 @@ class GridWorld(Watched):
         engine, clock = self.engine, self._clock
         authentication: Authentication = Verifying(self._keyring, clock) if secured else Believing()
         handshakes = Handshakes(engine, endpoints, self._tokens, clock)
-        sources = Sources(engine, Subscribers(engine))
+        sources = EventSources(engine, Subscribers(engine))
         insights = Insights(self._store, self._telemetry.flush, sources.resource)
-        others = [*namespaces_offered(engine, handshakes, _where), insights]
-        self.arm = Arm(clock, authentication, offered(engine, handshakes, _where, others), None)
+        self.arm = Arm(clock, authentication, build_operations(engine, handshakes, _where, [insights]), None)
         credentials = PublisherCredentials(authentication, clock, required=secured)
         rooms = [
             Publishers(engine, credentials, self._measures),
@@ -158,7 +161,7 @@ class GridWorld(Watched):
             "GET", f"{PROVIDER}/topics/orders/providers/Microsoft.EventGrid/eventSubscriptions/waits"
         )
         assert waiting["properties"]["provisioningState"] == "AwaitingManualAction", waiting
-        (asked,) = await self.engine.directory.find(handshake.QUESTION, "")
+        (asked,) = await self.engine.resources.documents.find(handshake.QUESTION, "")
         self.known[QUESTION] = asked.id
         await self.settle()
 

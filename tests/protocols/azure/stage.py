@@ -103,7 +103,7 @@ class Stage:
         name = names.topic_name(resource)
         assert name is not None
         attributes = {"id": resource.text, "properties": orjson.dumps(properties).decode()}
-        return await self.engine.topics.create(Topic(0, name, names.DIALECT, attributes=attributes))
+        return await self.engine.resources.topics.create(Topic(0, name, names.DIALECT, attributes=attributes))
 
     async def subscribe(
         self,
@@ -128,7 +128,7 @@ class Stage:
                 "endpointType": "StorageBlob",
                 "properties": {"resourceId": ACCOUNT.text, "blobContainerName": "dead"},
             }
-            await self.engine.queues.create(Queue(0, queue, retention_ms=14 * DAY_MS))
+            await self.engine.resources.queues.create(Queue(0, queue, retention_ms=14 * DAY_MS))
             store = Subscription(
                 names.dead_letter_store(one),
                 topic.name,
@@ -139,7 +139,7 @@ class Stage:
                 confirmed=False,
                 attributes={"id": resource, "properties": orjson.dumps(properties).decode()},
             )
-            await self.engine.topics.subscribe(store)
+            await self.engine.resources.subscriptions.create(store)
         wanted = Subscription(
             one,
             topic.name,
@@ -152,7 +152,7 @@ class Stage:
             dead_letter=queue,
             attributes={"id": resource, "properties": orjson.dumps(properties).decode()},
         )
-        return await self.engine.topics.subscribe(wanted)
+        return await self.engine.resources.subscriptions.create(wanted)
 
     async def publish(
         self,
@@ -171,7 +171,7 @@ class Stage:
         """Publish events word for word."""
         envelope = Published(schema, topic.attributes["id"], self.clock.now(), mapped or {}).envelope()
         publications = [self._publication(text, envelope) for text in texts]
-        await self.engine.topic_publisher.publish(topic, publications)
+        await self.engine.messages.publish(topic, publications)
 
     def _publication(self, body: str, envelope: bytes) -> Publication:
         return Publication(self.engine.runtime.message_id(), body, {}, {}, envelope, len(body))

@@ -204,7 +204,7 @@ async def test_filters_decide_who_gets_it(stage: Stage) -> None:
 
 async def test_a_queue_of_this_server_is_a_destination(stage: Stage) -> None:
     topic = await stage.topic()
-    queue = await stage.engine.queues.create(INBOX_QUEUE)
+    queue = await stage.engine.resources.queues.create(INBOX_QUEUE)
     await stage.subscribe(
         topic,
         protocol="queue",
@@ -226,10 +226,10 @@ async def test_a_queue_that_is_gone_is_tried_by_the_schedule_and_its_letters_rea
     await stage.subscribe(topic, protocol="queue", endpoint=INBOX, retryPolicy=retry, dead_letters=True)
     await stage.publish(topic, EVENT)
     await stage.pass_time(4 * 60_000)
-    queue = await stage.engine.queues.create(INBOX_QUEUE)
+    queue = await stage.engine.resources.queues.create(INBOX_QUEUE)
     await stage.pass_time(2 * 60_000)  # it was asked once, and rested for five minutes
     assert len(await stage.engine.store.peek(queue.id, 10)) == 1
-    await stage.engine.queues.delete(queue)
+    await stage.engine.resources.queues.delete(queue)
     await stage.publish(topic, EVENT)
     await stage.pass_time(20 * 60_000)
     (letter,) = stage.letters
@@ -239,7 +239,7 @@ async def test_a_queue_that_is_gone_is_tried_by_the_schedule_and_its_letters_rea
 
 async def test_what_is_too_long_for_a_queue_is_a_letter_in_its_container(stage: Stage) -> None:
     topic = await stage.topic()
-    await stage.engine.queues.create(replace(INBOX_QUEUE, body_bytes_max=10))
+    await stage.engine.resources.queues.create(replace(INBOX_QUEUE, body_bytes_max=10))
     await stage.subscribe(topic, protocol="queue", endpoint=INBOX, dead_letters=True)
     await stage.publish(topic, EVENT)
     await stage.pass_time(6 * 60_000)
@@ -261,12 +261,12 @@ async def test_dead_letters_of_a_queue_that_was_gone_are_redriven_into_it(stage:
     await stage.publish(topic, EVENT, EVENT)
     await stage.pass_time(10 * 60_000)
     assert subscription.dead_letter is not None
-    letters = await stage.engine.queues.get(subscription.dead_letter)
+    letters = await stage.engine.resources.queues.get(subscription.dead_letter)
     assert letters is not None
     seqs = [one.seq for one in await stage.engine.store.peek(letters.id, 10)]
     assert len(seqs) == 2
-    queue = await stage.engine.queues.create(INBOX_QUEUE)
-    await stage.engine.redriver.move(letters, seqs, None)
+    queue = await stage.engine.resources.queues.create(INBOX_QUEUE)
+    await stage.engine.operations.move(letters, seqs, None)
     await stage.pass_time(1000)
     assert len(await stage.engine.store.peek(queue.id, 10)) == 2
 

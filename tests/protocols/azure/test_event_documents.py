@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from redrive.model.topic import Topic
 from redrive.protocols.azure.arm import event_documents
 from redrive.protocols.azure.arm.destinations import shown_destination
-from redrive.protocols.azure.arm.sources import new_topic
+from redrive.protocols.azure.arm.event_sources import new_topic
 from redrive.protocols.azure.eventgrid import names, settings
 from redrive.protocols.azure.wire.errors import AzureError
 from tests.protocols.azure.stage import ACCOUNT, TOPIC

@@ -10,7 +10,7 @@ import pytest
 from redrive.model.metric import MetricPoint
 from redrive.model.queue import ResourceName
 from redrive.protocols.azure.arm.call import ArmCall
-from redrive.protocols.azure.arm.sources import SYSTEM_TOPIC, Sources, SystemTopic
+from redrive.protocols.azure.arm.event_sources import SYSTEM_TOPIC, EventSources, SystemTopic
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.eventgrid.credentials import Credentials
@@ -52,7 +52,7 @@ class Measured(Stage):
         self.points: list[MetricPoint] = []
         self.measures = Measures(self.points.extend, FailureLog(self.lines, "node", "local"))
         self.listeners.append(self.measures)
-        sources = Sources(self.engine, Subscribers(self.engine))
+        sources = EventSources(self.engine, Subscribers(self.engine))
         self.insights = Insights(self.node_store, self.flush, sources.resource)
         credentials = Credentials(Believing(), clock, required=False)
         self.publishers = Publishers(self.engine, credentials, self.measures)
@@ -246,7 +246,7 @@ async def test_a_resource_without_metrics(stage: Measured) -> None:
 async def test_a_system_topic_is_a_name_for_its_account(stage: Measured) -> None:
     resource = GROUP._replace(parts=("systemTopics", "blobs"))
     named = SystemTopic(resource.text, ACCOUNT.text, "Microsoft.Storage.StorageAccounts", {})
-    await stage.engine.directory.create(SYSTEM_TOPIC, named.key, named)
+    await stage.engine.resources.documents.create(SYSTEM_TOPIC, named.key, named)
     account = await stage.topic(ACCOUNT)
     await stage.subscribe(account)
     await stage.publish(account, EVENT)

@@ -1,4 +1,4 @@
-"""Which requests are Azure's, and what goes wrong in a room as an answer."""
+"""Which requests are Azure's, and a service's refusals as answers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,8 +7,8 @@ import orjson
 import pytest
 
 from redrive.model import errors
-from redrive.protocols.azure.arm.offered import offered
-from redrive.protocols.azure.arm.room import Arm
+from redrive.protocols.azure.arm.operations import build_operations
+from redrive.protocols.azure.arm.service import Arm
 from redrive.protocols.azure.entra import Entra
 from redrive.protocols.azure.gateway import AzureGateway
 from redrive.protocols.azure.handshake import Handshakes
@@ -26,7 +26,7 @@ def request(path: str, method: str = "GET") -> Request:
 @pytest.fixture
 def gateway(stage: Stage, clock: VirtualClock) -> AzureGateway:
     handshakes = Handshakes(stage.engine, {}, stage.tokens, stage.clock)
-    arm = Arm(clock, Believing(), offered(stage.engine, handshakes, lambda _: None), None)
+    arm = Arm(clock, Believing(), build_operations(stage.engine, handshakes, lambda _: None), None)
     entra = Entra(clock, Believing(), None, stage.tokens)
     return AzureGateway(stage.engine.runtime, [arm, handshakes, entra])
 
@@ -65,7 +65,7 @@ async def test_requests_of_others(gateway: AzureGateway, path: str) -> None:
 
 
 class Failing:
-    """A room that fails as it is told."""
+    """A service that fails as it is told."""
 
     def __init__(self, failure: Exception) -> None:
         self._failure = failure

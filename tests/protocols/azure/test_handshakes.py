@@ -9,7 +9,7 @@ from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
 from redrive.model.topic import Topic
 from redrive.protocols.azure.arm import event_documents
-from redrive.protocols.azure.arm.sources import new_topic
+from redrive.protocols.azure.arm.event_sources import new_topic
 from redrive.protocols.azure.handshake import ACTION_MS, QUESTION, Handshakes, Question
 from redrive.protocols.azure.wire.errors import AzureError
 from redrive.testing import VirtualClock
@@ -22,11 +22,11 @@ WEBHOOK = {"endpointType": "WebHook", "properties": {"endpointUrl": "https://hoo
 
 @pytest.fixture
 async def topic(stage: Stage) -> Topic:
-    return await stage.engine.topics.create(new_topic(TOPIC, {"inputSchema": "EventGridSchema"}))
+    return await stage.engine.resources.topics.create(new_topic(TOPIC, {"inputSchema": "EventGridSchema"}))
 
 
 async def questions(stage: Stage) -> list[str]:
-    return [one.subscription for one in await stage.engine.directory.find(QUESTION, "")]
+    return [one.subscription for one in await stage.engine.resources.documents.find(QUESTION, "")]
 
 
 async def ask(

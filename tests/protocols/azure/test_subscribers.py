@@ -7,7 +7,7 @@ import pytest
 from redrive.model.errors import NotFound
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm import event_documents
-from redrive.protocols.azure.arm.sources import new_topic
+from redrive.protocols.azure.arm.event_sources import new_topic
 from redrive.protocols.azure.arm.subscribers import DEAD_LETTERS_KEPT_MS, Subscribers
 from redrive.protocols.azure.eventgrid import names
 from tests.protocols.azure.stage import ACCOUNT, CONTAINER, TOPIC, Stage
@@ -21,7 +21,7 @@ LETTERS = {
 
 @pytest.fixture
 async def topic(stage: Stage) -> Topic:
-    return await stage.engine.topics.create(new_topic(TOPIC, {"inputSchema": "EventGridSchema"}))
+    return await stage.engine.resources.topics.create(new_topic(TOPIC, {"inputSchema": "EventGridSchema"}))
 
 
 def wanted(topic: Topic, *, letters: bool) -> Subscription:
@@ -31,7 +31,7 @@ def wanted(topic: Topic, *, letters: bool) -> Subscription:
 
 
 async def kept(stage: Stage, topic: Topic) -> list[tuple[str, str, bool]]:
-    found = await stage.engine.topics.subscriptions_of(topic.name)
+    found = await stage.engine.resources.subscriptions.of(topic.name)
     return [(one.id, one.endpoint, one.confirmed) for one in found]
 
 
@@ -44,23 +44,23 @@ async def test_dead_letters_have_a_queue_and_a_store(stage: Stage, topic: Topic)
     ]
     assert made.dead_letter == names.dead_letter_queue(topic.name, "billing")
     assert made.dead_letter is not None
-    queue = await stage.engine.queues.get(made.dead_letter)
+    queue = await stage.engine.resources.queues.get(made.dead_letter)
     assert queue is not None
     assert queue.retention_ms == DEAD_LETTERS_KEPT_MS
     assert await subscribers.of(topic) == [made]
     await subscribers.remove(made)
     assert await kept(stage, topic) == []
-    assert await stage.engine.queues.get(made.dead_letter) is None
+    assert await stage.engine.resources.queues.get(made.dead_letter) is None
 
 
 async def test_a_change_keeps_the_backlog_and_the_letters(stage: Stage, topic: Topic) -> None:
     subscribers = Subscribers(stage.engine)
     before = await subscribers.write(wanted(topic, letters=True))
     assert before.dead_letter is not None
-    queue = await stage.engine.queues.get(before.dead_letter)
+    queue = await stage.engine.resources.queues.get(before.dead_letter)
     after = await subscribers.write(replace(wanted(topic, letters=True), endpoint="https://other.example"))
     assert (after.queue_id, after.created_at) == (before.queue_id, before.created_at)
-    assert await stage.engine.queues.get(before.dead_letter) == queue
+    assert await stage.engine.resources.queues.get(before.dead_letter) == queue
 
 
 async def test_letters_go_when_the_destination_does(stage: Stage, topic: Topic) -> None:
@@ -70,7 +70,7 @@ async def test_letters_go_when_the_destination_does(stage: Stage, topic: Topic) 
     assert (after.queue_id, after.dead_letter) == (before.queue_id, None)
     assert await kept(stage, topic) == [("billing", "https://hook.example", True)]
     assert before.dead_letter is not None
-    assert await stage.engine.queues.get(before.dead_letter) is None
+    assert await stage.engine.resources.queues.get(before.dead_letter) is None
 
 
 async def test_a_topic_goes_with_all(stage: Stage, topic: Topic) -> None:
@@ -78,10 +78,10 @@ async def test_a_topic_goes_with_all(stage: Stage, topic: Topic) -> None:
     await subscribers.write(wanted(topic, letters=True))
     await subscribers.remove_all(topic)
     assert await kept(stage, topic) == []
-    assert await stage.engine.queues.find(topic.name._replace(name="")) == []
+    assert await stage.engine.resources.queues.find(topic.name._replace(name="")) == []
 
 
 async def test_nobody_subscribes_at_a_topic_that_is_gone(stage: Stage, topic: Topic) -> None:
-    await stage.engine.topics.delete(topic)
+    await stage.engine.resources.topics.delete(topic)
     with pytest.raises(NotFound):
         await Subscribers(stage.engine).write(wanted(topic, letters=False))

@@ -29,7 +29,7 @@ _Verb = Callable[[Request, Mapping[str, str]], Awaitable[Response]]
 
 
 class Entra:
-    """Issues tokens, and says where (`redrive.protocols.azure.gateway.Room`)."""
+    """Issues tokens, and says where (`redrive.protocols.azure.gateway.Service`)."""
 
     def __init__(
         self, clock: Clock, authentication: Authentication, public_url: str | None, tokens: WebhookTokens
@@ -57,12 +57,12 @@ class Entra:
             }
         )
 
-    def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Room
-        """See `Room.handles`."""
+    def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Service
+        """See `Service.handles`."""
         return any(sign in path for sign in _SIGNS)
 
     async def answer(self, request: Request) -> Response:
-        """See `Room.answer`."""
+        """See `Service.answer`."""
         found = self.routes.find(request.method, request.path)
         if found is None or found.verb is None:
             raise not_found(f"There is nothing at {request.method} {request.path}.", "NotFound")

@@ -1,4 +1,4 @@
-"""The way in for Azure's services: which room a request is for, and what goes wrong in it as an answer."""
+"""The way in for Azure's services: which service a request is for, and its refusals as answers."""
 
 from collections.abc import Awaitable, Sequence
 from typing import Protocol
@@ -11,11 +11,11 @@ from redrive.protocols.azure.wire.errors import AzureError, translated
 from redrive.protocols.http import Request, Response
 
 
-class Room(Protocol):
+class Service(Protocol):
     """A part of Azure that answers for itself."""
 
     def handles(self, path: str, host: str) -> bool:
-        """Whether a request is for this room.
+        """Whether a request is for this service.
 
         Args:
             path: As it was sent, without the query.
@@ -28,7 +28,7 @@ class Room(Protocol):
 
         Raises:
             AzureError: It is refused.
-            RedriveError: The engine refuses, and the room has no better words for it.
+            RedriveError: The engine refuses, and the service has no better words for it.
         """
         ...
 
@@ -36,25 +36,25 @@ class Room(Protocol):
 class AzureGateway:
     """Answers requests to Azure's services."""
 
-    def __init__(self, runtime: Runtime, rooms: Sequence[Room]) -> None:
-        """Offer these rooms.
+    def __init__(self, runtime: Runtime, services: Sequence[Service]) -> None:
+        """Offer these services.
 
         Args:
             runtime: Chance for request ids.
-            rooms: The first that handles a request has it.
+            services: The first that handles a request has it.
         """
         self._runtime = runtime
-        self._rooms = tuple(rooms)
+        self._services = tuple(services)
 
     def handles(self, request: Request) -> bool:
         """Whether a request is for Azure at all."""
-        return self._room(request) is not None
+        return self._service(request) is not None
 
     async def answer(self, request: Request) -> Response:
         """Answer one request that this gateway handles."""
-        room = self._room(request)
+        service = self._service(request)
         try:
-            answered = refusal(_nowhere(request)) if room is None else await room.answer(request)
+            answered = refusal(_nowhere(request)) if service is None else await service.answer(request)
         except AzureError as error:
             answered = refusal(error)
         except RedriveError as error:
@@ -62,9 +62,9 @@ class AzureGateway:
         answered.headers = {"x-ms-request-id": id_text(self._runtime.message_id()), **answered.headers}
         return answered
 
-    def _room(self, request: Request) -> Room | None:
+    def _service(self, request: Request) -> Service | None:
         path, host = request.path, request.host
-        return next((room for room in self._rooms if room.handles(path, host)), None)
+        return next((service for service in self._services if service.handles(path, host)), None)
 
 
 def _nowhere(request: Request) -> AzureError:

@@ -29,7 +29,7 @@ import orjson
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Clock, Endpoint, Kind, Parcel
 from redrive.model.attempt import Attempt, Reason
-from redrive.model.errors import NotFound as Gone
+from redrive.model.errors import NotFound
 from redrive.model.message import id_text
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Subscription
@@ -87,7 +87,7 @@ QUESTION: Final[Kind[Question]] = Kind("eventgrid_handshake", Question.to_docume
 
 
 class Handshakes:
-    """Asks endpoints, and takes what is answered by hand (`redrive.protocols.azure.gateway.Room`)."""
+    """Asks endpoints, and takes what is answered by hand (`redrive.protocols.azure.gateway.Service`)."""
 
     def __init__(
         self, engine: Engine, endpoints: Mapping[str, Endpoint], tokens: WebhookTokens, clock: Clock
@@ -174,8 +174,8 @@ class Handshakes:
         headers = {**parcel.headers, **await self._tokens.authorization(audience)}
         return await self._endpoints[subscription.protocol].push(replace(parcel, headers=headers))
 
-    def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Room
-        """See `Room.handles`."""
+    def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Service
+        """See `Service.handles`."""
         return path.startswith(PATH)
 
     async def answer(self, request: Request) -> Response:
@@ -199,7 +199,7 @@ class Handshakes:
         waiting = await subscriptions.get(question.topic, question.subscription)
         if waiting is None:
             return None
-        with contextlib.suppress(Gone):
+        with contextlib.suppress(NotFound):
             return await subscriptions.update(waiting, lambda current: _confirmed(current, question))
         return None
 

@@ -11,15 +11,13 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from redrive.access.keys import ANY_ACCOUNT
-from redrive.engine.directory import Kind
 from redrive.engine.engine import Engine
-from redrive.engine.topics import TOPIC
-from redrive.model.errors import Conflict
-from redrive.model.errors import NotFound as Gone
+from redrive.engine.ports import Kind
+from redrive.model.errors import Conflict, NotFound
 from redrive.protocols.azure.arm import fields, paging
 from redrive.protocols.azure.arm.call import ArmCall, Verb
-from redrive.protocols.azure.arm.destinations import Where
-from redrive.protocols.azure.arm.sources import SYSTEM_TOPIC
+from redrive.protocols.azure.arm.destinations import EndpointResolver
+from redrive.protocols.azure.arm.event_sources import SYSTEM_TOPIC
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.namespaces.places import NAMESPACE
@@ -43,17 +41,17 @@ _KEPT: Final = ("location", "tags", "managedBy")
 class AccountOperations:
     """What is done to what surrounds Event Grid's resources."""
 
-    def __init__(self, engine: Engine, subscribers: Subscribers, where: Where) -> None:
+    def __init__(self, engine: Engine, subscribers: Subscribers, resolve: EndpointResolver) -> None:
         """Do it through this engine.
 
         Args:
             engine: Keeps groups.
             subscribers: Who goes with a group's topics.
-            where: What stands behind the id of a storage account.
+            resolve: What stands behind the id of a storage account.
         """
         self._engine = engine
         self._subscribers = subscribers
-        self._where = where
+        self._resolve = resolve
 
     @property
     def routes(self) -> Mapping[str, Verb]:
@@ -110,26 +108,26 @@ class AccountOperations:
 
     async def put_group(self, call: ArmCall) -> Response:
         """Make a group, or change its tags."""
-        directory, key, document = self._engine.directory, _group_key(call), call.document
+        documents, key, document = self._engine.resources.documents, _group_key(call), call.document
         _check_group(call.params["group"], document)
         said = {name: value for name, value in fields.present(document).items() if name in _KEPT}
         while True:
             try:
-                if await directory.get(GROUP, key) is not None:
-                    changed = await directory.update(GROUP, key, lambda current: {**current, **said})
+                if await documents.get(GROUP, key) is not None:
+                    changed = await documents.update(GROUP, key, lambda current: {**current, **said})
                     return json_answer(changed)
                 if not said.get("location"):
                     raise invalid(
                         "The location property is required for this definition.", "LocationRequired"
                     )
-                await directory.create(GROUP, key, made := _group(call, said))
-            except (Conflict, Gone):
+                await documents.create(GROUP, key, made := _group(call, said))
+            except (Conflict, NotFound):
                 continue  # somebody was faster: look again
             return json_answer(made, HTTPStatus.CREATED)
 
     async def group(self, call: ArmCall) -> Response:
         """Show a group."""
-        found = await self._engine.directory.get(GROUP, _group_key(call))
+        found = await self._engine.resources.documents.get(GROUP, _group_key(call))
         if found is None:
             name = call.params["group"]
             raise not_found(f"Resource group '{name}' could not be found.", "ResourceGroupNotFound")
@@ -137,7 +135,7 @@ class AccountOperations:
 
     async def has_group(self, call: ArmCall) -> Response:
         """Whether there is a group of that name."""
-        found = await self._engine.directory.get(GROUP, _group_key(call))
+        found = await self._engine.resources.documents.get(GROUP, _group_key(call))
         return empty_answer(HTTPStatus.NOT_FOUND if found is None else HTTPStatus.NO_CONTENT)
 
     async def groups(self, call: ArmCall) -> Response:
@@ -145,7 +143,7 @@ class AccountOperations:
         prefix = f"{call.params['subscription']}/".lower()
 
         async def fetch(after: str, limit: int) -> Sequence[Group]:
-            return await self._engine.directory.find(GROUP, prefix, after, limit)
+            return await self._engine.resources.documents.find(GROUP, prefix, after, limit)
 
         return await paging.page(
             call, fetch, lambda one: f"{prefix}{one['name'].lower()}", _name, lambda one: one
@@ -153,16 +151,16 @@ class AccountOperations:
 
     async def delete_group(self, call: ArmCall) -> Response:
         """Remove a group with all that is in it."""
-        directory, key = self._engine.directory, _group_key(call)
-        for topic in await directory.find(TOPIC, f"{key}/"):
+        documents, key = self._engine.resources.documents, _group_key(call)
+        for topic in await self._engine.resources.topics.of_account(*_account_and_group(call)):
             if topic.dialect == names.DIALECT:
                 await self._subscribers.remove_all(topic)
-                await self._engine.topics.delete(topic)
-        for system_topic in await directory.find(SYSTEM_TOPIC, f"{key}/"):
-            await directory.remove(SYSTEM_TOPIC, system_topic.key)
-        for namespace in await directory.find(NAMESPACE, f"{key}/"):
-            await directory.remove(NAMESPACE, namespace.name.key)
-        await directory.remove(GROUP, key)
+                await self._engine.resources.topics.delete(topic)
+        for system_topic in await documents.find(SYSTEM_TOPIC, f"{key}/"):
+            await documents.remove(SYSTEM_TOPIC, system_topic.key)
+        for namespace in await documents.find(NAMESPACE, f"{key}/"):
+            await documents.remove(NAMESPACE, namespace.name.key)
+        await documents.remove(GROUP, key)
         return empty_answer(HTTPStatus.OK)
 
     # ---- storage accounts ----------------------------------------------------------------------------------------
@@ -175,7 +173,7 @@ class AccountOperations:
             "Microsoft.Storage",
             ("storageAccounts", call.params["storageAccount"]),
         )
-        own = self._where(resource.text) is None
+        own = self._resolve(resource.text) is None
         shown = {
             "id": resource.text,
             "name": resource.name,
@@ -215,8 +213,12 @@ def _check_group(name: str, document: fields.Document) -> None:
         fields.text(tags, tag)
 
 
+def _account_and_group(call: ArmCall) -> tuple[str, str]:
+    return call.params["subscription"].lower(), call.params["group"].lower()
+
+
 def _group_key(call: ArmCall) -> str:
-    return f"{call.params['subscription']}/{call.params['group']}".lower()
+    return "/".join(_account_and_group(call))
 
 
 def _group(call: ArmCall, said: Mapping[str, Any]) -> Group:

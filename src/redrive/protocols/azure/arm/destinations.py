@@ -20,7 +20,7 @@ from redrive.protocols.azure.wire.arm_id import ArmId
 from redrive.protocols.azure.wire.errors import AzureError, invalid
 
 # What stands behind a resource id: a URL or a connection string; None: the settings do not say.
-Where = Callable[[str], str | None]
+EndpointResolver = Callable[[str], str | None]
 
 STORAGE_ACCOUNT: Final = "microsoft.storage/storageaccounts"
 BATCH_EVENTS_MAX: Final = 5000
@@ -74,13 +74,13 @@ def check_storage_account(resource: ArmId) -> None:
         raise invalid(f"The storage account's name '{resource.name}' must be 3 to 24 letters and digits.")
 
 
-def accepted_destination(given: Document, before: Document, where: Where) -> Destination:
+def accepted_destination(given: Document, before: Document, resolve: EndpointResolver) -> Destination:
     """Check a destination.
 
     Args:
         given: As sent.
         before: The one that it replaces; empty for none.
-        where: What stands behind resource ids.
+        resolve: What stands behind resource ids.
 
     Raises:
         AzureError: It is none, or this server cannot deliver there.
@@ -96,7 +96,7 @@ def accepted_destination(given: Document, before: Document, where: Where) -> Des
             "endpointUrl": earlier["endpointUrl"],
             **said,
         }  # `az … update` leaves out what it was not shown
-    protocol, endpoint = _webhook(said) if kind == WEBHOOK else _resource(kind, said, where)
+    protocol, endpoint = _webhook(said) if kind == WEBHOOK else _resource(kind, said, resolve)
     if kind in _BATCHED:
         events = fields.number(said, "maxEventsPerBatch", 1, BATCH_EVENTS_MAX)
         kilobytes = fields.number(said, "preferredBatchSizeInKilobytes", 1, BATCH_KILOBYTES_MAX)
@@ -179,37 +179,37 @@ def _check_audience(said: Document, protocol: str) -> None:
         )
 
 
-def _resource(kind: str, said: Document, where: Where) -> tuple[str, str]:
+def _resource(kind: str, said: Document, resolve: EndpointResolver) -> tuple[str, str]:
     resource = _checked_id(said, kind, _RESOURCES[kind])
     if kind == "NamespaceTopic":
         return "topic", resource.text
     if kind == "StorageQueue":
-        return "storage-queue", _storage_queue(resource, said, where)
-    address = where(resource.text)
+        return "storage-queue", _storage_queue(resource, said, resolve)
+    address = resolve(resource.text)
     if address is None:
         raise _nowhere(kind, resource)
     if kind in _AMQP:
         return "amqp", resource.text
-    url = _url(address, where, resource, "/api" if kind == "AzureFunction" else "")
+    url = _url(address, resolve, resource, "/api" if kind == "AzureFunction" else "")
     return url.partition(":")[0], url
 
 
-def _storage_queue(account: ArmId, said: Document, where: Where) -> str:
+def _storage_queue(account: ArmId, said: Document, resolve: EndpointResolver) -> str:
     name = fields.text(said, "queueName") or ""
     if not _CONTAINER_NAME.fullmatch(name):
         raise invalid(f"The queueName '{name}' is no name of a storage queue.")
     seconds = fields.number(said, "queueMessageTimeToLiveInSeconds", -1, None)
     if seconds == 0:
         raise invalid("The queueMessageTimeToLiveInSeconds must be more than 0, or -1 for ever.")
-    if where(account.text) is None:
+    if resolve(account.text) is None:
         raise _nowhere("StorageQueue", account)
     return f"{account.text}/queueServices/default/queues/{name}"
 
 
-def _url(address: str, where: Where, resource: ArmId, beneath: str) -> str:
+def _url(address: str, resolve: EndpointResolver, resource: ArmId, beneath: str) -> str:
     """The URL of a function or a hybrid connection: its own, or beneath that of what it is in."""
     parent = resource._replace(parts=resource.parts[:-2])
-    own = address != where(parent.text)
+    own = address != resolve(parent.text)
     url = address if own else f"{address.rstrip('/')}{beneath}/{resource.name}"
     if not url.startswith(("http://", "https://")):
         raise invalid(f"The settings have no URL for '{resource.text}'.")

@@ -10,8 +10,8 @@ from redrive.engine.engine import Engine
 from redrive.model.topic import Topic
 from redrive.protocols.azure.arm import documents, paging
 from redrive.protocols.azure.arm.call import ArmCall, Verb
+from redrive.protocols.azure.arm.event_sources import EventSources, domain_topic
 from redrive.protocols.azure.arm.publishers import IN_GROUP, PROVIDER, no_such
-from redrive.protocols.azure.arm.sources import Sources, domain_topic
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.eventgrid import settings
 from redrive.protocols.azure.wire.answers import empty_answer, json_answer
@@ -24,7 +24,7 @@ _ROUTE: Final = f"{IN_GROUP}/domains/{{domain}}/topics"
 class DomainTopicOperations:
     """What is done to topics of domains."""
 
-    def __init__(self, engine: Engine, subscribers: Subscribers, sources: Sources) -> None:
+    def __init__(self, engine: Engine, subscribers: Subscribers, sources: EventSources) -> None:
         """Do it through this engine."""
         self._engine = engine
         self._subscribers = subscribers
@@ -62,7 +62,7 @@ class DomainTopicOperations:
         topic = await self._sources.topic(_resource(call))
         if topic is not None:
             await self._subscribers.remove_all(topic)
-            await self._engine.topics.delete(topic)
+            await self._engine.resources.topics.delete(topic)
         return empty_answer(HTTPStatus.NO_CONTENT)
 
     async def list(self, call: ArmCall) -> Response:
@@ -71,7 +71,7 @@ class DomainTopicOperations:
         within = domain.name._replace(name=f"{domain.name.name}:")
 
         async def fetch(after: str, limit: int) -> Sequence[Topic]:
-            return await self._engine.topics.find(within, after, limit)
+            return await self._engine.resources.topics.find(within, after, limit)
 
         return await paging.page(call, fetch, lambda topic: topic.name.key, _name, _shown)
 

@@ -12,7 +12,7 @@ from redrive.model.topic import EVENTS, Subscription, Topic
 from redrive.protocols.azure.arm import fields
 from redrive.protocols.azure.arm.destinations import (
     Destination,
-    Where,
+    EndpointResolver,
     accepted_container,
     accepted_destination,
     shown_destination,
@@ -75,14 +75,16 @@ def check_name(name: str) -> None:
         raise invalid(f"The event subscription's name '{name}' must be 3 to 64 letters, digits and hyphens.")
 
 
-def accepted(given: Document, before: Document, topic: Topic, where: Where, now: int) -> Accepted:
+def accepted(
+    given: Document, before: Document, topic: Topic, resolve: EndpointResolver, now: int
+) -> Accepted:
     """Check properties.
 
     Args:
         given: As sent.
         before: Those that they replace; empty for none.
         topic: Whose events.
-        where: What stands behind resource ids.
+        resolve: What stands behind resource ids.
         now: ms.
 
     Raises:
@@ -93,7 +95,7 @@ def accepted(given: Document, before: Document, topic: Topic, where: Where, now:
     wanted, wrapped = _inner(said, _DESTINATIONS)
     if wanted is None:
         raise invalid("The property 'destination' is missing.")
-    destination = accepted_destination(wanted, earlier or {}, where)
+    destination = accepted_destination(wanted, earlier or {}, resolve)
     container, container_wrapped = _inner(said, _DEAD_LETTERS)
     if container is not None:
         said |= _wrapped(said, _DEAD_LETTERS, accepted_container(container), within=container_wrapped)

@@ -13,11 +13,11 @@ from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm import event_documents, fields, paging
 from redrive.protocols.azure.arm.call import ArmCall, Verb, begun, check_theirs
 from redrive.protocols.azure.arm.delivery_attributes import MAPPINGS
-from redrive.protocols.azure.arm.destinations import Destination, Where, queue_at
+from redrive.protocols.azure.arm.destinations import Destination, EndpointResolver, queue_at
 from redrive.protocols.azure.arm.event_documents import Accepted
+from redrive.protocols.azure.arm.event_sources import NAMESPACE_TOPIC, EventSources
 from redrive.protocols.azure.arm.fields import Document
 from redrive.protocols.azure.arm.publishers import no_such
-from redrive.protocols.azure.arm.sources import NAMESPACE_TOPIC, Sources
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.eventgrid import names, settings
 from redrive.protocols.azure.handshake import Handshakes, Question
@@ -37,9 +37,9 @@ class EventSubscriptionOperations:
         self,
         engine: Engine,
         subscribers: Subscribers,
-        sources: Sources,
+        sources: EventSources,
         handshakes: Handshakes,
-        where: Where,
+        resolve: EndpointResolver,
     ) -> None:
         """Do it through this engine.
 
@@ -48,13 +48,13 @@ class EventSubscriptionOperations:
             subscribers: Writes and removes them.
             sources: What they are made at.
             handshakes: Asks endpoints whether they agree.
-            where: What stands behind the resource ids of destinations.
+            resolve: What stands behind the resource ids of destinations.
         """
         self._engine = engine
         self._subscribers = subscribers
         self._sources = sources
         self._handshakes = handshakes
-        self._where = where
+        self._resolve = resolve
 
     @property
     def routes(self) -> Mapping[str, Verb]:
@@ -95,7 +95,7 @@ class EventSubscriptionOperations:
         self, call: ArmCall, topic: Topic, existing: Subscription | None, given: Document
     ) -> Response:
         before = {} if existing is None else event_documents.properties_of(existing)
-        wanted = event_documents.accepted(given, before, topic, self._where, call.now)
+        wanted = event_documents.accepted(given, before, topic, self._resolve, call.now)
         check_theirs(call, *event_documents.named(wanted.properties))
         await self._check_local(call, wanted.destination)
         resource_id = f"{topic.attributes[settings.ID]}/{EXTENSION}/{call.params[_NAME]}"
@@ -129,12 +129,12 @@ class EventSubscriptionOperations:
         if destination.protocol == "queue":
             name = queue_at(destination.endpoint)
             permitted = name is not None and call.caller.account in (None, name.account)
-            if name is None or not permitted or await self._engine.queues.get(name) is None:
+            if name is None or not permitted or await self._engine.resources.queues.get(name) is None:
                 raise invalid(f"The queue '{destination.endpoint}' does not exist at this server.")
         if destination.protocol == "topic":
             resource = ArmId.parse(destination.endpoint)
             topic = None if resource is None else names.topic_name(resource)
-            if topic is None or await self._engine.topics.get(topic) is None:
+            if topic is None or await self._engine.resources.topics.get(topic) is None:
                 raise invalid(f"The namespace topic '{destination.endpoint}' does not exist.")
 
     # ---- show and remove ---------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class EventSubscriptionOperations:
         async def fetch(after: str, limit: int) -> Sequence[Subscription]:
             if topic is None:
                 return ()
-            return await self._engine.topics.subscriptions_of(topic.name, after, limit)
+            return await self._engine.resources.subscriptions.of(topic.name, after, limit)
 
         if topic is None:
             await self._sources.wanted(resource)
@@ -197,7 +197,9 @@ class EventSubscriptionOperations:
         return await self._sources.resource(scope, spelt)
 
     async def _existing(self, call: ArmCall, topic: Topic) -> Subscription | None:
-        found = await self._engine.topics.subscription(topic.name, names.subscription_id(call.params[_NAME]))
+        found = await self._engine.resources.subscriptions.get(
+            topic.name, names.subscription_id(call.params[_NAME])
+        )
         return None if found is None or is_over(found, call.now) else found
 
     async def _found(self, call: ArmCall) -> tuple[Topic, Subscription]:

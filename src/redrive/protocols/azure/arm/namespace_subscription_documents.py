@@ -12,7 +12,7 @@ from redrive.model.topic import EVENTS, Subscription, Topic
 from redrive.protocols.azure.arm import event_documents, event_filters, fields
 from redrive.protocols.azure.arm.destinations import (
     Destination,
-    Where,
+    EndpointResolver,
     accepted_container,
     accepted_destination,
     shown_destination,
@@ -67,14 +67,14 @@ class Accepted:
     destination: Destination | None
 
 
-def accepted(given: Document, before: Document, topic: Topic, where: Where) -> Accepted:
+def accepted(given: Document, before: Document, topic: Topic, resolve: EndpointResolver) -> Accepted:
     """Check properties.
 
     Args:
         given: As sent.
         before: Those that they replace; empty for none.
         topic: Whose it is to be.
-        where: What stands behind resource ids.
+        resolve: What stands behind resource ids.
 
     Raises:
         AzureError: They are not acceptable.
@@ -88,7 +88,7 @@ def accepted(given: Document, before: Document, topic: Topic, where: Where) -> A
         raise invalid("The property 'deliveryMode' cannot be changed.")
     destination = None
     if mode == PUSH:
-        push, destination = _push(fields.part(said, "push") or {}, earlier.get("push") or {}, topic, where)
+        push, destination = _push(fields.part(said, "push") or {}, earlier.get("push") or {}, topic, resolve)
         kept["deliveryConfiguration"] = {"deliveryMode": PUSH, "push": push}
     else:
         queue = _queue(fields.part(said, "queue") or {}, topic)
@@ -221,7 +221,9 @@ def _queue(said: Document, topic: Topic) -> dict[str, Any]:
     return {**_limits(said, topic), "receiveLockDurationInSeconds": lock or LOCK_SECONDS_MIN}
 
 
-def _push(said: Document, before: Document, topic: Topic, where: Where) -> tuple[dict[str, Any], Destination]:
+def _push(
+    said: Document, before: Document, topic: Topic, resolve: EndpointResolver
+) -> tuple[dict[str, Any], Destination]:
     kept = _limits(said, topic)
     for outer in (kept, fields.part(kept, _WITH_IDENTITY) or {}):
         fields.part(outer, "destination")
@@ -229,7 +231,7 @@ def _push(said: Document, before: Document, topic: Topic, where: Where) -> tuple
     kind = fields.one_of(given, "endpointType", _PUSHED_TO)
     if kind is None:
         raise invalid(f"The destination's endpointType must be one of {', '.join(_PUSHED_TO)}.")
-    destination = accepted_destination(given, destination_of(before), where)
+    destination = accepted_destination(given, destination_of(before), resolve)
     return {**kept, **_placed(kept, destination.document)}, destination
 
 

@@ -11,15 +11,14 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from redrive.engine.engine import Engine
-from redrive.model.errors import AlreadyExists
-from redrive.model.errors import NotFound as Gone
+from redrive.model.errors import AlreadyExists, NotFound
 from redrive.model.queue import CopyTarget, Queue, ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm import event_documents, fields, paging
 from redrive.protocols.azure.arm import namespace_subscription_documents as documents
 from redrive.protocols.azure.arm.call import ArmCall, Verb, check_theirs
 from redrive.protocols.azure.arm.delivery_attributes import MAPPINGS
-from redrive.protocols.azure.arm.destinations import Where
+from redrive.protocols.azure.arm.destinations import EndpointResolver
 from redrive.protocols.azure.arm.namespace_documents import id_of
 from redrive.protocols.azure.arm.publishers import IN_GROUP, PROVIDER, no_such
 from redrive.protocols.azure.arm.subscribers import Subscribers
@@ -42,8 +41,8 @@ class NamespaceSubscribers:
 
     def __init__(self, engine: Engine, subscribers: Subscribers) -> None:
         """Keep them in this engine; `subscribers` writes and removes what they have in common with all others."""
-        self._queues = engine.queues
-        self._topics = engine.topics
+        self._queues = engine.resources.queues
+        self._topics = engine.resources.topics
         self._subscribers = subscribers
 
     async def of(self, topic: Topic) -> list[Subscription]:
@@ -92,7 +91,7 @@ class NamespaceSubscribers:
                     await self._queues.create(wanted)
                 else:
                     await self._queues.update(wanted.name, lambda current: _in_place_of(current, wanted))
-            except (AlreadyExists, Gone):
+            except (AlreadyExists, NotFound):
                 continue  # somebody was faster: look again
             return
 
@@ -111,7 +110,11 @@ class NamespaceSubscriptionOperations:
     """What is done to event subscriptions of namespaces' topics."""
 
     def __init__(
-        self, engine: Engine, subscribers: NamespaceSubscribers, handshakes: Handshakes, where: Where
+        self,
+        engine: Engine,
+        subscribers: NamespaceSubscribers,
+        handshakes: Handshakes,
+        resolve: EndpointResolver,
     ) -> None:
         """Do it through this engine.
 
@@ -119,12 +122,12 @@ class NamespaceSubscriptionOperations:
             engine: Keeps them.
             subscribers: Writes and removes them.
             handshakes: Asks endpoints whether they agree.
-            where: What stands behind the resource ids of destinations.
+            resolve: What stands behind the resource ids of destinations.
         """
-        self._topics = engine.topics
+        self._topics = engine.resources.topics
         self._subscribers = subscribers
         self._handshakes = handshakes
-        self._where = where
+        self._resolve = resolve
 
     @property
     def routes(self) -> Mapping[str, Verb]:
@@ -205,7 +208,7 @@ class NamespaceSubscriptionOperations:
         given: fields.Document,
     ) -> Mapping[str, object]:
         before = {} if existing is None else event_documents.properties_of(existing)
-        wanted = documents.accepted(given, before, topic, self._where)
+        wanted = documents.accepted(given, before, topic, self._resolve)
         check_theirs(call, *documents.named(wanted.properties))
         made = documents.engine_subscription(resource, topic, wanted)
         if _is_over(made, call.now):

@@ -6,8 +6,7 @@ from http import HTTPStatus
 from typing import Final
 
 from redrive.engine.engine import Engine
-from redrive.model.errors import AlreadyExists
-from redrive.model.errors import NotFound as Gone
+from redrive.model.errors import AlreadyExists, NotFound
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.azure.arm import documents, keys, namespace_documents, paging
@@ -30,7 +29,7 @@ class NamespaceTopicOperations:
     def __init__(self, engine: Engine, subscribers: NamespaceSubscribers) -> None:
         """Do it through this engine; `subscribers` go with what is removed."""
         self._engine = engine
-        self._topics = engine.topics
+        self._topics = engine.resources.topics
         self._subscribers = subscribers
 
     @property
@@ -62,7 +61,7 @@ class NamespaceTopicOperations:
                     topic = await self._topics.update(
                         name, lambda one: namespace_documents.accepted_topic(one, document)
                     )
-            except (AlreadyExists, Gone):
+            except (AlreadyExists, NotFound):
                 continue  # somebody was faster: look again
             await self._subscribers.follow(topic)
             return json_answer(namespace_documents.shown_topic(topic), status)
@@ -120,7 +119,7 @@ class NamespaceTopicOperations:
     async def _namespace(self, call: ArmCall) -> ResourceName:
         resource = call.resource(PROVIDER, "namespaces")
         name = namespace_name(resource)
-        if await self._engine.directory.get(NAMESPACE, name.key) is None:
+        if await self._engine.resources.documents.get(NAMESPACE, name.key) is None:
             raise no_such(resource)
         return name
 

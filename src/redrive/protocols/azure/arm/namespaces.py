@@ -6,8 +6,7 @@ from http import HTTPStatus
 from typing import Final
 
 from redrive.engine.engine import Engine
-from redrive.model.errors import Conflict
-from redrive.model.errors import NotFound as Gone
+from redrive.model.errors import Conflict, NotFound
 from redrive.model.queue import ResourceName
 from redrive.protocols.azure.arm import documents, keys, namespace_documents, paging
 from redrive.protocols.azure.arm.call import ArmCall, Verb
@@ -28,7 +27,7 @@ class NamespaceOperations:
     def __init__(self, engine: Engine, subscribers: NamespaceSubscribers) -> None:
         """Do it through this engine; `subscribers` go with the topics of what is removed."""
         self._engine = engine
-        self._directory = engine.directory
+        self._documents = engine.resources.documents
         self._subscribers = subscribers
 
     @property
@@ -52,16 +51,16 @@ class NamespaceOperations:
         document = call.document
         while True:
             try:
-                if await self._directory.get(NAMESPACE, name.key) is None:
+                if await self._documents.get(NAMESPACE, name.key) is None:
                     status = HTTPStatus.CREATED
                     made = namespace_documents.accepted(self._new(resource, name, call.now), document)
-                    await self._directory.create(NAMESPACE, name.key, made)
+                    await self._documents.create(NAMESPACE, name.key, made)
                 else:
                     status = HTTPStatus.OK
-                    made = await self._directory.update(
+                    made = await self._documents.update(
                         NAMESPACE, name.key, lambda one: namespace_documents.accepted(one, document)
                     )
-            except (Conflict, Gone):
+            except (Conflict, NotFound):
                 continue  # somebody was faster: look again
             return json_answer(namespace_documents.shown(made, call.base_url), status)
 
@@ -72,7 +71,7 @@ class NamespaceOperations:
     async def patch(self, call: ArmCall) -> Response:
         """Change some of it."""
         namespace, document = await self._found(call), call.document
-        changed = await self._directory.update(
+        changed = await self._documents.update(
             NAMESPACE, namespace.name.key, lambda one: namespace_documents.patched(one, document)
         )
         return json_answer(namespace_documents.shown(changed, call.base_url))
@@ -80,10 +79,10 @@ class NamespaceOperations:
     async def delete(self, call: ArmCall) -> Response:
         """Remove it with its topics and their event subscriptions, the namespace last: a deletion can be repeated."""
         _, name = _place(call)
-        for topic in await self._engine.topics.find(within(name)):
+        for topic in await self._engine.resources.topics.find(within(name)):
             await self._subscribers.remove_all(topic)
-            await self._engine.topics.delete(topic)
-        await self._directory.remove(NAMESPACE, name.key)
+            await self._engine.resources.topics.delete(topic)
+        await self._documents.remove(NAMESPACE, name.key)
         return empty_answer(HTTPStatus.NO_CONTENT)
 
     async def list(self, call: ArmCall) -> Response:
@@ -92,7 +91,7 @@ class NamespaceOperations:
         prefix = f"{call.params['subscription']}/" + (f"{group}/" if group else "")
 
         async def fetch(after: str, limit: int) -> Sequence[Namespace]:
-            return await self._directory.find(NAMESPACE, prefix.lower(), after, limit)
+            return await self._documents.find(NAMESPACE, prefix.lower(), after, limit)
 
         return await paging.page(
             call,
@@ -110,7 +109,7 @@ class NamespaceOperations:
         """Another key in the place of one of the two."""
         namespace = await self._found(call)
         fresh = {keys.asked_for(call): keys.new(self._engine.runtime.chance)}
-        changed = await self._directory.update(
+        changed = await self._documents.update(
             NAMESPACE,
             namespace.name.key,
             lambda one: replace(one, attributes={**one.attributes, **fresh}),
@@ -119,7 +118,7 @@ class NamespaceOperations:
 
     async def _found(self, call: ArmCall) -> Namespace:
         resource, name = _place(call)
-        namespace = await self._directory.get(NAMESPACE, name.key)
+        namespace = await self._documents.get(NAMESPACE, name.key)
         if namespace is None:
             raise no_such(resource)
         return namespace

@@ -6,9 +6,7 @@ from http import HTTPStatus
 from typing import Final
 
 from redrive.engine.engine import Engine
-from redrive.engine.topics import TOPIC
-from redrive.model.errors import AlreadyExists
-from redrive.model.errors import NotFound as Gone
+from redrive.model.errors import AlreadyExists, NotFound
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.azure.arm import documents, keys, paging
@@ -80,14 +78,14 @@ class PublisherOperations:
         document = call.document
         while True:
             try:
-                if await self._engine.topics.get(name) is None:
+                if await self._engine.resources.topics.get(name) is None:
                     new = documents.accepted(self._new(resource, name), document)
-                    topic = await self._engine.topics.create(new)
+                    topic = await self._engine.resources.topics.create(new)
                 else:
-                    topic = await self._engine.topics.update(
+                    topic = await self._engine.resources.topics.update(
                         name, lambda current: documents.accepted(current, document)
                     )
-            except (AlreadyExists, Gone):
+            except (AlreadyExists, NotFound):
                 continue  # somebody was faster: look again
             return self._written(call, topic, "Creating")
 
@@ -98,7 +96,7 @@ class PublisherOperations:
     async def patch(self, call: ArmCall) -> Response:
         """Change some of it."""
         topic, document = await self._found(call), call.document
-        changed = await self._engine.topics.update(
+        changed = await self._engine.resources.topics.update(
             topic.name, lambda current: documents.patched(current, document)
         )
         return self._written(call, changed, "Updating")
@@ -106,21 +104,20 @@ class PublisherOperations:
     async def delete(self, call: ArmCall) -> Response:
         """Remove it with its event subscriptions; a domain with its topics."""
         _, name = self._place(call)
-        topic = await self._engine.topics.get(name)
+        topic = await self._engine.resources.topics.get(name)
         if topic is not None:
             within = name._replace(name=f"{name.name}:")
-            for child in [*await self._engine.topics.find(within), topic]:
+            for child in [*await self._engine.resources.topics.find(within), topic]:
                 await self._subscribers.remove_all(child)
-                await self._engine.topics.delete(child)
+                await self._engine.resources.topics.delete(child)
         return empty_answer(HTTPStatus.NO_CONTENT)
 
     async def list(self, call: ArmCall) -> Response:
         """Those of a group, or of the whole Azure subscription."""
-        place = ResourceName(call.params["subscription"], call.params.get("group", ""), "")
-        prefix = f"{place.account}/{place.region}".lower() + ("/" if place.region else "")
+        subscription, group = call.params["subscription"].lower(), call.params.get("group", "").lower()
 
         async def fetch(after: str, limit: int) -> Sequence[Topic]:
-            return await self._engine.directory.find(TOPIC, prefix, after, limit)
+            return await self._engine.resources.topics.of_account(subscription, group, after, limit)
 
         return await paging.page(
             call,
@@ -138,7 +135,7 @@ class PublisherOperations:
         """Another key in the place of one of the two."""
         topic = await self._found(call)
         fresh = {keys.asked_for(call): keys.new(self._engine.runtime.chance)}
-        changed = await self._engine.topics.update(
+        changed = await self._engine.resources.topics.update(
             topic.name, lambda current: replace(current, attributes={**current.attributes, **fresh})
         )
         return json_answer(keys.of(changed.attributes))
@@ -158,7 +155,7 @@ class PublisherOperations:
 
     async def _found(self, call: ArmCall) -> Topic:
         resource, name = self._place(call)
-        topic = await self._engine.topics.get(name)
+        topic = await self._engine.resources.topics.get(name)
         if topic is None:
             raise no_such(resource)
         return topic

@@ -10,8 +10,7 @@ import contextlib
 from dataclasses import replace
 
 from redrive.engine.engine import Engine
-from redrive.model.errors import AlreadyExists
-from redrive.model.errors import NotFound as Gone
+from redrive.model.errors import AlreadyExists, NotFound
 from redrive.model.queue import DAY_MS, Queue, ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.eventgrid import names, settings
@@ -29,7 +28,7 @@ class Subscribers:
 
     async def of(self, topic: Topic) -> list[Subscription]:
         """A topic's event subscriptions, without what stands beside them."""
-        found = await self._engine.topics.subscriptions_of(topic.name)
+        found = await self._engine.resources.subscriptions.of(topic.name)
         return [one for one in found if not names.is_dead_letter_store(one.id)]
 
     async def write(self, wanted: Subscription) -> Subscription:
@@ -45,14 +44,14 @@ class Subscribers:
         return written
 
     async def _write(self, wanted: Subscription) -> Subscription:
-        topics = self._engine.topics
+        topics = self._engine.resources.topics
         while True:
             existing = await topics.subscription(wanted.topic, wanted.id)
             if existing is None:  # a topic that is gone is another matter: whoever asks is told
                 with contextlib.suppress(AlreadyExists):
                     return await topics.subscribe(wanted)
             else:
-                with contextlib.suppress(Gone):
+                with contextlib.suppress(NotFound):
                     return await topics.change(existing, lambda current: _in_place_of(current, wanted))
             # Somebody was faster: look again.
 
@@ -60,9 +59,9 @@ class Subscribers:
         container = settings.delivery_settings(wanted).dead_letter_container
         if wanted.dead_letter is None or container is None:
             return
-        if await self._engine.queues.get(wanted.dead_letter) is None:
+        if await self._engine.resources.queues.get(wanted.dead_letter) is None:
             with contextlib.suppress(AlreadyExists):
-                await self._engine.queues.create(
+                await self._engine.resources.queues.create(
                     Queue(0, wanted.dead_letter, retention_ms=DEAD_LETTERS_KEPT_MS)
                 )
         beside = replace(
@@ -78,7 +77,7 @@ class Subscribers:
 
     async def remove(self, subscription: Subscription) -> None:
         """Take an event subscription away, with its dead letters, and the queue that it is received from."""
-        await self._engine.topics.unsubscribe(subscription)
+        await self._engine.resources.subscriptions.delete(subscription)
         if subscription.protocol == PULL:
             await self._remove_queue(ResourceName.from_key(subscription.endpoint))
         await self._remove_dead_letters(subscription)
@@ -90,15 +89,15 @@ class Subscribers:
 
     async def _remove_dead_letters(self, subscription: Subscription) -> None:
         name, store = subscription.topic, names.dead_letter_store(subscription.id)
-        beside = await self._engine.topics.subscription(name, store)
+        beside = await self._engine.resources.subscriptions.get(name, store)
         if beside is not None:
-            await self._engine.topics.unsubscribe(beside)
+            await self._engine.resources.subscriptions.delete(beside)
         await self._remove_queue(names.dead_letter_queue(name, subscription.id))
 
     async def _remove_queue(self, name: ResourceName) -> None:
-        queue = await self._engine.queues.get(name)
+        queue = await self._engine.resources.queues.get(name)
         if queue is not None:
-            await self._engine.queues.delete(queue)
+            await self._engine.resources.queues.delete(queue)
 
 
 def _in_place_of(current: Subscription, wanted: Subscription) -> Subscription:

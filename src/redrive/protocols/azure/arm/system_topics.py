@@ -7,18 +7,17 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from redrive.engine.engine import Engine
-from redrive.model.errors import Conflict
-from redrive.model.errors import NotFound as Gone
+from redrive.model.errors import Conflict, NotFound
 from redrive.protocols.azure.arm import documents, fields, paging
 from redrive.protocols.azure.arm.call import ArmCall, Verb, check_theirs
 from redrive.protocols.azure.arm.destinations import STORAGE_ACCOUNT
-from redrive.protocols.azure.arm.publishers import IN_GROUP, IN_SUBSCRIPTION, PROVIDER, no_such
-from redrive.protocols.azure.arm.sources import (
+from redrive.protocols.azure.arm.event_sources import (
     SYSTEM_TOPIC,
-    Sources,
+    EventSources,
     SystemTopic,
     system_topic_key,
 )
+from redrive.protocols.azure.arm.publishers import IN_GROUP, IN_SUBSCRIPTION, PROVIDER, no_such
 from redrive.protocols.azure.wire.answers import empty_answer, json_answer
 from redrive.protocols.azure.wire.arm_id import ArmId
 from redrive.protocols.azure.wire.errors import invalid
@@ -31,7 +30,7 @@ TOPIC_TYPE: Final = "Microsoft.Storage.StorageAccounts"
 class SystemTopicOperations:
     """What is done to system topics."""
 
-    def __init__(self, engine: Engine, sources: Sources) -> None:
+    def __init__(self, engine: Engine, sources: EventSources) -> None:
         """Do it through this engine."""
         self._engine = engine
         self._sources = sources
@@ -61,15 +60,15 @@ class SystemTopicOperations:
         return json_answer(_shown(written), HTTPStatus.CREATED)
 
     async def _written(self, key: str, wanted: SystemTopic) -> SystemTopic:
-        directory = self._engine.directory
+        documents = self._engine.resources.documents
         while True:
             try:
-                if await directory.get(SYSTEM_TOPIC, key) is not None:
-                    return await directory.update(
+                if await documents.get(SYSTEM_TOPIC, key) is not None:
+                    return await documents.update(
                         SYSTEM_TOPIC, key, lambda current: _in_place_of(current, wanted)
                     )
-                await directory.create(SYSTEM_TOPIC, key, wanted)
-            except (Conflict, Gone):
+                await documents.create(SYSTEM_TOPIC, key, wanted)
+            except (Conflict, NotFound):
                 continue  # somebody was faster: look again
             return wanted
 
@@ -82,7 +81,7 @@ class SystemTopicOperations:
         resource = _resource(call)
         await self._found(resource)
         change = {name: value for name, value in call.document.items() if name in ("tags", "identity")}
-        changed = await self._engine.directory.update(
+        changed = await self._engine.resources.documents.update(
             SYSTEM_TOPIC,
             system_topic_key(resource),
             lambda current: replace(current, document={**current.document, **fields.present(change)}),
@@ -91,7 +90,7 @@ class SystemTopicOperations:
 
     async def delete(self, call: ArmCall) -> Response:
         """Remove the name; the source keeps its event subscriptions."""
-        await self._engine.directory.remove(SYSTEM_TOPIC, system_topic_key(_resource(call)))
+        await self._engine.resources.documents.remove(SYSTEM_TOPIC, system_topic_key(_resource(call)))
         return empty_answer(HTTPStatus.NO_CONTENT)
 
     async def list(self, call: ArmCall) -> Response:
@@ -100,14 +99,14 @@ class SystemTopicOperations:
         prefix = f"{call.params['subscription']}/{group}".lower() + ("/" if group else "")
 
         async def fetch(after: str, limit: int) -> Sequence[SystemTopic]:
-            return await self._engine.directory.find(SYSTEM_TOPIC, prefix, after, limit)
+            return await self._engine.resources.documents.find(SYSTEM_TOPIC, prefix, after, limit)
 
         return await paging.page(
             call, fetch, lambda one: one.key, lambda one: one.id.rpartition("/")[2], _shown
         )
 
     async def _found(self, resource: ArmId) -> SystemTopic:
-        found = await self._engine.directory.get(SYSTEM_TOPIC, system_topic_key(resource))
+        found = await self._engine.resources.documents.get(SYSTEM_TOPIC, system_topic_key(resource))
         if found is None:
             raise no_such(resource)
         return found

@@ -132,7 +132,7 @@ class _Wish:
 
 
 class Insights:
-    """Metrics of Event Grid's resources (`redrive.protocols.azure.arm.room.Operations`)."""
+    """Metrics of Event Grid's resources (`redrive.protocols.azure.arm.service.Operations`)."""
 
     def __init__(self, store: TelemetryStore, flush: Callable[[], Awaitable[None]], source: SourceOf) -> None:
         """Read metrics.

@@ -18,7 +18,7 @@ Of a namespace is counted, with a dimension `Topic` ("Supported metrics for Micr
     SuccessfulPublishedEvents, FailedPublishedEvents, PublishLatencyInMilliseconds, MatchedEventCount,
     UnmatchedEventCount, DeadLetteredCount, DroppedEventCount
     SuccessfulReceivedEvents, FailedReceivedEvents   events that were pulled, or pushed
-    and what `redrive.protocols.azure.namespaces.room` counts: each call of who pulls
+    and what `redrive.protocols.azure.namespaces.service` counts: each call of who pulls
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -50,7 +50,7 @@ _METHODS: Final = "POST, OPTIONS"
 
 
 class Publishers:
-    """Publishing to topics and domains (`redrive.protocols.azure.gateway.Room`)."""
+    """Publishing to topics and domains (`redrive.protocols.azure.gateway.Service`)."""
 
     def __init__(self, engine: Engine, credentials: Credentials, measures: Measures) -> None:
         """Publish through this engine, and count what is refused."""
@@ -73,14 +73,14 @@ class Publishers:
         return self._routes.names
 
     def handles(self, path: str, host: str) -> bool:
-        """See `Room.handles`."""
+        """See `Service.handles`."""
         lower = path.lower()
         if not lower.rstrip("/").endswith(_END):
             return False
         return lower.startswith(_BEGINNING) or _HOST_MARK in host.lower()
 
     async def answer(self, request: Request) -> Response:
-        """See `Room.answer`."""
+        """See `Service.answer`."""
         topic = await self._topic(request)
         now = self._engine.clock.now()
         try:

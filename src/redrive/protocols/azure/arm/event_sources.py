@@ -11,8 +11,8 @@ from typing import Any, Final, Self
 
 import orjson
 
-from redrive.engine.directory import Kind
 from redrive.engine.engine import Engine
+from redrive.engine.ports import Kind
 from redrive.model.errors import AlreadyExists
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Topic
@@ -70,7 +70,7 @@ SYSTEM_TOPIC: Final[Kind[SystemTopic]] = Kind(
 )
 
 
-class Sources:
+class EventSources:
     """Finds what event subscriptions are made at, makes it where that is due, and clears it away."""
 
     def __init__(self, engine: Engine, subscribers: Subscribers) -> None:
@@ -89,7 +89,7 @@ class Sources:
             AzureError: There is no such system topic, or the scope publishes nothing here.
         """
         if scope is not None and scope.type == SYSTEM_TOPIC_TYPE:
-            system_topic = await self._engine.directory.get(SYSTEM_TOPIC, system_topic_key(scope))
+            system_topic = await self._engine.resources.documents.get(SYSTEM_TOPIC, system_topic_key(scope))
             if system_topic is None:
                 raise no_such(scope)
             scope = ArmId.parse(system_topic.source)
@@ -103,7 +103,7 @@ class Sources:
 
     async def topic(self, resource: ArmId) -> Topic | None:
         """The engine's topic of a source, if it stands."""
-        return await self._engine.topics.get(_name(resource))
+        return await self._engine.resources.topics.get(_name(resource))
 
     async def wanted(self, resource: ArmId) -> Topic:
         """The engine's topic of a source: the one that stands, or the one that `ensured` is to make.
@@ -112,7 +112,7 @@ class Sources:
             AzureError: It does not stand, and does not come by itself.
         """
         name = _name(resource)
-        topic = await self._engine.topics.get(name)
+        topic = await self._engine.resources.topics.get(name)
         if topic is not None:
             return topic
         if resource.type == STORAGE_ACCOUNT:
@@ -126,7 +126,7 @@ class Sources:
 
     async def ensured(self, wanted: Topic) -> Topic:
         """The topic, made if it does not stand."""
-        topics = self._engine.topics
+        topics = self._engine.resources.topics
         while True:
             topic = await topics.get(wanted.name)
             if topic is not None:
@@ -141,7 +141,7 @@ class Sources:
             return
         domain = await self.domain(resource)
         if orjson.loads(domain.attributes[settings.PROPERTIES]).get(_DELETES, True):
-            await self._engine.topics.delete(topic)
+            await self._engine.resources.topics.delete(topic)
 
     async def domain(self, resource: ArmId) -> Topic:
         """The domain that a domain topic is in.
@@ -150,7 +150,7 @@ class Sources:
             AzureError: There is none.
         """
         parent = resource._replace(parts=resource.parts[:2])
-        domain = await self._engine.topics.get(_name(parent))
+        domain = await self._engine.resources.topics.get(_name(parent))
         if domain is None:
             raise no_such(parent)
         return domain

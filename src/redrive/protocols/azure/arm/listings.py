@@ -6,15 +6,14 @@ from typing import Any, Final
 import orjson
 
 from redrive.engine.engine import Engine
-from redrive.engine.topics import SUBSCRIPTION, TOPIC
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm import event_documents, paging
 from redrive.protocols.azure.arm.call import ArmCall, Verb
 from redrive.protocols.azure.arm.destinations import STORAGE_ACCOUNT
 from redrive.protocols.azure.arm.documents import RESOURCE
+from redrive.protocols.azure.arm.event_sources import SYSTEM_TOPIC, EventSources
 from redrive.protocols.azure.arm.event_subscriptions import EXTENSION, listed_name
 from redrive.protocols.azure.arm.publishers import IN_GROUP, IN_SUBSCRIPTION
-from redrive.protocols.azure.arm.sources import SYSTEM_TOPIC, Sources
 from redrive.protocols.azure.eventgrid import settings
 from redrive.protocols.azure.wire.answers import json_answer
 from redrive.protocols.azure.wire.arm_id import ArmId
@@ -31,10 +30,10 @@ _TOPIC_TYPES: Final = {
 }
 
 
-class EverywhereOperations:
+class ListingOperations:
     """What is asked about more than one topic."""
 
-    def __init__(self, engine: Engine, sources: Sources) -> None:
+    def __init__(self, engine: Engine, sources: EventSources) -> None:
         """Look through this engine."""
         self._engine = engine
         self._sources = sources
@@ -57,13 +56,12 @@ class EverywhereOperations:
 
     async def list(self, call: ArmCall) -> Response:
         """Event subscriptions of a group or a whole Azure subscription, of one location or topic type or of all."""
-        group = call.params.get("group", "")
-        prefix = f"{call.params['subscription']}/{group}".lower() + ("/" if group else "")
+        account, group = call.params["subscription"].lower(), call.params.get("group", "").lower()
         beginnings = self._beginnings(call)
-        elsewhere = await self._topics_elsewhere(prefix, call.params.get("location"))
+        elsewhere = await self._topics_elsewhere(account, group, call.params.get("location"))
 
         async def fetch(after: str, limit: int) -> Sequence[Subscription]:
-            return await self._engine.directory.find(SUBSCRIPTION, prefix, after, limit)
+            return await self._engine.resources.subscriptions.of_account(account, group, after, limit)
 
         def name(found: Subscription) -> str | None:
             if not found.topic.name.startswith(beginnings) or found.topic.key in elsewhere:
@@ -76,11 +74,11 @@ class EverywhereOperations:
         wanted = call.params.get("topicType", "").lower()
         return tuple(begins for kind, (begins, _) in _TOPIC_TYPES.items() if wanted in ("", kind.lower()))
 
-    async def _topics_elsewhere(self, prefix: str, location: str | None) -> frozenset[str]:
+    async def _topics_elsewhere(self, account: str, group: str, location: str | None) -> frozenset[str]:
         """The keys of topics in another location; what has none of its own is everywhere."""
         if location is None:
             return frozenset()
-        topics = await self._engine.directory.find(TOPIC, prefix)
+        topics = await self._engine.resources.topics.of_account(account, group)
         return frozenset(topic.name.key for topic in topics if _is_elsewhere(topic, location))
 
     async def topic_types(self, _: ArmCall) -> Response:
@@ -111,7 +109,9 @@ class EverywhereOperations:
         resource = await self._sources.resource(ArmId.parse(call.params["scope"]), call.params["scope"])
         if resource.type != STORAGE_ACCOUNT:
             raise not_found(f"The resource '{resource.text}' publishes no events by itself.")
-        everybodys = await self._engine.directory.find(SYSTEM_TOPIC, f"{resource.subscription}/".lower())
+        everybodys = await self._engine.resources.documents.find(
+            SYSTEM_TOPIC, f"{resource.subscription}/".lower()
+        )
         system_topics = [one.id for one in everybodys if one.source.lower() == resource.key]
         properties = {
             "description": resource.text,

@@ -30,7 +30,7 @@ class Operations(Protocol):
 
 
 class Arm:
-    """The resource manager (`redrive.protocols.azure.gateway.Room`)."""
+    """The resource manager (`redrive.protocols.azure.gateway.Service`)."""
 
     def __init__(
         self,
@@ -54,12 +54,12 @@ class Arm:
         for some in operations:
             self.routes.add_all(some.routes)
 
-    def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Room
-        """See `Room.handles`."""
+    def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Service
+        """See `Service.handles`."""
         return path.lower().startswith(_BEGINNINGS)
 
     async def answer(self, request: Request) -> Response:
-        """See `Room.answer`."""
+        """See `Service.answer`."""
         caller = await self._authentication.caller(request)
         found = self.routes.find(request.method, request.path)
         if found is None:

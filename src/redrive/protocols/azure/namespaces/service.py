@@ -57,7 +57,7 @@ PullOperation = Callable[[PullCall], Awaitable[Response]]
 
 
 class Namespaces:
-    """Publishing to and pulling from namespaces (`redrive.protocols.azure.gateway.Room`)."""
+    """Publishing to and pulling from namespaces (`redrive.protocols.azure.gateway.Service`)."""
 
     def __init__(self, engine: Engine, credentials: Credentials, measures: Measures) -> None:
         """Publish and pull through this engine.
@@ -89,13 +89,13 @@ class Namespaces:
         return [*self._publishes.names, *self._pulls.names]
 
     def handles(self, path: str, host: str) -> bool:
-        """See `Room.handles`; no other path of Event Grid has a colon."""
+        """See `Service.handles`; no other path of Event Grid has a colon."""
         if ":" not in path:
             return False
         return path[: len(_BEGINNING)].lower() == _BEGINNING or _is_at_host(path, host)
 
     async def answer(self, request: Request) -> Response:
-        """See `Room.answer`."""
+        """See `Service.answer`."""
         now = self._engine.clock.now()
         path = request.path
         if _is_at_host(path, request.host):
