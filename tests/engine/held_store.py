@@ -2,10 +2,10 @@
 
 import asyncio
 import functools
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from redrive.engine.ports import Store
+from redrive.engine.ports import Change, Put, Remove, Store
 from redrive.model.errors import StoreUnavailable
 
 
@@ -32,6 +32,8 @@ class Held:
 
 class HeldStore:
     """`redrive.engine.ports.Store`: a real one, and everything that a test does to its calls.
+
+    A write may be held as any "write", as a "put" if it puts something, or as a "remove" if it removes something.
 
     Attributes:
         calls: The verbs called so far.
@@ -66,10 +68,17 @@ class HeldStore:
         self.calls.append(verb)
         if self.away:
             raise StoreUnavailable("away")
-        if verb in self._there:
-            await self._there.pop(verb).stand()
-        back = self._back.pop(verb, None)
+        names = [verb, *_parts(args[0])] if verb == "write" else [verb]
+        there = [self._there.pop(name) for name in names if name in self._there]
+        back = [self._back.pop(name) for name in names if name in self._back]
+        for held in there:
+            await held.stand()
         answer = await getattr(self.real, verb)(*args, **named)
-        if back is not None:
-            await back.stand()
+        for held in back:
+            await held.stand()
         return answer
+
+
+def _parts(changes: Sequence[Change]) -> set[str]:
+    names = {Put: "put", Remove: "remove"}
+    return {names[type(change)] for change in changes if type(change) in names}

@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
-from redrive.engine.directory import Directory, Kind
+from redrive.engine.directory import Directory, Draft, Kind
+from redrive.engine.ports import Arrival, Creation, Removal, Remove
 from redrive.model.errors import Conflict, NotFound, StoreUnavailable
 from tests.engine.held_store import HeldStore
 
 NUMBER: Kind[int] = Kind("number", lambda number: {"is": number}, lambda document: int(document["is"]))
+LETTER: Kind[str] = Kind("letter", lambda letter: {"is": letter}, lambda document: str(document["is"]))
 
 
 @pytest.fixture
@@ -46,7 +48,7 @@ async def test_a_change_is_known_at_once_where_it_was_made(mine: Directory) -> N
 async def test_no_change_is_not_written(mine: Directory, store: HeldStore) -> None:
     await mine.create(NUMBER, "a", 1)
     await mine.update(NUMBER, "a", lambda number: number)
-    assert store.calls.count("put") == 1
+    assert store.calls.count("write") == 1
 
 
 async def test_news_make_forget_one_or_a_kind_or_all(mine: Directory) -> None:
@@ -162,8 +164,213 @@ async def test_a_removal_whose_answer_is_lost_is_not_denied_by_a_read_on_its_way
     removing = asyncio.create_task(mine.remove(NUMBER, "a"))
     await removal.reached
     assert await mine.get(NUMBER, "a") == 1
-    await store.real.remove("number", "a")
+    await store.real.write([Remove("number", "a")])
     removal.lose()
     with pytest.raises(StoreUnavailable):
         await removing
     assert await mine.get(NUMBER, "a") is None
+
+
+# ---- several values at once ------------------------------------------------------------------------------------
+
+
+async def test_several_values_are_written_at_once_and_known(mine: Directory, store: HeldStore) -> None:
+    await mine.create(NUMBER, "old", 0)
+    before = len(store.calls)
+    changes = [
+        Creation(NUMBER, "a", 1),
+        Creation(LETTER, "a", "x"),
+        Removal(NUMBER, "old"),
+        Removal(NUMBER, "no"),
+    ]
+    assert await mine.write(changes) == [True, True, True, False]
+    assert (mine.known(NUMBER, "a"), mine.known(LETTER, "a"), mine.known(NUMBER, "old")) == (1, "x", None)
+    assert store.calls[before:] == ["write"]
+
+
+async def test_of_several_values_none_is_written_where_one_is_there(
+    mine: Directory, other: Directory
+) -> None:
+    await other.create(LETTER, "a", "x")
+    with pytest.raises(Conflict) as conflict:
+        await mine.write([Creation(NUMBER, "a", 1), Creation(LETTER, "a", "y")])
+    assert (conflict.value.kind, conflict.value.key) == (LETTER.name, "a")
+    assert (await mine.get(NUMBER, "a"), await mine.get(LETTER, "a")) == (None, "x")
+
+
+async def test_a_decision_is_one_write(mine: Directory, store: HeldStore) -> None:
+    await mine.write([Creation(NUMBER, "a", 1), Creation(LETTER, "a", "x"), Creation(LETTER, "b", "y")])
+
+    async def decide(draft: Draft) -> int:
+        number = await draft.get(NUMBER, "a")
+        assert number is not None
+        draft.put(NUMBER, "a", number + 1)
+        draft.put(NUMBER, "new", 7)
+        for key, _ in await draft.find(LETTER, ""):
+            draft.remove(LETTER, key)
+        draft.require_none(LETTER, "")
+        return number
+
+    before = len(store.calls)
+    assert await mine.transact(decide) == 1
+    assert store.calls[before:] == ["find", "write"]
+    assert [mine.known(NUMBER, key) for key in ("a", "new")] == [2, 7]
+    assert await mine.find(LETTER, "") == []
+
+
+@pytest.mark.parametrize("meanwhile", ["changed", "gone", "made", "found changed", "one more"])
+async def test_a_decision_whose_ground_moved_is_made_again(
+    mine: Directory, other: Directory, store: HeldStore, meanwhile: str
+) -> None:
+    await mine.write([Creation(NUMBER, "a", 1), Creation(LETTER, "a", "x")])
+    seen: list[object] = []
+
+    async def decide(draft: Draft) -> None:
+        letters = await draft.find(LETTER, "")
+        seen.append(
+            (await draft.get(NUMBER, "a"), await draft.get(NUMBER, "b"), [value for _, value in letters])
+        )
+        for key, _ in letters:
+            draft.remove(LETTER, key)
+        draft.require_none(LETTER, "")
+
+    held = store.hold("write")
+    deciding = asyncio.create_task(mine.transact(decide))
+    await held.reached
+    match meanwhile:
+        case "changed":
+            await other.update(NUMBER, "a", lambda _: 2)
+        case "gone":
+            await other.remove(NUMBER, "a")
+        case "made":
+            await other.create(NUMBER, "b", 3)
+        case "found changed":
+            await other.update(LETTER, "a", lambda _: "y")
+        case "one more":
+            await other.create(LETTER, "b", "z")
+    held.let_go()
+    await deciding
+    again = {
+        "changed": (2, None, ["x"]),
+        "gone": (None, None, ["x"]),
+        "made": (1, 3, ["x"]),
+        "found changed": (1, None, ["y"]),
+        "one more": (1, None, ["x", "z"]),
+    }
+    assert seen == [(1, None, ["x"]), again[meanwhile]]
+    assert await other.find(LETTER, "") == []
+
+
+async def test_what_a_decision_makes_without_looking_is_refused_if_it_is_there(mine: Directory) -> None:
+    await mine.create(NUMBER, "a", 1)
+    tries = 0
+
+    async def decide(draft: Draft) -> None:
+        nonlocal tries
+        tries += 1
+        draft.put(NUMBER, "a", 2)
+
+    with pytest.raises(Conflict):
+        await mine.transact(decide)
+    assert (tries, await mine.get(NUMBER, "a")) == (1, 1)
+
+
+async def test_a_decision_to_change_nothing_asks_the_store_for_nothing(
+    mine: Directory, store: HeldStore
+) -> None:
+    await mine.create(NUMBER, "a", 1)
+
+    async def decide(draft: Draft) -> int | None:
+        draft.remove(NUMBER, "b") if await draft.get(NUMBER, "b") else None
+        return await draft.get(NUMBER, "a")
+
+    before = len(store.calls)
+    assert await mine.transact(decide) == 1
+    assert store.calls[before:] == ["get"]
+
+
+async def test_a_delivery_enters_with_a_decision(mine: Directory, store: HeldStore) -> None:
+    arrival = Arrival(7, b"0123456789abcdef", "text", None, 1000, 1000)
+
+    async def decide(draft: Draft) -> None:
+        draft.put(NUMBER, "a", 1)
+        draft.enqueue(arrival)
+
+    await mine.transact(decide)
+    await mine.write([Removal(NUMBER, "a")], [arrival])
+    assert [one.body for one in await store.real.peek(7, 10)] == ["text", "text"]
+
+
+async def test_two_nodes_decide_about_two_values_and_their_sum_stays(
+    mine: Directory, other: Directory, store: HeldStore
+) -> None:
+    await mine.write([Creation(NUMBER, "a", 10), Creation(NUMBER, "b", 0)])
+
+    async def decide(draft: Draft) -> None:
+        a, b = await draft.get(NUMBER, "a"), await draft.get(NUMBER, "b")
+        assert a is not None
+        assert b is not None
+        draft.put(NUMBER, "a", a - 1)
+        draft.put(NUMBER, "b", b + 1)
+
+    await asyncio.gather(*(node.transact(decide) for node in (mine, other, mine, other)))
+    assert await Directory(store.real).entries(NUMBER) == [("a", 6), ("b", 4)]
+
+
+async def test_a_kind_is_cleared_whole(mine: Directory, other: Directory) -> None:
+    await mine.write([Creation(NUMBER, f"{number}", number) for number in range(250)])
+    await mine.create(LETTER, "a", "x")
+    await mine.clear(NUMBER)
+    assert (await other.find(NUMBER, ""), mine.known(NUMBER, "7"), await other.find(LETTER, "")) == (
+        [],
+        None,
+        ["x"],
+    )
+
+
+async def test_a_decision_sees_what_it_has_changed_itself(mine: Directory, other: Directory) -> None:
+    await other.write([Creation(LETTER, key, key) for key in ("a", "b", "c")])
+
+    async def decide(draft: Draft) -> None:
+        await draft.find(LETTER, "")
+        draft.put(LETTER, "b", "other")
+        draft.remove(LETTER, "c")
+        draft.put(LETTER, "ab", "new")
+        draft.put(LETTER, "d", "for a moment")
+        assert await draft.get(LETTER, "e") is None
+        draft.put(LETTER, "e", "for a moment")
+        draft.remove(LETTER, "e")
+        draft.remove(LETTER, "d")
+        assert [await draft.get(LETTER, key) for key in ("b", "c", "ab")] == ["other", None, "new"]
+        assert await draft.find(LETTER, "") == [("a", "a"), ("ab", "new"), ("b", "other")]
+
+    await mine.transact(decide)
+    assert await other.entries(LETTER) == [("a", "a"), ("ab", "new"), ("b", "other")]
+
+
+async def test_what_changes_between_two_looks_of_a_decision_is_looked_at_again(
+    mine: Directory, other: Directory
+) -> None:
+    await mine.create(NUMBER, "a", 1)
+    seen: list[int | None] = []
+
+    async def decide(draft: Draft) -> None:
+        seen.append(await draft.get(NUMBER, "a"))
+        if len(seen) == 1:
+            await other.update(NUMBER, "a", lambda _: 2)
+        await draft.find(NUMBER, "")
+        draft.put(NUMBER, "a", (seen[-1] or 0) + 10)
+
+    await mine.transact(decide)
+    assert (seen, await other.entries(NUMBER)) == ([1, 2], [("a", 12)])
+
+
+async def test_what_is_made_without_looking_is_refused_though_it_is_found_later(mine: Directory) -> None:
+    await mine.create(NUMBER, "a", 1)
+
+    async def decide(draft: Draft) -> None:
+        draft.put(NUMBER, "a", 2)
+        assert await draft.find(NUMBER, "") == [("a", 2)]
+
+    with pytest.raises(Conflict):
+        await mine.transact(decide)

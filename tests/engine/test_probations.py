@@ -2,13 +2,14 @@
 
 import asyncio
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Parcel
+from redrive.engine.ports import Arrival, Change, Parcel
 from redrive.engine.probation import ONE_BY_ONE_MAX
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
@@ -226,17 +227,16 @@ def test_whose_time_ends_while_the_probe_is_written_is_not_pushed(monkeypatch: p
 
 def hear(stage: Stage, *others: Engine) -> None:
     """Let other nodes hear of what the first one writes, as a shared store lets them."""
-    for verb in ("put", "remove"):
-        real = getattr(stage.store, verb)
+    real = stage.store.write
 
-        async def told(*args: Any, real: Any = real) -> Any:
-            answer = await real(*args)
-            kind, key = (args[0].kind, args[0].key) if len(args) == 1 else args
+    async def told(changes: Sequence[Change], arrivals: Sequence[Arrival] = ()) -> list[int]:
+        answer = await real(changes, arrivals)
+        for change in changes:
             for node in (stage.engine, *others):
-                node.directory.forget(kind, key)
-            return answer
+                node.directory.forget(change[0], change[1])
+        return answer
 
-        setattr(stage.store, verb, told)
+    stage.store.write = told  # type: ignore[method-assign]  # that is the point
 
 
 @pytest.mark.parametrize("prober_dies", [False, True])

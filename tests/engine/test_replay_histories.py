@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Runtime
+from redrive.engine.ports import Put, Remove, Runtime
 from redrive.engine.replay import LEASE_MS, SETTLED_MS
 from redrive.model.message import Publication
 from redrive.model.queue import DAY_MS, Queue
@@ -50,10 +50,10 @@ class SlowStore:
         async def call(*arguments: Any, **named: Any) -> Any:
             await self._pass()
             answer = await getattr(self._real, verb)(*arguments, **named)
-            if verb == "put":
-                self._tell(arguments[0].kind, arguments[0].key)
-            elif verb == "remove":
-                self._tell(*arguments)
+            if verb == "write":
+                for change in arguments[0]:
+                    if isinstance(change, Put | Remove):
+                        self._tell(change.kind, change.key)
             await self._pass()
             return answer
 

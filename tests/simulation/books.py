@@ -11,13 +11,15 @@ from typing import Any
 
 from redrive.engine.ports import (
     Arrival,
+    Change,
     Claimed,
     ClaimOrder,
     Enqueued,
     Gate,
     Moved,
     MoveOrder,
-    Resource,
+    Put,
+    Remove,
     Settled,
     Settlement,
 )
@@ -97,10 +99,8 @@ class Books:
                 self._extend(queue_id, claims, now, answer)
             case "move" | "purge" | "sweep", _:
                 self._take_away(verb, args, answer, after)
-            case "put", (resource,):
-                self._put(resource)
-            case "remove", (PROBATION.name, key) if key in self._backlog_of:
-                self._backlog_of[key].rests(None, self.now())
+            case "write", (changes, arrivals):
+                self._write(changes, arrivals, after)
 
     # ---- arriving ----------------------------------------------------------------------------------------
 
@@ -357,13 +357,27 @@ class Books:
             require(self._expired(entry, now), Rule.EXPIRED, entry, "was swept away")
             self._leave(entry, "expired")
 
-    def _put(self, resource: Resource) -> None:
-        if resource.kind == SUBSCRIPTION.name:
-            self._put_subscription(SUBSCRIPTION.read(resource.document))
-        elif resource.kind == PROBATION.name:
-            self._backlog_of[resource.key].rests(PROBATION.read(resource.document), self.now())
-        elif resource.kind == TASK.name:
-            self._tasks.put(resource)
+    # ---- documents ---------------------------------------------------------------------------------------
+
+    def _write(self, changes: Sequence[Change], arrivals: Sequence[Arrival], after: Snapshot) -> None:
+        for change in changes:
+            match change:
+                case Put():
+                    self._put(change)
+                case Remove(PROBATION.name, key) if key in self._backlog_of:
+                    self._backlog_of[key].rests(None, self.now())
+        arrived = [entry for queue_id in after for entry in self._unknown(queue_id, after)]
+        ids = [sorted(one.message_id for one in them) for them in (arrived, arrivals)]
+        require(ids[0] == ids[1], Rule.AGREES, *arrived, "for", *arrivals)
+        self._enter_all(arrived)
+
+    def _put(self, put: Put) -> None:
+        if put.kind == SUBSCRIPTION.name:
+            self._put_subscription(SUBSCRIPTION.read(put.document))
+        elif put.kind == PROBATION.name:
+            self._backlog_of[put.key].rests(PROBATION.read(put.document), self.now())
+        elif put.kind == TASK.name:
+            self._tasks.put(put)
 
     def _put_subscription(self, subscription: Subscription) -> None:
         queue_id = subscription.queue_id

@@ -80,6 +80,8 @@ def _disturbed(verb: str, args: tuple[Any, ...], answer: Any) -> list[int]:
             return [args[0]]
         case "settle":
             return sorted(entered_by(args[1]))
+        case "write":
+            return sorted({arrival.queue_id for arrival in args[1]})
         case "publish":
             return sorted({arrival.queue_id for gate in args[0] for arrival in gate.arrivals})
     return []

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from redrive.engine.ports import Settlement
+from redrive.engine.ports import Put, Remove, Settlement
 from tests.simulation.options import Faults
 from tests.simulation.trace import Trace
 
@@ -40,8 +40,7 @@ class News:
 
     def tell_change(self, node: str, verb: str, args: tuple[Any, ...]) -> None:
         """Tell the others which document changed, together with the change."""
-        change = _change(verb, args)
-        if change is not None:
+        for change in _changes(verb, args):
             self._tell(node, [], change)
 
     def _tell(self, node: str, arrivals: list[int], change: tuple[str, str] | None) -> None:
@@ -89,6 +88,8 @@ def _arrivals(verb: str, args: tuple[Any, ...], answer: Any) -> list[int]:
     match verb:
         case "enqueue":
             return sorted({arrival.queue_id for arrival in args[0]})
+        case "write":
+            return sorted({arrival.queue_id for arrival in args[1]})
         case "publish":
             return sorted({arrival.queue_id for gate in args[0] for arrival in gate.arrivals})
         case "claim" if answer.dead_lettered:
@@ -102,14 +103,11 @@ def _arrivals(verb: str, args: tuple[Any, ...], answer: Any) -> list[int]:
     return []
 
 
-def _change(verb: str, args: tuple[Any, ...]) -> tuple[str, str] | None:
-    """The document that is not what it was."""
-    match verb:
-        case "put":
-            return args[0].kind, args[0].key
-        case "remove":
-            return args[0], args[1]
-    return None
+def _changes(verb: str, args: tuple[Any, ...]) -> list[tuple[str, str]]:
+    """The documents that are not what they were."""
+    if verb != "write":
+        return []
+    return [(change.kind, change.key) for change in args[0] if isinstance(change, Put | Remove)]
 
 
 def entered_by(settlements: Sequence[Settlement]) -> set[int]:

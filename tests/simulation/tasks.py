@@ -1,6 +1,6 @@
 """Move tasks as their documents are written: what ended stays as it ended."""
 
-from redrive.engine.ports import Resource
+from redrive.engine.ports import Put
 from redrive.engine.redrive import TASK
 from redrive.model.task import MoveTask
 from tests.simulation.rules import Rule, require
@@ -14,12 +14,12 @@ class Tasks:
         self._trace = trace
         self._tasks: dict[str, MoveTask] = {}
 
-    def put(self, resource: Resource) -> None:
+    def put(self, put: Put) -> None:
         """A node wrote a task."""
-        task, before = TASK.read(resource.document), self._tasks.get(resource.key)
+        task, before = TASK.read(put.document), self._tasks.get(put.key)
         if before is not None and not before.state.active:
             same = (before.state, before.failure) == (task.state, task.failure)
             require(same, Rule.FINAL, before, "→", task)
         if before is not None and before.node not in ("", task.node):
             self._trace.mark("a move task taken up by another node")
-        self._tasks[resource.key] = task
+        self._tasks[put.key] = task

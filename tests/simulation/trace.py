@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from redrive.engine.ports import Arrival, Claimed, ClaimOrder, Counts, MoveOrder, Resource
+from redrive.engine.ports import Arrival, Claimed, ClaimOrder, Counts, MoveOrder, Put, Resource
 
 _UNTOLD = {"find", "get", "count", "last_seq", "peek", "flush"}  # they change nothing
 
@@ -63,7 +63,7 @@ def _told(value: object) -> str:
             return f"{rows} dead={value.dead_lettered} expired={value.expired} next={value.next_at}"
         case MoveOrder():
             return f"queue={value.queue_id} limit={value.limit} seq<={value.seq_max} now={value.now}"
-        case Resource() | Counts():
+        case Resource() | Put() | Counts():
             return repr(tuple(value))
         case tuple() | list():
             return f"({', '.join(map(_told, value))})"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from redrive.engine.ports import Arrival, ClaimOrder, Resource, Target
+from redrive.engine.ports import Arrival, ClaimOrder, Put, Remove, Target
 from redrive.model.delivery import Delivery, Limits
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import LOG_GROUP, LogEvent, LogGroup, LogQuery
@@ -371,7 +371,7 @@ async def test_lines_make_their_group_and_stream(house: House) -> None:
 
 async def test_a_group_that_stands_is_written_to_as_it_is(house: House) -> None:
     group = LogGroup(99, GROUP, 1, retention_days=None)
-    await house.store.put(Resource(LOG_GROUP, GROUP.key, 0, group.to_document()))
+    await house.store.write([Put(LOG_GROUP, GROUP.key, group.to_document())])
     house.telemetry.logs.write(GROUP, "s", house.clock.now(), "a")
     await house.telemetry.flush()
     assert list(await house.store.log_bytes()) == [99]
@@ -401,7 +401,7 @@ async def test_events_are_dropped_by_their_group_s_retention(house: House) -> No
     for number, days in [(1, 3), (2, None)]:
         name = GROUP._replace(name=str(number))
         group = LogGroup(number, name, now, days)
-        await house.store.put(Resource(LOG_GROUP, name.key, 0, group.to_document()))
+        await house.store.write([Put(LOG_GROUP, name.key, group.to_document())])
         await house.store.add_events([LogEvent(number, 1, now, now, "old")])
     await house.advance(3 * DAY_MS - 60 * MINUTE_MS)
     assert len(await house.store.log_bytes()) == 2
@@ -418,7 +418,7 @@ async def test_what_a_deleted_group_left_is_dropped(house: House) -> None:
 async def test_a_reset_leaves_nothing(house: House) -> None:
     house.telemetry.logs.write(GROUP, "s", house.clock.now(), "a")
     await house.telemetry.flush()
-    await house.store.remove(LOG_GROUP, GROUP.key)
+    await house.store.write([Remove(LOG_GROUP, GROUP.key)])
     house.telemetry.metrics.sent(Q, 1, 1, house.clock.now())
     await house.telemetry.reset()
     assert await house.store.find_series(SeriesQuery(HERE.account, HERE.region, limit=10)) == []

@@ -1,7 +1,7 @@
 """The access keys of a store."""
 
 from redrive.access.keys import AccessKey
-from redrive.engine.ports import Clock, Resource, Store
+from redrive.engine.ports import Clock, Put, Remove, Store
 
 KIND = "access_key"
 
@@ -33,12 +33,12 @@ class Keyring:
 
     async def add(self, key: AccessKey) -> None:
         """Keep a new key."""
-        await self._store.put(Resource(KIND, key.access_key_id, 0, key.to_document()))
+        await self._store.write([Put(KIND, key.access_key_id, key.to_document())])
 
     async def remove(self, access_key_id: str) -> bool:
         """Forget a key; whether it was there."""
         self._known.pop(access_key_id, None)
-        return await self._store.remove(KIND, access_key_id)
+        return await self._store.write([Remove(KIND, access_key_id)]) != [0]
 
     async def all(self) -> list[AccessKey]:
         """Every key, by its id."""

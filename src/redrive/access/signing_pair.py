@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
-from redrive.engine.ports import Resource, Store
+from redrive.engine.ports import Put, Store
 from redrive.model.errors import Conflict
 
 _KIND: Final = "sns_signing_pair"  # stores have it under this name from when notifications alone were signed
@@ -90,7 +90,7 @@ async def signing_pair(store: Store, now: int) -> SigningPair:
     while (found := await store.get(_KIND, _KEY)) is None:
         made = await asyncio.to_thread(make_pair, now)
         try:
-            await store.put(Resource(_KIND, _KEY, 0, made.to_document()))
+            await store.write([Put(_KIND, _KEY, made.to_document())])
         except Conflict:
             continue  # another node was faster: its pair counts
     return SigningPair.from_document(found.document)

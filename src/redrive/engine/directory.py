@@ -3,17 +3,22 @@
 Every node remembers what it has read. A change made here replaces the memory at once; a change made on another
 node is heard of through the store and makes this one forget, so the next reader asks the store. What is not there
 is never remembered: a queue made on one node can be used on another at once.
+
+What is remembered may be out of date for a moment. So whoever decides by it changes documents in a draft: that is
+written only if all that was read for it still stands, and made again where it does not.
 """
 
-import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from redrive.engine.ports import Kind as Kind  # noqa: PLC0414 - callers import it from here until they are moved
-from redrive.engine.ports import Resource, Store
+from redrive.engine.draft import Draft, Key
+from redrive.engine.ports import Arrival, Change, Creation, Kind, Put, Removal, Remove, Store
 from redrive.model.errors import Conflict, NotFound
 
 T = TypeVar("T")
+__all__ = ["Directory", "Draft", "Kind"]
+
+_CLEARED_AT_ONCE = 100  # documents removed in one transaction when a whole kind goes
 
 
 class Directory:
@@ -22,7 +27,7 @@ class Directory:
     def __init__(self, store: Store) -> None:
         """Read from and write to this store."""
         self._store = store
-        self._known: dict[tuple[str, str], tuple[int, Any]] = {}
+        self._known: dict[Key, tuple[int, Any]] = {}
         self._changes = 0
         self._followers: list[Callable[[str, str], None]] = []
 
@@ -48,6 +53,8 @@ class Directory:
         """A number that moves with every document that changes, as far as this node has heard."""
         return self._changes
 
+    # ---- reading ----------------------------------------------------------------------------------------
+
     def known(self, kind: Kind[T], key: str) -> T | None:
         """The value if this node remembers it: the hot path's way, without waiting."""
         found = self._known.get((kind.name, key))
@@ -55,16 +62,86 @@ class Directory:
 
     async def get(self, kind: Kind[T], key: str) -> T | None:
         """The value, or None where there is none."""
-        found = await self._get(kind, key)
-        return None if found is None else found[1]
+        return (await self.versioned(kind, key))[1]
+
+    async def versioned(self, kind: Kind[T], key: str) -> tuple[int, T | None]:
+        """The value with its version; 0 and None where there is none."""
+        known = self._known.get((kind.name, key))
+        if known is not None:
+            return known
+        before = self._changes
+        resource = await self._store.get(kind.name, key)
+        if resource is None:
+            return 0, None
+        found = (resource.version, kind.read(resource.document))
+        if self._changes == before:  # else it may have changed while it was on its way
+            self._known[kind.name, key] = found
+        return found
 
     async def find(self, kind: Kind[T], prefix: str, after: str = "", limit: int | None = None) -> list[T]:
         """Values whose key begins with `prefix`, in order of the key, beginning after `after`."""
-        return [kind.read(one.document) for one in await self._store.find(kind.name, prefix, after, limit)]
+        return [value for _, _, value in await self.stored(kind, prefix, after, limit)]
 
     async def entries(self, kind: Kind[T]) -> list[tuple[str, T]]:
         """Every value of a kind, with its key: for kinds of which there are few."""
-        return [(one.key, kind.read(one.document)) for one in await self._store.find(kind.name, "")]
+        return [(key, value) for key, _, value in await self.stored(kind, "")]
+
+    async def stored(
+        self, kind: Kind[T], prefix: str, after: str = "", limit: int | None = None
+    ) -> list[tuple[str, int, T]]:
+        """As `find`, with keys and versions."""
+        found = await self._store.find(kind.name, prefix, after, limit)
+        return [(resource.key, resource.version, kind.read(resource.document)) for resource in found]
+
+    # ---- writing ----------------------------------------------------------------------------------------
+
+    async def write(
+        self, changes: Sequence[Creation[Any] | Removal], arrivals: Sequence[Arrival] = ()
+    ) -> list[bool]:
+        """Change several values in one transaction, and let deliveries enter their queues in it.
+
+        Returns:
+            For each removal whether the value was there; for a creation True.
+
+        Raises:
+            Conflict: A value that was to be created is there. It names the document; nothing was changed.
+        """
+        asked: list[Change] = []
+        values: dict[Key, Any] = {}
+        for change in changes:
+            if isinstance(change, Creation):
+                asked.append(Put(change.kind.name, change.key, change.kind.write(change.value)))
+                values[change.kind.name, change.key] = change.value
+            else:
+                asked.append(Remove(change.kind.name, change.key))
+        return [version > 0 for version in await self._write(asked, values, arrivals)]
+
+    async def transact(self, decide: Callable[[Draft], Awaitable[T]]) -> T:
+        """Read, decide, and write all that was decided in one transaction.
+
+        Args:
+            decide: Reads values and makes changes through the draft it is given. It runs again, with a new draft, when
+                something that it read was changed meanwhile, so it does nothing else that cannot be done twice. Values
+                it reads may be of different moments: then what it makes of them is not written.
+
+        Returns:
+            What `decide` returned, once that is written.
+
+        Raises:
+            Conflict: A value that `decide` wrote without having read it is there.
+        """
+        while True:
+            draft = Draft(self)
+            answer = await decide(draft)
+            if draft.changes_nothing:
+                return answer
+            try:
+                await self._write(draft.changes(), draft.values, draft.arrivals)
+            except Conflict as conflict:
+                if not draft.is_outdated_by(conflict):
+                    raise
+            else:
+                return answer
 
     async def create(self, kind: Kind[T], key: str, value: T) -> None:
         """Write a new document.
@@ -72,7 +149,7 @@ class Directory:
         Raises:
             Conflict: There is one already.
         """
-        await self._put(kind, key, 0, value)
+        await self.write([Creation(kind, key, value)])
 
     async def update(self, kind: Kind[T], key: str, change: Callable[[T], T]) -> T:
         """Replace a value by what `change` makes of it; `change` may be called again when somebody was faster.
@@ -80,67 +157,62 @@ class Directory:
         Raises:
             NotFound: It is not there (any more).
         """
-        while True:
-            found = await self._get(kind, key)
-            if found is None:
+
+        async def decide(draft: Draft) -> T:
+            value = await draft.get(kind, key)
+            if value is None:
                 raise NotFound(f"{kind.name} {key}")
-            version, value = found
-            changed = change(value)
-            if changed == value:
-                return value
-            try:
-                await self._put(kind, key, version, changed)
-            except Conflict:
-                continue
-            return changed
+            return draft.change(kind, key, value, change)
+
+        return await self.transact(decide)
 
     async def update_or_create(self, kind: Kind[T], key: str, first: T, change: Callable[[T], T]) -> T:
         """As `update`; where there is nothing, `first` is written."""
-        while True:
-            with contextlib.suppress(NotFound):
-                return await self.update(kind, key, change)
-            with contextlib.suppress(Conflict):
-                await self.create(kind, key, first)
-                return first
 
-    async def clear(self, kind: Kind[Any]) -> None:
-        """Remove every value of a kind."""
-        for resource in await self._store.find(kind.name, ""):
-            await self.remove(kind, resource.key)
+        async def decide(draft: Draft) -> T:
+            value = await draft.get(kind, key)
+            if value is None:
+                draft.put(kind, key, first)
+                return first
+            return draft.change(kind, key, value, change)
+
+        return await self.transact(decide)
 
     async def remove(self, kind: Kind[Any], key: str) -> bool:
         """Forget a value for good; whether it was there."""
-        self._drop(kind.name, key)
-        try:
-            return await self._store.remove(kind.name, key)
-        finally:
-            self._drop(kind.name, key)
+        (was_there,) = await self.write([Removal(kind, key)])
+        return was_there
 
-    async def _get(self, kind: Kind[T], key: str) -> tuple[int, T] | None:
-        known = self._known.get((kind.name, key))
-        if known is not None:
-            return known
-        before = self._changes
-        resource = await self._store.get(kind.name, key)
-        if resource is None:
-            return None
-        found = (resource.version, kind.read(resource.document))
-        if self._changes == before:  # else it may have changed while it was on its way
-            self._known[kind.name, key] = found
-        return found
+    async def clear(self, kind: Kind[Any]) -> None:
+        """Remove every value of a kind."""
+        while found := await self._store.find(kind.name, "", limit=_CLEARED_AT_ONCE):
+            await self.write([Removal(kind, resource.key) for resource in found])
 
-    async def _put(self, kind: Kind[T], key: str, version: int, value: T) -> None:
-        """Write, and remember it, unless anything changed meanwhile: that may have been this document, and later.
+    async def _write(
+        self, changes: Sequence[Change], values: Mapping[Key, Any], arrivals: Sequence[Arrival]
+    ) -> list[int]:
+        """Write, and remember it, unless anything changed meanwhile: that may have been one of these, and later.
 
         A write that failed may have been carried out all the same: what was known before it is known no more.
         """
+        for change in changes:
+            if isinstance(change, Remove):
+                self._drop(change.kind, change.key)
         self._changes += 1
         before = self._changes
-        stored: int | None = None
+        versions: list[int] = []
         try:
-            stored = await self._store.put(Resource(kind.name, key, version, kind.write(value)))
+            versions = await self._store.write(changes, arrivals)
+        except Conflict as conflict:
+            self._drop(conflict.kind, conflict.key)
+            raise
         finally:
             undisturbed = self._changes == before
-            self._drop(kind.name, key)  # also for who began to read before, and has yet to hear the answer
-            if stored is not None and undisturbed:
-                self._known[kind.name, key] = (stored, value)
+            for change in changes:  # also for who began to read before, and has yet to hear the answer
+                if isinstance(change, Put | Remove):
+                    self._drop(change.kind, change.key)
+            if undisturbed:
+                for change, version in zip(changes, versions, strict=False):  # none where it failed
+                    if isinstance(change, Put):
+                        self._known[change.kind, change.key] = version, values[change.kind, change.key]
+        return versions

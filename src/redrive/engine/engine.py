@@ -167,7 +167,7 @@ class Engine:
         Raises:
             StoreUnavailable: The store does not answer.
         """
-        await self.store.new_id()
+        await self.store.write(())
 
     async def quiet(self) -> None:
         """Return when nothing that was set off is under way any more."""

@@ -24,7 +24,18 @@ class AlreadyExists(RedriveError):  # noqa: N818 - see NotFound
 
 
 class Conflict(RedriveError):  # noqa: N818 - see NotFound
-    """The resource changed since it was read."""
+    """The resource changed since it was read.
+
+    Attributes:
+        kind: Of the document that changed; empty where it is not said.
+        key: Of that document, or the beginning of keys that had to be free.
+    """
+
+    def __init__(self, message: str, kind: str = "", key: str = "") -> None:
+        """Say what changed."""
+        super().__init__(message)
+        self.kind = kind
+        self.key = key
 
 
 class Refused(RedriveError):  # noqa: N818 - see NotFound

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from redrive.engine.ports import NodeStore, Resource
+from redrive.engine.ports import NodeStore, Put, Resource
 from redrive.model.errors import Conflict
 from redrive.model.log import LOG_GROUP, LOG_STREAM, LogEvent, LogGroup, LogStream, stream_key
 from redrive.model.queue import ResourceName
@@ -66,26 +66,26 @@ class LogBuffer:
     async def _stream(self, group: ResourceName, name: str, now: int) -> LogStream:
         group_id = (await self._group(group, now)).id
         key = stream_key(group_id, name)
-        found = await self._store.get(LOG_STREAM, key)
+        found: Put | Resource | None = await self._store.get(LOG_STREAM, key)
         if found is None:
             made = LogStream(await self._store.new_id(), group_id, name, now)
-            found = await self._made(Resource(LOG_STREAM, key, 0, made.to_document()))
+            found = await self._made(Put(LOG_STREAM, key, made.to_document()))
         return LogStream.from_document(found.document)
 
     async def _group(self, name: ResourceName, now: int) -> LogGroup:
-        found = await self._store.get(LOG_GROUP, name.key)
+        found: Put | Resource | None = await self._store.get(LOG_GROUP, name.key)
         if found is None:
             made = LogGroup(await self._store.new_id(), name, now, RETENTION_DAYS)
-            found = await self._made(Resource(LOG_GROUP, name.key, 0, made.to_document()))
+            found = await self._made(Put(LOG_GROUP, name.key, made.to_document()))
         return LogGroup.from_document(found.document)
 
-    async def _made(self, resource: Resource) -> Resource:
+    async def _made(self, wanted: Put) -> Put | Resource:
         """Put a document where there is none; what stands there then, for another node may have been faster."""
         try:
-            await self._store.put(resource)
+            await self._store.write([wanted])
         except Conflict:
-            return await self._store.get(resource.kind, resource.key) or resource
-        return resource
+            return await self._store.get(wanted.kind, wanted.key) or wanted
+        return wanted
 
 
 def _places(lines: Sequence[_Line]) -> list[tuple[ResourceName, str]]:

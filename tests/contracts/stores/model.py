@@ -10,12 +10,17 @@ from typing import Final
 
 from redrive.engine.ports import (
     Arrival,
+    Change,
     Claimed,
     ClaimOrder,
     Counts,
     Enqueued,
     Moved,
     MoveOrder,
+    Put,
+    Remove,
+    RequireNone,
+    Resource,
     Settled,
     Settlement,
     Target,
@@ -38,12 +43,14 @@ class Model:
 
     Attributes:
         alone: Deliveries of unordered groups that do not wait for a turn: delayed on arrival, or claimed before.
+        documents: By kind and key, with their versions.
         memories: For each key of deduplication the original and how long it is remembered.
     """
 
     rows: Rows = field(default_factory=dict)
     alone: set[int] = field(default_factory=set)
     memories: dict[tuple[int, str], tuple[Enqueued, int]] = field(default_factory=dict)
+    documents: dict[tuple[str, str], Resource] = field(default_factory=dict)
 
     def queue(self, queue_id: int) -> list[Delivery]:
         """What `peek` shows."""
@@ -56,6 +63,27 @@ class Model:
         waiting = [row for row in self.queue(queue_id) if row.available_at > now]
         claimed = sum(row.token is not None for row in waiting)
         return Counts(len(self.queue(queue_id)) - len(waiting), claimed, len(waiting) - claimed)
+
+    # ---- documents --------------------------------------------------------------------------------------
+
+    def write(self, changes: Sequence[Change]) -> list[int] | None:
+        """Documents were changed; the answers, or None where it is refused."""
+        after, answers = dict(self.documents), []
+        for change in changes:
+            at = change[0], change[1]
+            stored = self.documents[at].version if at in self.documents else 0
+            if not isinstance(change, RequireNone) and change.version not in (None, stored):
+                return None
+            after.pop(at, None) if isinstance(change, Remove) else None
+            if isinstance(change, Put):
+                stored += 1
+                after[at] = Resource(*at, stored, change.document)
+            answers.append(0 if isinstance(change, RequireNone) else stored)
+        for kind, prefix in (change for change in changes if isinstance(change, RequireNone)):
+            if any(at[0] == kind and at[1].startswith(prefix) for at in after):
+                return None
+        self.documents = after
+        return answers
 
     # ---- arriving ---------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from redrive.engine.ports import Resource, Store
+from redrive.engine.ports import Put, Store
 from redrive.model.delivery import Delivery
 from redrive.model.errors import Conflict
 from tests.contracts.stores.bench import DONE, FIVE_MINUTES_MS, LEASE_MS, NOON, Bench, bodies
@@ -56,10 +56,10 @@ async def test_numbers_of_queues_are_never_given_twice(stores: list[Store]) -> N
 
 
 async def test_of_nodes_that_change_the_same_document_one_is_refused(stores: list[Store]) -> None:
-    await stores[0].put(Resource("queue", "a", 0, {}))
-    changes = [store.put(Resource("queue", "a", 1, {"node": number})) for number, store in enumerate(stores)]
+    await stores[0].write([Put("queue", "a", {})])
+    changes = [store.write([Put("queue", "a", {"node": number}, 1)]) for number, store in enumerate(stores)]
     answers = await asyncio.gather(*changes, return_exceptions=True)
-    assert sorted(str(type(answer)) for answer in answers if answer != 2) == [str(Conflict)] * 2
+    assert sorted(str(type(answer)) for answer in answers if answer != [2]) == [str(Conflict)] * 2
 
 
 async def test_of_repetitions_sent_to_different_nodes_one_is_kept(stores: list[Store]) -> None:

@@ -3,13 +3,19 @@ from typing import Any
 
 import pytest
 
-from redrive.engine.ports import Resource, Store
+from redrive.engine.ports import Put, Remove, Resource, Store
 from redrive.model.errors import Conflict
 from tests.contracts.stores.homes import Home
 
 
 async def put(store: Store, key: str, version: int = 0, /, **document: Any) -> int:
-    return await store.put(Resource("queue", key, version, document))
+    (stored,) = await store.write([Put("queue", key, document, version)])
+    return stored
+
+
+async def remove(store: Store, key: str) -> bool:
+    """Whether it was there."""
+    return await store.write([Remove("queue", key)]) != [0]
 
 
 async def keys(store: Store, prefix: str, after: str = "", limit: int | None = None) -> list[str]:
@@ -70,16 +76,16 @@ async def test_a_refused_change_leaves_its_neighbours_alone(store: Store) -> Non
 
 async def test_removing_says_whether_it_was_there(store: Store) -> None:
     await put(store, "a")
-    assert await store.remove("queue", "a")
-    assert not await store.remove("queue", "a")
+    assert await remove(store, "a")
+    assert not await remove(store, "a")
     assert await store.get("queue", "a") is None
     assert await put(store, "a") == 1
 
 
 async def test_kinds_are_kept_apart(store: Store) -> None:
-    await store.put(Resource("queue", "a", 0, {"n": 1}))
-    await store.put(Resource("task", "a", 0, {"n": 2}))
-    assert await store.remove("queue", "a")
+    await store.write([Put("queue", "a", {"n": 1})])
+    await store.write([Put("task", "a", {"n": 2})])
+    assert await remove(store, "a")
     assert [resource.document for resource in await store.find("task", "")] == [{"n": 2}]
     assert await store.find("queue", "") == []
 
@@ -133,4 +139,4 @@ async def test_nothing_is_there_under_a_key_that_no_text_of_a_database_can_be(st
     assert await store.get("queue", "a\0b") is None
     assert await keys(store, "a\0") == []
     assert await keys(store, "", after="a\0z") == ["ab", "b"]
-    assert not await store.remove("queue", "a\0b")
+    assert not await remove(store, "a\0b")

@@ -1,7 +1,7 @@
 """Random histories on a real store and on the dictionary model at once; after each step both must hold the same."""
 
 import asyncio
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -11,8 +11,21 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from redrive.engine.ports import Arrival, ClaimOrder, MoveOrder, Settlement, Store
+from redrive.engine.ports import (
+    Arrival,
+    Change,
+    ClaimOrder,
+    Enqueued,
+    MoveOrder,
+    Put,
+    Remove,
+    Require,
+    RequireNone,
+    Settlement,
+    Store,
+)
 from redrive.model.delivery import Ending, Limits
+from redrive.model.errors import Conflict
 from tests.contracts.stores.bench import NOON, Bench, fresh_id, fresh_token
 from tests.contracts.stores.conftest import make_home
 from tests.contracts.stores.homes import Home
@@ -36,6 +49,19 @@ working_queues = st.sampled_from(WORKING)
 any_queues = st.sampled_from(WORKING + DEAD)
 few = st.integers(1, 4)
 soon = st.integers(0, 40)
+
+Act = Callable[[str, int], Change]
+ACTS: Final[tuple[Act, ...]] = (
+    lambda key, version: Put("topic", key, {"over": version}, version),
+    lambda key, version: Remove("topic", key, version or None),
+    lambda key, version: Require("topic", key, version),
+)
+some_keys = st.sampled_from(["a", "a/b", "a/c", "b"])
+
+
+def by_key(change: tuple[str, Act, int]) -> str:
+    """The document that it names."""
+    return change[0]
 
 
 class History(RuleBasedStateMachine):
@@ -75,6 +101,32 @@ class History(RuleBasedStateMachine):
         group_id = group or ("c" if queue.ordered else None)
         arrivals = [self.arrival(name, group_id, delay_ms=delay_ms, **known) for _ in range(number)]
         self.model.enqueue(arrivals, self.run(self.store.enqueue(arrivals)))
+
+    @rule(
+        wanted=st.lists(
+            st.tuples(some_keys, st.sampled_from(ACTS), st.integers(0, 2)), max_size=4, unique_by=by_key
+        ),
+        free=st.lists(some_keys, max_size=1),
+        entering=st.lists(any_queues, max_size=2),
+    )
+    def write(self, wanted: list[tuple[str, Act, int]], free: list[str], entering: list[str]) -> None:
+        changes: list[Change] = [act(key, version) for key, act, version in wanted]
+        changes += [RequireNone("topic", key) for key in free]
+        arrivals = [self.arrival(name, "a") for name in entering]
+        try:
+            answer = self.run(self.store.write(changes, arrivals))
+        except Conflict:
+            assert self.model.write(changes) is None
+            return
+        assert answer == self.model.write(changes)
+        there = self.look(*self.queues)
+        self.model.enqueue(arrivals, [self.enqueued(arrival, there) for arrival in arrivals])
+
+    @staticmethod
+    def enqueued(arrival: Arrival, there: Rows) -> Enqueued:
+        """What the store would have answered to this arrival."""
+        (seq,) = (row.seq for row in there.values() if row.message_id == arrival.message_id)
+        return Enqueued(arrival.message_id, seq, repeated=False)
 
     def arrival(self, name: str, group: str | None, **others: Any) -> Arrival:
         """No two messages have the same body."""
@@ -174,8 +226,11 @@ class History(RuleBasedStateMachine):
     def both_hold_the_same(self) -> None:
         for queue in self.queues.values():
             assert self.run(queue.peek()) == self.model.queue(queue.id)
+        documents = {(one.kind, one.key): one for one in self.run(self.store.find("topic", ""))}
+        assert documents == self.model.documents
 
     def teardown(self) -> None:
+        self.run(self.store.write([Remove(kind, key) for kind, key in self.model.documents]))
         self.run(self.home.check_turns())
 
 

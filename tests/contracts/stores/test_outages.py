@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import asyncpg
 import pytest
 
-from redrive.engine.ports import Resource, Store
+from redrive.engine.ports import Put, Remove, Store
 from redrive.model.delivery import Ending
 from redrive.model.errors import Conflict, StoreUnavailable
 from redrive.runtime.clock import SystemClock
@@ -111,7 +111,7 @@ async def test_nothing_acknowledged_is_lost_in_a_crash(
     await store.close()
 
 
-@pytest.mark.parametrize("verb", ["send", "claim", "settle", "put", "count"])
+@pytest.mark.parametrize("verb", ["send", "claim", "settle", "write", "count"])
 async def test_each_call_ends_though_the_database_says_nothing(wire: Wire, queue: Bench, verb: str) -> None:
     await queue.send("a")
     claim = await queue.claim_one()
@@ -120,7 +120,7 @@ async def test_each_call_ends_though_the_database_says_nothing(wire: Wire, queue
         "send": lambda: queue.send("b"),
         "claim": queue.claim,
         "settle": lambda: queue.settle(claim),
-        "put": lambda: queue.store.put(Resource("queue", "a", 0, {})),
+        "write": lambda: queue.store.write([Put("queue", "a", {})]),
         "count": queue.count,
     }
     with pytest.raises(StoreUnavailable):
@@ -220,14 +220,14 @@ async def test_other_nodes_hear_what_they_may_wait_for(two: tuple[Bench, Bench, 
 
 async def test_other_nodes_hear_of_changed_documents(two: tuple[Bench, Bench, Ears, Ears]) -> None:
     queue, _, own, other = two
-    await queue.store.put(Resource("queue", "é", 0, {}))
+    await queue.store.write([Put("queue", "é", {})])
     assert await other.changed() == ("queue", "é")
-    await queue.store.put(Resource("queue", "é", 1, {}))
+    await queue.store.write([Put("queue", "é", {}, 1)])
     assert await other.changed() == ("queue", "é")
-    await queue.store.remove("queue", "é")
+    await queue.store.write([Remove("queue", "é")])
     assert await other.changed() == ("queue", "é")
     for key in ("k" * 9000, '"' * 4000):  # more than a notice holds
-        await queue.store.put(Resource("queue", key, 0, {}))
+        await queue.store.write([Put("queue", key, {})])
         assert await other.changed() == ("queue", "")
     assert own.heard_nothing
 
@@ -241,18 +241,18 @@ async def test_a_changed_document_is_told_though_its_node_died_at_the_commit(
     queue, _, _, other = two
     assert isinstance(queue.store, PostgresStore)
     monkeypatch.setattr(queue.store._notices, "_send", die)
-    await queue.store.put(Resource("queue", "a", 0, {}))
+    await queue.store.write([Put("queue", "a", {})])
     assert await other.changed() == ("queue", "a")
-    await queue.store.remove("queue", "a")
+    await queue.store.write([Remove("queue", "a")])
     assert await other.changed() == ("queue", "a")
 
 
 async def test_what_was_not_changed_is_not_told(two: tuple[Bench, Bench, Ears, Ears]) -> None:
     queue, _, _, other = two
     with pytest.raises(Conflict):
-        await queue.store.put(Resource("queue", "a", 7, {}))
-    assert not await queue.store.remove("queue", "b")
-    await queue.store.put(Resource("queue", "c", 0, {}))
+        await queue.store.write([Put("queue", "a", {}, 7)])
+    assert await queue.store.write([Remove("queue", "b")]) == [0]
+    await queue.store.write([Put("queue", "c", {})])
     assert await other.changed() == ("queue", "c")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from redrive.access.keyring import KIND, Keyring
 from redrive.access.keys import AccessKey
-from redrive.engine.ports import Resource
+from redrive.engine.ports import Put
 from redrive.protocols.azure.wire.bearer import Believing, Caller, Verifying, issue
 from redrive.protocols.azure.wire.errors import AzureError
 from redrive.protocols.http import Request
@@ -21,7 +21,7 @@ HOUR_MS = 3600 * 1000
 
 @pytest.fixture
 async def keyring(stage: Stage, clock: VirtualClock) -> Keyring:
-    await stage.engine.store.put(Resource(KIND, KEY.access_key_id, 0, KEY.to_document()))
+    await stage.engine.store.write([Put(KIND, KEY.access_key_id, KEY.to_document())])
     return Keyring(stage.engine.store, clock)
 
 

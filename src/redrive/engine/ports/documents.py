@@ -1,10 +1,83 @@
-"""Documents: what is configured, as small versioned documents of a kind each."""
+"""Documents: what is configured, as small versioned documents of a kind each, and how several of them change at once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
+
+
+class Resource(NamedTuple):
+    """One small configuration document, as it is stored.
+
+    Attributes:
+        kind: `queue`, `task`, `access_key` …
+        key: Unique within the kind; listed in byte order.
+        version: Grows by one with every change, from 1.
+        document: JSON-ready.
+    """
+
+    kind: str
+    key: str
+    version: int
+    document: Mapping[str, Any]
+
+
+class Put(NamedTuple):
+    """Write a document over its stored version, or where there is none yet (0)."""
+
+    kind: str
+    key: str
+    document: Mapping[str, Any]
+    version: int = 0
+
+
+class Remove(NamedTuple):
+    """Forget a document: its stored version (1 and above), or whatever is stored, if anything (None)."""
+
+    kind: str
+    key: str
+    version: int | None = None
+
+
+class Require(NamedTuple):
+    """Change nothing unless a document stands at this version, and keep it there until the write is done.
+
+    What is not there (0) cannot be kept away: another write may put it at the same moment.
+    """
+
+    kind: str
+    key: str
+    version: int
+
+
+class RequireNone(NamedTuple):
+    """Change nothing unless, once all is changed, no document of the kind has a key that begins so.
+
+    Whoever adds such documents must require or change, in the same write, a document that this write changes as well:
+    two writes that have no document in common do not see each other.
+    """
+
+    kind: str
+    prefix: str
+
+
+Change = Put | Remove | Require | RequireNone
+
+
+def refuse_repeated(changes: Sequence[Change]) -> None:
+    """Each document is named at most once in a write.
+
+    Raises:
+        ValueError: One is named again.
+    """
+    named: set[tuple[str, str]] = set()
+    for change in changes:
+        if isinstance(change, RequireNone):
+            continue
+        if (change.kind, change.key) in named:
+            raise ValueError(f"{change.kind} {change.key} is named twice in one write")
+        named.add((change.kind, change.key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,3 +87,20 @@ class Kind(Generic[T]):
     name: str
     write: Callable[[T], Mapping[str, Any]]
     read: Callable[[Mapping[str, Any]], T]
+
+
+@dataclass(frozen=True, slots=True)
+class Creation(Generic[T]):
+    """A value to be written where there is none."""
+
+    kind: Kind[T]
+    key: str
+    value: T
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A value to be forgotten, if it is there."""
+
+    kind: Kind[Any]
+    key: str

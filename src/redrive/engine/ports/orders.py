@@ -2,26 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from redrive.model.delivery import Delivery, Ending, Limits
 from redrive.model.queue import CopyTarget
-
-
-class Resource(NamedTuple):
-    """One small configuration document.
-
-    Attributes:
-        kind: `queue`, `task`, `access_key` …
-        key: Unique within the kind; listed in byte order.
-        version: Grows by one with every change; 0 for one that is not stored yet.
-        document: JSON-ready.
-    """
-
-    kind: str
-    key: str
-    version: int
-    document: Mapping[str, Any]
 
 
 @dataclass(slots=True)

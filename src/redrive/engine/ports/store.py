@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
+from redrive.engine.ports.documents import Change, Resource
 from redrive.engine.ports.orders import (
     Arrival,
     AttemptNote,
@@ -13,7 +14,6 @@ from redrive.engine.ports.orders import (
     Gate,
     Moved,
     MoveOrder,
-    Resource,
     Settled,
     Settlement,
     Swept,
@@ -46,11 +46,19 @@ class Store(Protocol):
 
     # documents
 
-    async def put(self, resource: Resource) -> int:
-        """Write a document whose stored version is `resource.version` (0: not there yet); its new version.
+    async def write(self, changes: Sequence[Change], arrivals: Sequence[Arrival] = ()) -> list[int]:
+        """Change documents, all of them or none, and let deliveries enter their queues in the same transaction.
+
+        Args:
+            changes: Each names another document.
+            arrivals: As of `enqueue`; repetitions enter nothing.
+
+        Returns:
+            For each change the version that is stored now; for a removal the one that was (0: there was none), and 0
+            for a RequireNone.
 
         Raises:
-            Conflict: Another version is stored.
+            Conflict: A document is not at the version that was asked for. It names the first such; nothing was changed.
         """
         ...
 
@@ -62,12 +70,8 @@ class Store(Protocol):
         """Documents whose key begins with `prefix` and is greater than `after`, in byte order of the key."""
         ...
 
-    async def remove(self, kind: str, key: str) -> bool:
-        """Forget a document; whether it was there."""
-        ...
-
     async def new_id(self) -> int:
-        """A number never given before, for a queue."""
+        """A number never given before, for a queue. Drawn from a block that is reserved: most cost no commit."""
         ...
 
     # deliveries

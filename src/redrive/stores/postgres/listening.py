@@ -12,7 +12,7 @@ happened.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import asyncpg
@@ -68,12 +68,17 @@ class Notices:
         self._queues.add(queue_id)
         self._wake.set()
 
-    async def tell_change(self, connection: asyncpg.Connection, kind: str, key: str) -> None:
-        """Tell the other nodes that a document changed: when the transaction of this connection commits."""
+    async def tell_changes(self, connection: asyncpg.Connection, changed: Iterable[tuple[str, str]]) -> None:
+        """Tell the other nodes which documents changed: when the transaction of this connection commits."""
+        notices = {self._notice_of(kind, key) for kind, key in changed}
+        if notices:
+            await connection.execute(_NOTIFY, _CHANNEL, sorted(notices))
+
+    def _notice_of(self, kind: str, key: str) -> str:
         notice = orjson.dumps({"kind": kind, "key": key, "from": self._pid})
         if len(notice) > _NOTICE_BYTES_MAX:
             notice = orjson.dumps({"kind": kind, "key": "", "from": self._pid})
-        await connection.execute(_NOTIFY, _CHANNEL, [notice.decode()])
+        return notice.decode()
 
     async def open(self) -> None:
         """Begin to listen.

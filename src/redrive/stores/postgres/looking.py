@@ -1,13 +1,11 @@
-"""Looking without touching, and the small documents."""
+"""Looking without touching."""
 
-from typing import Any, Final
+from typing import Final
 
-import orjson
 from asyncpg import Connection
 
-from redrive.engine.ports import Counts, Resource
+from redrive.engine.ports import Counts
 from redrive.model.delivery import Delivery
-from redrive.model.errors import Conflict
 from redrive.stores.postgres import rows
 from redrive.stores.postgres.reaching import COLUMNS
 
@@ -30,20 +28,6 @@ _COUNT: Final = f"""
 _DELAYED_BEHIND: Final = (
     f"SELECT count(*) FROM ({_BEHIND} AND token IS NULL AND available_at > $2 {_IN_GROUP_ORDER}) AS one"  # noqa: S608 - constants
 )
-_GET: Final = "SELECT kind, key, version, document FROM resources WHERE kind = $1 AND key = $2"
-_FIND: Final = (
-    "SELECT kind, key, version, document FROM resources"
-    " WHERE kind = $1 AND key >= $2 AND key < $3 AND key > $4 ORDER BY key LIMIT $5"
-)
-_MAKE: Final = (
-    "INSERT INTO resources (kind, key, version, document) VALUES ($1, $2, 1, $3)"
-    " ON CONFLICT (kind, key) DO NOTHING RETURNING version"
-)
-_CHANGE: Final = (
-    "UPDATE resources SET version = version + 1, document = $3"
-    " WHERE kind = $1 AND key = $2 AND version = $4 RETURNING version"
-)
-_REMOVE: Final = "DELETE FROM resources WHERE kind = $1 AND key = $2 RETURNING version"
 
 
 async def peek(connection: Connection, queue_id: int, limit: int, after_seq: int) -> list[Delivery]:
@@ -61,43 +45,3 @@ async def count(connection: Connection, queue_id: int, now: int) -> Counts:
         claimed=claimed,
         delayed=one["later"] - one["later_claimed"] + delayed_behind,
     )
-
-
-async def get(connection: Connection, kind: str, key: str) -> Resource | None:
-    """One document."""
-    record = await connection.fetchrow(_GET, kind, key)
-    return None if record is None else _resource_of(record)
-
-
-async def find(
-    connection: Connection, kind: str, prefix: str, after: str, limit: int | None
-) -> list[Resource]:
-    """Documents by the beginning of their key."""
-    records = await connection.fetch(_FIND, kind, prefix, prefix + "\U0010ffff", after, limit)
-    return [_resource_of(record) for record in records]
-
-
-async def put(connection: Connection, resource: Resource) -> int:
-    """Write a document over the version it was made from; the new version.
-
-    Raises:
-        Conflict: Another version is stored.
-    """
-    document = orjson.dumps(resource.document).decode()
-    if resource.version == 0:
-        version = await connection.fetchval(_MAKE, resource.kind, resource.key, document)
-    else:
-        version = await connection.fetchval(_CHANGE, resource.kind, resource.key, document, resource.version)
-    if version is None:
-        raise Conflict(f"{resource.kind} {resource.key} is not at version {resource.version}")
-    return int(version)
-
-
-async def remove(connection: Connection, kind: str, key: str) -> bool:
-    """Forget a document; whether it was there."""
-    return await connection.fetchval(_REMOVE, kind, key) is not None
-
-
-def _resource_of(record: Any) -> Resource:
-    kind, key, version, document = record
-    return Resource(kind, key, version, orjson.loads(document))

@@ -13,6 +13,7 @@ from asyncpg import Connection
 from redrive.engine.ports import (
     Arrival,
     AttemptNote,
+    Change,
     Claimed,
     ClaimOrder,
     Clock,
@@ -25,9 +26,10 @@ from redrive.engine.ports import (
     Settled,
     Settlement,
     Swept,
+    refuse_repeated,
 )
 from redrive.model.delivery import Delivery
-from redrive.stores.postgres import arriving, looking, moving, notes, publishing, sweeping
+from redrive.stores.postgres import arriving, documents, looking, moving, notes, publishing, rows, sweeping
 from redrive.stores.postgres.claiming import Claimer
 from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.listening import Notices
@@ -36,8 +38,8 @@ from redrive.stores.postgres.migrate import migrate
 from redrive.stores.postgres.settling import Ends, Extensions, Settler
 from redrive.stores.postgres.telemetry import TelemetryVerbs
 
-_NUL: Final = "\0"  # PostgreSQL keeps no text with one, so nothing is there under such a key
-_NEW_ID: Final = "SELECT nextval('resource_ids')"
+_IDS_RESERVED: Final = 32  # as many as one record of the sequence in the database's log stands for
+_NEW_IDS: Final = "SELECT nextval('resource_ids') FROM generate_series(1, $1)"
 _LAST_SEQ: Final = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM delivery_seq"
 
 
@@ -59,6 +61,7 @@ class PostgresStore(TelemetryVerbs):
         self._plain = Lanes(self._connections, arriving.enqueue_plain, 2)
         self._special = Lanes(self._connections, arriving.enqueue, 1)
         self._publications = Lanes(self._connections, publishing.publish, 1)
+        self._ids: list[int] = []  # reserved for this node; the rest is lost when it ends
         self._claimer = Claimer(self._connections)
         self._settler = Settler(self._connections, self._notices)
 
@@ -85,49 +88,39 @@ class PostgresStore(TelemetryVerbs):
 
     # ---- documents --------------------------------------------------------------------------------------
 
-    async def put(self, resource: Resource) -> int:
-        """See `Store.put`."""
+    async def write(self, changes: Sequence[Change], arrivals: Sequence[Arrival] = ()) -> list[int]:
+        """See `Store.write`."""
+        refuse_repeated(changes)
 
-        async def run(connection: Connection) -> int:
+        async def run(connection: Connection) -> list[int]:
             async with connection.transaction():
-                version = await looking.put(connection, resource)
-                await self._notices.tell_change(connection, resource.kind, resource.key)
-            return version
+                await rows.lock_groups(connection, arriving.groups_of(arrivals))
+                versions = await documents.write(connection, changes)
+                if arrivals:
+                    await arriving.add_locked(connection, arrivals)
+                await self._notices.tell_changes(connection, documents.changed(changes, versions))
+            return versions
 
-        return await self._connections.run(run)
+        versions = await self._connections.run(run)
+        for arrival in arrivals:
+            self._notices.arrived(arrival.queue_id)
+        return versions
 
     async def get(self, kind: str, key: str) -> Resource | None:
         """See `Store.get`."""
-        if _NUL in key:
-            return None
-        return await self._connections.run(lambda connection: looking.get(connection, kind, key))
+        return await self._connections.run(lambda connection: documents.get(connection, kind, key))
 
     async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
         """See `Store.find`."""
-        if _NUL in prefix:
-            return []
-        after = after.partition(_NUL)[0]  # no key stands between the two
         return await self._connections.run(
-            lambda connection: looking.find(connection, kind, prefix, after, limit)
+            lambda connection: documents.find(connection, kind, prefix, after, limit)
         )
-
-    async def remove(self, kind: str, key: str) -> bool:
-        """See `Store.remove`."""
-        if _NUL in key:
-            return False
-
-        async def run(connection: Connection) -> bool:
-            async with connection.transaction():
-                removed = await looking.remove(connection, kind, key)
-                if removed:
-                    await self._notices.tell_change(connection, kind, key)
-            return removed
-
-        return await self._connections.run(run)
 
     async def new_id(self) -> int:
         """See `Store.new_id`."""
-        return await self._value(_NEW_ID)
+        if not self._ids:
+            self._ids.extend(await self._connections.run(_reserve_ids))
+        return self._ids.pop()
 
     # ---- deliveries -------------------------------------------------------------------------------------
 
@@ -196,7 +189,11 @@ class PostgresStore(TelemetryVerbs):
 
     async def last_seq(self) -> int:
         """See `Store.last_seq`."""
-        return await self._value(_LAST_SEQ)
+
+        async def run(connection: Connection) -> int:
+            return int(await connection.fetchval(_LAST_SEQ))
+
+        return await self._connections.run(run)
 
     async def purge(self, queue_id: int, seq_max: int, limit: int) -> int:
         """See `Store.purge`."""
@@ -210,10 +207,6 @@ class PostgresStore(TelemetryVerbs):
             lambda connection: sweeping.sweep(connection, queue_id, enqueued_before, now, limit)
         )
 
-    # ---- inside -----------------------------------------------------------------------------------------
 
-    async def _value(self, statement: str) -> int:
-        async def run(connection: Connection) -> int:
-            return int(await connection.fetchval(statement))
-
-        return await self._connections.run(run)
+async def _reserve_ids(connection: Connection) -> list[int]:
+    return [number for (number,) in await connection.fetch(_NEW_IDS, _IDS_RESERVED)][::-1]

@@ -1,11 +1,8 @@
 """Looking without touching: these run on the reading connection."""
 
-from typing import Any
-
 import apsw
-import orjson
 
-from redrive.engine.ports import Counts, Resource
+from redrive.engine.ports import Counts
 from redrive.model.delivery import Delivery
 from redrive.stores.sqlite import rows
 
@@ -23,23 +20,6 @@ _DELAYED_BEHIND = (
     "SELECT count(*) FROM deliveries"
     " WHERE queue_id = ? AND group_id IS NOT NULL AND place = 0 AND token IS NULL AND available_at > ?"
 )
-
-
-def get(kind: str, key: str, cursor: apsw.Cursor) -> Resource | None:
-    """One document."""
-    statement = "SELECT kind, key, version, document FROM resources WHERE kind = ? AND key = ?"
-    row = rows.one(cursor, statement, (kind, key))
-    return _resource_of(row) if row else None
-
-
-def find(kind: str, prefix: str, after: str, limit: int | None, cursor: apsw.Cursor) -> list[Resource]:
-    """Documents by the beginning of their key."""
-    found = cursor.execute(
-        "SELECT kind, key, version, document FROM resources"
-        " WHERE kind = ? AND key >= ? AND key < ? AND key > ? ORDER BY key LIMIT ?",
-        (kind, prefix, prefix + "\U0010ffff", after, -1 if limit is None else limit),
-    )
-    return [_resource_of(row) for row in found]
 
 
 def peek(queue_id: int, limit: int, after_seq: int, cursor: apsw.Cursor) -> list[Delivery]:
@@ -62,7 +42,3 @@ def count(queue_id: int, now: int, cursor: apsw.Cursor) -> Counts:
         claimed=claimed + claimed_behind,
         delayed=later - claimed + delayed_behind,
     )
-
-
-def _resource_of(row: tuple[Any, ...]) -> Resource:
-    return Resource(row[0], row[1], row[2], orjson.loads(row[3]))

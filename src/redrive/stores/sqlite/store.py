@@ -6,6 +6,7 @@ before every answer.
 """
 
 import asyncio
+import contextlib
 import functools
 import os
 from collections.abc import Callable, Sequence
@@ -14,11 +15,11 @@ from pathlib import Path
 from typing import TypeVar
 
 import apsw
-import orjson
 
 from redrive.engine.ports import (
     Arrival,
     AttemptNote,
+    Change,
     Claimed,
     ClaimOrder,
     Counts,
@@ -30,10 +31,11 @@ from redrive.engine.ports import (
     Settled,
     Settlement,
     Swept,
+    refuse_repeated,
 )
 from redrive.model.delivery import Delivery
-from redrive.model.errors import Conflict, StoreUnavailable
-from redrive.stores.sqlite import arriving, claiming, looking, notes, rows, settling
+from redrive.model.errors import StoreUnavailable
+from redrive.stores.sqlite import arriving, claiming, documents, looking, notes, settling
 from redrive.stores.sqlite.checkpoint import Checkpointer
 from redrive.stores.sqlite.commit import GroupCommit
 from redrive.stores.sqlite.holding import hold
@@ -44,7 +46,7 @@ from redrive.stores.sqlite.telemetry import TelemetryVerbs
 T = TypeVar("T")
 
 # Sequence numbers are handed out from memory; their reserved end is on disk, so they grow over restarts though
-# every message may be gone. A restart skips the rest of the block: 10^6 of 9·10^18.
+# every message may be gone. After a crash the rest of the block is skipped: 10^6 of 9·10^18.
 SEQ_BLOCK = 1_000_000
 
 _WRITER_PRAGMAS = (
@@ -70,6 +72,7 @@ class SqliteStore(TelemetryVerbs):
         self._held: int | None = None
         self._seq = 0
         self._seq_reserved = 0
+        self._seq_kept = 0  # reserved on disk, not only in a transaction that may be undone
         self._inserts = Inserts()
 
     async def open(self) -> None:
@@ -94,6 +97,9 @@ class SqliteStore(TelemetryVerbs):
             self._connection.execute(f"PRAGMA {pragma}")
         migrate(self._connection)
         self._seq = self._seq_reserved = self._stored_seq()
+        if self._alone:  # so that not even the first queue made costs a commit for its number
+            self._reserve(self._seq + SEQ_BLOCK)
+            self._seq_kept = self._seq_reserved
         self._commit = GroupCommit(
             self._connection, self._inserts, inline=self._path is None, undone=self._forget_reserve
         )
@@ -106,6 +112,7 @@ class SqliteStore(TelemetryVerbs):
     async def close(self) -> None:
         """Finish the waiting calls and close the file."""
         await self._commit.close()
+        self._give_back()
         if self._path:
             self._checkpointer.close()
             self._reading.shutdown()
@@ -124,30 +131,33 @@ class SqliteStore(TelemetryVerbs):
 
     # ---- documents --------------------------------------------------------------------------------------
 
-    async def put(self, resource: Resource) -> int:
-        """See `Store.put`."""
-        return await self._commit.submit(functools.partial(_put, resource))
+    async def write(self, changes: Sequence[Change], arrivals: Sequence[Arrival] = ()) -> list[int]:
+        """See `Store.write`."""
+        refuse_repeated(changes)
 
-    async def get(self, kind: str, key: str) -> Resource | None:
-        """See `Store.get`."""
-        return await self._read(functools.partial(looking.get, kind, key))
-
-    async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
-        """See `Store.find`."""
-        return await self._read(functools.partial(looking.find, kind, prefix, after, limit))
-
-    async def remove(self, kind: str, key: str) -> bool:
-        """See `Store.remove`."""
-
-        def run(cursor: apsw.Cursor) -> bool:
-            statement = "DELETE FROM resources WHERE kind = ? AND key = ? RETURNING 1"
-            return rows.one(cursor, statement, (kind, key)) is not None
+        def run(cursor: apsw.Cursor) -> list[int]:
+            versions = documents.write(cursor, changes)
+            if arrivals:
+                arriving.enqueue(cursor, self._next_seq, self._inserts, arrivals)
+            return versions
 
         return await self._commit.submit(run)
 
+    async def get(self, kind: str, key: str) -> Resource | None:
+        """See `Store.get`."""
+        return await self._read(functools.partial(documents.get, kind, key))
+
+    async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
+        """See `Store.find`."""
+        return await self._read(functools.partial(documents.find, kind, prefix, after, limit))
+
     async def new_id(self) -> int:
-        """See `Store.new_id`."""
-        return await self._commit.submit(lambda _: self._next_seq())
+        """See `Store.new_id`: from memory, as far as the reserve is on disk."""
+        if self._seq < self._seq_kept:
+            self._seq += 1
+            return self._seq
+        number, self._seq_kept = await self._commit.submit(lambda _: (self._next_seq(), self._seq_reserved))
+        return number
 
     # ---- deliveries -------------------------------------------------------------------------------------
 
@@ -237,30 +247,16 @@ class SqliteStore(TelemetryVerbs):
 
     def _next_seq(self) -> int:
         if self._seq >= self._seq_reserved:
-            self._seq_reserved = self._seq + SEQ_BLOCK
-            self._connection.execute(
-                "INSERT OR REPLACE INTO counters VALUES ('seq', ?)", (self._seq_reserved,)
-            )
+            self._reserve(self._seq + SEQ_BLOCK)
         self._seq += 1
         return self._seq
 
+    def _reserve(self, end: int) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO counters VALUES ('seq', ?)", (end,))
+        self._seq_reserved = end
 
-def _put(resource: Resource, cursor: apsw.Cursor) -> int:
-    document = orjson.dumps(resource.document)
-    if resource.version == 0:
-        done = rows.one(
-            cursor,
-            "INSERT INTO resources VALUES (?, ?, 1, ?) ON CONFLICT DO NOTHING RETURNING version",
-            (resource.kind, resource.key, document),
-        )
-    else:
-        done = rows.one(
-            cursor,
-            "UPDATE resources SET version = version + 1, document = ?"
-            " WHERE kind = ? AND key = ? AND version = ? RETURNING version",
-            (document, resource.kind, resource.key, resource.version),
-        )
-    if done is None:
-        raise Conflict(f"{resource.kind} {resource.key} is not at version {resource.version}")
-    version: int = done[0]
-    return version
+    def _give_back(self) -> None:
+        """Let the next start go on where this one ends; where the disk is full it skips what was reserved."""
+        if self._seq_reserved > self._seq:
+            with contextlib.suppress(apsw.Error):
+                self._reserve(self._seq)

@@ -1,0 +1,85 @@
+"""The small documents: looked at on either connection, changed on the writing one."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import apsw
+import orjson
+
+from redrive.engine.ports import Change, Put, Remove, Require, RequireNone, Resource
+from redrive.model.errors import Conflict
+from redrive.stores.sqlite import rows
+
+_GET: Final = "SELECT kind, key, version, document FROM resources WHERE kind = ? AND key = ?"
+_FIND: Final = (
+    "SELECT kind, key, version, document FROM resources"
+    " WHERE kind = ? AND key >= ? AND key < ? AND key > ? ORDER BY key LIMIT ?"
+)
+_VERSION: Final = "SELECT version FROM resources WHERE kind = ? AND key = ?"
+_KEYS: Final = "SELECT key FROM resources WHERE kind = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?"
+_PUT: Final = "INSERT OR REPLACE INTO resources (kind, key, version, document) VALUES (?, ?, ?, ?)"
+_REMOVE: Final = "DELETE FROM resources WHERE kind = ? AND key = ?"
+_LAST: Final = "\U0010ffff"  # behind every key that begins with what stands before it
+
+
+def get(kind: str, key: str, cursor: apsw.Cursor) -> Resource | None:
+    """One document."""
+    row = rows.one(cursor, _GET, (kind, key))
+    return _resource_of(row) if row else None
+
+
+def find(kind: str, prefix: str, after: str, limit: int | None, cursor: apsw.Cursor) -> list[Resource]:
+    """Documents by the beginning of their key."""
+    found = cursor.execute(_FIND, (kind, prefix, prefix + _LAST, after, -1 if limit is None else limit))
+    return [_resource_of(row) for row in found]
+
+
+def write(cursor: apsw.Cursor, changes: Sequence[Change]) -> list[int]:
+    """Change documents.
+
+    All is looked at before anything is changed: other calls share the transaction, so a refused one must leave no trace.
+
+    Raises:
+        Conflict: Another version is stored of one of them.
+    """
+    stored = [_checked(cursor, change, changes) for change in changes]
+    return [_apply(cursor, change, version) for change, version in zip(changes, stored, strict=True)]
+
+
+def _checked(cursor: apsw.Cursor, change: Change, changes: Sequence[Change]) -> int:
+    if isinstance(change, RequireNone):
+        _refuse_others(cursor, change, changes)
+        return 0
+    row = rows.one(cursor, _VERSION, (change.kind, change.key))
+    version: int = row[0] if row else 0
+    if change.version not in (None, version):
+        message = f"{change.kind} {change.key} is at version {version}, not {change.version}"
+        raise Conflict(message, change.kind, change.key)
+    return version
+
+
+def _refuse_others(cursor: apsw.Cursor, wanted: RequireNone, changes: Sequence[Change]) -> None:
+    """Nothing under the prefix is put or left standing by these changes."""
+    kind, prefix = wanted
+    removed = {one.key for one in changes if isinstance(one, Remove) and one.kind == kind}
+    put = [one.key for one in changes if isinstance(one, Put) and one.kind == kind]
+    found = cursor.execute(_KEYS, (kind, prefix, prefix + _LAST, len(removed) + 1)).fetchall()
+    for key in [*(key for (key,) in found), *(key for key in put if key.startswith(prefix))]:
+        if key not in removed:
+            raise Conflict(f"{kind} {key} is there", kind, prefix)
+
+
+def _apply(cursor: apsw.Cursor, change: Change, version: int) -> int:
+    match change:
+        case Put(kind, key, document):
+            cursor.execute(_PUT, (kind, key, version + 1, orjson.dumps(document)))
+            return version + 1
+        case Remove(kind, key) if version:
+            cursor.execute(_REMOVE, (kind, key))
+        case Remove() | Require() | RequireNone():
+            pass
+    return version
+
+
+def _resource_of(row: tuple[Any, ...]) -> Resource:
+    return Resource(row[0], row[1], row[2], orjson.loads(row[3]))
