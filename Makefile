@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo -n)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check format test-deep simulate bench postgresql azurite rabbitmq compiler az lock clean
+.PHONY: help run demo test check format test-deep simulate bench postgresql azurite rabbitmq bubblewrap compiler az lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,7 +21,7 @@ run: $(VENV)/run.stamp ## Start the server; options go in args="--port 5000"
 demo: $(VENV)/run.stamp ## Watch one message published, failed, retried, dead-lettered and redriven
 	$(BIN)/redrive demo $(args)
 
-test: check postgresql azurite rabbitmq az ## Run every check and every test
+test: check postgresql azurite rabbitmq bubblewrap az ## Run every check and every test
 	$(PYTEST) $(args)
 
 check: $(VENV)/test.stamp ## Run the linters and the type checker only
@@ -34,7 +34,7 @@ format: $(VENV)/test.stamp ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-test-deep: $(VENV)/test.stamp postgresql azurite rabbitmq az ## Let Hypothesis look for new examples, for as long as it takes
+test-deep: $(VENV)/test.stamp postgresql azurite rabbitmq bubblewrap az ## Let Hypothesis look for new examples, for as long as it takes
 	$(PYTEST) --hypothesis-profile=deep $(args)
 
 simulate: $(VENV)/test.stamp ## Run one simulated cluster: make simulate seed=7
@@ -107,6 +107,14 @@ rabbitmq: ## Install RabbitMQ, for the tests
 	  $(SUDO) env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
 	    apt-get install -qq -y --no-install-recommends rabbitmq-server </dev/null; \
 	} || { echo 'Could not install RabbitMQ; the tests need it: apt-get install rabbitmq-server'; exit 1; }
+
+# What isolates functions, and what a function in a shell asks its runtime with.
+bubblewrap: ## Install bubblewrap and curl, for the tests
+	@{ command -v bwrap && command -v curl; } >/dev/null || { \
+	  echo 'bubblewrap or curl is missing: installing them from the system packages'; \
+	  $(SUDO) apt-get update -qq </dev/null && \
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends bubblewrap curl </dev/null; \
+	} || { echo 'Could not install bubblewrap; the tests need it: apt-get install bubblewrap curl'; exit 1; }
 
 # Proton, which speaks AMQP, comes as C.
 compiler: ## Install a C compiler and Python's headers, for the tests' dependencies

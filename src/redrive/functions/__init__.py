@@ -1,0 +1,1 @@
+"""Functions: user code run in processes that speak Lambda's Runtime API."""

@@ -1,0 +1,294 @@
+"""An environment: one process of one revision of a function, which serves one invocation at a time."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import math
+import os
+import signal
+from asyncio.subprocess import DEVNULL
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from redrive.engine.ports import Clock
+from redrive.functions import isolation
+from redrive.functions.launch import Program, Unsupported, environment_of, program_for
+from redrive.functions.output import Output
+from redrive.functions.processes import gone, kill_all_of, memory_of, resident_mb
+from redrive.functions.runtime_api import Posted, RuntimeApi, too_large_text
+from redrive.model.function import FunctionError, FunctionVersion, Invocation, InvocationResult, Isolation
+
+logger = logging.getLogger(__name__)
+
+INIT_MS: Final = 10_000  # AWS: the start of an environment may take ten seconds
+MEMORY_EVERY_MS: Final = 100  # while an invocation runs, its memory is looked at so often
+_MARK: Final = "REDRIVE_ENVIRONMENT"  # in the environment of every process that descends from this one
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all environments of a server share.
+
+    Attributes:
+        clock: The real time: processes do not run on a simulated one.
+        milliseconds: A count that grows steadily, in parts of a millisecond: durations are told so exactly.
+        isolation: What keeps processes apart.
+        java_client: The folder of the jars of Lambda's Java runtime client, or nothing.
+        variables: What each process gets besides, given its function: where the server is, and whose credentials it has.
+    """
+
+    clock: Clock
+    milliseconds: Callable[[], float]
+    isolation: Isolation
+    java_client: str
+    variables: Callable[[FunctionVersion], dict[str, str]]
+
+
+class Environment:
+    """One process of a function.
+
+    Attributes:
+        function: What it runs.
+        idle_since: When its last invocation ended (ms).
+    """
+
+    def __init__(
+        self,
+        function: FunctionVersion,
+        folders: isolation.Folders,
+        setting: Setting,
+        mark: str,
+        output: Output,
+    ) -> None:
+        """Prepare one; `start` starts it.
+
+        Args:
+            function: What it runs.
+            folders: Its own /tmp among them.
+            setting: What all share.
+            mark: A text that no other environment has: 32 hexadecimal digits.
+            output: Takes what it prints.
+        """
+        self.function = function
+        self.idle_since = setting.clock.now()
+        self._folders = folders
+        self._setting = setting
+        self._mark = mark
+        self._output = output
+        self._api = RuntimeApi()
+        self._process: asyncio.subprocess.Process | None = None
+        self._over = False
+
+    @property
+    def stream(self) -> str:
+        """The log stream of its own."""
+        day = datetime.fromtimestamp(self._setting.clock.now() / 1000, UTC)
+        return f"{day:%Y/%m/%d}/[{self.function.version}]{self._mark}"
+
+    @property
+    def temporary(self) -> str:
+        """The folder that is its /tmp."""
+        return self._folders.temporary
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can serve another invocation."""
+        return not self._over and self._process is not None and self._process.returncode is None
+
+    # ---- its start --------------------------------------------------------------------------------------
+
+    async def start(self) -> InvocationResult | None:
+        """Start the process and wait until it asks for work; what went wrong, as an invocation's result, or None."""
+        seen = isolation.seen(self._setting.isolation, self._folders)
+        try:
+            program = program_for(self.function, seen, self._setting.java_client)
+        except Unsupported as error:
+            return self._failed(FunctionError.ENTRYPOINT, str(error))
+        api = await self._api.open()
+        self._output.event(f"INIT_START Runtime Version: {self.function.runtime}\n")
+        if program.remark:
+            self._output.event(f"[redrive] {program.remark}\n")
+        try:
+            await self._spawn(program, environment_of(self.function, seen, api, self.stream, program))
+        except OSError as error:
+            return self._failed(FunctionError.ENTRYPOINT, f"{program.command[0]}: {error.strerror}")
+        return await self._started()
+
+    async def _spawn(self, program: Program, variables: dict[str, str]) -> None:
+        variables |= self._setting.variables(self.function) | dict(self.function.variables)
+        out, framed = self._output.pipe(), self._output.pipe(framed=True)
+        variables |= {"_LAMBDA_TELEMETRY_LOG_FD": str(framed), _MARK: self._mark}
+        before = isolation.command(self._setting.isolation, self.function, self._folders, program.folders)
+        bubble = self._setting.isolation is Isolation.BUBBLEWRAP
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *before,
+                *program.command,
+                env=variables,
+                cwd="/" if bubble else self._folders.task,
+                stdin=DEVNULL,
+                stdout=out,
+                stderr=out,
+                pass_fds=(framed,),
+                start_new_session=True,
+            )
+        finally:
+            os.close(out)
+            os.close(framed)
+
+    async def _started(self) -> InvocationResult | None:
+        """Wait for the first question, a failure that the process tells of, its end, or the end of ten seconds."""
+        if not await self._until(self._api.ready, INIT_MS):
+            self.kill()
+            return self._failed(FunctionError.TIMEOUT, f"Init timed out after {INIT_MS / 1000:.2f} seconds")
+        posted = self._api.ready.result() if self._api.ready.done() else None
+        if posted is not None:
+            self.kill()
+            return InvocationResult(posted.body, failed=True)
+        if not self._api.ready.done():
+            self.kill()
+            return self._failed(FunctionError.EXIT, self._exit_text())
+        return None
+
+    async def _until(self, answered: "asyncio.Future[Any]", milliseconds: int) -> bool:
+        """Wait until the process has answered or is gone; whether that was in time."""
+        gone = asyncio.ensure_future(self._gone())
+        waiting: list[asyncio.Future[Any]] = [answered, gone]
+        done, _ = await asyncio.wait(
+            waiting, timeout=milliseconds / 1000, return_when=asyncio.FIRST_COMPLETED
+        )
+        gone.cancel()
+        return bool(done)
+
+    async def _gone(self) -> None:
+        if self._process is not None:
+            await self._process.wait()
+
+    # ---- an invocation ----------------------------------------------------------------------------------
+
+    async def invoke(self, invocation: Invocation, init_ms: float | None) -> InvocationResult:
+        """Run one invocation.
+
+        Args:
+            invocation: What is called.
+            init_ms: How long the environment took to start, if it was started for this.
+        """
+        output, milliseconds = self._output, self._setting.milliseconds
+        output.begin()
+        output.event(f"START RequestId: {invocation.request_id} Version: {self.function.version}\n")
+        began = milliseconds()
+        result = await self._run(invocation)
+        duration_ms = milliseconds() - began
+        output.drain()
+        memory = self._memory_used()
+        billed = math.ceil(duration_ms + (init_ms or 0))
+        output.event(f"END RequestId: {invocation.request_id}\n")
+        output.event(self._report(invocation, duration_ms, billed, memory, init_ms))
+        self.idle_since = self._setting.clock.now()
+        return InvocationResult(
+            result.payload, result.failed, result.streamed, duration_ms, init_ms, memory, output.tail
+        )
+
+    async def _run(self, invocation: Invocation) -> InvocationResult:
+        function, now = self.function, self._setting.clock.now()
+        posted = self._api.hand_over(invocation, now + function.timeout_ms)
+        watching = asyncio.ensure_future(self._watch_memory())
+        try:
+            in_time = await self._until(posted, function.timeout_ms)
+        finally:
+            watching.cancel()
+        if not in_time:
+            return self._timed_out(invocation)
+        if posted.done():
+            if posted.result().too_large:
+                self.kill()  # runtime clients give up when their answer is refused: AWS starts anew as well
+            return _result_of(posted.result())
+        self.kill()
+        return self._failed(
+            FunctionError.EXIT, f"RequestId: {invocation.request_id} Error: {self._exit_text()}"
+        )
+
+    def _timed_out(self, invocation: Invocation) -> InvocationResult:
+        """AWS ends the process at the moment; what it had in memory is gone, and its /tmp stays."""
+        self.kill()
+        seconds = self.function.timeout_ms / 1000
+        text = f"RequestId: {invocation.request_id} Error: Task timed out after {seconds:.2f} seconds"
+        self._output.drain()
+        at = datetime.fromtimestamp(self._setting.clock.now() / 1000, UTC)
+        moment = f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
+        self._output.event(f"{moment} {invocation.request_id} Task timed out after {seconds:.2f} seconds\n\n")
+        return self._failed(FunctionError.TIMEOUT, text)
+
+    async def _watch_memory(self) -> None:
+        """Kill the process when it and its children hold more than the function may."""
+        clock = self._setting.clock
+        while self._process is not None:
+            await clock.sleep_until(clock.now() + MEMORY_EVERY_MS)
+            if resident_mb(self._process.pid) > self.function.memory_mb:
+                self._kill_group()
+                return
+
+    def _memory_used(self) -> int:
+        if self._process is None:
+            return 0
+        return min(memory_of(self._process.pid), self.function.memory_mb)
+
+    def _report(
+        self, invocation: Invocation, duration_ms: float, billed: int, memory: int, init_ms: float | None
+    ) -> str:
+        line = (
+            f"REPORT RequestId: {invocation.request_id}\tDuration: {duration_ms:.2f} ms\t"
+            f"Billed Duration: {billed} ms\tMemory Size: {self.function.memory_mb} MB\t"
+            f"Max Memory Used: {memory} MB\t"
+        )
+        return line + (f"Init Duration: {init_ms:.2f} ms\t\n" if init_ms is not None else "\n")
+
+    # ---- its end ----------------------------------------------------------------------------------------
+
+    def kill(self) -> None:
+        """End the process and its group at once; it serves no more."""
+        self._over = True
+        self._kill_group()
+        self._api.close()
+
+    async def close(self) -> None:
+        """End the process and all that descends from it, and wait until they are gone."""
+        self.kill()
+        descendants = kill_all_of(_MARK, self._mark)
+        await asyncio.gather(self._gone(), *(gone(process) for process in descendants))
+        self._output.close()
+
+    def _kill_group(self) -> None:
+        if self._process is not None and self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _exit_text(self) -> str:
+        status = None if self._process is None else self._process.returncode
+        if status is None or status == 0:
+            return "Runtime exited without providing a reason"
+        if status < 0:
+            return f"Runtime exited with error: signal: {_SIGNALS.get(-status, str(-status))}"
+        return f"Runtime exited with error: exit status {status}"
+
+    def _failed(self, error: FunctionError, text: str) -> InvocationResult:
+        document = {"errorType": error.value, "errorMessage": text}
+        return InvocationResult(json.dumps(document, separators=(",", ":")).encode(), failed=True)
+
+
+_SIGNALS: Final[dict[int, str]] = {
+    signal.SIGKILL: "killed",
+    signal.SIGSEGV: "segmentation fault",
+    signal.SIGABRT: "aborted",
+}
+
+
+def _result_of(posted: Posted) -> InvocationResult:
+    if posted.too_large:
+        text = too_large_text("Response payload size exceeded")
+        document = {"errorMessage": text, "errorType": FunctionError.TOO_LARGE.value}
+        return InvocationResult(json.dumps(document).encode(), failed=True)
+    return InvocationResult(posted.body, failed=posted.error_type is not None, streamed=posted.streamed)

@@ -1,0 +1,134 @@
+"""Isolation: what a function's process is started under, as a command in front of its own.
+
+No code of ours runs between fork and exec: `setpriv` and `prlimit` (util-linux) and `bwrap` (bubblewrap) do it, so that a
+server with threads forks safely.
+"""
+
+import os
+import shutil
+import sys
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from redrive.model.errors import Refused
+from redrive.model.function import FunctionVersion, Isolation
+
+OPEN_FILES_MAX: Final = 1024  # as recorded inside Lambda
+_FIRST_USER: Final = 200_000
+_USERS: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where a function's process finds its files.
+
+    Attributes:
+        task: The code.
+        layers: What layers bring, under one folder.
+        runtime: The runtime clients that Redrive brings.
+        temporary: The environment's own /tmp.
+    """
+
+    task: str
+    layers: str
+    runtime: str
+    temporary: str
+
+
+INSIDE: Final = Folders("/var/task", "/opt", "/var/runtime", "/tmp")  # noqa: S108 - the path in a namespace of its own
+
+
+def check(isolation: Isolation) -> None:
+    """Find out whether this machine can isolate so.
+
+    Raises:
+        Refused: It cannot, with the reason.
+    """
+    if isolation is Isolation.USER and os.geteuid() != 0:
+        raise Refused("functions can have users of their own only where the server runs as root")
+    if isolation is Isolation.BUBBLEWRAP and shutil.which("bwrap") is None:
+        raise Refused("bwrap is not installed (Debian: apt-get install bubblewrap)")
+    if isolation is not Isolation.NONE and shutil.which("setpriv") is None:
+        raise Refused("setpriv is not installed (Debian: apt-get install util-linux)")
+
+
+def seen(isolation: Isolation, folders: Folders) -> Folders:
+    """The folders as the process sees them."""
+    return INSIDE if isolation is Isolation.BUBBLEWRAP else folders
+
+
+def command(
+    isolation: Isolation, function: FunctionVersion, folders: Folders, programs: Sequence[str]
+) -> list[str]:
+    """What stands before the function's own command.
+
+    Args:
+        isolation: How.
+        function: Whose process it is.
+        folders: Outside any namespace.
+        programs: Folders of interpreters, which have to be seen inside a namespace.
+    """
+    before = _limits()
+    if isolation is Isolation.USER:
+        user = str(user_of(function))
+        before += ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs"]
+    elif shutil.which("setpriv"):
+        before += ["setpriv", "--no-new-privs"]
+    if shutil.which("setpriv"):
+        before += ["--pdeathsig=KILL", "--"]
+    if isolation is Isolation.BUBBLEWRAP:
+        before += _bubble(folders, programs)
+    return before
+
+
+def user_of(function: FunctionVersion) -> int:
+    """The user of a function: the same for all its versions and over restarts."""
+    return _FIRST_USER + zlib.crc32(function.name.key.encode()) % _USERS
+
+
+def _limits() -> list[str]:
+    if sys.platform != "linux" or shutil.which("prlimit") is None:
+        return []
+    return ["prlimit", f"--nofile={OPEN_FILES_MAX}", "--core=0", "--"]
+
+
+def _bubble(folders: Folders, programs: Sequence[str]) -> list[str]:
+    """Namespaces of its own but for the network, on whose loopback the Runtime API listens."""
+    arguments = [
+        "bwrap",
+        "--unshare-user",
+        "--unshare-pid",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--die-with-parent",
+    ]
+    for path in (
+        "/usr",
+        "/bin",
+        "/sbin",
+        "/lib",
+        "/lib64",
+        "/etc/ssl",
+        "/etc/alternatives",
+        "/etc/ld.so.cache",
+    ):
+        arguments += ["--ro-bind-try", path, path]
+    for path in (
+        "/etc/resolv.conf",
+        "/etc/hosts",
+        "/etc/nsswitch.conf",
+        "/etc/localtime",
+        "/etc/java-17-openjdk",
+    ):
+        arguments += ["--ro-bind-try", path, path]
+    for path in programs:
+        if not Path(path).is_relative_to("/usr"):
+            arguments += ["--ro-bind", path, path]
+    arguments += ["--proc", "/proc", "--dev", "/dev"]
+    arguments += ["--bind", folders.temporary, INSIDE.temporary]
+    arguments += ["--ro-bind", folders.task, INSIDE.task, "--ro-bind", folders.layers, INSIDE.layers]
+    arguments += ["--ro-bind", folders.runtime, INSIDE.runtime, "--chdir", INSIDE.task, "--"]
+    return arguments

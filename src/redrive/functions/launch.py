@@ -1,0 +1,183 @@
+"""Launch: which program runs a function of which runtime, and what its environment holds."""
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from redrive.functions.isolation import Folders
+from redrive.model.function import FunctionVersion
+
+RUNTIME_FOLDER: Final = Path(__file__).with_name("runtime")
+_PYTHON: Final = re.compile(r"python(3\.\d+)")
+_NODE: Final = re.compile(r"nodejs(\d+)\.x")
+_JAVA: Final = re.compile(r"java(\d+)(\.al2(023)?)?")
+_JAVA_CLIENT: Final = "com.amazonaws.services.lambda.runtime.api.client.AWSLambda"
+_SEEN: Final = "/usr/local/bin:/usr/bin:/bin"
+
+
+class Unsupported(Exception):  # noqa: N818 - a refusal
+    """No program on this machine runs the runtime; its text says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What runs a function.
+
+    Attributes:
+        command: With its arguments; `{handler}` and the folders are filled in.
+        folders: What the command needs to see besides the system's own.
+        remark: One line for the function's log, where it is not exactly what the runtime's name says.
+        variables: What the runtime wants in its environment besides.
+    """
+
+    command: Sequence[str]
+    folders: Sequence[str] = ()
+    remark: str = ""
+    variables: Mapping[str, str] | None = None
+
+
+def program_for(function: FunctionVersion, folders: Folders, java_client: str) -> Program:
+    """The program for a function.
+
+    Args:
+        function: Whose runtime and handler it is.
+        folders: As the process sees them.
+        java_client: The folder with the jars of Lambda's Java runtime client; empty: there is none.
+
+    Raises:
+        Unsupported: None is on this machine.
+    """
+    runtime = function.runtime
+    if found := _PYTHON.fullmatch(runtime):
+        return _python(found[1], function, folders)
+    if found := _NODE.fullmatch(runtime):
+        return _node(found[1], folders)
+    if found := _JAVA.fullmatch(runtime):
+        return _java(found[1], function, folders, java_client)
+    if runtime.startswith("provided"):
+        return _bootstrap(function, folders)
+    raise Unsupported(f"Redrive does not run {runtime}: it runs python3.x, nodejs.x, java and provided.*")
+
+
+def environment_of(
+    function: FunctionVersion, folders: Folders, api: str, stream: str, program: Program
+) -> dict[str, str]:
+    """The variables of a function's process, as AWS sets them; nothing of the server's own environment."""
+    name = function.name
+    variables = {
+        "_HANDLER": function.handler,
+        "LAMBDA_TASK_ROOT": folders.task,
+        "LAMBDA_RUNTIME_DIR": folders.runtime,
+        "AWS_LAMBDA_RUNTIME_API": api,
+        "AWS_REGION": name.region,
+        "AWS_DEFAULT_REGION": name.region,
+        "AWS_LAMBDA_FUNCTION_NAME": name.name,
+        "AWS_LAMBDA_FUNCTION_VERSION": function.version,
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_mb),
+        "AWS_LAMBDA_LOG_GROUP_NAME": function.log_group,
+        "AWS_LAMBDA_LOG_STREAM_NAME": stream,
+        "AWS_LAMBDA_LOG_FORMAT": function.log_format,
+        "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+        "TZ": ":UTC",
+        "LANG": "C.UTF-8",
+        "PATH": f"{_SEEN}:{folders.layers}/bin",
+        "LD_LIBRARY_PATH": f"{folders.task}:{folders.task}/lib:{folders.layers}/lib",
+        "TMPDIR": folders.temporary,
+        "HOME": folders.temporary,
+        "PWD": folders.task,
+    }
+    if not function.runtime.startswith("provided"):
+        variables["AWS_EXECUTION_ENV"] = f"AWS_Lambda_{function.runtime}"
+    return variables | dict(program.variables or {})
+
+
+# ---- one runtime each -----------------------------------------------------------------------------------
+
+
+def _python(version: str, function: FunctionVersion, folders: Folders) -> Program:
+    """Lambda's own client, which needs the interpreter that it was installed for: the server's."""
+    mine = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if importlib.util.find_spec("awslambdaric") is None:
+        raise Unsupported("awslambdaric is not installed: pip install 'redrive[functions]'")
+    site = str(Path(importlib.util.find_spec("awslambdaric").submodule_search_locations[0]).parent)  # type: ignore[union-attr, index] # found above
+    interpreter = str(Path(sys.executable).resolve())
+    remark = "" if version == mine else f"python{version} is served by Python {mine}, the server's own"
+    path = ":".join([f"{folders.layers}/python", f"{folders.layers}/python/lib/python{mine}/site-packages"])
+    return Program(
+        [interpreter, "-m", "awslambdaric", function.handler],
+        [str(Path(interpreter).parents[1]), site],
+        remark,
+        {"PYTHONPATH": f"{path}:{site}", "LC_CTYPE": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+
+
+def _node(version: str, folders: Folders) -> Program:
+    program = shutil.which(f"node{version}") or shutil.which("node")
+    if program is None:
+        raise Unsupported(f"nodejs{version}.x needs node on the server's PATH")
+    found = _major(program)
+    remark = "" if found == version else f"nodejs{version}.x is served by node {found}"
+    inside = f"{folders.layers}/nodejs/node{found}/node_modules:{folders.layers}/nodejs/node_modules"
+    return Program(
+        [program, f"{folders.runtime}/node/index.js"],
+        [str(Path(program).resolve().parents[1])],
+        remark,
+        {"NODE_PATH": f"{inside}:{folders.task}/node_modules"},
+    )
+
+
+def _java(version: str, function: FunctionVersion, folders: Folders, client: str) -> Program:
+    program = shutil.which("java")
+    if program is None:
+        raise Unsupported(f"java{version} needs java on the server's PATH")
+    if not client or not list(Path(client).glob("aws-lambda-java-runtime-interface-client-*.jar")):
+        raise Unsupported(
+            f"java{version} needs the jars of com.amazonaws:aws-lambda-java-runtime-interface-client in a folder"
+            " that the setting functions-java-client names"
+        )
+    found = _major(program)
+    remark = "" if found == version else f"java{version} is served by Java {found}"
+    classes = f"{folders.task}:{folders.task}/lib/*:{folders.layers}/java/lib/*:{client}/*"
+    heap = max(16, function.memory_mb * 4 // 5)
+    return Program(
+        [
+            program,
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+UseSerialGC",
+            f"-Xmx{heap}m",
+            f"-Djava.io.tmpdir={folders.temporary}",
+            "-cp",
+            classes,
+            _JAVA_CLIENT,
+            function.handler,
+        ],
+        [str(Path(program).resolve().parents[1]), client],
+        remark,
+    )
+
+
+def _bootstrap(function: FunctionVersion, folders: Folders) -> Program:
+    """The function's own program; where it stands is looked at outside any namespace."""
+    for outside, inside in ((function.code, folders.task), (_layers_of(function), folders.layers)):
+        if outside and (Path(outside) / "bootstrap").is_file():
+            return Program([f"{inside}/bootstrap"])
+    raise Unsupported("Couldn't find valid bootstrap(s): [/var/task/bootstrap /opt/bootstrap]")
+
+
+def _layers_of(function: FunctionVersion) -> str:
+    return function.layers[0] if function.layers else ""
+
+
+@lru_cache(maxsize=16)
+def _major(program: str) -> str:
+    """The major version that an interpreter of Node or Java tells of itself."""
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=30)  # noqa: S603 - found on PATH
+    found = re.search(r"(\d+)\.", said.stdout)
+    return found[1] if found else "?"

@@ -1,0 +1,135 @@
+"""A function's output: lines of its standard streams and framed records of its runtime client, as log events.
+
+A runtime client that is given `_LAMBDA_TELEMETRY_LOG_FD` writes records there, each behind a frame of 16 bytes: type,
+length, microseconds since the epoch, all big-endian. So a record of several lines stays one event.
+"""
+
+import asyncio
+import os
+import struct
+from collections.abc import Callable
+from typing import Final
+
+EVENT_BYTES_MAX: Final = 256 * 1024  # of one log event; CloudWatch Logs refuses larger ones
+TAIL_BYTES: Final = 4 * 1024  # of what `X-Amz-Log-Result` shows
+# A function that prints without end must not fill the store: a megabyte for an invocation, and its beginning counts.
+INVOCATION_BYTES_MAX: Final = 1024 * 1024
+_READ_BYTES: Final = 64 * 1024
+_FRAME: Final = struct.Struct(">IIQ")
+_FRAME_KINDS: Final = (0xA55A0000, 0xFFFF0000)  # the value and the mask of a frame's type
+
+Write = Callable[[int, str], None]
+
+
+class Output:
+    """What one environment prints, on its way to a log stream.
+
+    Attributes:
+        tail: The last 4 KB of the invocation under way.
+    """
+
+    def __init__(self, now: Callable[[], int], write: Write) -> None:
+        """Write events with `write(at, message)`, where `at` is by the clock `now` (ms)."""
+        self._now = now
+        self._write = write
+        self._readers: list[_Reader] = []
+        self._bytes = 0
+        self._left_out = 0
+        self.tail = b""
+
+    def pipe(self, *, framed: bool = False) -> int:
+        """Make a pipe that is read here; the end that the process writes to, which the caller closes."""
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        self._readers.append(_Reader(reading, self._framed if framed else self._lines))
+        return writing
+
+    def begin(self) -> None:
+        """A new invocation begins: its tail is empty and its budget whole."""
+        self._bytes = self._left_out = 0
+        self.tail = b""
+
+    def drain(self) -> None:
+        """Take what the process has written up to now, so that it stands before the invocation's last lines."""
+        for reader in self._readers:
+            reader.drain()
+        if self._left_out:
+            left_out, self._left_out = self._left_out, 0
+            self.event(
+                f"[redrive] {left_out} bytes of output were left out: more than {INVOCATION_BYTES_MAX}\n"
+            )
+
+    def close(self) -> None:
+        """Take what is left, and close the pipes."""
+        self.drain()
+        for reader in self._readers:
+            reader.close()
+        self._readers.clear()
+
+    def event(self, message: str, at: int | None = None) -> None:
+        """Write one event of the platform's own."""
+        self.tail = (self.tail + message.encode())[-TAIL_BYTES:]
+        self._write(self._now() if at is None else at, message)
+
+    def _take(self, message: bytes, at: int | None = None) -> None:
+        self._bytes += len(message)
+        if self._bytes > INVOCATION_BYTES_MAX:
+            self._left_out += len(message)
+            return
+        self.event(message.decode(errors="replace"), at)
+
+    def _lines(self, waiting: bytes) -> bytes:
+        """Take whole lines, and pieces of one that does not end; the rest."""
+        *lines, rest = waiting.split(b"\n")
+        for line in lines:
+            self._take(line + b"\n")
+        if len(rest) >= EVENT_BYTES_MAX:
+            self._take(rest)
+            return b""
+        return rest
+
+    def _framed(self, waiting: bytes) -> bytes:
+        """Take whole frames; the rest. What is no frame is taken as lines."""
+        value, mask = _FRAME_KINDS
+        while len(waiting) >= _FRAME.size:
+            kind, length, microseconds = _FRAME.unpack_from(waiting)
+            if kind & mask != value:
+                return self._lines(waiting)
+            end = _FRAME.size + length
+            if length <= EVENT_BYTES_MAX and len(waiting) < end:
+                return waiting
+            self._take(waiting[_FRAME.size : end], microseconds // 1000)
+            waiting = waiting[end:]
+        return waiting
+
+
+class _Reader:
+    """The reading end of a pipe."""
+
+    def __init__(self, descriptor: int, take: Callable[[bytes], bytes]) -> None:
+        self._descriptor = descriptor
+        self._take = take
+        self._waiting = b""
+        asyncio.get_running_loop().add_reader(descriptor, self._read)
+
+    def drain(self) -> None:
+        while self._read():
+            pass
+
+    def close(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._descriptor)
+        os.close(self._descriptor)
+        if self._waiting:
+            self._take(self._waiting + b"\n")
+
+    def _read(self) -> bool:
+        """Read what is there, a piece; whether there may be more."""
+        try:
+            data = os.read(self._descriptor, _READ_BYTES)
+        except BlockingIOError:
+            return False
+        if not data:  # every writer is gone
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+            return False
+        self._waiting = self._take(self._waiting + data)
+        return True

@@ -1,0 +1,206 @@
+"""The pool: environments are started on demand, used again, and ended when nobody has needed them for a while.
+
+Nothing ticks while environments rest: each has one timer, and its process sleeps in a read. The environment that rested
+shortest serves next, so that those there are too many of grow old and go.
+"""
+
+import asyncio
+import logging
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from redrive.engine.ports import LogSink, Runtime, Timer
+from redrive.functions import isolation
+from redrive.functions.environment import Environment, Setting
+from redrive.functions.launch import RUNTIME_FOLDER
+from redrive.functions.output import Output
+from redrive.model.function import FunctionVersion, Invocation, InvocationResult, Isolation, Throttled
+from redrive.model.queue import ResourceName
+
+logger = logging.getLogger(__name__)
+
+IDLE_MS: Final = 300_000  # an environment that nobody needed for five minutes is ended
+
+
+class FunctionPool:
+    """Runs functions in environments of their own."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        runtime: Runtime,
+        sink: LogSink,
+        folder: Path,
+        unreserved_max: Callable[[str], int],
+        idle_ms: int = IDLE_MS,
+    ) -> None:
+        """Run them.
+
+        Args:
+            setting: What all environments share.
+            runtime: Where their names come from.
+            sink: Where their output goes.
+            folder: Where each gets a /tmp; made here, and removed by `close`.
+            unreserved_max: How many invocations of functions without a reservation an account may have under way.
+            idle_ms: How long an environment rests before it is ended.
+        """
+        self._setting = setting
+        self._runtime = runtime
+        self._sink = sink
+        self._folder = folder
+        self._unreserved_max = unreserved_max
+        self._idle_ms = idle_ms
+        self._idle: dict[tuple[ResourceName, str, str], list[tuple[Environment, Timer]]] = {}
+        self._busy: set[Environment] = set()
+        self._spare: dict[tuple[ResourceName, str, str], list[str]] = {}
+        self._running: Counter[ResourceName] = Counter()
+        self._unreserved: Counter[str] = Counter()
+        self._outdated: set[tuple[ResourceName, str, str]] = set()
+        self._ending: set[asyncio.Task[None]] = set()
+
+    def running(self, name: ResourceName) -> int:
+        """How many invocations of a function are under way."""
+        return self._running[name]
+
+    async def invoke(self, function: FunctionVersion, invocation: Invocation) -> InvocationResult:
+        """Run one invocation, in an environment that rests or a new one.
+
+        Raises:
+            Throttled: As many are under way as may be.
+        """
+        self._admit(function)
+        try:
+            return await self._run(function, invocation)
+        finally:
+            self._running[function.name] -= 1
+            if function.reserved is None:
+                self._unreserved[function.name.account] -= 1
+
+    def _admit(self, function: FunctionVersion) -> None:
+        account = function.name.account
+        if function.reserved is not None:
+            if self._running[function.name] >= function.reserved:
+                raise Throttled(by_function=True)
+        elif self._unreserved[account] >= self._unreserved_max(account):
+            raise Throttled(by_function=False)
+        else:
+            self._unreserved[account] += 1
+        self._running[function.name] += 1
+
+    async def _run(self, function: FunctionVersion, invocation: Invocation) -> InvocationResult:
+        environment, init_ms = self._rested(function), None
+        if environment is None:
+            began = self._setting.milliseconds()
+            environment = self._new(function)
+            self._busy.add(environment)
+            try:
+                failure = await environment.start()
+            except BaseException:
+                await self._end(environment)
+                raise
+            if failure is not None:
+                await self._end(environment)
+                return failure
+            init_ms = self._setting.milliseconds() - began
+        self._busy.add(environment)
+        try:
+            return await environment.invoke(invocation, init_ms)
+        finally:
+            await self._put_back(environment)
+
+    # ---- environments -----------------------------------------------------------------------------------
+
+    def _rested(self, function: FunctionVersion) -> Environment | None:
+        resting = self._idle.get(function.key, [])
+        while resting:
+            environment, timer = resting.pop()
+            timer.cancel()
+            if environment.usable:
+                return environment
+            self._start_end(environment)
+        self._idle.pop(function.key, None)
+        return None
+
+    def _new(self, function: FunctionVersion) -> Environment:
+        mark = self._runtime.message_id().hex()
+        output = Output(self._setting.clock.now, lambda at, message: self._write(environment, at, message))
+        environment = Environment(function, self._folders(function, mark), self._setting, mark, output)
+        return environment
+
+    def _write(self, environment: Environment, at: int, message: str) -> None:
+        name = environment.function.name._replace(name=environment.function.log_group)
+        self._sink.write(name, environment.stream, at, message)
+
+    def _folders(self, function: FunctionVersion, mark: str) -> isolation.Folders:
+        spare = self._spare.get(function.key)
+        temporary = spare.pop() if spare else str(self._folder / mark)
+        Path(temporary).mkdir(parents=True, exist_ok=True)
+        if self._setting.isolation is Isolation.USER:
+            shutil.chown(temporary, isolation.user_of(function))
+        layers = function.layers[0] if function.layers else str(self._empty())
+        return isolation.Folders(function.code, layers, str(RUNTIME_FOLDER), temporary)
+
+    def _empty(self) -> Path:
+        empty = self._folder / "empty"
+        empty.mkdir(parents=True, exist_ok=True)
+        return empty
+
+    async def _put_back(self, environment: Environment) -> None:
+        key = environment.function.key
+        if not environment.usable or key in self._outdated:
+            await self._end(environment)
+            return
+        self._busy.discard(environment)
+        at = self._setting.clock.now() + self._idle_ms
+        timer = self._setting.clock.call_at(at, lambda: self._reap(environment))
+        self._idle.setdefault(key, []).append((environment, timer))
+
+    def _reap(self, environment: Environment) -> None:
+        resting = self._idle.get(environment.function.key, [])
+        self._idle[environment.function.key] = [pair for pair in resting if pair[0] is not environment]
+        self._start_end(environment)
+
+    # ---- ends -------------------------------------------------------------------------------------------
+
+    def _start_end(self, environment: Environment) -> None:
+        ending = asyncio.get_running_loop().create_task(self._end(environment))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
+    async def _end(self, environment: Environment) -> None:
+        """End an environment. Its /tmp is the next one's, as after a time-out on AWS, unless the revision is over."""
+        self._busy.discard(environment)
+        await environment.close()
+        key, temporary = environment.function.key, environment.temporary
+        if key in self._outdated:
+            await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
+        else:
+            self._spare.setdefault(key, []).append(temporary)
+
+    async def drop(self, name: ResourceName, revision: str | None = None) -> None:
+        """End every resting environment of a function but those of one revision; busy ones end after their invocation."""
+        for key in [key for key in self._known() if key[0] == name and key[2] != revision]:
+            self._outdated.add(key)
+            for environment, timer in self._idle.pop(key, []):
+                timer.cancel()
+                await self._end(environment)
+            for temporary in self._spare.pop(key, []):
+                await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
+
+    def _known(self) -> set[tuple[ResourceName, str, str]]:
+        return {*self._idle, *self._spare, *(environment.function.key for environment in self._busy)}
+
+    async def close(self) -> None:
+        """End every environment and remove what they kept; no process is left."""
+        resting = [pair for pairs in self._idle.values() for pair in pairs]
+        self._idle.clear()
+        for _, timer in resting:
+            timer.cancel()
+        for environment in [*(environment for environment, _ in resting), *self._busy]:
+            await self._end(environment)
+        if self._ending:
+            await asyncio.wait(self._ending)
+        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)

@@ -1,0 +1,278 @@
+"""The Runtime API of one environment: a process asks for the next invocation and posts what came of it.
+
+Published by AWS (`/2018-06-01/runtime/…`), so its own clients work unmodified. Each environment has a listener of its
+own on loopback, since a client is told a host and a port and nothing else. Head and body of an answer are one write: two
+writes cost every call 40 ms of delayed acknowledgement.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, cast
+
+import httptools
+
+from redrive.model.function import Invocation
+
+ANSWER_BYTES_MAX: Final = 6 * 1024 * 1024 + 100  # AWS: 6 MB and a hundred bytes
+STREAM_BYTES_MAX: Final = 200 * 1024 * 1024
+_HEAD_BYTES_MAX: Final = 64 * 1024
+_INVOCATION: Final = re.compile(r"/2018-06-01/runtime/invocation/([^/]+)/(response|error)")
+_LINE_BREAKS: Final = re.compile(r"[\r\n]+")  # what a caller sends along must not begin another header
+_NEXT: Final = "/2018-06-01/runtime/invocation/next"
+_INIT_ERROR: Final = "/2018-06-01/runtime/init/error"
+_ERROR_TYPE: Final = "lambda-runtime-function-error-type"
+_ERROR_BODY: Final = "lambda-runtime-function-error-body"
+_MODE: Final = "lambda-runtime-function-response-mode"
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """An answer as the process posted it.
+
+    Attributes:
+        body: Of the answer; empty where its parts were handed on.
+        error_type: What the process calls its failure; None: it succeeded.
+        too_large: The body was larger than an answer may be, and is not kept.
+        streamed: The parts went to `Invocation.part`.
+    """
+
+    body: bytes
+    error_type: str | None = None
+    too_large: bool = False
+    streamed: bool = False
+
+
+class RuntimeApi:
+    """The listener of one environment.
+
+    Attributes:
+        ready: Done when the process asked for its first invocation, or with what it posted of a failed start.
+    """
+
+    def __init__(self) -> None:
+        """Listen nowhere yet."""
+        self.ready: asyncio.Future[Posted | None] = asyncio.get_running_loop().create_future()
+        self._server: asyncio.Server | None = None
+        self._asking: _Connection | None = None
+        self._invocation: Invocation | None = None
+        self._deadline = 0
+        self._answer: asyncio.Future[Posted] | None = None
+        self._connections: set[_Connection] = set()
+
+    async def open(self) -> str:
+        """Listen on a free port of loopback; `host:port`."""
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: _Connection(self), "127.0.0.1", 0
+        )
+        host, port = self._server.sockets[0].getsockname()
+        return f"{host}:{port}"
+
+    def close(self) -> None:
+        """Stop listening and hang up."""
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self._connections):
+            connection.hang_up()
+
+    def hand_over(self, invocation: Invocation, deadline: int) -> "asyncio.Future[Posted]":
+        """Give the process its next invocation, which has to end by `deadline` (ms); done when it has posted."""
+        self._invocation, self._deadline = invocation, deadline
+        self._answer = asyncio.get_running_loop().create_future()
+        self._give()
+        return self._answer
+
+    def _give(self) -> None:
+        if self._asking is None or self._invocation is None:
+            return
+        asking, self._asking = self._asking, None
+        asking.respond(200, self._invocation.payload, _head_of(self._invocation, self._deadline))
+
+    # ---- what connections tell --------------------------------------------------------------------------
+
+    def opened(self, connection: "_Connection") -> None:
+        """A connection was made."""
+        self._connections.add(connection)
+
+    def lost(self, connection: "_Connection") -> None:
+        """A connection ended; whether the process did is for its environment to see."""
+        self._connections.discard(connection)
+        if self._asking is connection:
+            self._asking = None
+
+    def part_of(self, path: str, headers: Mapping[str, str]) -> Invocation | None:
+        """The invocation whose answer is streamed to that path, if its caller takes parts."""
+        answered = _INVOCATION.fullmatch(path)
+        invocation = self._invocation
+        if answered is None or invocation is None or invocation.part is None:
+            return None
+        mine = answered[1] == invocation.request_id and answered[2] == "response"
+        return invocation if mine and headers.get(_MODE) == "streaming" else None
+
+    def request(self, connection: "_Connection", method: str, path: str, posted: Posted, mode: str) -> None:
+        """Carry out one request."""
+        if (method, path) == ("GET", _NEXT):
+            self._asked(connection)
+        elif (method, path) == ("GET", "/2018-06-01/ping") or (method, path) == ("GET", "/ping"):
+            connection.respond(200, b"pong", (("Content-Type", "text/plain"),))
+        elif (method, path) == ("POST", _INIT_ERROR):
+            self._failed_to_start(connection, posted)
+        elif method == "POST" and (answered := _INVOCATION.fullmatch(path)):
+            self._answered(connection, answered[1], answered[2], posted, mode)
+        elif path.startswith(("/2020-08-15/logs", "/2022-07-01/telemetry")):
+            kind = "Logs" if "logs" in path else "Telemetry"
+            connection.refuse(202, f"{kind}.NotSupported", f"{kind} API is not supported")
+        else:
+            connection.refuse(404, "NotFound", f"no such call: {method} {path}")
+
+    def _asked(self, connection: "_Connection") -> None:
+        self._asking = connection
+        if not self.ready.done():
+            self.ready.set_result(None)
+        self._give()
+
+    def _failed_to_start(self, connection: "_Connection", posted: Posted) -> None:
+        connection.accept()
+        if not self.ready.done():
+            self.ready.set_result(posted)
+
+    def _answered(
+        self, connection: "_Connection", request_id: str, verb: str, posted: Posted, mode: str
+    ) -> None:
+        invocation = self._invocation
+        if invocation is None:
+            connection.refuse(403, "InvalidStateTransition", "no invocation is under way")
+        elif invocation.request_id != request_id:
+            connection.refuse(400, "InvalidRequestID", "Invalid request ID")
+        elif mode not in ("", "streaming", "buffered"):
+            connection.refuse(400, "InvalidFunctionResponseMode", f"unknown response mode {mode}")
+        else:
+            if posted.too_large:
+                connection.refuse(413, "RequestEntityTooLarge", too_large_text())
+            else:
+                connection.accept()
+            if verb == "error" and posted.error_type is None:
+                posted = Posted(posted.body, "Unhandled", posted.too_large)
+            self._settle(posted)
+
+    def _settle(self, posted: Posted) -> None:
+        answer, self._answer, self._invocation = self._answer, None, None
+        if answer is not None and not answer.done():
+            answer.set_result(posted)
+
+
+def too_large_text(beginning: str = "Exceeded") -> str:
+    """AWS's text for an answer that is too large; it begins in its own way for the process and for the caller."""
+    return f"{beginning} maximum allowed payload size ({ANSWER_BYTES_MAX} bytes)."
+
+
+def _head_of(invocation: Invocation, deadline: int) -> tuple[tuple[str, str], ...]:
+    head = [
+        ("Content-Type", "application/json"),
+        ("Lambda-Runtime-Aws-Request-Id", invocation.request_id),
+        ("Lambda-Runtime-Deadline-Ms", str(deadline)),
+        ("Lambda-Runtime-Invoked-Function-Arn", invocation.invoked_as),
+    ]
+    if invocation.trace is not None:
+        head.append(("Lambda-Runtime-Trace-Id", invocation.trace))
+    if invocation.client_context is not None:
+        head.append(("Lambda-Runtime-Client-Context", invocation.client_context))
+    return tuple(head)
+
+
+class _Connection(asyncio.Protocol):
+    """One connection of the process; it has one request under way at a time."""
+
+    def __init__(self, api: RuntimeApi) -> None:
+        self._api = api
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpRequestParser(self)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._path = ""
+        self._headers: dict[str, str] = {}
+        self._head_bytes = 0
+        self._parts: list[bytes] = []
+        self._body_bytes = 0
+        self._streams_to: Invocation | None = None
+
+    # ---- the transport ----------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._api.opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError:
+            self.hang_up()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's own signature
+        self._api.lost(self)
+
+    def hang_up(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    # ---- the parser -------------------------------------------------------------------------------------
+
+    def on_url(self, url: bytes) -> None:
+        self._path += url.decode("latin-1")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header, or a trailer behind the last chunk."""
+        self._head_bytes += len(name) + len(value)
+        if self._head_bytes > _HEAD_BYTES_MAX:
+            self.hang_up()
+            return
+        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        self._streams_to = self._api.part_of(self._path, self._headers)
+
+    def on_body(self, data: bytes) -> None:
+        self._body_bytes += len(data)
+        if self._streams_to is not None and self._streams_to.part is not None:
+            if self._body_bytes <= STREAM_BYTES_MAX:
+                self._streams_to.part(data)
+        elif self._body_bytes <= ANSWER_BYTES_MAX:
+            self._parts.append(data)
+
+    def on_message_complete(self) -> None:
+        streamed = self._streams_to is not None
+        too_large = self._body_bytes > (STREAM_BYTES_MAX if streamed else ANSWER_BYTES_MAX)
+        body = b"" if too_large else b"".join(self._parts)
+        posted = Posted(body, self._headers.get(_ERROR_TYPE), too_large, streamed)
+        method, path, mode = self._parser.get_method().decode(), self._path, self._headers.get(_MODE, "")
+        self._reset()
+        self._api.request(self, method, path, posted, mode)
+
+    # ---- answers ----------------------------------------------------------------------------------------
+
+    def accept(self) -> None:
+        self.respond(202, b'{"status":"OK"}\n', (("Content-Type", "application/json"),))
+
+    def refuse(self, status: int, error_type: str, text: str) -> None:
+        body = json.dumps({"errorMessage": text, "errorType": error_type}).encode()
+        self.respond(status, body, (("Content-Type", "application/json"),))
+
+    def respond(self, status: int, body: bytes, headers: tuple[tuple[str, str], ...]) -> None:
+        if self._transport is None or self._transport.is_closing():
+            return
+        lines = "".join(f"{name}: {_LINE_BREAKS.sub(' ', value)}\r\n" for name, value in headers)
+        head = f"HTTP/1.1 {status} {_PHRASES[status]}\r\n{lines}Content-Length: {len(body)}\r\n\r\n"
+        self._transport.write(head.encode("latin-1") + body)
+
+
+_PHRASES: Final = {
+    200: "OK",
+    202: "Accepted",
+    400: "Bad Request",
+    403: "Forbidden",
+    404: "Not Found",
+    413: "Payload Too Large",
+}

@@ -1,0 +1,130 @@
+"""A function: user code that Redrive runs, and one invocation of it."""
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from redrive.model.queue import ResourceName
+
+
+class Isolation(enum.Enum):
+    """What keeps a function's process apart from the server.
+
+    Attributes:
+        NONE: A child process with a clean environment, limits on resources and no new privileges. It runs as the
+            server's user, so it can read whatever that user can, the server's store included.
+        USER: The same under a user of the function's own; the server must run as root.
+        BUBBLEWRAP: The same in namespaces of its own, where it sees its code, its /tmp and the system's programs.
+    """
+
+    NONE = "none"
+    USER = "user"
+    BUBBLEWRAP = "bubblewrap"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionVersion:
+    """Everything that running a function takes; a change of any of it is another revision.
+
+    Attributes:
+        name: Account, region and name.
+        version: `$LATEST` or a number.
+        revision: Environments are never shared between revisions.
+        runtime: `python3.11`, `nodejs20.x`, `java17`, `provided.al2023` …
+        handler: What the runtime calls, in the runtime's own notation.
+        code: The directory with the unpacked code.
+        layers: Directories of layers, later ones over earlier ones.
+        timeout_ms: An invocation is killed after this.
+        memory_mb: A process that holds more is killed.
+        variables: The function's own environment variables.
+        log_group: Where its output goes.
+        log_format: `Text` or `JSON`.
+        reserved: How many invocations may run at once over all versions; None: as many as the account may.
+    """
+
+    name: ResourceName
+    version: str
+    revision: str
+    runtime: str
+    handler: str
+    code: str
+    layers: Sequence[str] = ()
+    timeout_ms: int = 3_000
+    memory_mb: int = 128
+    variables: Mapping[str, str] = field(default_factory=dict)
+    log_group: str = ""
+    log_format: str = "Text"
+    reserved: int | None = None
+
+    @property
+    def key(self) -> tuple[ResourceName, str, str]:
+        """The identity of its environments."""
+        return (self.name, self.version, self.revision)
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One call of a function.
+
+    Attributes:
+        request_id: Unique; stays the same over the attempts of an asynchronous invocation.
+        payload: The event, JSON.
+        invoked_as: The name (ARN) that the caller used.
+        trace: A trace header to hand on, if any.
+        client_context: JSON of the caller's, if any.
+        part: Takes the parts of a streamed answer as they come; None: the answer is wanted whole.
+    """
+
+    request_id: str
+    payload: bytes
+    invoked_as: str
+    trace: str | None = None
+    client_context: str | None = None
+    part: Callable[[bytes], None] | None = None
+
+
+class FunctionError(enum.StrEnum):
+    """How an invocation failed, where the environment and not the handler says so."""
+
+    EXIT = "Runtime.ExitError"
+    TIMEOUT = "Sandbox.Timedout"
+    TOO_LARGE = "Function.ResponseSizeTooLarge"
+    INIT = "Runtime.InitError"
+    ENTRYPOINT = "Runtime.InvalidEntrypoint"
+    RUNTIME = "Runtime.Unsupported"
+
+
+@dataclass(frozen=True, slots=True)
+class InvocationResult:
+    """What came of an invocation.
+
+    Attributes:
+        payload: The answer, or the error document.
+        failed: The payload is an error document.
+        streamed: The answer went to `Invocation.part`; the payload is empty.
+        duration_ms: From handing the event to the process until its answer.
+        init_ms: How long the environment took to start, where it was started for this invocation.
+        memory_mb: The largest resident size of the process so far.
+        log_tail: The last 4 KB of what was logged.
+    """
+
+    payload: bytes
+    failed: bool = False
+    streamed: bool = False
+    duration_ms: float = 0.0
+    init_ms: float | None = None
+    memory_mb: int = 0
+    log_tail: bytes = b""
+
+
+class Throttled(Exception):  # noqa: N818 - a refusal that callers are told of by this word
+    """No environment may be started or used for this invocation now.
+
+    Attributes:
+        by_function: The function's own reserved concurrency is used up; else the account's.
+    """
+
+    def __init__(self, *, by_function: bool) -> None:
+        """Say whose limit it is."""
+        super().__init__("reserved concurrency" if by_function else "account concurrency")
+        self.by_function = by_function

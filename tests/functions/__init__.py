@@ -1,0 +1,1 @@
+"""Functions: environments, the Runtime API and the pool, with real processes."""

@@ -1,0 +1,92 @@
+"""A pool of functions whose code tests write, and what it logged."""
+
+import os
+import random
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redrive.engine.ports import Runtime
+from redrive.functions.environment import Setting
+from redrive.functions.pool import FunctionPool
+from redrive.model.function import FunctionVersion, Invocation, InvocationResult, Isolation
+from redrive.model.queue import ResourceName
+from redrive.runtime.clock import SystemClock
+
+CODE = Path(__file__).with_name("code")
+NAME = ResourceName("000000000000", "us-east-1", "orders")
+
+
+@dataclass
+class Log:
+    """A LogSink that keeps lines.
+
+    Attributes:
+        lines: In order, of all streams.
+    """
+
+    lines: list[str] = field(default_factory=list)
+
+    def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
+        self.lines.append(message)
+
+
+@dataclass
+class Workshop:
+    """Makes functions of the tests' code and calls them."""
+
+    pool: FunctionPool
+    log: Log
+    calls: int = 0
+
+    def function(self, handler: str, **changes: Any) -> FunctionVersion:
+        """A function of the tests' code, unlike every other one."""
+        self.calls += 1
+        made = FunctionVersion(
+            NAME,
+            "$LATEST",
+            f"r{self.calls}",
+            "python3.11",
+            handler,
+            str(CODE),
+            log_group="/aws/lambda/orders",
+        )
+        return replace(made, **{"timeout_ms": 20_000, **changes})
+
+    async def call(self, function: FunctionVersion, payload: bytes = b"{}", **more: Any) -> InvocationResult:
+        """Invoke a function once."""
+        self.calls += 1
+        request_id = f"00000000-0000-4000-8000-{self.calls:012d}"
+        invocation = Invocation(
+            request_id, payload, "arn:aws:lambda:us-east-1:000000000000:function:orders", **more
+        )
+        return await self.pool.invoke(function, invocation)
+
+
+@pytest.fixture
+async def workshop(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Workshop]:
+    isolation: Isolation = getattr(request, "param", Isolation.NONE)
+    workshop = make(tmp_path, isolation, lambda _: 1000)
+    yield workshop
+    await workshop.pool.close()
+
+
+def make(folder: Path, isolation: Isolation, most: Callable[[str], int]) -> Workshop:
+    """A workshop with other limits."""
+    log = Log()
+    clock = SystemClock()
+    setting = Setting(
+        clock,
+        lambda: time.perf_counter() * 1000,
+        isolation,
+        "",
+        lambda _: {"AWS_ENDPOINT_URL": "http://127.0.0.1:4566"},
+    )
+    runtime = Runtime(
+        clock, random.Random(os.getpid()), "node"
+    )  # processes are found by their mark, on the whole machine
+    return Workshop(FunctionPool(setting, runtime, log, folder / "functions", most), log)

@@ -1,0 +1,198 @@
+"""Invocations in real processes: answers, failures, time-outs, memory, concurrency and what is left behind."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redrive.model.function import InvocationResult, Isolation, Throttled
+from tests.functions.conftest import Workshop, make
+
+
+def document(result: InvocationResult) -> Any:
+    return json.loads(result.payload)
+
+
+async def test_a_handler_answers_and_its_lines_stand_between_start_and_end(workshop: Workshop) -> None:
+    result = await workshop.call(workshop.function("app.echo"), b'{"car": 1}')
+    assert not result.failed
+    assert document(result) == {"car": 1}
+    init, start, seen, end, report = workshop.log.lines
+    assert init == "INIT_START Runtime Version: python3.11\n"
+    assert start == "START RequestId: 00000000-0000-4000-8000-000000000002 Version: $LATEST\n"
+    assert seen == "seen {'car': 1}\n"
+    assert end == "END RequestId: 00000000-0000-4000-8000-000000000002\n"
+    assert "\tBilled Duration: " in report
+    assert "Init Duration: " in report
+    assert result.log_tail.endswith(report.encode())
+
+
+async def test_an_environment_is_used_again_but_never_for_two_at_once(workshop: Workshop) -> None:
+    function = workshop.function("app.count")
+    assert [document(await workshop.call(function, b"0")) for _ in range(3)] == [1, 2, 3]
+    at_once = await asyncio.gather(*(workshop.call(function, b"0.2") for _ in range(3)))
+    assert sorted(document(result) for result in at_once) == [1, 1, 4]
+
+
+async def test_an_exception_is_the_payload_and_the_environment_lives_on(workshop: Workshop) -> None:
+    function = workshop.function("app.fail")
+    for number in (1, 2):
+        result = await workshop.call(function)
+        assert result.failed
+        assert document(result)["errorType"] == "ValueError"
+        assert document(result)["errorMessage"] == f"boom {number}"
+
+
+async def test_a_handler_past_its_time_is_killed_and_its_tmp_stays(workshop: Workshop) -> None:
+    function = workshop.function("app.keep", timeout_ms=1000)
+    result = await workshop.call(function, b'"hang"')
+    assert document(result) == {
+        "errorType": "Sandbox.Timedout",
+        "errorMessage": "RequestId: 00000000-0000-4000-8000-000000000002 Error: Task timed out after 1.00 seconds",
+    }
+    assert document(await workshop.call(function, b'"look"')) is True
+
+
+@pytest.mark.parametrize(
+    ("status", "text"), [(0, "without providing a reason"), (3, "with error: exit status 3")]
+)
+async def test_a_process_that_exits_is_told_by_its_status(workshop: Workshop, status: int, text: str) -> None:
+    result = document(await workshop.call(workshop.function("app.leave"), str(status).encode()))
+    assert result["errorType"] == "Runtime.ExitError"
+    assert result["errorMessage"].endswith(f"Error: Runtime exited {text}")
+
+
+async def test_a_process_that_eats_memory_is_killed(workshop: Workshop) -> None:
+    result = await workshop.call(workshop.function("app.eat"))
+    assert document(result)["errorMessage"].endswith("Runtime exited with error: signal: killed")
+    assert result.memory_mb <= 128
+
+
+async def test_an_answer_that_is_too_large_is_an_error_and_the_next_one_is_served(workshop: Workshop) -> None:
+    function = workshop.function("app.long_answer")
+    assert document(await workshop.call(function, b"7000000")) == {
+        "errorMessage": "Response payload size exceeded maximum allowed payload size (6291556 bytes).",
+        "errorType": "Function.ResponseSizeTooLarge",
+    }
+    assert document(await workshop.call(function, b"1")) == "x"
+
+
+async def test_output_without_end_is_cut(workshop: Workshop) -> None:
+    assert document(await workshop.call(workshop.function("app.print_much"), b"3000")) == 1
+    lines = workshop.log.lines
+    assert sum(map(len, lines)) < 1_100_000
+    assert any("bytes of output were left out" in line for line in lines)
+
+
+async def test_a_module_that_cannot_be_loaded_is_the_payload(workshop: Workshop) -> None:
+    result = document(await workshop.call(workshop.function("broken.handler")))
+    assert result["errorType"] == "Runtime.ImportModuleError"
+    assert result["errorMessage"] == "Unable to import module 'broken': No module named 'nothing_like_it'"
+
+
+async def test_a_function_sees_nothing_of_the_servers_environment(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_OF_THE_SERVER", "x")
+    variables = document(await workshop.call(workshop.function("app.variables", variables={"MINE": "1"})))
+    assert "SECRET_OF_THE_SERVER" not in variables
+    assert variables["MINE"] == "1"
+    assert variables["AWS_ENDPOINT_URL"] == "http://127.0.0.1:4566"
+    assert variables["_HANDLER"] == "app.variables"
+
+
+async def test_a_process_that_left_its_session_is_gone_after_close(tmp_path: Path) -> None:
+    workshop = make(tmp_path, Isolation.NONE, lambda _: 1000)
+    child = document(await workshop.call(workshop.function("app.flee")))
+    assert is_running(child)
+    await workshop.pool.close()
+    assert not is_running(child)
+
+
+def is_running(process: int) -> bool:
+    """Whether a process runs; one that ended may still wait for its parent to ask how."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+async def test_reserved_and_account_concurrency_throttle(tmp_path: Path) -> None:
+    workshop = make(tmp_path, Isolation.NONE, lambda _: 2)
+    reserved, free = workshop.function("app.count", reserved=1), workshop.function("app.count")
+    running = [asyncio.ensure_future(workshop.call(reserved, b"1"))]
+    await asyncio.sleep(0)
+    with pytest.raises(Throttled) as refused:
+        await workshop.call(reserved, b"1")
+    assert refused.value.by_function
+    running += [asyncio.ensure_future(workshop.call(free, b"1")) for _ in range(2)]
+    await asyncio.sleep(0)
+    with pytest.raises(Throttled) as refused:
+        await workshop.call(free, b"1")
+    assert not refused.value.by_function
+    assert not any(result.failed for result in await asyncio.gather(*running))
+    await workshop.pool.close()
+
+
+async def test_node_answers_by_promise_and_by_callback(workshop: Workshop) -> None:
+    function = workshop.function("index.promised", runtime="nodejs20.x")
+    assert document(await workshop.call(function, b"7")) == {"event": 7, "name": "orders"}
+    function = workshop.function("index.calledBack", runtime="nodejs20.x")
+    assert document(await workshop.call(function, b"7")) == 14
+
+
+async def test_nodes_errors_and_missing_handlers_are_the_payload(workshop: Workshop) -> None:
+    result = await workshop.call(workshop.function("index.fails", runtime="nodejs20.x"))
+    assert result.failed
+    assert document(result)["errorType"] == "TypeError"
+    result = await workshop.call(workshop.function("index.none", runtime="nodejs20.x"))
+    assert document(result)["errorType"] == "Runtime.HandlerNotFound"
+
+
+async def test_node_streams_an_answer_part_by_part(workshop: Workshop) -> None:
+    parts: list[bytes] = []
+    result = await workshop.call(workshop.function("index.streams", runtime="nodejs20.x"), part=parts.append)
+    assert result.streamed
+    assert b"".join(parts) == b"ab"
+
+
+async def test_what_node_logs_in_several_lines_is_one_event(workshop: Workshop) -> None:
+    await workshop.call(workshop.function("index.logs", runtime="nodejs20.x"))
+    assert workshop.log.lines[2].endswith("\tINFO\ttwo\rlines\n")
+
+
+async def test_a_bootstrap_in_a_shell_speaks_the_runtime_api(workshop: Workshop) -> None:
+    function = workshop.function("any", runtime="provided.al2023")
+    assert document(await workshop.call(function, b"5")) == {"got": 5}
+
+
+async def test_a_missing_bootstrap_and_an_unknown_runtime_are_told(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    function = workshop.function("any", runtime="provided.al2023", code=str(tmp_path))
+    assert document(await workshop.call(function))["errorType"] == "Runtime.InvalidEntrypoint"
+    function = workshop.function("any", runtime="cobol7")
+    assert "does not run cobol7" in document(await workshop.call(function))["errorMessage"]
+
+
+async def test_resting_environments_end_when_their_function_changes(workshop: Workshop) -> None:
+    function = workshop.function("app.process")
+    process = document(await workshop.call(function))
+    await workshop.pool.drop(function.name, revision="another")
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+@pytest.mark.parametrize("workshop", [Isolation.BUBBLEWRAP], indirect=True)
+async def test_with_bubblewrap_a_handler_sees_its_code_and_not_the_servers_files(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    store = tmp_path / "redrive.db"
+    store.write_text("secret")
+    result = document(
+        await workshop.call(workshop.function("app.look_round"), json.dumps(str(store)).encode())
+    )
+    assert result == [False, False, False, "/var/task"]
