@@ -4,7 +4,8 @@ from collections.abc import Callable
 import pytest
 
 from redrive.engine.engine import Engine
-from redrive.engine.redrive import LEASE_MS, TASK_MS_MAX, TASKS_KEPT
+from redrive.engine.leased_tasks import LEASE_MS
+from redrive.engine.redrive import TASK_MS_MAX, TASKS_KEPT
 from redrive.model.errors import NotFound, Refused, TaskActive
 from redrive.model.queue import Queue
 from redrive.model.task import MoveTask, TaskState

@@ -9,8 +9,9 @@ import pytest
 
 from redrive.engine.archive import archived, read
 from redrive.engine.engine import ROUND_MS, Engine
+from redrive.engine.leased_tasks import LEASE_MS
 from redrive.engine.ports import Runtime
-from redrive.engine.replay import BATCH_MAX, LEASE_MS, OVERLAP_MS
+from redrive.engine.replay import BATCH_MAX, OVERLAP_MS
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome
 from redrive.model.filtering import Attribute

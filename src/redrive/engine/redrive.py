@@ -1,20 +1,18 @@
 """Redrive: dead letters go back where they came from, or elsewhere, as tasks in the background.
 
-A task is a document, so it survives its node: whoever works at it holds it by a lease that each batch renews, and
-a task whose lease ran out is taken up by any node. A batch moves in one transaction; the count beside it is written
-after it and may lag by one batch after a crash (SQS calls it approximate).
+A batch moves in one transaction; the count beside it is written after it and may lag by one batch after a crash (SQS
+calls it approximate).
 """
 
-import asyncio
-import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
 from redrive.engine.arrivals import Arrivals
-from redrive.engine.directory import Directory, Kind
+from redrive.engine.directory import Directory
+from redrive.engine.leased_tasks import LEASE_MS, LeasedTasks
 from redrive.engine.measure import Measure
-from redrive.engine.ports import Moved, MoveOrder, Runtime, Store, Target
+from redrive.engine.ports import Kind, Moved, MoveOrder, Runtime, Store, Target
 from redrive.engine.queues import Queues
 from redrive.engine.topics import Topics
 from redrive.model.errors import NotFound, Refused, TaskActive
@@ -27,7 +25,6 @@ logger = logging.getLogger(__name__)
 TASK: Kind[MoveTask] = Kind("move_task", MoveTask.to_document, MoveTask.from_document)
 
 BATCH_MAX = 100  # a batch is one transaction: long enough to be quick, short enough to hold up nobody
-LEASE_MS = 30_000  # many times what a batch takes; a task whose node died goes on this much later
 TASKS_KEPT = 10  # finished ones per source, as many as ListMessageMoveTasks shows
 TASK_MS_MAX = 36 * 60 * 60 * 1000  # a task runs for 36 hours at most (SQS quotas)
 
@@ -53,7 +50,7 @@ class Redriver:
         self._topics = topics
         self._arrivals = arrivals
         self._measure = measure
-        self._working: dict[str, asyncio.Task[None]] = {}
+        self._tasks = LeasedTasks(runtime, directory, TASK)
 
     async def start(self, source: Queue, destination: Queue | None, rate_max: int | None) -> MoveTask:
         """Begin to move what waits in `source` now.
@@ -76,16 +73,16 @@ class Redriver:
             last_seq=await self._store.last_seq(),
             lease_until=now + LEASE_MS,  # nobody's yet; if this node dies now, another one's then
         )
-        await self._directory.create(TASK, _key(task), task)
+        await self._directory.create(TASK, task.key, task)
         try:
             await self._refuse_if_active(source, besides=task)
         except TaskActive:
-            await self._directory.remove(TASK, _key(task))
+            await self._directory.remove(TASK, task.key)
             raise
-        task = await self._directory.update(TASK, _key(task), self._leased)
+        task = await self._directory.update(TASK, task.key, self._tasks.leased)
         for old in tasks[TASKS_KEPT - 1 :]:
-            await self._directory.remove(TASK, _key(old))
-        self._work_at(task)
+            await self._directory.remove(TASK, old.key)
+        self._tasks.begin(task, self._carry_on)
         return task
 
     async def _refuse_if_active(self, source: Queue, besides: MoveTask | None = None) -> list[MoveTask]:
@@ -138,7 +135,7 @@ class Redriver:
                 raise Refused(f"task {task_id} is {current.state}")
             return replace(current, state=TaskState.CANCELLING)
 
-        return await self._directory.update(TASK, _key(task), cancelling)
+        return await self._directory.update(TASK, task.key, cancelling)
 
     async def tasks_of(self, source: ResourceName) -> list[MoveTask]:
         """The tasks of a source, latest first."""
@@ -151,56 +148,17 @@ class Redriver:
 
     async def take_up(self) -> None:
         """Carry on the tasks that nobody works at: after a restart, or when their node died."""
-        for task in await self._directory.find(TASK, ""):
-            if task.state.active and task.id not in self._working and self._free(task):
-                await self._take_up(task)
-
-    async def _take_up(self, task: MoveTask) -> None:
-        """Of all nodes that find a task left alone at the same time, one gets its lease."""
-
-        def taken(current: MoveTask) -> MoveTask:
-            return self._leased(current) if self._free(current) else current
-
-        with contextlib.suppress(NotFound):  # it was the oldest of its source, and removed
-            task = await self._directory.update(TASK, _key(task), taken)
-            if self._ours(task):
-                self._work_at(task)
-
-    def _free(self, task: MoveTask) -> bool:
-        return self._ours(task) or task.lease_until <= self._runtime.clock.now()
-
-    def _ours(self, task: MoveTask) -> bool:
-        return task.node == self._runtime.node
-
-    def _leased(self, task: MoveTask) -> MoveTask:
-        return replace(task, node=self._runtime.node, lease_until=self._runtime.clock.now() + LEASE_MS)
+        await self._tasks.take_up(await self._directory.find(TASK, ""), self._carry_on)
 
     async def stop(self) -> None:
         """Leave the running tasks to the next start."""
-        working = list(self._working.values())
-        for work in working:
-            work.cancel()
-        await asyncio.gather(*working, return_exceptions=True)
+        await self._tasks.stop()
 
     async def reset(self) -> None:
         """Stop and forget every task."""
-        await self.stop()
-        for task in await self._directory.find(TASK, ""):
-            await self._directory.remove(TASK, _key(task))
+        await self._tasks.reset()
 
     # ---- carrying a task on ------------------------------------------------------------------------------
-
-    def _work_at(self, task: MoveTask) -> None:
-        if task.id in self._working:
-            return
-        work = asyncio.get_running_loop().create_task(self._carry_on(task), name=f"redrive-{task.id}")
-        self._working[task.id] = work
-        work.add_done_callback(lambda done: self._left(task, done))
-
-    def _left(self, task: MoveTask, work: asyncio.Task[None]) -> None:
-        self._working.pop(task.id, None)
-        if not work.cancelled() and (error := work.exception()) is not None:
-            logger.error("redrive.interrupted task=%s error=%s: taken up again later", task.id, error)
 
     async def _carry_on(self, task: MoveTask) -> None:
         try:
@@ -211,7 +169,7 @@ class Redriver:
                 moved = await self._move_batch(task, origins, began)
                 left = moved.left
                 task = await self._record(task, moved.total)
-                if not self._ours(task):
+                if not self._tasks.is_ours(task):
                     return  # another node took it up meanwhile, and carries it on
                 if left and task.rate_max:
                     await self._runtime.clock.sleep_until(began + moved.total * 1000 // task.rate_max)
@@ -274,10 +232,10 @@ class Redriver:
 
     async def _record(self, task: MoveTask, moved: int) -> MoveTask:
         def counted(current: MoveTask) -> MoveTask:
-            current = self._leased(current) if self._ours(current) else current
+            current = self._tasks.leased(current) if self._tasks.is_ours(current) else current
             return replace(current, moved=current.moved + moved)
 
-        return await self._directory.update(TASK, _key(task), counted)
+        return await self._directory.update(TASK, task.key, counted)
 
     async def _finish(self, task: MoveTask, state: TaskState) -> None:
         """End the task, unless another node that worked at it did: what ended stays as it ended."""
@@ -286,8 +244,4 @@ class Redriver:
         def finished(current: MoveTask) -> MoveTask:
             return replace(current, state=state, failure=task.failure) if current.state.active else current
 
-        await self._directory.update(TASK, _key(task), finished)
-
-
-def _key(task: MoveTask) -> str:
-    return f"{task.source.key}/{task.started_at:015d}-{task.id}"
+        await self._directory.update(TASK, task.key, finished)

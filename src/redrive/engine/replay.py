@@ -15,20 +15,20 @@ A replay is a document, so it survives its node, as move tasks do (`redrive.engi
 repeated after a crash is recognised delivery by delivery.
 """
 
-import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 
 from redrive.engine import archive
 from redrive.engine.archive import Archived
 from redrive.engine.arrivals import Arrivals
-from redrive.engine.directory import Directory, Kind
+from redrive.engine.directory import Directory
 from redrive.engine.fan_out import TopicPublisher
 from redrive.engine.interest import wanting
-from redrive.engine.ports import Runtime, Store, Timer
+from redrive.engine.leased_tasks import LeasedTasks
+from redrive.engine.ports import Kind, Runtime, Store, Timer
 from redrive.engine.topics import Topics
 from redrive.engine.waiting import Terms, Waiting
 from redrive.model.errors import Conflict, NotFound
@@ -41,16 +41,12 @@ logger = logging.getLogger(__name__)
 REPLAY: Kind[Replay] = Kind("replay", Replay.to_document, Replay.from_document)
 
 BATCH_MAX = 100  # publications read, and replayed in one transaction
-LEASE_MS = 30_000  # many times what a batch takes; a replay whose node died goes on this much later
 SETTLED_MS = 1_000  # older than this, a publication has none on its way that belongs before it
 OVERLAP_MS = (
     15_000  # what waits is kept so long although the archive has it; far longer than nodes need for news
 )
 SKEW_MS = 60_000  # by so much nodes' clocks may differ, by which the archive is looked up
 LOOK_MS = 100  # how often a replay looks whether what is before it is through
-
-
-_Work = Callable[[Replay], Awaitable[None]]
 
 
 class Replayer:
@@ -73,8 +69,7 @@ class Replayer:
         self._arrivals = arrivals
         self._publisher = publisher
         self._waiting = Waiting(store, runtime, topics, arrivals)
-        self._working: dict[str, asyncio.Future[None]] = {}
-        self._asked: dict[str, tuple[Replay, _Work]] = {}  # what is to be done after what is being done
+        self._tasks = LeasedTasks(runtime, directory, REPLAY)
         self._timers: dict[str, Timer] = {}
 
     # ---- verbs ------------------------------------------------------------------------------------------
@@ -95,11 +90,11 @@ class Replayer:
             starts_at=min(starts_at, self._runtime.clock.now()),
             ends_at=ends_at,
         )
-        replay = await self._put(self._leased(fresh))
+        replay = await self._put(self._tasks.leased(fresh))
         terms = await self._waiting.terms(replay)
         if terms is not None:
             await self._hold(replay, terms)
-        self._work_at(replay)
+        self._tasks.begin(replay, self._carry_on)
         return replay
 
     async def _put(self, replay: Replay) -> Replay:
@@ -136,76 +131,28 @@ class Replayer:
 
     async def round(self) -> None:
         """Carry on the replays that nobody works at, and look after those that ended."""
-        for replay in await self._directory.find(REPLAY, ""):
+        replays = await self._directory.find(REPLAY, "")
+        for replay in replays:
             if not replay.state.active:
                 await self._tend(replay)
-            elif replay.id not in self._working and self._free(replay):
-                await self._take_up(replay)
-
-    async def _take_up(self, replay: Replay) -> None:
-        """Of all nodes that find a replay left alone at the same time, one gets its lease."""
-
-        def taken(current: Replay) -> Replay:
-            return self._leased(current) if current.state.active and self._free(current) else current
-
-        with contextlib.suppress(NotFound):
-            found = await self._directory.update(REPLAY, replay.key, taken)
-            if found.state.active and self._ours(found):
-                self._work_at(found)
-
-    def _free(self, replay: Replay) -> bool:
-        return self._ours(replay) or replay.lease_until <= self._runtime.clock.now()
-
-    def _ours(self, replay: Replay) -> bool:
-        return replay.node == self._runtime.node
-
-    def _leased(self, replay: Replay) -> Replay:
-        return replace(replay, node=self._runtime.node, lease_until=self._runtime.clock.now() + LEASE_MS)
+        await self._tasks.take_up(replays, self._carry_on)
 
     async def quiet(self) -> None:
         """Return when no replay is being worked at; one that waits for a moment to come is not."""
-        while self._working:
-            await asyncio.wait(self._working.values())
+        await self._tasks.quiet()
 
     async def close(self) -> None:
         """Leave the replays under way to the next start."""
         while self._timers:
             self._timers.popitem()[1].cancel()
-        self._asked.clear()
-        working = list(self._working.values())
-        for work in working:
-            work.cancel()
-        await asyncio.gather(*working, return_exceptions=True)
+        await self._tasks.stop()
 
     async def reset(self) -> None:
         """Stop and forget every replay."""
         await self.close()
-        await self._directory.clear(REPLAY)
+        await self._tasks.reset()
 
     # ---- carrying a replay on ----------------------------------------------------------------------------
-
-    def _work_at(self, replay: Replay) -> None:
-        self._do(replay, self._carry_on)
-
-    def _do(self, replay: Replay, work: _Work) -> None:
-        if replay.id in self._working:
-            self._asked[replay.id] = (replay, work)
-            return
-        task = asyncio.ensure_future(work(replay))
-        self._working[replay.id] = task
-        task.add_done_callback(lambda done: self._left(replay, done))
-
-    def _left(self, replay: Replay, task: asyncio.Future[None]) -> None:
-        self._working.pop(replay.id, None)
-        asked = self._asked.pop(replay.id, None)
-        if task.cancelled():
-            return
-        if (error := task.exception()) is not None:
-            logger.error(
-                "replay.interrupted subscription=%s: taken up again later", replay.key, exc_info=error
-            )
-        elif asked is not None:
-            self._do(*asked)
 
     async def _carry_on(self, replay: Replay) -> None:
         carried: Replay | None = await self._current(replay)  # it may have gone on since this was asked for
@@ -297,7 +244,7 @@ class Replayer:
     def _resume(self, replay: Replay, after_ms: int) -> None:
         def resume() -> None:
             self._timers.pop(replay.id, None)
-            self._work_at(replay)
+            self._tasks.begin(replay, self._carry_on)
 
         if (earlier := self._timers.pop(replay.id, None)) is not None:
             earlier.cancel()
@@ -320,16 +267,16 @@ class Replayer:
         """Write down how far it is; None where it is no more this node's to carry on."""
 
         def carried_on(current: Replay) -> Replay:
-            if current.id != replay.id or not current.state.active or not self._ours(current):
+            if current.id != replay.id or not current.state.active or not self._tasks.is_ours(current):
                 return current
             read = current.last_seq if last_seq is None else last_seq
-            return self._leased(replace(current, state=state, last_seq=read))
+            return self._tasks.leased(replace(current, state=state, last_seq=read))
 
         try:
             stored = await self._directory.update(REPLAY, replay.key, carried_on)
         except NotFound:
             return None
-        ours = stored.id == replay.id and stored.state is state and self._ours(stored)
+        ours = stored.id == replay.id and stored.state is state and self._tasks.is_ours(stored)
         return stored if ours else None
 
     # ---- when it has ended -------------------------------------------------------------------------------
@@ -349,7 +296,9 @@ class Replayer:
             await self._waiting.drop(subscription, self._runtime.clock.now() + 1)
         if subscription.waiting_id is not None and await self._current(replay) is not None:
             # A node that had not heard yet may let something wait, which would hold up all that comes after it.
-            self._arrivals.watch(subscription.waiting_id, lambda: self._do(replay, self._waiting.let_go))
+            self._arrivals.watch(
+                subscription.waiting_id, lambda: self._tasks.begin(replay, self._waiting.let_go)
+            )
         await self._waiting.release(replay, subscription)
         if replay.state is ReplayState.STOPPED:
             await self._directory.remove(REPLAY, replay.key)

@@ -56,6 +56,11 @@ class MoveTask:
     lease_until: int = 0
     node: str = ""
 
+    @property
+    def key(self) -> str:
+        """What it is kept under: of one source, tasks are in the order of their beginnings."""
+        return f"{self.source.key}/{self.started_at:015d}-{self.id}"
+
     def to_document(self) -> dict[str, Any]:
         """The task as a JSON-ready document."""
         destination = None if self.destination is None else list(self.destination)
