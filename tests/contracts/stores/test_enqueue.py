@@ -1,13 +1,15 @@
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from redrive.engine.ports import Enqueued
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
+from redrive.stores.sqlite.store import SqliteStore
 from tests.contracts.stores.bench import NOON, Bench, bodies
-from tests.contracts.stores.homes import Home
+from tests.contracts.stores.homes import Home, in_file
 
 
 async def test_nothing_is_asked_and_nothing_done(plain: Bench) -> None:
@@ -113,6 +115,32 @@ async def test_places_grow_over_restarts_though_everything_was_deleted(lasting_h
         assert await queue.peek() == []
         await lasting_home.close(store)
     assert places == sorted(set(places))
+
+
+async def test_places_go_on_where_a_closed_store_stopped(lasting_home: Home) -> None:
+    """Their numbers are the ids of dead letters, which people type."""
+    places: list[int] = []
+    queue_id = 0
+    for _ in range(3):
+        store = await lasting_home.open()
+        queue_id = queue_id or await store.new_id()
+        places += await Bench(store, queue_id).send("a", "b")
+        await lasting_home.close(store)
+    assert places[-1] - places[0] <= 10
+
+
+async def test_places_grow_after_a_crash_with_a_gap_that_can_still_be_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = in_file(tmp_path / "redrive.db")
+    store = await home.open()
+    queue_id = await store.new_id()
+    (before,) = await Bench(store, queue_id).send("a")
+    monkeypatch.setattr(SqliteStore, "_give_back", lambda *_: None)  # as if the process had ended here
+    await home.close(store)
+    (after,) = await Bench(await home.open(), queue_id).send("b")
+    assert before < after <= before + 10_000
+    await home.leave()
 
 
 async def test_what_was_answered_outlives_the_store(lasting_home: Home) -> None:
