@@ -3,6 +3,7 @@
 import json
 import os
 import urllib.request
+import uuid
 
 import boto3
 
@@ -26,7 +27,8 @@ def receive():
 
 
 attributes = {"MessageRetentionPeriod": str(14 * 86_400), "VisibilityTimeout": "30"}
-queue = sqs.create_queue(QueueName="example-letters", Attributes=attributes)["QueueUrl"]
+name = f"example-letters-{uuid.uuid4().hex[:8]}"  # its own for each run
+queue = sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
 sqs.send_message(QueueUrl=queue, MessageBody="a letter", DelaySeconds=900)
 
 assert receive() == []

@@ -2,6 +2,7 @@
 
 import json
 import os
+import uuid
 
 import boto3
 
@@ -12,7 +13,8 @@ SERVER = {
     "aws_secret_access_key": "test",
 }
 sns, sqs = boto3.client("sns", **SERVER), boto3.client("sqs", **SERVER)
-topic = sns.create_topic(Name="example-rentals")["TopicArn"]
+RUN = uuid.uuid4().hex[:8]  # names of its own for each run: a deleted queue's is free again after a minute
+topic = sns.create_topic(Name=f"example-rentals-{RUN}")["TopicArn"]
 
 
 def subscribe(name, scope, policy):
@@ -31,8 +33,10 @@ def subscribe(name, scope, policy):
     return url
 
 
-confirmed = subscribe("example-confirmed", "MessageAttributes", {"order-status": ["confirmed", "canceled"]})
-expensive = subscribe("example-expensive", "MessageBody", {"price": [{"numeric": [">=", 500]}]})
+confirmed = subscribe(
+    f"example-confirmed-{RUN}", "MessageAttributes", {"order-status": ["confirmed", "canceled"]}
+)
+expensive = subscribe(f"example-expensive-{RUN}", "MessageBody", {"price": [{"numeric": [">=", 500]}]})
 
 for status, order in (
     ("confirmed", {"car": "small", "price": 90}),

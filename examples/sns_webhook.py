@@ -5,6 +5,7 @@ import os
 import queue
 import threading
 import urllib.request
+import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import boto3
@@ -41,7 +42,7 @@ class Webhook(BaseHTTPRequestHandler):
 server = ThreadingHTTPServer(("127.0.0.1", 0), Webhook)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 
-topic = sns.create_topic(Name="example-orders")["TopicArn"]
+topic = sns.create_topic(Name=f"example-orders-{uuid.uuid4().hex[:8]}")["TopicArn"]
 sns.subscribe(
     TopicArn=topic,
     Protocol="http",

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+import uuid
 
 import boto3
 
@@ -20,11 +21,11 @@ def arn_of(url):
     return sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
 
 
-dead = sqs.create_queue(QueueName="example-orders-dead")["QueueUrl"]
+RUN = uuid.uuid4().hex[:8]  # names of its own for each run: a deleted queue's is free again after a minute
+dead = sqs.create_queue(QueueName=f"example-orders-{RUN}-dead")["QueueUrl"]
 policy = {"deadLetterTargetArn": arn_of(dead), "maxReceiveCount": 3}
-orders = sqs.create_queue(QueueName="example-orders", Attributes={"RedrivePolicy": json.dumps(policy)})[
-    "QueueUrl"
-]
+attributes = {"RedrivePolicy": json.dumps(policy)}
+orders = sqs.create_queue(QueueName=f"example-orders-{RUN}", Attributes=attributes)["QueueUrl"]
 
 sqs.send_message(QueueUrl=orders, MessageBody='{"car": "van"')  # a brace is missing
 
@@ -49,3 +50,5 @@ while sqs.list_message_move_tasks(SourceArn=arn_of(dead))["Results"][0]["Status"
 (message,) = sqs.receive_message(QueueUrl=orders)["Messages"]
 print("mended:", json.loads(message["Body"] + "}"))
 sqs.delete_message(QueueUrl=orders, ReceiptHandle=message["ReceiptHandle"])
+for queue in (orders, dead):
+    sqs.delete_queue(QueueUrl=queue)

@@ -1,6 +1,7 @@
 """A fair queue: one tenant sends a hundred messages first, and another's three do not wait behind them."""
 
 import os
+import uuid
 
 import boto3
 
@@ -11,7 +12,8 @@ sqs = boto3.client(
     aws_access_key_id="test",
     aws_secret_access_key="test",
 )
-queue = sqs.create_queue(QueueName="example-reports")["QueueUrl"]
+RUN = uuid.uuid4().hex[:8]  # names of its own for each run: a deleted queue's is free again after a minute
+queue = sqs.create_queue(QueueName=f"example-reports-{RUN}")["QueueUrl"]
 
 for tenant, number in (("busy", 100), ("quiet", 3)):
     for first in range(0, number, 10):

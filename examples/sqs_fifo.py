@@ -1,6 +1,7 @@
 """A FIFO queue: order within each group, groups side by side, and a repetition that is recognised."""
 
 import os
+import uuid
 
 import boto3
 
@@ -11,8 +12,10 @@ sqs = boto3.client(
     aws_access_key_id="test",
     aws_secret_access_key="test",
 )
+RUN = uuid.uuid4().hex[:8]  # names of its own for each run: a queue remembers five minutes of repetitions
 queue = sqs.create_queue(
-    QueueName="example-payments.fifo", Attributes={"FifoQueue": "true", "ContentBasedDeduplication": "true"}
+    QueueName=f"example-payments-{RUN}.fifo",
+    Attributes={"FifoQueue": "true", "ContentBasedDeduplication": "true"},
 )["QueueUrl"]
 
 for customer, body in (
@@ -34,3 +37,4 @@ sqs.delete_message(QueueUrl=queue, ReceiptHandle=first["ReceiptHandle"])
 print("and then:", third["Body"])
 for message in (second, third):
     sqs.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
+sqs.delete_queue(QueueUrl=queue)
