@@ -85,6 +85,8 @@ def test_dead_letters_are_listed_shown_and_sent_back(
     shown = redrive("dlq", "show", name, letter)
     assert shown.count("server_error      503") == 3
     assert shown.endswith("\none\n")
+    oldest = redrive("dlq", "list", name).split()[0]
+    assert redrive("dlq", "show", name).startswith(f"id        {oldest}\n")
     assert f"to {webhook.url}" in redrive("dlq", "redrive", name, "--dry-run")
     fail(server, webhook.url, None)
     assert redrive("dlq", "redrive", name, letter) == "1 of 1 moved\n"
@@ -109,6 +111,8 @@ def test_where_nothing_is_that_is_said_beside_the_list(
     ):
         assert main(["dlq", *words, *there]) == 0
         assert capsys.readouterr() == ("", f"redrive: {said}\n")
+    assert main(["dlq", "show", name, *there]) == 1
+    assert capsys.readouterr() == ("", f"redrive: there is nothing in {name}\n")
 
 
 def test_whoever_reads_the_list_may_stop_reading(sns: Sns, server: Server) -> None:

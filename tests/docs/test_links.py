@@ -23,3 +23,8 @@ def test_a_broken_link_is_noticed() -> None:
     assert _leads_somewhere(page, "docs/README.md#writing-these-pages")
     assert not _leads_somewhere(page, "docs/README.md#writing-those-pages")
     assert not _leads_somewhere(page, "docs/no-such-page.md")
+
+
+def test_the_index_of_how_to_pages_is_whole() -> None:
+    index = Page.at(ROOT / "docs/how-to/README.md")
+    assert {path.name for path in (ROOT / "docs/how-to").glob("*.md")} - {"README.md"} <= set(index.links)

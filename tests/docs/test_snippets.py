@@ -1,3 +1,5 @@
+import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -9,14 +11,28 @@ _POSTGRES = "postgresql://redrive@db.example/redrive"
 
 
 @pytest.mark.parametrize("page", [page for page in all_pages() if page.fences], ids=str)
-def test_a_page_can_be_followed(
+def test_a_page_can_be_followed_twice(
     page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    reader = Reader(tmp_path)
+    stand_ins = {}
     if _POSTGRES in page.text:
-        reader.stand_ins[_POSTGRES] = request.getfixturevalue("postgres_database")
-    try:
-        reader.follow(page)
-    finally:
-        reader.close()
+        stand_ins[_POSTGRES] = request.getfixturevalue("postgres_database")
+    for _ in ("a new store", "the store that the first time left"):
+        reader = Reader(tmp_path, dict(stand_ins))
+        try:
+            reader.follow(page)
+        finally:
+            reader.close()
+
+
+def test_every_page_uses_names_of_its_own() -> None:
+    """So that a page works on a store where another was followed before."""
+    pages = defaultdict(set)
+    for page in all_pages():
+        for fence in page.fences:
+            if fence.language == "python" and not fence.mark:
+                for name in re.findall(r'\b(?:Queue|create_topic\()Name="([^"]+)"', fence.text):
+                    pages[name].add(str(page))
+    assert {"orders", "returns", "billing-dead"} <= pages.keys()
+    assert not {name: sorted(users) for name, users in pages.items() if len(users) > 1}

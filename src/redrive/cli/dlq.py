@@ -24,7 +24,7 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     listing.set_defaults(run=asking(_list))
     show = actions.add_parser("show", help="show one dead letter: its body, its origin and its attempts")
     show.add_argument("queue")
-    show.add_argument("id", type=int)
+    show.add_argument("id", type=int, nargs="?", help="which one; none: the oldest")
     show.set_defaults(run=asking(_show))
     back = actions.add_parser("redrive", help="send dead letters back where they came from, or elsewhere")
     back.add_argument("queue")
@@ -64,11 +64,8 @@ def _list(client: Client, parsed: argparse.Namespace) -> int:
 
 
 def _show(client: Client, parsed: argparse.Namespace) -> int:
-    letter = next(
-        (one for one in _letters(client, parsed.queue, parsed.id - 1, 1) if one["id"] == parsed.id), None
-    )
-    if letter is None:
-        raise CommandFailed(f"there is no dead letter {parsed.id} in {parsed.queue}")
+    letter = _letter(client, parsed.queue, parsed.id)
+    print(f"id        {letter['id']}")
     print(f"message   {letter['message_id']}")
     print(f"sent      {moment(letter['sent_at'])}")
     print(f"from      {_origin(letter['from'])}")
@@ -80,6 +77,16 @@ def _show(client: Client, parsed: argparse.Namespace) -> int:
         )
     print(f"\n{letter['body']}")
     return 0
+
+
+def _letter(client: Client, queue: str, letter_id: int | None) -> dict[str, Any]:
+    """The letter of that id, or the oldest one."""
+    found = _letters(client, queue, 0 if letter_id is None else letter_id - 1, 1)
+    if letter_id is None and not found:
+        raise CommandFailed(f"there is nothing in {queue}")
+    if letter_id is not None and (not found or found[0]["id"] != letter_id):
+        raise CommandFailed(f"there is no dead letter {letter_id} in {queue}")
+    return found[0]
 
 
 def _redrive(client: Client, parsed: argparse.Namespace) -> int:
