@@ -51,3 +51,26 @@ def test_the_help_of_serve_names_the_variables(capsys: pytest.CaptureFixture[str
     shown = " ".join(capsys.readouterr().out.split())
     assert "(REDRIVE_PORT, default: 4566)" in shown
     assert "settings in a TOML file (REDRIVE_CONFIG)" in shown
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "shown"),
+    [
+        (
+            "store",
+            "postgresql://db/redrive?user=me&password=s3cret",
+            "postgresql://db/redrive?user=me&password=***",
+        ),
+        ("push_endpoints", "fcm=https://me:s3cret@gateway/x", "fcm=https://me:***@gateway/x"),
+        ("blob_store", "s3://me:s3cret@bucket/prefix", "s3://me:***@bucket/prefix"),
+        ("sms_gateway", "smpp://me:s3cret%2F@smsc:2775", "smpp://me:***@smsc:2775"),
+        ("aws_endpoints", "lambda=http://me:s3cret@h:1", "***"),
+    ],
+)
+def test_no_password_within_a_setting_is_printed(
+    setting: str, value: str, shown: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"REDRIVE_{setting.upper()}", value)
+    assert main(["config"]) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith(f"{setting} "))
+    assert line.split()[1] == shown

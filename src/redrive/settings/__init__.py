@@ -1,0 +1,35 @@
+"""Settings: one frozen value, read once from flags, the environment, a file and the defaults, in that order."""
+
+from redrive.settings.invalid import SettingsInvalid
+from redrive.settings.pairs import (
+    AWS_ITSELF,
+    AWS_SERVICES,
+    PUSH_SERVICES,
+    address_of,
+    aws_endpoint_of,
+    read_addresses,
+    read_aws_endpoints,
+    read_push_endpoints,
+)
+from redrive.settings.sources import ENVIRONMENT_PREFIX, Origin, read_settings, variable_of
+from redrive.settings.table import Row, Settings, is_loopback, row_of
+
+__all__ = [
+    "AWS_ITSELF",
+    "AWS_SERVICES",
+    "ENVIRONMENT_PREFIX",
+    "PUSH_SERVICES",
+    "Origin",
+    "Row",
+    "Settings",
+    "SettingsInvalid",
+    "address_of",
+    "aws_endpoint_of",
+    "is_loopback",
+    "read_addresses",
+    "read_aws_endpoints",
+    "read_push_endpoints",
+    "read_settings",
+    "row_of",
+    "variable_of",
+]

@@ -1,0 +1,125 @@
+"""Settings that are several `NAME=VALUE` pairs: what stands behind resource ids, ARNs and push services."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from redrive.settings.invalid import SettingsInvalid
+
+# The empty part before the first slash, three pairs (the last names the provider), a type and a name.
+_OUTERMOST_PARTS: Final = 9
+_ARN_COLONS: Final = 5  # arn:partition:service:region:account:resource
+_PLACEHOLDER: Final = re.compile(r"\{(?:region|name)\}")
+_FUNCTION_PARTS: Final = 7  # of those, a function's resource is function:name
+
+#: What `push_endpoints` can name.
+PUSH_SERVICES: Final = ("adm", "adm_oauth", "apns", "apns_sandbox", "fcm", "google_oauth")
+#: What `aws_endpoints` can name besides ARNs: services that deliveries are pushed to.
+AWS_SERVICES: Final = ("lambda", "firehose")
+#: The value that stands for Amazon's own server of a region.
+AWS_ITSELF: Final = "aws"
+
+
+def read_addresses(pairs: str) -> dict[str, str]:
+    """The `azure_endpoints` setting taken apart; names in lower case.
+
+    A name ends at its first equals sign: resource ids have none, keys and connection strings do.
+
+    Raises:
+        SettingsInvalid: Something is not `NAME=VALUE`.
+    """
+    named = _read_pairs("azure_endpoints", pairs)
+    return {name.rstrip("/").lower(): value for name, value in named}
+
+
+def read_aws_endpoints(pairs: str) -> dict[str, str]:
+    """The `aws_endpoints` setting taken apart; names as they are, since case matters in ARNs.
+
+    Raises:
+        SettingsInvalid: Something is not `NAME=VALUE`, is named otherwise than a service or an ARN, or is no URL. What it
+            says ends before the value, which may have a key in it.
+    """
+    endpoints = dict(_read_pairs("aws_endpoints", pairs))
+    for name, value in endpoints.items():
+        service = name.split(":")[2] if name.startswith("arn:") and name.count(":") >= _ARN_COLONS else name
+        if service not in AWS_SERVICES:
+            raise SettingsInvalid(f"aws_endpoints names {' and '.join(AWS_SERVICES)}, or ARNs; not {name!r}")
+        if value != AWS_ITSELF and not _is_url(_PLACEHOLDER.sub("x", value)):
+            raise SettingsInvalid(
+                f"aws_endpoints has for {name} neither {AWS_ITSELF!r} nor an http or https URL, without underscores in"
+                " its host, and without braces but {region} and {name}"
+            )
+    return endpoints
+
+
+def read_push_endpoints(pairs: str) -> dict[str, str]:
+    """The `push_endpoints` setting taken apart; URLs without a slash at their end.
+
+    Raises:
+        SettingsInvalid: Something is not `NAME=URL`, or there is no such service.
+    """
+    urls = {name.lower(): url.rstrip("/") for name, url in _read_pairs("push_endpoints", pairs)}
+    for name, url in urls.items():
+        if name not in PUSH_SERVICES:
+            raise SettingsInvalid(
+                f"a name in push_endpoints is one of {', '.join(PUSH_SERVICES)}, not {name!r}"
+            )
+        if not _is_url(url):
+            raise SettingsInvalid(f"push_endpoints has for {name} no http or https URL")
+    return urls
+
+
+def _read_pairs(setting: str, pairs: str) -> Iterator[tuple[str, str]]:
+    """Names and values; a complaint ends before the value, which may be a secret."""
+    for pair in pairs.split():
+        name, _, value = pair.partition("=")
+        if not name or not value:
+            raise SettingsInvalid(f"{setting} has NAME=VALUE pairs; {name!r} has no name or no value")
+        yield name, value
+
+
+def _is_url(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        host = parts.hostname or ""
+        return (
+            parts.scheme in ("http", "https")
+            and bool(host)
+            and "_" not in host
+            and not set("{}") & set(value)
+        )
+    except ValueError:
+        return False
+
+
+def address_of(addresses: Mapping[str, str], resource: str) -> str | None:
+    """What stands behind a resource id, by the nearest entry; None: the settings do not say.
+
+    Nearest is the id itself, then those of the resources it is within, then the bare name of the outermost one: the
+    connection string of a namespace or a storage account serves all its queues.
+
+    Args:
+        addresses: As `read_addresses` gives them.
+        resource: `/subscriptions/…/resourceGroups/…/providers/{provider}/{type}/{name}[/{type}/{name} …]`.
+    """
+    parts = resource.rstrip("/").lower().split("/")
+    for end in range(len(parts), _OUTERMOST_PARTS - 1, -2):
+        found = addresses.get("/".join(parts[:end]))
+        if found is not None:
+            return found
+    return addresses.get(parts[_OUTERMOST_PARTS - 1]) if len(parts) >= _OUTERMOST_PARTS else None
+
+
+def aws_endpoint_of(endpoints: Mapping[str, str], arn: str) -> str | None:
+    """Which server has a function or a stream, by the nearest entry; None: the settings do not say.
+
+    Nearest is the ARN itself, then that of the function without its version or alias, then the service.
+
+    Args:
+        endpoints: As `read_aws_endpoints` gives them.
+        arn: `arn:…:lambda:REGION:ACCOUNT:function:NAME[:QUALIFIER]`, or of any other resource.
+    """
+    parts = arn.split(":")
+    unqualified = ":".join(parts[:_FUNCTION_PARTS])
+    return endpoints.get(arn) or endpoints.get(unqualified) or endpoints.get(parts[2])

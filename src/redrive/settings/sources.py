@@ -1,0 +1,112 @@
+"""Where settings come from: flags, the environment, a file, and their defaults."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+from redrive.settings.invalid import SettingsInvalid
+from redrive.settings.table import Settings, row_of
+
+ENVIRONMENT_PREFIX: Final = "REDRIVE_"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A setting's value and where it came from.
+
+    Attributes:
+        name: The setting.
+        value: Its value.
+        source: `flag`, `environment (VARIABLE)`, `file (PATH)` or `default`.
+        shown: The value as a terminal or a log may show it: without passwords.
+    """
+
+    name: str
+    value: str | int | bool
+    source: str
+    shown: str
+
+
+def variable_of(setting: str) -> str:
+    """The variable that a setting is read from."""
+    return ENVIRONMENT_PREFIX + setting.upper()
+
+
+def read_settings(
+    flags: Mapping[str, Any], environment: Mapping[str, str], file: Path | None
+) -> tuple[Settings, list[Origin]]:
+    """Put the settings together; a flag wins over the environment, that over the file, that over the default.
+
+    Args:
+        flags: By setting name; None for a flag that was not given.
+        environment: `REDRIVE_PORT=5000`.
+        file: TOML, a setting a line.
+
+    Raises:
+        SettingsInvalid: Something is unknown or unusable.
+    """
+    from_file = _read_file(file)
+    values: dict[str, Any] = {}
+    origins: list[Origin] = []
+    for field in fields(Settings):
+        given, source = _nearest(field, flags, environment, from_file, file)
+        value = values[field.name] = _typed(field.name, given, type(field.default))
+        origins.append(Origin(field.name, value, source, row_of(field).shown(value)))
+    return Settings(**values), origins
+
+
+def _nearest(
+    field: "Field[Any]",
+    flags: Mapping[str, Any],
+    environment: Mapping[str, str],
+    from_file: Mapping[str, Any],
+    file: Path | None,
+) -> tuple[Any, str]:
+    variable = variable_of(field.name)
+    if flags.get(field.name) is not None:
+        return flags[field.name], "flag"
+    if variable in environment:
+        return environment[variable], f"environment ({variable})"
+    if field.name in from_file:
+        return from_file[field.name], f"file ({file})"
+    return field.default, "default"
+
+
+def _read_file(file: Path | None) -> dict[str, Any]:
+    if file is None:
+        return {}
+    try:
+        values = tomllib.loads(file.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise SettingsInvalid(f"cannot read {file}: {error}") from None
+    unknown = values.keys() - {field.name for field in fields(Settings)}
+    if unknown:
+        raise SettingsInvalid(f"{file} has unknown settings: {', '.join(sorted(unknown))}")
+    return values
+
+
+def _typed(name: str, value: object, wanted: type) -> str | int | bool:
+    text = str(value)
+    if wanted is bool:
+        if text.lower() not in ("true", "false", "1", "0"):
+            raise SettingsInvalid(f"{name} is true or false, not {text!r}")
+        return text.lower() in ("true", "1")
+    if wanted is int:
+        if not text.isdigit():
+            raise SettingsInvalid(f"{name} is a number, not {text!r}")
+        return int(text)
+    return (
+        " ".join(f"{key}={_unspaced(item)}" for key, item in value.items())
+        if isinstance(value, dict)
+        else text
+    )
+
+
+def _unspaced(value: object) -> str:
+    """A value within a table."""
+    text = str(value)
+    if not text or any(character.isspace() for character in text):
+        raise SettingsInvalid("a value in a table is empty or has a space in it")
+    return text

@@ -1,0 +1,215 @@
+"""The table of settings: a row has the name, the type, the default, the help and the check of one setting."""
+
+import re
+from collections.abc import Callable
+from dataclasses import Field, dataclass, field, fields
+from ipaddress import ip_address
+from typing import Any, Final, TypeVar, cast
+from urllib.parse import urlsplit
+
+from redrive.endpoints.sms.gateway import read_gateway
+from redrive.settings.invalid import SettingsInvalid
+from redrive.settings.pairs import read_addresses, read_aws_endpoints, read_push_endpoints
+
+T = TypeVar("T", str, int, bool)
+
+_ROW: Final = "row"
+_PORT_MAX: Final = 65_535
+_PRICE: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+_PASSWORD: Final = re.compile(r"(?<=://)([^:/@\s]*):\S*@")
+_PASSWORD_OPTION: Final = re.compile(r"(?<=[?&]password=)[^&\s]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the table, besides the name, the type and the default, which are the field's.
+
+    Attributes:
+        help: What the command line says of it.
+        choices: Every value it can have; empty: any of its type.
+        check: Raises ValueError, with what is wrong behind the setting's name; SettingsInvalid says all of it.
+        mask: Makes a value one that may be shown.
+    """
+
+    help: str
+    choices: tuple[str, ...] = ()
+    check: Callable[[Any], object] | None = None
+    mask: Callable[[str], str] | None = None
+
+    def shown(self, value: str | int | bool) -> str:  # noqa: FBT001 - a setting's value, of any type
+        """A value as a terminal or a log may show it."""
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        return text if self.mask is None else self.mask(text)
+
+
+def row_of(setting: "Field[Any]") -> Row:
+    """The rest of a setting's row."""
+    return cast("Row", setting.metadata[_ROW])
+
+
+def _setting(
+    default: T,
+    help_text: str,
+    *,
+    choices: tuple[str, ...] = (),
+    check: Callable[[T], object] | None = None,
+    mask: Callable[[str], str] | None = None,
+) -> T:
+    return field(default=default, metadata={_ROW: Row(help_text, choices, check, mask)})
+
+
+def _switch(help_text: str) -> bool:
+    return _setting(default=False, help_text=help_text)
+
+
+# ---- checks and masks, by what a value is ----------------------------------------------------------------------------
+
+
+def _check_port(port: int) -> None:
+    if not 0 <= port <= _PORT_MAX:
+        raise SettingsInvalid(f"port {port} is not a port")
+
+
+def _check_store(url: str) -> None:
+    if url.startswith("sqlite://"):
+        file = url.removeprefix("sqlite://").removeprefix("/")
+        if not file:
+            raise ValueError(f"{url} names no file: sqlite:///PATH")
+        if file == ":memory:" and url != "sqlite://:memory:":
+            raise ValueError(f"{url} names a file; a store in memory is sqlite://:memory:")
+    elif url.startswith(("postgresql://", "postgres://")):
+        try:
+            _ = urlsplit(url).port
+        except ValueError as error:
+            raise ValueError(f"has a URL that cannot be used: {error}") from None
+    else:
+        raise ValueError(f"{url} is neither sqlite:// nor postgresql://")
+
+
+def _check_blob_store(store: str) -> None:
+    if "://" in store and not store.startswith(("file:///", "s3://")):
+        raise ValueError(f"{store} is neither a folder nor s3://")
+
+
+def _check_price(price: str) -> None:
+    if not _PRICE.fullmatch(price):
+        raise ValueError(f"{price} is not a price, as 0.05")
+
+
+def _check_gateway(url: str) -> None:
+    if url:
+        read_gateway(url)
+
+
+def _hide(value: str) -> str:
+    return "***" if value else ""
+
+
+def _hide_passwords(urls: str) -> str:
+    return _PASSWORD_OPTION.sub("***", _PASSWORD.sub(r"\1:***@", urls))
+
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of a server; `docs/reference/settings.md` says more of each."""
+
+    host: str = _setting("127.0.0.1", "address to listen on")
+    port: int = _setting(4566, "port to listen on, 0 for any free one", check=_check_port)
+    store: str = _setting(
+        "sqlite:///redrive.db",
+        "sqlite:///PATH, sqlite://:memory: or postgresql://…",
+        check=_check_store,
+        mask=_hide_passwords,
+    )
+    clock: str = _setting(
+        "system",
+        "system, or simulated: time passes by POST /_redrive/clock alone",
+        choices=("system", "simulated"),
+    )
+    auth: str = _setting("off", "off (loopback only) or required", choices=("off", "required"))
+    tls: str = _setting("off", "off, or auto: make a local certificate authority", choices=("off", "auto"))
+    tls_cert: str = _setting("", "certificate file (PEM)")
+    tls_key: str = _setting("", "key file (PEM)")
+    public_url: str = _setting("", "what URLs in answers begin with")
+    region: str = _setting("us-east-1", "region of requests that name none")
+    allow_reset: bool = _switch("let POST /_redrive/reset remove everything")
+    fifo_quotas: bool = _switch("enforce the documented throughput of FIFO queues")
+    filter_policies_max: int = _setting(200, "how many filter policies an SNS topic may have")
+    forbid_private_endpoints: bool = _switch("push nothing to private, loopback and link-local addresses")
+    client_errors_count_as_delivered: bool = _switch("a 4xx that is not retried ends a delivery as done")
+    endpoint_ca_file: str = _setting("", "certificates (PEM) that endpoints may show besides the system's")
+    smtp_host: str = _setting("", "mail relay; without one, mail cannot be delivered")
+    smtp_port: int = _setting(25, "its port")
+    smtp_sender: str = _setting("redrive@localhost", "address that mail comes from")
+    smtp_user: str = _setting("", "whom to log in as at the relay")
+    smtp_password: str = _setting(
+        "", "its password; better in the environment than on a command line", mask=_hide
+    )
+    smtp_starttls: bool = _switch("encrypt the connection to the relay, or send nothing")
+    sms_gateway: str = _setting(
+        "",
+        "smpp://USER:PASSWORD@HOST:PORT or smpps://…: takes text messages; without one, there are none",
+        check=_check_gateway,
+        mask=_hide_passwords,
+    )
+    sms_part_price: str = _setting("0", "what each part of a text message costs, in USD", check=_check_price)
+    blob_store: str = _setting(
+        "",
+        "folder or s3:// URL for blobs of storage accounts that azure_endpoints does not name",
+        check=_check_blob_store,
+        mask=_hide_passwords,
+    )
+    azure_endpoints: str = _setting(
+        "",
+        "NAME=VALUE pairs: what stands behind resource ids; better in the file",
+        check=read_addresses,
+        mask=_hide,
+    )
+    aws_endpoints: str = _setting(
+        "",
+        "NAME=URL pairs: which servers invoke functions (lambda=…) and fill streams (firehose=…)",
+        check=read_aws_endpoints,
+        mask=_hide,
+    )
+    push_endpoints: str = _setting(
+        "",
+        "NAME=URL pairs: where mobile push services are, if not where they usually are",
+        check=read_push_endpoints,
+        mask=_hide_passwords,
+    )
+    log_level: str = _setting(
+        "info", "debug, info, warning or error", choices=("debug", "info", "warning", "error")
+    )
+
+    def __post_init__(self) -> None:
+        for setting in fields(self):
+            _check(setting.name, getattr(self, setting.name), row_of(setting))
+        if bool(self.tls_cert) != bool(self.tls_key):
+            raise SettingsInvalid("tls_cert and tls_key go together")
+        if self.auth == "off" and not is_loopback(self.host):
+            raise SettingsInvalid(
+                f"listening on {self.host} needs --auth required: without it anybody who reaches the port is believed"
+            )
+
+
+def _check(name: str, value: str | int | bool, row: Row) -> None:  # noqa: FBT001 - a setting's value, of any type
+    if row.choices and value not in row.choices:
+        raise SettingsInvalid(f"{name} is one of {', '.join(row.choices)}, not {value!r}")
+    if row.check is not None:
+        try:
+            row.check(value)
+        except ValueError as error:
+            raise SettingsInvalid(f"{name} {error}") from None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server that listens there."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
