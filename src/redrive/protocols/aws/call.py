@@ -1,4 +1,4 @@
-"""A call: one operation somebody asked for, with all a facade may want to know of how."""
+"""A call: one operation somebody asked for, with all that a facade may want to know of it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from redrive.protocols.http import Request
 
 @dataclass(slots=True)
 class Call:
-    """Who calls, where and when.
+    """One call: its caller, place and time.
 
     Attributes:
         request: As it came in.
-        principal: Who signed it, or is believed to have.
-        region: What the signature is scoped to.
+        principal: The signer, or whoever is believed to be.
+        region: The scope of the signature.
         now: When it came in (ms).
         id: The request id of its answer.
         base_url: What URLs in its answer begin with.
@@ -40,7 +40,7 @@ class Call:
         return self.principal.account
 
     def may(self, action: str, arn: str, owner: str, policy: str | None) -> bool:
-        """Whether the caller may do something to a resource, by the resource's policy text and its owner."""
+        """Returns whether the caller may do something to a resource, by the resource's policy text and its owner."""
         if policy is None:
             return self.principal.account == owner
         connection = connection_keys(
@@ -62,9 +62,9 @@ class Facade(Protocol):
 
     @property
     def operations(self) -> Mapping[str, Verb]:
-        """What it answers."""
+        """The operations that it offers."""
         ...
 
     def translated(self, refusal: RedriveError) -> AwsError:
-        """What a refusal of the engine is called in this service."""
+        """Translates a refusal of the engine into this service's error."""
         ...

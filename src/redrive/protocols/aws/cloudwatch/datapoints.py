@@ -36,7 +36,7 @@ class Datapoints:
         measured = await self._reading.measured(
             call, metric, span, unit=params.get("Unit"), values=bool(extended)
         )
-        shown = [_datapoint(one, wanted, extended=bool(extended)) for one in measured]
+        shown = [_datapoint(point, wanted, extended=bool(extended)) for point in measured]
         return {"Label": metric.name, "Datapoints": [point for point in shown if point is not None]}
 
 
@@ -63,7 +63,7 @@ def _extended(name: str) -> Statistic:
 
 
 def _datapoint(measured: Measured, wanted: list[Statistic], *, extended: bool) -> Structure | None:
-    values = {one.name: value for one in wanted if (value := one.of(measured)) is not None}
+    values = {statistic.name: value for statistic in wanted if (value := statistic.of(measured)) is not None}
     if not values:
         return None
     shown: Structure = {"ExtendedStatistics": values} if extended else values

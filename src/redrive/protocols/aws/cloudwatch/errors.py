@@ -43,7 +43,7 @@ def unreadable(message: str) -> AwsError:
 
 
 def translated(refusal: RedriveError) -> AwsError:
-    """What a refusal of the engine is called here."""
+    """Translates a refusal of the engine into the error that CloudWatch has for it."""
     if isinstance(refusal, StoreUnavailable):
         return common("ServiceUnavailableException", "Service is unavailable. Please try again.")
     raise refusal

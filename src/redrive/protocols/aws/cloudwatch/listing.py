@@ -57,7 +57,7 @@ class Listing:
             None if own or namespace is None else params.get("MetricName"),
             since,
         )
-        wanted = {(one["Name"], one.get("Value")) for one in params.get("Dimensions") or ()}
+        wanted = {(dimension["Name"], dimension.get("Value")) for dimension in params.get("Dimensions") or ()}
         return sorted(
             {
                 metric

@@ -1,4 +1,4 @@
-"""What Redrive measures of its queues and topics, under the names that AWS/SQS and AWS/SNS have for it.
+"""Metrics of queues and topics, under the names that AWS/SQS and AWS/SNS have for them.
 
 Sources: "Available CloudWatch metrics for Amazon SQS" and "Amazon SNS metrics" in the developer guides; of archives
 and replays "Message archiving for FIFO topic owners" and "Message replay for FIFO topic subscribers", which name no
@@ -20,7 +20,7 @@ Dimensions = tuple[tuple[str, str], ...]
 
 
 class MetricName(NamedTuple):
-    """What a metric is called by CloudWatch's clients; dimensions in order of their names."""
+    """The name of a metric for CloudWatch's clients; dimensions in order of their names."""
 
     namespace: str
     name: str
@@ -28,7 +28,7 @@ class MetricName(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where a metric's points are: a series of telemetry, but for the thing it is of."""
+    """The series of telemetry that has a metric's points, but for the resource measured."""
 
     name: str
     labels: Dimensions = ()
@@ -48,7 +48,9 @@ class OwnMetric:
 
 
 def _count(*sources: str | Source) -> OwnMetric:
-    return OwnMetric("Count", tuple(Source(one) if isinstance(one, str) else one for one in sources))
+    return OwnMetric(
+        "Count", tuple(Source(source) if isinstance(source, str) else source for source in sources)
+    )
 
 
 def _filtered(verdict: Verdict) -> Source:
@@ -120,8 +122,8 @@ class Namespace:
 
 
 NAMESPACES: Final = {
-    one.name: one
-    for one in (
+    namespace.name: namespace
+    for namespace in (
         Namespace("AWS/SQS", ":queue", "QueueName", "queue", _SQS),
         Namespace("AWS/SNS", ":topic", "TopicName", "topic", _SNS),
     )

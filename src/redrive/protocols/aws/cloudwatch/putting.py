@@ -57,7 +57,7 @@ def _given(params: Structure) -> Iterator[tuple[str, Structure]]:
 
 
 def _complaints(path: str, datum: Structure, now: int) -> Iterator[str]:
-    """What is wrong with values; real answers list all of it, a line each.
+    """The faults of values; real answers list all of it, a line each.
 
     Raises:
         AwsError: Parameters that do not go together, or are not there.

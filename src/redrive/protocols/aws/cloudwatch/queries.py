@@ -49,7 +49,7 @@ class _Query:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What one row's answer is, before it is cut into pages."""
+    """The answer to one row, before it is cut into pages."""
 
     query: _Query
     points: Sequence[tuple[int, float]]
@@ -84,15 +84,15 @@ class Queries:
         measured = await self._reading.measured(
             call, query.metric, span, unit=query.unit, values=wants_values
         )
-        units = sorted({one.unit for one in measured})
+        units = sorted({point.unit for point in measured})
         if len(units) > 1:
             first = min(units, key=_UNITS_IN_ORDER.index)
-            measured = [one for one in measured if one.unit == first]
+            measured = [point for point in measured if point.unit == first]
         return _Row(query, list(_points(measured, query.statistic)), units)
 
 
 def _points(measured: Sequence[Measured], wanted: Statistic) -> Sequence[tuple[int, float]]:
-    return [(one.at, value) for one in measured if (value := wanted.of(one)) is not None]
+    return [(point.at, value) for point in measured if (value := wanted.of(point)) is not None]
 
 
 # ---- what is asked for -----------------------------------------------------------------------------------------
@@ -108,11 +108,11 @@ def _check_times(start: int, end: int) -> None:
 def _queries(given: Sequence[Structure]) -> list[_Query]:
     if len(given) > QUERIES_MAX:
         raise unreadable(f"The collection MetricDataQueries must not have a size greater than {QUERIES_MAX}.")
-    ids = [one["Id"] for one in given]
+    ids = [query["Id"] for query in given]
     if len(set(ids)) < len(ids):
         raise unreadable("The values for parameter id in MetricDataQueries are not unique.")
-    queries = [_query(f"MetricDataQueries.member.{index}", one) for index, one in enumerate(given, 1)]
-    shown = [one.get("ReturnData") is not False for one in given]
+    queries = [_query(f"MetricDataQueries.member.{index}", query) for index, query in enumerate(given, 1)]
+    shown = [query.get("ReturnData") is not False for query in given]
     if not any(shown):
         raise unreadable("At least one query must return data.")
     return [query for query, is_shown in zip(queries, shown, strict=True) if is_shown]

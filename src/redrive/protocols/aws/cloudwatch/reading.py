@@ -37,7 +37,7 @@ class Span:
 
     @property
     def periods(self) -> int:
-        """How many there are."""
+        """The number of points."""
         return -(-(self.until - self.since) // self.period_ms)
 
 
@@ -72,11 +72,11 @@ class Reading:
         kept = _by_period(await self._store.find_values(query)) if values else {}
         own_unit = unit_of(metric)
         found = [_measured(bucket, own_unit, kept) for bucket in buckets]
-        return [one for one in found if unit is None or one.unit == unit]
+        return [point for point in found if unit is None or point.unit == unit]
 
 
 def _by_period(values: list[ValueCount]) -> dict[tuple[int, str], list[ValueCount]]:
-    return {place: list(group) for place, group in groupby(values, lambda one: (one.at, one.unit))}
+    return {place: list(group) for place, group in groupby(values, lambda point: (point.at, point.unit))}
 
 
 def _measured(
@@ -88,9 +88,9 @@ def _measured(
 
 def dimensions_of(given: list[Structure] | None) -> tuple[tuple[str, str], ...]:
     """Dimensions in order of their names."""
-    return tuple(sorted((one["Name"], one["Value"]) for one in given or ()))
+    return tuple(sorted((dimension["Name"], dimension["Value"]) for dimension in given or ()))
 
 
 def is_period(seconds: int) -> bool:
-    """Whether points can be gathered by it."""
+    """Returns whether points can be gathered by it."""
     return seconds in FINE_PERIODS or seconds % 60 == 0

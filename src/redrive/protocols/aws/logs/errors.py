@@ -31,7 +31,7 @@ def invalid_token() -> AwsError:
 
 
 def translated(refusal: RedriveError) -> AwsError:
-    """What a refusal of the engine is called here."""
+    """Translates a refusal of the engine into the error that Logs has for it."""
     if isinstance(refusal, StoreUnavailable):
         return common("ServiceUnavailableException", "The service cannot complete the request.")
     raise refusal

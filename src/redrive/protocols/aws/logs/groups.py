@@ -24,7 +24,7 @@ RETENTION_DAYS = (
 
 
 class Groups:
-    """What is done to groups."""
+    """Creates, finds, labels and deletes groups."""
 
     def __init__(self, store: NodeStore, places: Places, settle: Settle) -> None:
         """Do it to these places of that store; see `Logs` for `settle`."""

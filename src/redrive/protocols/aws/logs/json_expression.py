@@ -173,7 +173,7 @@ def _equals_number(number: float) -> Test:
 
 
 def _equals(literal: str) -> Test:
-    """Whether a value's text is that, where `*` stands for any text."""
+    """Returns whether a value has a text, where `*` stands for any text."""
     first, *others = re.sub(r"\\(.)", r"\1", literal).split("*")
 
     def equals(value: object) -> bool:
@@ -185,7 +185,7 @@ def _equals(literal: str) -> Test:
 
 
 def _fits(text: str, first: str, others: Sequence[str]) -> bool:
-    """Whether the parts follow each other in the text: in linear time, which a regular expression would not take."""
+    """Returns whether the parts follow each other in the text, in linear time; a regular expression takes longer."""
     if not others:
         return text == first
     *middle, last = others

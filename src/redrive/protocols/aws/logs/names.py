@@ -1,4 +1,4 @@
-"""How Logs names groups and streams: by name and by ARN."""
+"""Names of groups and streams, and their ARNs."""
 
 from redrive.model.log import LogGroup, LogStream
 from redrive.model.queue import ResourceName
@@ -49,7 +49,7 @@ def name_in_arn(call: Call, arn: str) -> ResourceName:
     """The caller's group that an ARN means; the model refuses the form that ends in `:*`.
 
     Raises:
-        AwsError: It is no ARN of a group, or of one that is not the caller's.
+        AwsError: The text is not the ARN of a group of the caller's.
     """
     try:
         parsed = parse_arn(arn)

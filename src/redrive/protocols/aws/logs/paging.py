@@ -16,7 +16,7 @@ SortKey = tuple[int, str]  # a moment (ms), or 0 where there is none, and a name
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """How many are wanted, and from where on.
+    """The size of a page, and its beginning.
 
     Attributes:
         limit: At most so many.
@@ -39,9 +39,11 @@ class Page:
         return cls(limit, _position(params.get("nextToken")), bool(params.get("descending")))
 
     def cut(self, everything: Sequence[T], key: Callable[[T], SortKey]) -> tuple[list[T], Structure]:
-        """What to show, in order, and the beginning of the answer: the next token where there is more."""
+        """The elements to show, in order, and the beginning of the answer: the next token where there is more."""
         ordered = sorted(
-            (one for one in everything if self._is_behind(key(one))), key=key, reverse=self.descending
+            (element for element in everything if self._is_behind(key(element))),
+            key=key,
+            reverse=self.descending,
         )
         shown = ordered[: self.limit]
         if len(shown) == len(ordered):

@@ -40,8 +40,8 @@ class Putting:
         first = max(rejected.get("tooOldLogEventEndIndex", 0), rejected.get("expiredLogEventEndIndex", 0))
         last = rejected.get("tooNewLogEventStartIndex", len(given))
         events = [
-            LogEvent(group.id, stream.id, one["timestamp"], call.now, one["message"])
-            for one in given[first:last]
+            LogEvent(group.id, stream.id, event["timestamp"], call.now, event["message"])
+            for event in given[first:last]
         ]
         if events:
             await self._store.add_events(events)
@@ -50,10 +50,10 @@ class Putting:
 
 
 def _check(given: Sequence[Structure]) -> None:
-    sizes = [len(one["message"].encode()) + EVENT_BYTES for one in given]
+    sizes = [len(event["message"].encode()) + EVENT_BYTES for event in given]
     if sum(sizes) > BATCH_BYTES_MAX:
         raise invalid(f"Upload too large: {sum(sizes)} bytes exceeds limit of {BATCH_BYTES_MAX}")
-    moments = [one["timestamp"] for one in given]
+    moments = [event["timestamp"] for event in given]
     if moments != sorted(moments):
         raise invalid("Log events in a single PutLogEvents request must be in chronological order.")
     if moments[-1] - moments[0] > _SPAN_MS:
@@ -63,8 +63,8 @@ def _check(given: Sequence[Structure]) -> None:
 
 
 def _rejected(given: Sequence[Structure], group: LogGroup, now: int) -> Structure:
-    """Where in the order of time the events begin and end that can be taken; the rest is reported, not refused."""
-    moments = [one["timestamp"] for one in given]
+    """The first and the end of the events, in order of time, that can be taken; the rest is reported, not refused."""
+    moments = [event["timestamp"] for event in given]
     found = {
         "tooOldLogEventEndIndex": sum(at < now - _PAST_MS for at in moments),
         "expiredLogEventEndIndex": sum(at < group.expired_before(now) for at in moments),

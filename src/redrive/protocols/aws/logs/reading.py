@@ -143,7 +143,7 @@ def _token(direction: str, place: _Place) -> str:
 
 
 def _read_token(token: str) -> tuple[bool, _Place]:
-    """Whether a token leads forward, and from where.
+    """The direction that a token leads in, and its beginning.
 
     Raises:
         AwsError: It leads nowhere.

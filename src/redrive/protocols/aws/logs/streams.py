@@ -16,7 +16,7 @@ _EVENTS_PER_DROP = 1_000  # about 5 ms of the store's time
 
 
 class Streams:
-    """What is done to streams."""
+    """Creates, finds and deletes streams."""
 
     def __init__(self, store: NodeStore, places: Places, settle: Settle) -> None:
         """Do it to these places of that store; see `Logs` for `settle`."""

@@ -1,4 +1,4 @@
-"""Which topic or subscription a call means, and whether the caller may do that to it."""
+"""Access to topics and subscriptions: those that a call names, and the permission of its caller."""
 
 from redrive.access.principals import ANONYMOUS
 from redrive.engine.topics import Topics
@@ -23,7 +23,7 @@ async def topic_at(call: Call, topics: Topics, arn: str, action: str, parameter:
 
 
 def check(call: Call, topic: Topic, action: str) -> None:
-    """Refuse what the caller may not do to the topic.
+    """Refuse an action on a topic that the caller has no permission for.
 
     Raises:
         AwsError: `AuthorizationError`.
@@ -35,12 +35,12 @@ def check(call: Call, topic: Topic, action: str) -> None:
 
 
 def is_unsigned(call: Call) -> bool:
-    """Whether nobody signed the call: somebody followed a link out of a message."""
+    """Returns whether the call is unsigned: somebody followed a link out of a message."""
     return call.principal is ANONYMOUS
 
 
 def check_owner(call: Call, subscription: Subscription, action: str) -> None:
-    """Refuse what only the owner of a subscription and the owner of its topic may do.
+    """Refuse an action that is for the owners of a subscription and of its topic alone.
 
     Raises:
         AwsError: `AuthorizationError`.

@@ -1,4 +1,4 @@
-"""Where the certificate is served that subscribers check notifications by."""
+"""The path of the certificate that subscribers check notifications by."""
 
 import hashlib
 from typing import Final

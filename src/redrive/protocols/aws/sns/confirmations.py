@@ -16,7 +16,7 @@ from redrive.model.message import id_text
 from redrive.model.queue import DAY_MS, ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sns import names, replays, standing
+from redrive.protocols.aws.sns import names, replays, subscription_state
 from redrive.protocols.aws.sns.access import is_unsigned
 from redrive.protocols.aws.sns.errors import error, invalid
 from redrive.protocols.aws.sns.published import Confirmation
@@ -33,7 +33,7 @@ _TOKEN: Final = re.compile(rf"[0-9a-f]{{{TOKEN_CHARS}}}")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What an endpoint was asked.
+    """A question to an endpoint: whether it agrees.
 
     Attributes:
         token: What it answers with; questions are kept in the order of their tokens, which is that of their times.
@@ -98,10 +98,10 @@ class Confirmations:
         """Forget the oldest questions as far as they are over, with the subscriptions that nobody confirmed."""
         topics = self._engine.topics
         for question in await self._engine.directory.find(QUESTION, "", limit=_CLEARED_MAX):
-            if now < question.asked_at + standing.PENDING_MS:
+            if now < question.asked_at + subscription_state.PENDING_MS:
                 return
             subscription = await topics.subscription(question.topic, question.subscription)
-            if subscription is not None and standing.is_over(subscription, now):
+            if subscription is not None and subscription_state.is_over(subscription, now):
                 await topics.unsubscribe(subscription)
             await self._engine.directory.remove(QUESTION, question.token)
 
@@ -112,7 +112,7 @@ class Confirmations:
         locked = (params.get("AuthenticateOnUnsubscribe") or "").lower() == "true"
         signed = not is_unsigned(call)
         confirmed = await self._engine.topics.change(
-            subscription, lambda current: standing.confirmed(current, signed=signed, locked=locked)
+            subscription, lambda current: subscription_state.confirmed(current, signed=signed, locked=locked)
         )
         if replays.POLICY in confirmed.attributes and not subscription.confirmed:
             await replays.follow(self._engine.replayer, confirmed)

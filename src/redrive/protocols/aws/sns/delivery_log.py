@@ -49,7 +49,7 @@ class DeliveryLog:
         self._stream = stream
 
     def wants(self, names: Feedback, attributes: Mapping[str, str], attempt: Attempt) -> bool:
-        """Whether an attempt is written down, by its owner's attributes and chance."""
+        """Returns whether an attempt is written down, by its owner's attributes and chance."""
         if not attempt.delivered:
             return bool(attributes.get(names.failure_role))
         if not attributes.get(names.success_role):

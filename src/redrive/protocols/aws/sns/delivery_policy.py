@@ -1,4 +1,4 @@
-"""HTTP/S delivery policies as values: what a topic and a subscription ask for, and what holds in the end.
+"""HTTP/S delivery policies as values: those of topics and subscriptions, and the effective one.
 
 A policy has three members: retry, throttle and request. A subscription's member stands over the topic's, the
 topic's over the published default, each as a whole. `delivery_policy_reader` reads the JSON; this file writes
@@ -54,7 +54,7 @@ class RetryPolicy:
 
     @property
     def backoff_retries(self) -> int:
-        """How many retries the backoff has; negative where the phases claim more than there are."""
+        """The retries of the backoff; negative where the phases claim more than there are."""
         return self.retries - self.no_delay_retries - self.min_delay_retries - self.max_delay_retries
 
     def schedule(self) -> RetrySchedule:
@@ -79,7 +79,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class TopicDeliveryPolicy:
-    """What a topic asks of its HTTP/S deliveries; None for a member that it leaves out.
+    """The delivery policy of a topic for HTTP/S; None for a member that it leaves out.
 
     Attributes:
         retry: defaultHealthyRetryPolicy.
@@ -105,7 +105,7 @@ class TopicDeliveryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionDeliveryPolicy:
-    """What a subscription asks of its HTTP/S deliveries, or what holds for it; None for a member left out.
+    """The delivery policy of an HTTP/S subscription, its own or the effective one; None for a member left out.
 
     Attributes:
         retry: healthyRetryPolicy.
@@ -137,7 +137,7 @@ class SubscriptionDeliveryPolicy:
 def effective_policy(
     subscription: SubscriptionDeliveryPolicy | None, topic: TopicDeliveryPolicy | None
 ) -> SubscriptionDeliveryPolicy:
-    """What holds for an HTTP/S subscription: its own members over the topic's over the published defaults.
+    """The effective policy of an HTTP/S subscription: its own members over the topic's over the published defaults.
 
     Where the topic disables overrides, the subscription's policy is as good as absent. That case was never seen
     on the wire; it is what the attribute's name promises. Retry and request policy are always there.

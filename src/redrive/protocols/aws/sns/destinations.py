@@ -1,4 +1,4 @@
-"""What each protocol wants for an endpoint, and whether the endpoint has to agree first."""
+"""Endpoints: the form that each protocol wants, and those that have to agree first."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -44,14 +44,14 @@ def check_endpoint(topic: Topic, protocol: str, endpoint: str) -> None:
 
 
 def agrees(protocol: str, endpoint: str, account: str) -> bool:
-    """Whether an endpoint needs not be asked: a telephone, or a resource of the account that subscribes it."""
+    """Returns whether an endpoint needs not be asked: a telephone, or a resource of the account that subscribes it."""
     if protocol in _ALWAYS_ASKED:
         return False
     return protocol == "sms" or parse_arn(endpoint).account == account
 
 
 def is_phone(text: str) -> bool:
-    """Whether a text is a telephone number that can be published to: `+49301234567`."""
+    """Returns whether a text is a telephone number that can be published to: `+49301234567`."""
     return _PHONE.fullmatch(text) is not None
 
 

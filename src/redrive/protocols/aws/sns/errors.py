@@ -1,4 +1,4 @@
-"""SNS's errors: the texts it answers with, and what the engine's refusals are called here.
+"""SNS's errors: their texts, and the translation of the engine's refusals.
 
 A text marked "chosen" was never seen on the wire; the others were.
 """
@@ -18,22 +18,22 @@ def error(code: str, message: str) -> AwsError:
 
 
 def invalid(message: str) -> AwsError:
-    """A parameter is not acceptable: `InvalidParameter`, with its usual opening."""
+    """`InvalidParameter` with its usual opening."""
     return error("InvalidParameter", f"Invalid parameter: {message}")
 
 
 def missing(parameter: str) -> AwsError:
-    """A parameter must be given."""
+    """The error for a parameter that is missing."""
     return invalid(f"{parameter} Reason: no value for required parameter")
 
 
 def no_such(what: str) -> AwsError:
-    """A topic, subscription, endpoint … is not there."""
+    """The error for a topic, subscription, endpoint … that does not exist."""
     return error("NotFound", f"{what} does not exist")
 
 
 def denied(principal: str, action: str, resource: str) -> AwsError:
-    """The caller may not."""
+    """The error for an action that the caller has no permission for."""
     return error(
         "AuthorizationError",
         f"User: {principal} is not authorized to perform: SNS:{action} on resource: {resource}"
@@ -42,17 +42,17 @@ def denied(principal: str, action: str, resource: str) -> AwsError:
 
 
 def refused_at_creation(refusal: AttributeRefused) -> AwsError:
-    """How an operation that takes all attributes at once says that one of them is not acceptable."""
+    """The error of an operation that takes all attributes at once, for one that is not acceptable."""
     return invalid(f"Attributes Reason: {refusal}")
 
 
 def refused_alone(refusal: AttributeRefused) -> AwsError:
-    """How an operation that takes one attribute says that it is not acceptable."""
+    """The error of an operation that takes one attribute, where that is not acceptable."""
     return invalid(str(refusal))
 
 
 def translated(refusal: RedriveError) -> AwsError:
-    """What a refusal of the engine is called here."""
+    """Translates a refusal of the engine into the error that SNS has for it."""
     if isinstance(refusal, NotFound):
         return no_such("Topic")
     if isinstance(refusal, StoreUnavailable):

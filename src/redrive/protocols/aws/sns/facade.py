@@ -63,7 +63,7 @@ class Sns:
         SMS_ATTRIBUTES,
         SPENT,
     )
-    """What it keeps besides topics and subscriptions; a reset removes it."""
+    """The documents of SNS besides topics and subscriptions; a reset removes them."""
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""

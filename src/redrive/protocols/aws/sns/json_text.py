@@ -50,7 +50,7 @@ def read(attribute: str, text: str) -> Any:
 
 
 def _complaint(text: str, error: json.JSONDecodeError) -> tuple[str, int, int]:
-    """What Jackson says of a text, and the line and column where it stopped reading."""
+    """Jackson's complaint about a text, and the line and column where it stopped reading."""
     found = text[error.pos : error.pos + 1]
     if not found:
         return "Unexpected end-of-input", error.lineno, error.colno

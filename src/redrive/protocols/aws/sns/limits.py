@@ -1,4 +1,4 @@
-"""How many topics, subscriptions and filter policies there may be.
+"""Quotas of topics, subscriptions and filter policies.
 
 The numbers are those of "Amazon SNS endpoints and quotas". Those for subscriptions of standard topics (12,500,000) and
 topics of an account (100,000) are further than one server reaches, but the second is told all the same. The quota of

@@ -1,4 +1,4 @@
-"""What may be published: texts, subjects and message attributes, and how much of them."""
+"""Texts, subjects and attributes of publications, and their limits."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""How SNS names things: the ARNs of topics, subscriptions, platform applications and platform endpoints."""
+"""Names of SNS: the ARNs of topics, subscriptions, platform applications and platform endpoints."""
 
 import re
 from functools import lru_cache
@@ -57,7 +57,7 @@ def topic_in(call: Call, arn: str, parameter: str = "TopicArn") -> ResourceName:
 
 
 class SubscriptionName(NamedTuple):
-    """What a subscription's ARN says: its topic, and its id within the topic."""
+    """The parts of a subscription's ARN: its topic, and its id within the topic."""
 
     topic: ResourceName
     id: str

@@ -1,4 +1,4 @@
-"""What SNS sends, as text: notifications and confirmations, and what of them is signed.
+"""The texts that SNS sends: notifications and confirmations, and the parts of them that are signed.
 
 The order of the keys is the recorded one. Nothing here waits or signs: a signature is handed in.
 """
@@ -109,7 +109,7 @@ def message_attributes(attributes: Mapping[str, tuple[str, str]]) -> dict[str, d
 
 
 def signed_text(published: Published, text: str) -> str:
-    """What of a notification is signed."""
+    """The signed part of a notification."""
     return _signed_text(
         {
             "Message": text,
@@ -156,12 +156,12 @@ def confirmation_text(confirmation: Confirmation, links: Links, signature: str) 
 
 
 def ask(confirmation: Confirmation) -> str:
-    """What a confirmation asks, as its `Message`."""
+    """The question of a confirmation, its `Message`."""
     return _ASKS[confirmation.kind].format(topic=confirmation.topic, subscription=confirmation.subscription)
 
 
 def signed_ask(confirmation: Confirmation, links: Links) -> str:
-    """What of a confirmation is signed."""
+    """The signed part of a confirmation."""
     return _signed_text(
         {
             "Message": ask(confirmation),

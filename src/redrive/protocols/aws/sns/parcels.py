@@ -1,4 +1,4 @@
-"""What each kind of subscriber gets of a message, signed and addressed."""
+"""Renders messages for each kind of subscriber, signed and addressed."""
 
 from typing import Any, Final
 
@@ -41,7 +41,7 @@ class Parcels:
     async def parcel(
         self, subscription: Subscription, delivery: Delivery, *, content_type: str, display_name: str
     ) -> Parcel:
-        """What is pushed to an endpoint that is no queue.
+        """The push of a delivery to an endpoint that is no queue.
 
         Args:
             subscription: Whose delivery; its protocol decides.
@@ -73,7 +73,7 @@ class Parcels:
         return _parcel(subscription, delivery.body, CONTENT_TYPE)
 
     def present(self, delivery: Delivery) -> tuple[str, dict[str, dict[str, Any]]]:
-        """What who receives the delivery from a queue gets: the body, and attributes in SQS's form.
+        """The body that a receiver gets of a delivery in a queue, and the attributes in SQS's form.
 
         A dead letter looks the same, whatever protocol it was meant for. The signature, where there is one, is made
         on the spot, or was made when the message was pushed.
@@ -88,7 +88,7 @@ class Parcels:
         replayed = is_replayed(headers)
         if published.raw:
             attributes = {**published.attributes, **(_REPLAYED if replayed else {})}
-            return delivery.body, {name: unpacked(*one) for name, one in attributes.items()}
+            return delivery.body, {name: unpacked(*packed) for name, packed in attributes.items()}
         if published.sequence is not None:
             shown = notification.notification(published, delivery.body, self._links, None, replayed=replayed)
             return shown, {}

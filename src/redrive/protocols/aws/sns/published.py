@@ -1,4 +1,4 @@
-"""What is kept of a message beside its text: a delivery's headers, in JSON with short names.
+"""A message as a delivery's headers keep it, beside its text: JSON with short names.
 
     {"envelope":"sns",
      "id": "…",              the message's id, the same for all subscribers
@@ -48,7 +48,7 @@ class Published:
     raw: bool = False
 
     def envelope(self) -> bytes:
-        """What all subscribers share."""
+        """The headers that all subscribers share."""
         kept: dict[str, Any] = {
             "envelope": ENVELOPE,
             "id": self.id,
@@ -89,7 +89,7 @@ def address(envelope: bytes, subscription: str, *, raw: bool) -> bytes:
 
 
 def opening(subscription: str, *, raw: bool) -> bytes:
-    """What `address` puts in the place of an envelope's first character."""
+    """The beginning that `address` puts in the place of an envelope's first character."""
     return b'{"subscription":%b,"raw":%b,' % (orjson.dumps(subscription), b"true" if raw else b"false")
 
 
@@ -128,5 +128,5 @@ class Confirmation:
 
 
 def is_confirmation(headers: bytes) -> bool:
-    """Whether these are a confirmation's headers; else they are a message's."""
+    """Returns whether headers are a confirmation's; else they are a message's."""
     return headers.startswith(b'{"envelope":"%b"' % CONFIRMATION_ENVELOPE.encode())

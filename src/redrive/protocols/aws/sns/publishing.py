@@ -59,7 +59,7 @@ class Publishing:
         return _published(topic, enqueued)
 
     async def _target(self, call: Call, params: Structure) -> Topic | Subscription:
-        """What is published to: a topic, or the one subscription that stands for an endpoint or a telephone."""
+        """The target of a publication: a topic, or the one subscription that stands for an endpoint or a telephone."""
         if arn := params.get("TargetArn"):
             if _is_endpoint(arn):
                 return await self._direct.endpoint(call, arn)
@@ -166,13 +166,13 @@ def _published(topic: Topic, enqueued: Enqueued) -> Structure:
 
 
 def _check_alone(entry: Entry) -> None:
-    """What one entry of a batch may have wrong while the others are published."""
+    """Check an entry for faults that do not keep the other entries of its batch from being published."""
     message.check_text(entry["Message"])
     message.check_subject(entry.get("Subject"))
 
 
 def _checked(topic: Topic, entry: Entry, platform: str | None = None) -> message.Texts:
-    """The texts of an entry; of what it may have wrong, this is what refuses a batch as a whole."""
+    """The texts of an entry, checked for faults that refuse a batch as a whole."""
     if attributes := entry.get("MessageAttributes"):
         message.check_attributes(attributes)
         text_messages.check_attributes(attributes)

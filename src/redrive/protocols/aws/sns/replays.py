@@ -1,4 +1,4 @@
-"""Replays: what a subscription's `ReplayPolicy` asks of the engine, and how far that has come.
+"""Replays: a subscription's `ReplayPolicy` and the state of the replay that it asks for.
 
 https://docs.aws.amazon.com/sns/latest/dg/message-archiving-and-replay-subscriber.html
 """
@@ -27,7 +27,7 @@ _STATUSES: Final = {
 
 
 class Span(NamedTuple):
-    """What is replayed: from a moment (ms), to another or until there is no more."""
+    """The time that is replayed: from a moment (ms), to another or until there is no more."""
 
     starts_at: int
     ends_at: int | None
@@ -37,7 +37,7 @@ def check(topic: Topic, value: str) -> str | None:
     """A policy as it is kept; None where it asks for nothing.
 
     Raises:
-        AttributeRefused: It is not acceptable, or there is nothing that could be replayed.
+        AttributeRefused: The policy is not acceptable, or there is nothing that could be replayed.
     """
     if not value:
         return None

@@ -1,4 +1,4 @@
-"""Delivery-status logging: what came of deliveries, in the JSON that SNS writes to CloudWatch Logs.
+"""Delivery-status logging: the results of deliveries, in the JSON that SNS writes to CloudWatch Logs.
 
 A topic asks for it by three attributes a protocol (`SQSSuccessFeedbackRoleArn`, `SQSFailureFeedbackRoleArn`,
 `SQSSuccessFeedbackSampleRate`): with a role for failures every failed attempt is written down, with one for successes
@@ -196,7 +196,7 @@ def _queue_arn(queue: ResourceName) -> str:
 
 
 def _provider_response(entry: _Entry) -> str:
-    """What the endpoint said: its text, or for AWS's own services the names they gave, in JSON."""
+    """The endpoint's answer: its text, or for AWS's own services the names they gave, in JSON."""
     if entry.attempt.reason is Reason.WITHHELD:  # nobody else was asked
         return entry.attempt.response
     if entry.protocol in ("sqs", "lambda", "firehose"):

@@ -19,7 +19,7 @@ from redrive.protocols.aws.sns import (
     json_text,
     names,
     replays,
-    standing,
+    subscription_state,
     topic_attributes,
     values,
 )
@@ -180,7 +180,7 @@ def _read(text: str) -> SubscriptionDeliveryPolicy:
 
 
 def effective_delivery_policy(topic: Topic, subscription: Subscription) -> SubscriptionDeliveryPolicy:
-    """What holds for an HTTP/S subscription."""
+    """The effective policy of an HTTP/S subscription."""
     return effective_policy(delivery_policy(subscription), topic_attributes.delivery_policy(topic))
 
 
@@ -199,9 +199,9 @@ def shown(topic: Topic, subscription: Subscription) -> dict[str, str]:
         "Protocol": subscription.protocol,
         "Endpoint": subscription.endpoint_shown,
         "Owner": subscription.owner,
-        "SubscriptionPrincipal": subscription.attributes.get(standing.PRINCIPAL, ""),
+        "SubscriptionPrincipal": subscription.attributes.get(subscription_state.PRINCIPAL, ""),
         "PendingConfirmation": str(not subscription.confirmed).lower(),
-        "ConfirmationWasAuthenticated": str(standing.was_authenticated(subscription)).lower(),
+        "ConfirmationWasAuthenticated": str(subscription_state.was_authenticated(subscription)).lower(),
     }
     if subscription.protocol in destinations.HTTP:
         shown["EffectiveDeliveryPolicy"] = effective_delivery_policy(topic, subscription).to_json()
@@ -209,5 +209,5 @@ def shown(topic: Topic, subscription: Subscription) -> dict[str, str]:
 
 
 def differ(existing: Subscription, wanted: Subscription, given: Mapping[str, str]) -> bool:
-    """Whether an attribute given at a repeated Subscribe differs from the subscription's."""
+    """Returns whether an attribute given at a repeated Subscribe differs from the subscription's."""
     return _TABLE.difference(existing, wanted, given) is not None

@@ -16,8 +16,8 @@ from redrive.protocols.aws.sns import (
     names,
     paging,
     replays,
-    standing,
     subscription_attributes,
+    subscription_state,
     topic_attributes,
 )
 from redrive.protocols.aws.sns.access import check_owner, is_unsigned, topic_at
@@ -38,7 +38,7 @@ _ELSEWHERE: Final = "elsewhere:"
 
 
 class SubscriptionOperations:
-    """What is done to subscriptions."""
+    """Makes, finds, changes and removes subscriptions."""
 
     def __init__(self, engine: Engine, confirmations: Confirmations, filters_max: int) -> None:
         """Do it through this engine, asking endpoints through `confirmations`; so many filters for a topic."""
@@ -69,7 +69,7 @@ class SubscriptionOperations:
         topics = self._engine.topics
         while True:
             existing = await topics.subscription(wanted.topic, wanted.id)
-            if existing is not None and standing.is_there(existing, call.now):
+            if existing is not None and subscription_state.is_there(existing, call.now):
                 if subscription_attributes.differ(existing, wanted, given):
                     raise invalid("Attributes Reason: Subscription already exists with different attributes")
                 return existing
@@ -90,7 +90,7 @@ class SubscriptionOperations:
             raise missing("SubscriptionArn")
         name = names.subscription_in(arn)
         subscription = await self._engine.topics.subscription(name.topic, name.id)
-        if subscription is None or not standing.is_there(subscription, call.now):
+        if subscription is None or not subscription_state.is_there(subscription, call.now):
             if not is_unsigned(call) and name.topic.account != call.account:
                 raise denied(call.principal.name, "Unsubscribe", arn)
             return {}
@@ -109,7 +109,7 @@ class SubscriptionOperations:
 
     async def _leave(self, call: Call, subscription: Subscription) -> None:
         """Unsubscribe for somebody who followed a link: the endpoint is told, and may object."""
-        if standing.is_locked(subscription):
+        if subscription_state.is_locked(subscription):
             arn = names.subscription_arn(subscription)
             raise denied(call.principal.name, "Unsubscribe", arn)
         topic = await self._engine.topics.get(subscription.topic)
@@ -117,7 +117,7 @@ class SubscriptionOperations:
             await self._engine.topics.unsubscribe(subscription)
             return
         leaving = await self._engine.topics.change(
-            subscription, lambda current: standing.leaving(current, call.now)
+            subscription, lambda current: subscription_state.leaving(current, call.now)
         )
         await self._confirmations.ask(topic, leaving, UNSUBSCRIBE, call.now)
 
@@ -143,14 +143,14 @@ class SubscriptionOperations:
         if len(found) < more:
             last = after.removeprefix(_ELSEWHERE)
             found += await topics.subscriptions_elsewhere(call.account, call.region, last, more - len(found))
-        return _listed(call, found, lambda one: _place_of(call, one), owner=call.account)
+        return _listed(call, found, lambda subscription: _place_of(call, subscription), owner=call.account)
 
     async def list_subscriptions_by_topic(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListSubscriptionsByTopic.html."""
         topic = await topic_at(call, self._engine.topics, params["TopicArn"], "ListSubscriptionsByTopic")
         after = paging.after(params)
         found = await self._engine.topics.subscriptions_of(topic.name, after, paging.PAGE + 1)
-        return _listed(call, found, lambda one: one.key)
+        return _listed(call, found, lambda subscription: subscription.key)
 
     async def get_subscription_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_GetSubscriptionAttributes.html."""
@@ -184,7 +184,7 @@ class SubscriptionOperations:
             raise invalid("SubscriptionArn")
         topic = await self._engine.topics.get(name.topic)
         subscription = await self._engine.topics.subscription(name.topic, name.id)
-        if topic is None or subscription is None or not standing.is_there(subscription, call.now):
+        if topic is None or subscription is None or not subscription_state.is_there(subscription, call.now):
             raise no_such("Subscription")
         check_owner(call, subscription, action)
         return topic, subscription
@@ -202,10 +202,10 @@ def _wanted(call: Call, topic: Topic, params: Structure, given: Mapping[str, str
         owner=call.account,
         protocol=protocol,
         endpoint=endpoint,
-        attributes={standing.PRINCIPAL: call.principal.name},
+        attributes={subscription_state.PRINCIPAL: call.principal.name},
     )
     if destinations.agrees(protocol, endpoint, call.account):
-        wanted = standing.confirmed(replace(wanted, confirmed=False), signed=True, locked=False)
+        wanted = subscription_state.confirmed(replace(wanted, confirmed=False), signed=True, locked=False)
     else:
         wanted = replace(wanted, confirmed=False)
     try:
@@ -221,7 +221,7 @@ def _id_of(topic: Topic, protocol: str, endpoint: str) -> str:
 
 
 def _place_of(call: Call, subscription: Subscription) -> str:
-    """Where in the list of an account's subscriptions one stands: those to its own topics come first."""
+    """The place of a subscription in the list of an account's: those to its own topics come first."""
     return (
         subscription.key if subscription.topic.account == call.account else f"{_ELSEWHERE}{subscription.key}"
     )
@@ -236,15 +236,18 @@ def _listed(
     page, token = paging.paged(found, place_of)
     listed = [
         {
-            "SubscriptionArn": _arn_listed(one, call.now),
-            "Owner": one.owner,
-            "Protocol": one.protocol,
-            "Endpoint": one.endpoint_shown,
-            "TopicArn": names.arn_of(one.topic),
+            "SubscriptionArn": _arn_listed(subscription, call.now),
+            "Owner": subscription.owner,
+            "Protocol": subscription.protocol,
+            "Endpoint": subscription.endpoint_shown,
+            "TopicArn": names.arn_of(subscription.topic),
         }
-        for one in page
-        if (standing.is_there(one, call.now) or standing.is_leaving(one, call.now))
-        and owner in (None, one.owner)
+        for subscription in page
+        if (
+            subscription_state.is_there(subscription, call.now)
+            or subscription_state.is_leaving(subscription, call.now)
+        )
+        and owner in (None, subscription.owner)
     ]
     return {"Subscriptions": listed, **token}
 
@@ -253,4 +256,4 @@ def _arn_listed(subscription: Subscription, now: int) -> str:
     """The ARN, or what lists have in its place; clients such as Ansible's look for both words."""
     if subscription.confirmed:
         return names.subscription_arn(subscription)
-    return "Deleted" if standing.is_leaving(subscription, now) else "PendingConfirmation"
+    return "Deleted" if subscription_state.is_leaving(subscription, now) else "PendingConfirmation"

@@ -207,5 +207,5 @@ def _iso(moment_ms: int) -> str:
 
 
 def differ(existing: Topic, wanted: Topic, given: Iterable[str]) -> bool:
-    """Whether an attribute given at a repeated creation differs from the topic's; `FifoTopic=false` never does."""
+    """Returns whether an attribute given at a repeated creation is not the topic's; `FifoTopic=false` always is."""
     return _TABLE.difference(existing, wanted, given) is not None

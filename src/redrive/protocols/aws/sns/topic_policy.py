@@ -85,10 +85,10 @@ def check(text: str) -> None:
 
 
 def _is_topic_action(action: str) -> bool:
-    """Whether a pattern means one of a topic's actions at least; `SNS:*` does."""
+    """Returns whether a pattern means one of a topic's actions at least; `SNS:*` does."""
     service, _, name = action.lower().partition(":")
     return action == "*" or (
-        service == "sns" and any(fnmatchcase(one, name.replace("[", "[[]")) for one in _TOPIC_ACTIONS)
+        service == "sns" and any(fnmatchcase(known, name.replace("[", "[[]")) for known in _TOPIC_ACTIONS)
     )
 
 
@@ -108,14 +108,14 @@ def with_permission(topic: Topic, label: str, accounts: Sequence[str], actions: 
     """
     policy = orjson.loads(text_of(topic))
     statements = _statements(policy)
-    if any(one.get("Sid") == label for one in statements):
+    if any(statement.get("Sid") == label for statement in statements):
         raise invalid("Statement already exists")
     if not all(action.lower() in _TOPIC_ACTIONS or action == "*" for action in actions):
         raise invalid(_OUT_OF_SCOPE)
     added = {
         "Sid": label,
         "Effect": "Allow",
-        "Principal": {"AWS": _one_or_all([f"arn:aws:iam::{_account(one)}:root" for one in accounts])},
+        "Principal": {"AWS": _one_or_all([f"arn:aws:iam::{_account(account)}:root" for account in accounts])},
         "Action": _one_or_all([f"SNS:{action}" for action in actions]),
         "Resource": names.arn_of(topic.name),
     }
@@ -125,7 +125,7 @@ def with_permission(topic: Topic, label: str, accounts: Sequence[str], actions: 
 def without_permission(topic: Topic, label: str) -> str | None:
     """The topic's policy without the statement of that label, if it has it; None where nothing is left."""
     policy = orjson.loads(text_of(topic))
-    left = [one for one in _statements(policy) if one.get("Sid") != label]
+    left = [statement for statement in _statements(policy) if statement.get("Sid") != label]
     return None if not left else orjson.dumps(policy | {"Statement": left}).decode()
 
 

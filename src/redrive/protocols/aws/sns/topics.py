@@ -9,7 +9,15 @@ from redrive.model.errors import AlreadyExists
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sns import limits, names, paging, standing, tags, topic_attributes, topic_policy
+from redrive.protocols.aws.sns import (
+    limits,
+    names,
+    paging,
+    subscription_state,
+    tags,
+    topic_attributes,
+    topic_policy,
+)
 from redrive.protocols.aws.sns.access import check, topic_at
 from redrive.protocols.aws.sns.errors import (
     AttributeRefused,
@@ -23,7 +31,7 @@ from redrive.protocols.aws.wire.shapes import Structure
 
 
 class TopicOperations:
-    """What is done to topics as wholes."""
+    """Creates, finds, changes and deletes topics."""
 
     def __init__(self, engine: Engine) -> None:
         """Do it through this engine."""
@@ -74,7 +82,7 @@ class TopicOperations:
         numbers = self._engine.topics.numbers
         confirmed = (await numbers.subscriptions(topic.name))[CONFIRMED]
         asked = await numbers.unconfirmed(topic.name)
-        pending = sum(standing.is_there(one, call.now) for one in asked)
+        pending = sum(subscription_state.is_there(subscription, call.now) for subscription in asked)
         return {"Attributes": topic_attributes.shown(topic, confirmed, pending, call.now)}
 
     async def set_topic_attributes(self, call: Call, params: Structure) -> Structure:

@@ -1,4 +1,4 @@
-"""Which queue a call means, and whether the caller may do that to it."""
+"""Access to queues: the queue that a call names, and the permission of its caller."""
 
 from redrive.engine.queues import Queues
 from redrive.model.queue import Queue, ResourceName
@@ -47,7 +47,7 @@ async def queue_named(call: Call, queues: Queues, name: ResourceName, action: st
 
 
 def check(call: Call, queue: Queue, action: str) -> None:
-    """Refuse what the caller may not do to the queue.
+    """Refuse an action on a queue that the caller has no permission for.
 
     Raises:
         AwsError: `AccessDenied`.

@@ -190,7 +190,7 @@ def _is_queue(arn: object) -> bool:
 
 
 def allows_redrive_from(target: Queue, source_arn: str) -> bool:
-    """Whether a queue agrees to be the dead-letter queue of another, by its RedriveAllowPolicy."""
+    """Returns whether a queue agrees to be the dead-letter queue of another, by its RedriveAllowPolicy."""
     text = target.attributes.get(_REDRIVE_ALLOW)
     if text is None:
         return True
@@ -314,7 +314,7 @@ def shown(queue: Queue, wanted: Iterable[str], counts: Counts | None) -> dict[st
 
 
 def needs_counts(wanted: Iterable[str]) -> bool:
-    """Whether `shown` needs to know how many messages there are."""
+    """Returns whether `shown` needs to know how many messages there are."""
     return any(name == "All" or name in COUNTED for name in wanted)
 
 

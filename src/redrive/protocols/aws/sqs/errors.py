@@ -1,4 +1,4 @@
-"""SQS's errors: the texts it answers with, and what the engine's refusals are called here."""
+"""SQS's errors: their texts, and the translation of the engine's refusals."""
 
 from redrive.model.errors import (
     InFlightLimit,
@@ -17,7 +17,7 @@ def error(code: str, message: str, query_message: str | None = None) -> AwsError
 
 
 def no_such_queue() -> AwsError:
-    """The queue is not there."""
+    """The error for a queue that does not exist."""
     return error(
         "QueueDoesNotExist",
         "The specified queue does not exist.",
@@ -34,12 +34,12 @@ def invalid(parameter: str, value: object, reason: str) -> AwsError:
 
 
 def missing(parameter: str) -> AwsError:
-    """A parameter must be given."""
+    """The error for a parameter that is missing."""
     return error("MissingRequiredParameterException", f"The request must contain the parameter {parameter}.")
 
 
 def denied(principal: str, action: str, arn: str) -> AwsError:
-    """The caller may not."""
+    """The error for an action that the caller has no permission for."""
     return error(
         "AccessDeniedException",
         f"User: {principal} is not authorized to perform: {action.lower()} on resource: {arn} because no"
@@ -48,7 +48,7 @@ def denied(principal: str, action: str, arn: str) -> AwsError:
 
 
 def translated(refusal: RedriveError) -> AwsError:
-    """What a refusal of the engine is called here."""
+    """Translates a refusal of the engine into the error that SQS has for it."""
     if isinstance(refusal, NotFound):
         return no_such_queue()
     if isinstance(refusal, InFlightLimit):

@@ -14,12 +14,12 @@ _VERSION = 1
 
 
 class Handle(NamedTuple):
-    """What a receipt handle says.
+    """The claim that a receipt handle stands for.
 
     Attributes:
-        seq: Which delivery.
-        token: Under which claim.
-        claimed_at: Since when (ms): a claim may be extended to twelve hours from here.
+        seq: Number of the delivery in its queue.
+        token: Of the claim.
+        claimed_at: When the claim began (ms): it may be extended to twelve hours from here.
     """
 
     seq: int
@@ -34,10 +34,10 @@ def write(delivery: Delivery, claimed_at: int) -> str:
 
 
 def read(text: str, queue: Queue) -> Handle:
-    """What a handle says.
+    """Reads a receipt handle.
 
     Raises:
-        AwsError: It is none, or another queue's.
+        AwsError: The text is not a receipt handle of this queue.
     """
     try:
         version, queue_id, seq, token, claimed_at = _LAYOUT.unpack(b64decode(text, b"-_", validate=True))

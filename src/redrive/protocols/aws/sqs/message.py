@@ -39,7 +39,7 @@ def check_body(body: str) -> None:
 
 
 def malformed_id(parameter: str, value: str) -> AwsError:
-    """What SQS answers to a group, deduplication or attempt id that is too long or has other characters."""
+    """The error for a group, deduplication or attempt id that is too long or has other characters."""
     return invalid(
         parameter,
         value,
@@ -125,7 +125,7 @@ def pack(attributes: Attributes, trace: str | None, sender: str | None) -> bytes
 
 
 def unpack(headers: bytes | None) -> dict[str, Any]:
-    """What `pack` wrote, with attributes in SQS's form again."""
+    """Reads the headers that `pack` wrote, with attributes in SQS's form again."""
     if headers is None:
         return {}
     unpacked: dict[str, Any] = orjson.loads(headers)

@@ -1,4 +1,4 @@
-"""How SQS names a queue: by URL, by name and by ARN."""
+"""Names of queues: URL, name and ARN."""
 
 from functools import lru_cache
 

@@ -72,7 +72,9 @@ class Peek:
         after = 0
         while len(shown) < SHOWN_MAX:
             page = await self._engine.store.peek(queue.id, PAGE, after)
-            shown += [await self._shown(queue, one, view) for one in page if view.includes(one)]
+            shown += [
+                await self._shown(queue, delivery, view) for delivery in page if view.includes(delivery)
+            ]
             if len(page) < PAGE:
                 break
             after = page[-1].seq
@@ -90,7 +92,7 @@ class Peek:
 
 
 class _View:
-    """What of a queue is to be seen at one moment; deliveries are asked about in order of arrival."""
+    """The part of a queue that is visible at one moment; deliveries are asked about in order of arrival."""
 
     def __init__(self, queue: Queue, now: int, asked: Mapping[str, str]) -> None:
         self._queue = queue

@@ -82,13 +82,13 @@ def _written(policy: Document) -> str:
 
 def _with(policy: Document, statement: Document) -> Document:
     label = statement["Sid"]
-    if any(one.get("Sid") == label for one in policy["Statement"]):
+    if any(statement.get("Sid") == label for statement in policy["Statement"]):
         raise invalid("Label", label, "Already exists.")
     return policy | {"Statement": [*policy["Statement"], statement]}
 
 
 def _without(policy: Document, label: str) -> Document:
-    left = [one for one in policy["Statement"] if one.get("Sid") != label]
+    left = [statement for statement in policy["Statement"] if statement.get("Sid") != label]
     if len(left) == len(policy["Statement"]):
         raise invalid("Label", label, "can't find label.")
     return policy | {"Statement": left}

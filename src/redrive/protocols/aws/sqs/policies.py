@@ -1,4 +1,4 @@
-"""A queue's policy as a document: how it is read, and how large it may be."""
+"""A queue's policy as a document: its reader and its quotas."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -36,13 +36,13 @@ def read(text: str) -> Document:
 
 
 def within_quotas(policy: Document, text: str) -> bool:
-    """Whether a policy, its statements in a list, is as small as it has to be."""
+    """Returns whether a policy, its statements in a list, keeps to the quotas."""
     statements = policy["Statement"]
     return (
         len(text.encode()) <= BYTES_MAX
         and len(statements) <= STATEMENTS_MAX
-        and sum(len(list(_principals(one))) for one in statements) <= PRINCIPALS_MAX
-        and sum(len(keys) for one in statements for keys in one.get("Condition", {}).values())
+        and sum(len(list(_principals(statement))) for statement in statements) <= PRINCIPALS_MAX
+        and sum(len(keys) for statement in statements for keys in statement.get("Condition", {}).values())
         <= CONDITIONS_MAX
     )
 

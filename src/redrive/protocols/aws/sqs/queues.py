@@ -20,7 +20,7 @@ TAGS_MAX = 50
 
 
 class QueueOperations:
-    """What is done to queues as wholes."""
+    """Creates, finds, changes, empties and deletes queues."""
 
     def __init__(self, engine: Engine) -> None:
         """Do it through this engine."""
@@ -99,7 +99,9 @@ class QueueOperations:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListDeadLetterSourceQueues.html."""
         queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "ListDeadLetterSourceQueues")
         limit, after = _page(params)
-        sources = [one for one in await self._engine.queues.sources_of(queue.name) if one.name.key > after]
+        sources = [
+            source for source in await self._engine.queues.sources_of(queue.name) if source.name.key > after
+        ]
         answer = _paged("queueUrls", call, sources, limit, paging=params.get("MaxResults") is not None)
         return {"queueUrls": []} | answer
 
@@ -177,7 +179,7 @@ def _check_tags(tags: Mapping[str, str]) -> None:
 
 
 def _page(params: Structure) -> tuple[int, str]:
-    """How many at most, and after which key."""
+    """The size of a page, and the key that it begins after."""
     limit: int | None = params.get("MaxResults")
     if limit is not None and not 1 <= limit <= PAGE_MAX:
         raise invalid("MaxResults", limit, f"MaxResults must be an integer between 1 and {PAGE_MAX}.")

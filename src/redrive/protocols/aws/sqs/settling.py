@@ -42,9 +42,9 @@ class Settling:
         read, failures = _read_all(queue, entries)
         settled = await self._engine.settler.delete(queue, [(handle.seq, handle.token) for _, handle in read])
         successful = []
-        for (entry, _), one in zip(read, settled, strict=True):
+        for (entry, _), outcome in zip(read, settled, strict=True):
             try:
-                _check_deleted(entry, one)
+                _check_deleted(entry, outcome)
             except AwsError as refusal:
                 failures.append(failed(entry, refusal))
             else:
@@ -73,9 +73,9 @@ class Settling:
                 failures.append(failed(entry, refusal))
         settled = await self._engine.settler.extend(queue, [claim for _, claim in wanted])
         successful = []
-        for (entry, _), one in zip(wanted, settled, strict=True):
+        for (entry, _), outcome in zip(wanted, settled, strict=True):
             try:
-                _check_extended(entry, one)
+                _check_extended(entry, outcome)
             except AwsError as refusal:
                 failures.append(failed(entry, refusal))
             else:

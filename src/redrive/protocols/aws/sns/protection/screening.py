@@ -21,7 +21,7 @@ from redrive.model.protection import Cut, Finder, Found, Text
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.messages import Entry
-from redrive.protocols.aws.sns import names, standing
+from redrive.protocols.aws.sns import names, subscription_state
 from redrive.protocols.aws.sns.devices import platform
 from redrive.protocols.aws.sns.errors import error
 from redrive.protocols.aws.sns.protection.audit import AuditLog, Sample
@@ -246,4 +246,4 @@ class Screen:
 def _subscriber(subscription: Subscription) -> str:
     """Who subscribed, or else whose it is."""
     owner = f"arn:aws:iam::{subscription.owner}:root"
-    return subscription.attributes.get(standing.PRINCIPAL, owner)
+    return subscription.attributes.get(subscription_state.PRINCIPAL, owner)

@@ -1,4 +1,4 @@
-"""How a subscription stands: confirmed, waiting for its endpoint to agree, on its way out, or as good as gone.
+"""The state of a subscription: confirmed, waiting for its endpoint to agree, on its way out, or as good as gone.
 
 What the engine must know of it is `Subscription.confirmed`. The rest is kept beside SNS's own attributes, under
 names in lower case.
@@ -22,30 +22,30 @@ _YES: Final = "true"
 
 
 def is_there(subscription: Subscription, now: int) -> bool:
-    """Whether callers see the subscription."""
+    """Returns whether callers see the subscription."""
     if subscription.confirmed:
         return True
     return _LEAVING not in subscription.attributes and now < subscription.created_at + PENDING_MS
 
 
 def is_leaving(subscription: Subscription, now: int) -> bool:
-    """Whether somebody followed its link out, and its endpoint may still object."""
+    """Returns whether somebody followed its link out, and its endpoint may still object."""
     return _LEAVING in subscription.attributes and not is_over(subscription, now)
 
 
 def is_over(subscription: Subscription, now: int) -> bool:
-    """Whether nobody can bring the subscription back, so that it may be forgotten."""
+    """Returns whether nobody can bring the subscription back, so that it may be forgotten."""
     since = int(subscription.attributes.get(_LEAVING, subscription.created_at))
     return not subscription.confirmed and now >= since + PENDING_MS
 
 
 def was_authenticated(subscription: Subscription) -> bool:
-    """Whether whoever confirmed it is known."""
+    """Returns whether the confirmation was signed."""
     return _AUTHENTICATED in subscription.attributes
 
 
 def is_locked(subscription: Subscription) -> bool:
-    """Whether only a signed call may unsubscribe."""
+    """Returns whether only a signed call may unsubscribe."""
     return _LOCKED in subscription.attributes
 
 
