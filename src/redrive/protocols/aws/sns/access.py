@@ -1,7 +1,7 @@
 """Access to topics and subscriptions: those that a call names, and the permission of its caller."""
 
 from redrive.access.principals import ANONYMOUS
-from redrive.engine.topics import Topics
+from redrive.engine.resources import Topics
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import names, topic_policy

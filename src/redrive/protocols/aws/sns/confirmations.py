@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
 
-from redrive.engine.directory import Kind
 from redrive.engine.engine import Engine
+from redrive.engine.ports import Kind
 from redrive.model.message import id_text
 from redrive.model.queue import DAY_MS, ResourceName
 from redrive.model.topic import Subscription, Topic
@@ -78,7 +78,7 @@ class Confirmations:
         """
         await self._clear(now)
         question = Question(self._token(now), topic.name, subscription.id, now)
-        await self._engine.directory.create(QUESTION, question.token, question)
+        await self._engine.resources.documents.create(QUESTION, question.token, question)
         confirmation = Confirmation(
             kind=kind,
             id=id_text(self._engine.runtime.message_id()),
@@ -88,7 +88,7 @@ class Confirmations:
             sent_at=now,
             version=topic.attributes.get("SignatureVersion", "1"),
         )
-        await self._engine.topic_publisher.send(topic, subscription, "", confirmation.pack())
+        await self._engine.messages.publish_alone(topic, subscription, "", confirmation.pack())
 
     def _token(self, now: int) -> str:
         random_chars = TOKEN_CHARS - len(_BEGINNING) - _TIME_CHARS
@@ -96,14 +96,14 @@ class Confirmations:
 
     async def _clear(self, now: int) -> None:
         """Forget the oldest questions as far as they are over, with the subscriptions that nobody confirmed."""
-        topics = self._engine.topics
-        for question in await self._engine.directory.find(QUESTION, "", limit=_CLEARED_MAX):
+        subscriptions = self._engine.resources.subscriptions
+        for question in await self._engine.resources.documents.find(QUESTION, "", limit=_CLEARED_MAX):
             if now < question.asked_at + subscription_state.PENDING_MS:
                 return
-            subscription = await topics.subscription(question.topic, question.subscription)
+            subscription = await subscriptions.get(question.topic, question.subscription)
             if subscription is not None and subscription_state.is_over(subscription, now):
-                await topics.unsubscribe(subscription)
-            await self._engine.directory.remove(QUESTION, question.token)
+                await subscriptions.delete(subscription)
+            await self._engine.resources.documents.remove(QUESTION, question.token)
 
     async def confirm_subscription(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ConfirmSubscription.html."""
@@ -111,23 +111,23 @@ class Confirmations:
         subscription = await self._subscription(call, params["Token"], region)
         locked = (params.get("AuthenticateOnUnsubscribe") or "").lower() == "true"
         signed = not is_unsigned(call)
-        confirmed = await self._engine.topics.change(
+        confirmed = await self._engine.resources.subscriptions.update(
             subscription, lambda current: subscription_state.confirmed(current, signed=signed, locked=locked)
         )
         if replays.POLICY in confirmed.attributes and not subscription.confirmed:
-            await replays.follow(self._engine.replayer, confirmed)
+            await replays.follow(self._engine.operations, confirmed)
         return {"SubscriptionArn": names.subscription_arn(subscription)}
 
     async def _subscription(self, call: Call, token: str, region: str) -> Subscription:
         """The subscription that a token is about; the topic's name was recorded not to matter, its region does."""
         if not _TOKEN.fullmatch(token):
             raise error("InvalidParameter", "Invalid token") if not is_unsigned(call) else invalid("Token")
-        question = await self._engine.directory.get(QUESTION, token)
+        question = await self._engine.resources.documents.get(QUESTION, token)
         if question is None or call.now >= question.asked_at + TOKEN_MS:
             raise invalid("Token")
         if question.topic.region != region:
             raise invalid("Topic")
-        subscription = await self._engine.topics.subscription(question.topic, question.subscription)
+        subscription = await self._engine.resources.subscriptions.get(question.topic, question.subscription)
         if subscription is None:
             raise invalid("Token")
         return subscription

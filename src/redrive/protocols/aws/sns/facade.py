@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from redrive.engine.directory import Kind
 from redrive.engine.engine import Engine
+from redrive.engine.ports import Kind
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Verb
 from redrive.protocols.aws.operations import operations_of
@@ -36,7 +36,7 @@ class Sns:
 
         What data protection finds goes to `audit_log`.
         """
-        confirmations, opt_outs = Confirmations(engine), OptOuts(engine.directory)
+        confirmations, opt_outs = Confirmations(engine), OptOuts(engine.resources.documents)
         direct = Direct(engine, opt_outs)
         self.operations: Mapping[str, Verb] = operations_of(
             "sns",
@@ -47,7 +47,7 @@ class Sns:
             Publishing(engine, direct, Screening(engine, audit_log)),
             PlatformApplicationOperations(engine),
             PlatformEndpointOperations(engine),
-            SmsAttributeOperations(engine.directory),
+            SmsAttributeOperations(engine.resources.documents),
             SandboxOperations(engine, direct),
             opt_outs,
         )

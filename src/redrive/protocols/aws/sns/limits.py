@@ -7,7 +7,7 @@ filter policies is one that Amazon raises on request: here by a setting.
 
 from typing import Final
 
-from redrive.engine.numbers import CONFIRMED, FILTERED, ORDERED, UNCONFIRMED, UNORDERED, Numbers
+from redrive.engine.resources import Subscriptions, Topics
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.sns.errors import error
 
@@ -18,43 +18,45 @@ FILTERS_MAX: Final = 200  # of a topic
 TOPICS_FILTERED: Final = 50  # an account has filter policies for so many topics that have all they may have
 
 
-async def check_topics(numbers: Numbers, wanted: Topic) -> None:
+async def check_topics(topics: Topics, wanted: Topic) -> None:
     """Refuse a topic beyond what an account's region may have.
 
     Raises:
         AwsError: `TopicLimitExceeded`.
     """
-    there = await numbers.topics(wanted.name.account, wanted.name.region)
-    most, sort = (FIFO_TOPICS_MAX, ORDERED) if wanted.ordered else (STANDARD_TOPICS_MAX, UNORDERED)
-    if there[sort] >= most:
+    counts = await topics.count(wanted.name.account, wanted.name.region)
+    most = FIFO_TOPICS_MAX if wanted.ordered else STANDARD_TOPICS_MAX
+    if (counts.ordered if wanted.ordered else counts.unordered) >= most:
         raise error("TopicLimitExceeded", f"There are {most} topics of this kind already")  # chosen
 
 
-async def check_subscriptions(numbers: Numbers, topic: Topic, wanted: Subscription, filters_max: int) -> None:
+async def check_subscriptions(
+    subscriptions: Subscriptions, topic: Topic, wanted: Subscription, filters_max: int
+) -> None:
     """Refuse a subscription beyond what its topic may have, or its filter policy.
 
     Raises:
         AwsError: `SubscriptionLimitExceeded`, `FilterPolicyLimitExceeded`.
     """
     if topic.ordered:
-        there = await numbers.subscriptions(topic.name)
-        if there[CONFIRMED] + there[UNCONFIRMED] >= FIFO_SUBSCRIPTIONS_MAX:
+        counts = await subscriptions.count(topic.name)
+        if counts.confirmed + counts.unconfirmed >= FIFO_SUBSCRIPTIONS_MAX:
             raise error(
                 "SubscriptionLimitExceeded",
                 f"A FIFO topic has {FIFO_SUBSCRIPTIONS_MAX} subscriptions at most",  # chosen
             )
     if wanted.filter_text is not None:
-        await check_filters(numbers, topic, filters_max)
+        await check_filters(subscriptions, topic, filters_max)
 
 
-async def check_filters(numbers: Numbers, topic: Topic, filters_max: int) -> None:
+async def check_filters(subscriptions: Subscriptions, topic: Topic, filters_max: int) -> None:
     """Refuse a filter policy beyond what a topic or an account's region may have.
 
     Raises:
         AwsError: `FilterPolicyLimitExceeded`.
     """
-    of_topic = (await numbers.subscriptions(topic.name))[FILTERED]
-    of_account = await numbers.filtered(topic.name.account, topic.name.region)
+    of_topic = (await subscriptions.count(topic.name)).filtered
+    of_account = await subscriptions.count_filtered(topic.name.account, topic.name.region)
     if of_topic >= filters_max or of_account >= filters_max * TOPICS_FILTERED:
         raise error(
             "FilterPolicyLimitExceeded",

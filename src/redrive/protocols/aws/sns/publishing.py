@@ -55,7 +55,7 @@ class Publishing:
             raise invalid("Message too long")
         if isinstance(target, Subscription):  # not before: what is refused makes nothing
             topic = await self._direct.topic(target)
-        (enqueued,) = await self._engine.topic_publisher.publish(topic, [publication])
+        (enqueued,) = await self._engine.messages.publish(topic, [publication])
         return _published(topic, enqueued)
 
     async def _target(self, call: Call, params: Structure) -> Topic | Subscription:
@@ -63,18 +63,18 @@ class Publishing:
         if arn := params.get("TargetArn"):
             if _is_endpoint(arn):
                 return await self._direct.endpoint(call, arn)
-            return await topic_at(call, self._engine.topics, arn, "Publish", "TargetArn")
+            return await topic_at(call, self._engine.resources.topics, arn, "Publish", "TargetArn")
         if phone := params.get("PhoneNumber"):
             if len(params["Message"]) > message.SMS_CHARS_MAX:
                 raise invalid("Message too long")
             return await self._direct.phone(call, phone)
         if "TopicArn" not in params:
             raise invalid("TopicArn or TargetArn Reason: no value for required parameter")
-        return await topic_at(call, self._engine.topics, params["TopicArn"], "Publish")
+        return await topic_at(call, self._engine.resources.topics, params["TopicArn"], "Publish")
 
     async def publish_batch(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html."""
-        topic = await topic_at(call, self._engine.topics, params["TopicArn"], "Publish")
+        topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "Publish")
         entries: Sequence[Entry] = params["PublishBatchRequestEntries"]
         _check_entries(entries)
         accepted: list[tuple[Entry, Publication]] = []
@@ -88,7 +88,7 @@ class Publishing:
             else:
                 accepted.append((entry, publication))
         publications = [publication for _, publication in accepted]
-        enqueued = await self._engine.topic_publisher.publish(topic, publications) if publications else []
+        enqueued = await self._engine.messages.publish(topic, publications) if publications else []
         successful = [
             {"Id": entry["Id"]} | _published(topic, place)
             for (entry, _), place in zip(accepted, enqueued, strict=True)

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from redrive.engine.replay import Replayer
+from redrive.engine.operations import Operations
 from redrive.model.replay import ReplayState
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.sns import json_text
@@ -69,26 +69,30 @@ def _moment(document: Mapping[str, Any], name: str) -> int:
     return int(moment.timestamp() * 1000)
 
 
-async def expecting(replayer: Replayer, wanted: Subscription) -> Subscription:
+async def expecting(operations: Operations, wanted: Subscription) -> Subscription:
     """A subscription about to be made; what is published from its first moment on comes after its replay."""
-    return await replayer.expecting(wanted) if POLICY in wanted.attributes and wanted.confirmed else wanted
+    return (
+        await operations.expecting_replay(wanted)
+        if POLICY in wanted.attributes and wanted.confirmed
+        else wanted
+    )
 
 
-async def follow(replayer: Replayer, subscription: Subscription) -> None:
+async def follow(operations: Operations, subscription: Subscription) -> None:
     """Begin the replay that the subscription's policy asks for, or end one where it asks for none.
 
     A subscription whose endpoint has not agreed yet gets nothing, nor what is replayed.
     """
     text = subscription.attributes.get(POLICY)
     if text is None:
-        await replayer.end(subscription)
+        await operations.end_replay(subscription)
     elif subscription.confirmed:
-        await replayer.start(subscription, *_span(orjson.loads(text)))
+        await operations.start_replay(subscription, *_span(orjson.loads(text)))
 
 
-async def status(replayer: Replayer, subscription: Subscription) -> dict[str, str]:
+async def status(operations: Operations, subscription: Subscription) -> dict[str, str]:
     """`ReplayStatus`, where the subscription has a policy."""
     if POLICY not in subscription.attributes:
         return {}
-    replay = await replayer.of(subscription)
+    replay = await operations.replay_of(subscription)
     return {STATUS: _STATUSES.get(ReplayState.PENDING if replay is None else replay.state, "Pending")}

@@ -50,12 +50,15 @@ class SubscriptionOperations:
 
     async def subscribe(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html."""
-        topic = await topic_at(call, self._engine.topics, params["TopicArn"], "Subscribe")
+        topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "Subscribe")
         given: Mapping[str, str] = params.get("Attributes") or {}
         wanted = _wanted(call, topic, params, given)
         subscription = await self._made(call, topic, wanted, given)
-        if replays.POLICY in subscription.attributes and await self._engine.replayer.of(subscription) is None:
-            await replays.follow(self._engine.replayer, subscription)
+        if (
+            replays.POLICY in subscription.attributes
+            and await self._engine.operations.replay_of(subscription) is None
+        ):
+            await replays.follow(self._engine.operations, subscription)
         if not subscription.confirmed:
             await self._confirmations.ask(topic, subscription, SUBSCRIBE, call.now)
             if not params.get("ReturnSubscriptionArn"):
@@ -66,18 +69,18 @@ class SubscriptionOperations:
         self, call: Call, topic: Topic, wanted: Subscription, given: Mapping[str, str]
     ) -> Subscription:
         """The subscription as it stands already, or as it is wanted."""
-        topics = self._engine.topics
+        subscriptions = self._engine.resources.subscriptions
         while True:
-            existing = await topics.subscription(wanted.topic, wanted.id)
+            existing = await subscriptions.get(wanted.topic, wanted.id)
             if existing is not None and subscription_state.is_there(existing, call.now):
                 if subscription_attributes.differ(existing, wanted, given):
                     raise invalid("Attributes Reason: Subscription already exists with different attributes")
                 return existing
             if existing is not None:
-                await topics.unsubscribe(existing)
-            await limits.check_subscriptions(topics.numbers, topic, wanted, self._filters_max)
+                await subscriptions.delete(existing)
+            await limits.check_subscriptions(subscriptions, topic, wanted, self._filters_max)
             try:
-                return await topics.subscribe(await replays.expecting(self._engine.replayer, wanted))
+                return await subscriptions.create(await replays.expecting(self._engine.operations, wanted))
             except AlreadyExists:
                 continue
 
@@ -89,7 +92,7 @@ class SubscriptionOperations:
         if arn is None:
             raise missing("SubscriptionArn")
         name = names.subscription_in(arn)
-        subscription = await self._engine.topics.subscription(name.topic, name.id)
+        subscription = await self._engine.resources.subscriptions.get(name.topic, name.id)
         if subscription is None or not subscription_state.is_there(subscription, call.now):
             if not is_unsigned(call) and name.topic.account != call.account:
                 raise denied(call.principal.name, "Unsubscribe", arn)
@@ -103,7 +106,7 @@ class SubscriptionOperations:
         if is_unsigned(call):
             await self._leave(call, subscription)
         else:
-            await self._engine.topics.unsubscribe(subscription)
+            await self._engine.resources.subscriptions.delete(subscription)
         await self._count_deleted(subscription)
         return {}
 
@@ -112,11 +115,11 @@ class SubscriptionOperations:
         if subscription_state.is_locked(subscription):
             arn = names.subscription_arn(subscription)
             raise denied(call.principal.name, "Unsubscribe", arn)
-        topic = await self._engine.topics.get(subscription.topic)
+        topic = await self._engine.resources.topics.get(subscription.topic)
         if topic is None:
-            await self._engine.topics.unsubscribe(subscription)
+            await self._engine.resources.subscriptions.delete(subscription)
             return
-        leaving = await self._engine.topics.change(
+        leaving = await self._engine.resources.subscriptions.update(
             subscription, lambda current: subscription_state.leaving(current, call.now)
         )
         await self._confirmations.ask(topic, leaving, UNSUBSCRIBE, call.now)
@@ -127,7 +130,7 @@ class SubscriptionOperations:
             return replace(topic, attributes={**topic.attributes, topic_attributes.DELETED: str(before + 1)})
 
         try:
-            await self._engine.topics.update(subscription.topic, counted)
+            await self._engine.resources.topics.update(subscription.topic, counted)
         except NotFound:
             return  # the topic went with all its subscriptions
 
@@ -135,27 +138,33 @@ class SubscriptionOperations:
 
     async def list_subscriptions(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListSubscriptions.html; those to topics of others last."""
-        topics, after, more = self._engine.topics, paging.after(params), paging.PAGE + 1
+        subscriptions, after, more = (
+            self._engine.resources.subscriptions,
+            paging.after(params),
+            paging.PAGE + 1,
+        )
         found: list[Subscription] = []
         if not after.startswith(_ELSEWHERE):
-            found = await topics.subscriptions_in(call.account, call.region, after, more)
+            found = await subscriptions.of_account(call.account, call.region, after, more)
             after = _ELSEWHERE
         if len(found) < more:
             last = after.removeprefix(_ELSEWHERE)
-            found += await topics.subscriptions_elsewhere(call.account, call.region, last, more - len(found))
+            found += await subscriptions.elsewhere(call.account, call.region, last, more - len(found))
         return _listed(call, found, lambda subscription: _place_of(call, subscription), owner=call.account)
 
     async def list_subscriptions_by_topic(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListSubscriptionsByTopic.html."""
-        topic = await topic_at(call, self._engine.topics, params["TopicArn"], "ListSubscriptionsByTopic")
+        topic = await topic_at(
+            call, self._engine.resources.topics, params["TopicArn"], "ListSubscriptionsByTopic"
+        )
         after = paging.after(params)
-        found = await self._engine.topics.subscriptions_of(topic.name, after, paging.PAGE + 1)
+        found = await self._engine.resources.subscriptions.of(topic.name, after, paging.PAGE + 1)
         return _listed(call, found, lambda subscription: subscription.key)
 
     async def get_subscription_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_GetSubscriptionAttributes.html."""
         topic, subscription = await self._found(call, params, "GetSubscriptionAttributes")
-        status = await replays.status(self._engine.replayer, subscription)
+        status = await replays.status(self._engine.operations, subscription)
         return {"Attributes": subscription_attributes.shown(topic, subscription) | status}
 
     async def set_subscription_attributes(self, call: Call, params: Structure) -> Structure:
@@ -167,23 +176,23 @@ class SubscriptionOperations:
             return subscription_attributes.changed(current, topic, name, value)
 
         if name == subscription_attributes.FILTER_POLICY and value and subscription.filter_text is None:
-            await limits.check_filters(self._engine.topics.numbers, topic, self._filters_max)
+            await limits.check_filters(self._engine.resources.subscriptions, topic, self._filters_max)
         try:
-            subscription = await self._engine.topics.change(subscription, changed)
+            subscription = await self._engine.resources.subscriptions.update(subscription, changed)
         except AttributeRefused as refusal:
             raise refused_alone(refusal) from None
         except NotFound:
             raise no_such("Subscription") from None
         if name == replays.POLICY:
-            await replays.follow(self._engine.replayer, subscription)
+            await replays.follow(self._engine.operations, subscription)
         return {}
 
     async def _found(self, call: Call, params: Structure, action: str) -> tuple[Topic, Subscription]:
         name = names.subscription_in(params["SubscriptionArn"])
         if name.topic.region != call.region:
             raise invalid("SubscriptionArn")
-        topic = await self._engine.topics.get(name.topic)
-        subscription = await self._engine.topics.subscription(name.topic, name.id)
+        topic = await self._engine.resources.topics.get(name.topic)
+        subscription = await self._engine.resources.subscriptions.get(name.topic, name.id)
         if topic is None or subscription is None or not subscription_state.is_there(subscription, call.now):
             raise no_such("Subscription")
         check_owner(call, subscription, action)

@@ -53,7 +53,7 @@ class TagOperations:
         topic = await self._topic(call, params, "TagResource")
         given = read(params["Tags"])
         check_number({**topic.tags, **given})
-        await self._engine.topics.update(
+        await self._engine.resources.topics.update(
             topic.name, lambda current: replace(current, tags={**current.tags, **given})
         )
         return {}
@@ -67,7 +67,7 @@ class TagOperations:
             left = {key: value for key, value in current.tags.items() if key not in gone}
             return replace(current, tags=left)
 
-        await self._engine.topics.update(topic.name, without)
+        await self._engine.resources.topics.update(topic.name, without)
         return {}
 
     async def list_tags_for_resource(self, call: Call, params: Structure) -> Structure:
@@ -77,7 +77,9 @@ class TagOperations:
 
     async def _topic(self, call: Call, params: Structure, action: str) -> Topic:
         try:
-            return await topic_at(call, self._engine.topics, params["ResourceArn"], action, "ResourceArn")
+            return await topic_at(
+                call, self._engine.resources.topics, params["ResourceArn"], action, "ResourceArn"
+            )
         except AwsError as refusal:
             if refusal.query_code == "NotFound":
                 raise error("ResourceNotFound", "Resource does not exist") from None

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from redrive.engine.engine import Engine
-from redrive.engine.numbers import CONFIRMED
 from redrive.model.errors import AlreadyExists
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Topic
@@ -47,59 +46,58 @@ class TopicOperations:
         except AttributeRefused as refusal:
             raise refused_at_creation(refusal) from None
         wanted = data_protection.changed(wanted, params.get("DataProtectionPolicy") or "")
-        existing = await self._engine.topics.get(name)
+        existing = await self._engine.resources.topics.get(name)
         if existing is None:
-            await limits.check_topics(self._engine.topics.numbers, wanted)
+            await limits.check_topics(self._engine.resources.topics, wanted)
             try:
-                existing = await self._engine.topics.create(wanted)
+                existing = await self._engine.resources.topics.create(wanted)
             except AlreadyExists:
-                existing = await self._engine.topics.get(name)
+                existing = await self._engine.resources.topics.get(name)
         if existing is not None:
             _check_same(existing, wanted, given)
         return {"TopicArn": names.arn_of(name)}
 
     async def delete_topic(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_DeleteTopic.html."""
-        topic = await self._engine.topics.get(names.topic_in(call, params["TopicArn"]))
+        topic = await self._engine.resources.topics.get(names.topic_in(call, params["TopicArn"]))
         if topic is None:
             return {}
         check(call, topic, "DeleteTopic")
         if topic.archive_ms:
             raise error("InvalidState", "Cannot delete a topic with an active archive policy")  # chosen
-        await self._engine.topics.delete(topic)
+        await self._engine.resources.topics.delete(topic)
         return {}
 
     async def list_topics(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListTopics.html."""
         everything = ResourceName(call.account, call.region, "")
-        found = await self._engine.topics.find(everything, paging.after(params), paging.PAGE + 1)
+        found = await self._engine.resources.topics.find(everything, paging.after(params), paging.PAGE + 1)
         page, token = paging.paged(found, lambda topic: topic.name.key)
         return {"Topics": [{"TopicArn": names.arn_of(topic.name)} for topic in page], **token}
 
     async def get_topic_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_GetTopicAttributes.html."""
-        topic = await topic_at(call, self._engine.topics, params["TopicArn"], "GetTopicAttributes")
-        numbers = self._engine.topics.numbers
-        confirmed = (await numbers.subscriptions(topic.name))[CONFIRMED]
-        asked = await numbers.unconfirmed(topic.name)
+        topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "GetTopicAttributes")
+        subscriptions = self._engine.resources.subscriptions
+        confirmed = (await subscriptions.count(topic.name)).confirmed
+        asked = await subscriptions.unconfirmed(topic.name)
         pending = sum(subscription_state.is_there(subscription, call.now) for subscription in asked)
         return {"Attributes": topic_attributes.shown(topic, confirmed, pending, call.now)}
 
     async def set_topic_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html."""
-        topic = await topic_at(call, self._engine.topics, params["TopicArn"], "SetTopicAttributes")
+        topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "SetTopicAttributes")
         name, value = params["AttributeName"], params.get("AttributeValue") or ""
 
         def changed(current: Topic) -> Topic:
             return topic_attributes.changed(current, name, value, call.now)
 
         try:
-            after = await self._engine.topics.update(topic.name, changed)
+            after = await self._engine.resources.topics.update(topic.name, changed)
         except AttributeRefused as refusal:
             raise refused_alone(refusal) from None
         if topic.archive_ms and not after.archive_ms:
-            await self._engine.sweeper.purge(topic.id)
-            await self._engine.replayer.round()
+            await self._engine.operations.drop_archive(topic)
         return {}
 
     # ---- policies ----------------------------------------------------------------------------------------------
@@ -129,7 +127,7 @@ class TopicOperations:
     async def _change_policy(
         self, call: Call, params: Structure, action: str, policy: Callable[[Topic], str | None]
     ) -> None:
-        topic = await topic_at(call, self._engine.topics, params["TopicArn"], action)
+        topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], action)
 
         def changed(current: Topic) -> Topic:
             others = {
@@ -138,21 +136,31 @@ class TopicOperations:
             text = policy(current)
             return replace(current, attributes=others | ({topic_policy.POLICY: text} if text else {}))
 
-        await self._engine.topics.update(topic.name, changed)
+        await self._engine.resources.topics.update(topic.name, changed)
 
     async def put_data_protection_policy(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_PutDataProtectionPolicy.html."""
         topic = await topic_at(
-            call, self._engine.topics, params["ResourceArn"], "PutDataProtectionPolicy", "ResourceArn"
+            call,
+            self._engine.resources.topics,
+            params["ResourceArn"],
+            "PutDataProtectionPolicy",
+            "ResourceArn",
         )
         policy: str = params["DataProtectionPolicy"]
-        await self._engine.topics.update(topic.name, lambda current: data_protection.changed(current, policy))
+        await self._engine.resources.topics.update(
+            topic.name, lambda current: data_protection.changed(current, policy)
+        )
         return {}
 
     async def get_data_protection_policy(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_GetDataProtectionPolicy.html."""
         topic = await topic_at(
-            call, self._engine.topics, params["ResourceArn"], "GetDataProtectionPolicy", "ResourceArn"
+            call,
+            self._engine.resources.topics,
+            params["ResourceArn"],
+            "GetDataProtectionPolicy",
+            "ResourceArn",
         )
         return {"DataProtectionPolicy": data_protection.text_of(topic)}
 

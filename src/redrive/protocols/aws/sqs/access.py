@@ -1,6 +1,6 @@
 """Access to queues: the queue that a call names, and the permission of its caller."""
 
-from redrive.engine.queues import Queues
+from redrive.engine.resources import Queues
 from redrive.model.queue import Queue, ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sqs import names

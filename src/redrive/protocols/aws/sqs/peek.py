@@ -66,12 +66,12 @@ class Peek:
         call = Call(
             request, caller.principal, region or asked.get("Region", caller.region), now, request_id, ""
         )
-        queue = await queue_at(call, self._engine.queues, url, _OPERATION)
+        queue = await queue_at(call, self._engine.resources.queues, url, _OPERATION)
         view = _View(queue, now, asked)
         shown: list[Structure] = []
         after = 0
         while len(shown) < SHOWN_MAX:
-            page = await self._engine.store.peek(queue.id, PAGE, after)
+            page = await self._engine.messages.peek(queue, PAGE, after)
             shown += [
                 await self._shown(queue, delivery, view) for delivery in page if view.includes(delivery)
             ]

@@ -40,14 +40,14 @@ class Permissions:
 
     async def add_permission(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_AddPermission.html."""
-        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "AddPermission")
+        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "AddPermission")
         statement = _statement(queue, params)
         await self._change(queue, lambda policy: _with(policy, statement))
         return {}
 
     async def remove_permission(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_RemovePermission.html."""
-        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "RemovePermission")
+        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "RemovePermission")
         await self._change(queue, lambda policy: _without(policy, params["Label"]))
         return {}
 
@@ -59,7 +59,7 @@ class Permissions:
                 others["Policy"] = _written(policy)
             return replace(current, attributes=others)
 
-        await self._engine.queues.update(queue.name, changed)
+        await self._engine.resources.queues.update(queue.name, changed)
 
 
 def _policy_of(queue: Queue) -> Document:

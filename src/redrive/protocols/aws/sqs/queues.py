@@ -34,13 +34,13 @@ class QueueOperations:
         wanted = attributes.new_queue(name, given, tags)
         _check_tags(wanted.tags)
         await self._check_dead_letter_target(wanted, given)
-        existing = await self._engine.queues.get(name)
+        existing = await self._engine.resources.queues.get(name)
         if existing is None:
             await self._check_not_just_deleted(name, call.now)
             try:
-                existing = await self._engine.queues.create(wanted)
+                existing = await self._engine.resources.queues.create(wanted)
             except AlreadyExists:
-                existing = await self._engine.queues.get(name)
+                existing = await self._engine.resources.queues.get(name)
         if existing is not None and (different := attributes.difference(existing, wanted, given)):
             raise error(
                 "QueueNameExists",
@@ -49,7 +49,7 @@ class QueueOperations:
         return {"QueueUrl": names.url_of(call, name)}
 
     async def _check_not_just_deleted(self, name: ResourceName, now: int) -> None:
-        deleted_at = await self._engine.queues.deleted_at(name)
+        deleted_at = await self._engine.resources.queues.deleted_at(name)
         if deleted_at is not None and now < deleted_at + RECREATE_AFTER_MS:
             raise error(
                 "QueueDeletedRecently",
@@ -61,7 +61,7 @@ class QueueOperations:
         if "RedrivePolicy" not in given or wanted.dead_letter is None:
             return
         policy = given["RedrivePolicy"]
-        target = await self._engine.queues.get(wanted.dead_letter.queue)
+        target = await self._engine.resources.queues.get(wanted.dead_letter.queue)
         if target is None:
             raise invalid("RedrivePolicy", policy, "Dead letter target does not exist.")
         if target.ordered != wanted.ordered:
@@ -77,58 +77,66 @@ class QueueOperations:
 
     async def delete_queue(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteQueue.html."""
-        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "DeleteQueue")
-        await self._engine.queues.delete(queue)
+        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "DeleteQueue")
+        await self._engine.resources.queues.delete(queue)
         return {}
 
     async def get_queue_url(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueUrl.html."""
         owner = params.get("QueueOwnerAWSAccountId") or call.account
         name = ResourceName(owner, call.region, params["QueueName"])
-        queue = await queue_named(call, self._engine.queues, name, "GetQueueUrl")
+        queue = await queue_named(call, self._engine.resources.queues, name, "GetQueueUrl")
         return {"QueueUrl": names.url_of(call, queue.name)}
 
     async def list_queues(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListQueues.html."""
         beginning = ResourceName(call.account, call.region, params.get("QueueNamePrefix") or "")
         limit, after = _page(params)
-        queues = await self._engine.queues.find(beginning, after, limit + 1)
+        queues = await self._engine.resources.queues.find(beginning, after, limit + 1)
         return _paged("QueueUrls", call, queues, limit, paging=params.get("MaxResults") is not None)
 
     async def list_dead_letter_source_queues(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListDeadLetterSourceQueues.html."""
-        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "ListDeadLetterSourceQueues")
+        queue = await queue_at(
+            call, self._engine.resources.queues, params["QueueUrl"], "ListDeadLetterSourceQueues"
+        )
         limit, after = _page(params)
         sources = [
-            source for source in await self._engine.queues.sources_of(queue.name) if source.name.key > after
+            source
+            for source in await self._engine.resources.queues.sources_of(queue.name)
+            if source.name.key > after
         ]
         answer = _paged("queueUrls", call, sources, limit, paging=params.get("MaxResults") is not None)
         return {"queueUrls": []} | answer
 
     async def get_queue_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html."""
-        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "GetQueueAttributes")
+        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "GetQueueAttributes")
         wanted: Sequence[str] = params.get("AttributeNames") or ()
         counts = None
         if attributes.needs_counts(wanted):
-            counts = await self._engine.store.count(queue.id, call.now)
+            counts = await self._engine.messages.count(queue)
         shown = attributes.shown(queue, wanted, counts)
         return {"Attributes": shown} if shown else {}
 
     async def set_queue_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html."""
-        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "SetQueueAttributes")
+        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "SetQueueAttributes")
         given: Mapping[str, str] = params["Attributes"]
         await self._check_dead_letter_target(attributes.changed(queue, given), given)
-        await self._engine.queues.update(queue.name, lambda current: attributes.changed(current, given))
+        await self._engine.resources.queues.update(
+            queue.name, lambda current: attributes.changed(current, given)
+        )
         return {}
 
     async def purge_queue(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_PurgeQueue.html."""
-        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "PurgeQueue")
+        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "PurgeQueue")
         try:
             # The client may go away; a purge once begun goes on to its end.
-            await asyncio.shield(asyncio.ensure_future(self._engine.purge(queue, PURGE_AGAIN_AFTER_MS)))
+            await asyncio.shield(
+                asyncio.ensure_future(self._engine.messages.purge(queue, PURGE_AGAIN_AFTER_MS))
+            )
         except Refused:
             raise error(
                 "PurgeQueueInProgress",
@@ -140,26 +148,26 @@ class QueueOperations:
 
     async def tag_queue(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_TagQueue.html."""
-        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "TagQueue")
+        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "TagQueue")
         given: Mapping[str, str] = params["Tags"]
         if not given:
             raise error("MissingRequiredParameterException", "The request must contain the parameter Tags.")
         _check_tags({**queue.tags, **given})
-        await self._engine.queues.label(queue.name, lambda tags: {**tags, **given})
+        await self._engine.resources.queues.label(queue.name, lambda tags: {**tags, **given})
         return {}
 
     async def untag_queue(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_UntagQueue.html."""
-        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "UntagQueue")
+        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "UntagQueue")
         gone = frozenset(params["TagKeys"])
-        await self._engine.queues.label(
+        await self._engine.resources.queues.label(
             queue.name, lambda tags: {key: value for key, value in tags.items() if key not in gone}
         )
         return {}
 
     async def list_queue_tags(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListQueueTags.html."""
-        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "ListQueueTags")
+        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "ListQueueTags")
         return {"Tags": dict(queue.tags)} if queue.tags else {}
 
 

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
-from redrive.engine.arrivals import Gone
 from redrive.engine.engine import Engine
+from redrive.engine.messages import Gone
 from redrive.model.delivery import Delivery
 from redrive.model.message import id_text
 from redrive.model.queue import Queue
@@ -72,7 +72,7 @@ class Receiving:
 
     async def receive_message(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html."""
-        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "ReceiveMessage")
+        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "ReceiveMessage")
         self._quotas.take(queue, "ReceiveMessage", call.now)
         wanted = _wanted(
             tuple(params.get("AttributeNames") or ()), tuple(params.get("MessageSystemAttributeNames") or ())
@@ -81,7 +81,7 @@ class Receiving:
         wait = params.get("WaitTimeSeconds")
         gone = Gone()
         call.request.on_gone = gone.happen
-        deliveries = await self._engine.receiver.receive(
+        deliveries = await self._engine.messages.receive(
             queue,
             _limit(params.get("MaxNumberOfMessages")),
             lease_ms=None if visibility is None else _checked_visibility(visibility) * 1000,
@@ -108,7 +108,7 @@ class Showing:
 
     def __init__(self, engine: Engine, presenters: Presenters) -> None:
         """Ask this engine for the names behind numbers, and other services for how their messages look."""
-        self._queues = engine.queues
+        self._queues = engine.resources.queues
         self._presenters = presenters
 
     async def shown(

@@ -42,17 +42,17 @@ class Sending:
 
     async def send_message(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html."""
-        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "SendMessage")
+        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "SendMessage")
         self._quotas.take(queue, "SendMessage", call.now)
         check_ids(queue, params, _ID_REFUSALS)
         sent = self._message(call, queue, params)
-        (enqueued,) = await self._engine.publisher.send(queue, (sent,))
+        (enqueued,) = await self._engine.messages.send(queue, (sent,))
         return _answer(queue, params, sent, enqueued)
 
     async def send_message_batch(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html."""
         entries = batches.entries_of(params, "SendMessageBatchRequestEntry")
-        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "SendMessage")
+        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "SendMessage")
         self._quotas.take(queue, "SendMessage", call.now)
         _check_batch_bytes(entries)
         accepted: list[tuple[Entry, Message]] = []
@@ -64,7 +64,7 @@ class Sending:
             except AwsError as refusal:
                 failures.append(failed(entry, refusal))
         messages = [sent for _, sent in accepted]
-        enqueued = await self._engine.publisher.send(queue, messages) if messages else []
+        enqueued = await self._engine.messages.send(queue, messages) if messages else []
         successful = [
             {"Id": entry["Id"]} | _answer(queue, entry, sent, place)
             for (entry, sent), place in zip(accepted, enqueued, strict=True)

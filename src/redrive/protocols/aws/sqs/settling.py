@@ -27,20 +27,22 @@ class Settling:
 
     async def delete_message(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html."""
-        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "DeleteMessage")
+        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "DeleteMessage")
         self._quotas.take(queue, "DeleteMessage", call.now)
         handle = handles.read(params["ReceiptHandle"], queue)
-        (settled,) = await self._engine.settler.delete(queue, ((handle.seq, handle.token),))
+        (settled,) = await self._engine.messages.delete(queue, ((handle.seq, handle.token),))
         _check_deleted(params, settled)
         return {}
 
     async def delete_message_batch(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessageBatch.html."""
         entries = batches.entries_of(params, "DeleteMessageBatchRequestEntry")
-        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "DeleteMessage")
+        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "DeleteMessage")
         self._quotas.take(queue, "DeleteMessage", call.now)
         read, failures = _read_all(queue, entries)
-        settled = await self._engine.settler.delete(queue, [(handle.seq, handle.token) for _, handle in read])
+        settled = await self._engine.messages.delete(
+            queue, [(handle.seq, handle.token) for _, handle in read]
+        )
         successful = []
         for (entry, _), outcome in zip(read, settled, strict=True):
             try:
@@ -53,17 +55,21 @@ class Settling:
 
     async def change_message_visibility(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html."""
-        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "ChangeMessageVisibility")
+        queue = await queue_at(
+            call, self._engine.resources.queues, params["QueueUrl"], "ChangeMessageVisibility"
+        )
         handle = handles.read(params["ReceiptHandle"], queue)
         lease_ms = _lease_ms(params, handle, call.now)
-        (settled,) = await self._engine.settler.extend(queue, ((handle.seq, handle.token, lease_ms),))
+        (settled,) = await self._engine.messages.extend(queue, ((handle.seq, handle.token, lease_ms),))
         _check_extended(params, settled)
         return {}
 
     async def change_message_visibility_batch(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibilityBatch.html."""
         entries = batches.entries_of(params, "ChangeMessageVisibilityBatchRequestEntry")
-        queue = await queue_at(call, self._engine.queues, params["QueueUrl"], "ChangeMessageVisibility")
+        queue = await queue_at(
+            call, self._engine.resources.queues, params["QueueUrl"], "ChangeMessageVisibility"
+        )
         read, failures = _read_all(queue, entries)
         wanted = []
         for entry, handle in read:
@@ -71,7 +77,7 @@ class Settling:
                 wanted.append((entry, (handle.seq, handle.token, _lease_ms(entry, handle, call.now))))
             except AwsError as refusal:
                 failures.append(failed(entry, refusal))
-        settled = await self._engine.settler.extend(queue, [claim for _, claim in wanted])
+        settled = await self._engine.messages.extend(queue, [claim for _, claim in wanted])
         successful = []
         for (entry, _), outcome in zip(wanted, settled, strict=True):
             try:

@@ -34,7 +34,7 @@ class Tasks:
     async def start_message_move_task(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_StartMessageMoveTask.html."""
         source = await self._queue(call, "SourceArn", params["SourceArn"], "StartMessageMoveTask")
-        if not await self._engine.queues.sources_of(source.name):
+        if not await self._engine.resources.queues.sources_of(source.name):
             raise error(
                 "InvalidParameterValueException", "Source queue must be configured as a Dead Letter Queue."
             )
@@ -47,9 +47,9 @@ class Tasks:
             raise invalid(
                 "MaxNumberOfMessagesPerSecond", rate, f"Must be between 1 and {RATE_MAX}, if provided."
             )
-        if await self._engine.redriver.active_tasks(call.account) >= TASKS_PER_ACCOUNT_MAX:
+        if await self._engine.operations.active_redrives(call.account) >= TASKS_PER_ACCOUNT_MAX:
             raise error("OverLimit", f"{TASKS_PER_ACCOUNT_MAX} message move tasks are running.")
-        task = await self._engine.redriver.start(source, destination, rate)
+        task = await self._engine.operations.start_redrive(source, destination, rate)
         return {"TaskHandle": _handle(task)}
 
     async def cancel_message_move_task(self, call: Call, params: Structure) -> Structure:
@@ -57,7 +57,7 @@ class Tasks:
         task_id, arn = _read_handle(params["TaskHandle"])
         source = await self._queue(call, "SourceArn", arn, "CancelMessageMoveTask")
         try:
-            task = await self._engine.redriver.cancel(source.name, task_id)
+            task = await self._engine.operations.cancel_redrive(source.name, task_id)
         except NotFound:
             raise _no_task() from None
         except Refused:
@@ -71,7 +71,7 @@ class Tasks:
         if not 1 <= limit <= LISTED_MAX:
             raise invalid("MaxResults", limit, f"Must be between 1 and {LISTED_MAX}, if provided.")
         source = await self._queue(call, "SourceArn", params["SourceArn"], "ListMessageMoveTasks")
-        tasks = await self._engine.redriver.tasks_of(source.name)
+        tasks = await self._engine.operations.redrive_tasks(source.name)
         return {"Results": [_shown(task) for task in tasks[:limit]]}
 
     async def _queue(self, call: Call, parameter: str, arn: str, action: str) -> Queue:
@@ -85,7 +85,7 @@ class Tasks:
         return await self._existing(call, parameter, name, action)
 
     async def _existing(self, call: Call, parameter: str, name: ResourceName, action: str) -> Queue:
-        queue = await self._engine.queues.get(name) if name.region == call.region else None
+        queue = await self._engine.resources.queues.get(name) if name.region == call.region else None
         if queue is None:
             raise error(
                 "ResourceNotFoundException",
