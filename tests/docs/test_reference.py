@@ -147,9 +147,9 @@ _IN_ALL_GROUPS = "/subscriptions/{subscription}/providers/Microsoft.EventGrid"
 _IN_A_GROUP = "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.EventGrid"
 
 
-def azure_routes(room: str) -> list[str]:
+def azure_routes(service: str) -> list[str]:
     (azure,) = router()._recognising
-    (found,) = [one for one in azure._rooms if type(one).__name__ == room]
+    (found,) = [one for one in azure._services if type(one).__name__ == service]
     names: list[str] = found.routes.names
     return [name.replace(_IN_ALL_GROUPS, "…in all groups").replace(_IN_A_GROUP, "…") for name in names]
 
@@ -168,5 +168,5 @@ def test_a_route_of_the_sign_in_has_its_line(route: str) -> None:
 
 def test_every_route_of_namespaces_has_its_line() -> None:
     (azure,) = router()._recognising
-    (namespaces,) = [one for one in azure._rooms if type(one).__name__ == "Namespaces"]
+    (namespaces,) = [one for one in azure._services if type(one).__name__ == "Namespaces"]
     assert not [route for route in namespaces.routes if f"| `{route}` |" not in page("eventgrid").text]

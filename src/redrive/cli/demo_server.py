@@ -30,7 +30,7 @@ class DemoServer:
         serve = [
             sys.executable,
             "-m",
-            "redrive.cli.main",
+            "redrive",
             "serve",
             "--port",
             "0",

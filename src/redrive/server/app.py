@@ -5,6 +5,7 @@ from typing import Protocol
 
 from redrive.protocols.http import Request, Response
 from redrive.server.control import Control
+from redrive.server.signposts import signpost
 
 Answer = Callable[[Request], Awaitable[Response]]
 
@@ -44,10 +45,15 @@ class Router:
         self._recognising = tuple(recognising)
         self._otherwise = otherwise
 
-    def answer(self, request: Request) -> Awaitable[Response]:
+    def answer(self, request: Request) -> Response | Awaitable[Response]:
         """Answer one request."""
         path = request.path
-        if path == "/":  # nearly every call of an AWS SDK
+        if path == "/" and request.method == "POST":  # nearly every call of an AWS SDK
+            return self._otherwise(request)
+        way = signpost(request)
+        if way is not None:
+            return way
+        if path == "/":
             return self._otherwise(request)
         for beginning, answer in self._paths.items():
             if path.startswith(beginning):

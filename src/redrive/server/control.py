@@ -11,7 +11,7 @@ from redrive.protocols.aws.authentication import Authentication
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.http import Request, Response
 from redrive.server.exposition import Totals, exposition
-from redrive.server.owned import SIGNING_NAME, json_answer
+from redrive.server.owned import SIGNING_NAME, json_answer, method_of
 
 PREFIX = "/_redrive/"
 LOCALSTACK_HEALTH = "/_localstack/health"
@@ -69,11 +69,12 @@ class Control:
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
-        route = self._routes.get((request.method, request.path))
+        method = method_of(request)
+        route = self._routes.get((method, request.path))
         if route is None:
             return json_answer(404, {"message": f"no route {request.method} {request.path}"})
         try:
-            if request.method != "GET":
+            if method != "GET":
                 await self._authentication.caller(request, SIGNING_NAME)
             return await route(request)
         except AwsError as error:

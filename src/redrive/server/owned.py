@@ -32,7 +32,7 @@ class OwnedRoutes:
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
-        route = self._routes.get((request.method, request.path))
+        route = self._routes.get((method_of(request), request.path))
         if route is None:
             return json_answer(404, {"message": f"no route {request.method} {request.path}"})
         try:
@@ -61,6 +61,11 @@ class OwnedRoutes:
         if not believed and not subscription.endswith(f"-{account}"):
             raise Unusable(f"the subscription {subscription} is not one of account {account}")
         return ResourceName(subscription, asked.get("group", "").lower(), "")
+
+
+def method_of(request: Request) -> str:
+    """The method by which a route is found: who asks for the head alone is answered as for the whole."""
+    return "GET" if request.method == "HEAD" else request.method
 
 
 def parameters(request: Request) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ _SECONDS_MAX: Final = (
     30  # for an answer of the server, and for its end; past it the test has found one that hangs
 )
 _SERVE: Final = (
-    *("-m", "redrive.cli.main", "serve", "--port", "0", "--store", "sqlite://:memory:"),
+    *("-m", "redrive", "serve", "--port", "0", "--store", "sqlite://:memory:"),
     *("--clock", "simulated", "--allow-reset", "--log-level", "warning"),
 )
 

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -241,3 +242,27 @@ def test_a_simulated_clock_goes_on_where_the_last_run_stopped(tmp_path: Path) ->
         sqs.server.stop()
         sqs.server.start()
         assert sqs.server.now() == began + 90
+
+
+@pytest.mark.parametrize(
+    "path", ["/_redrive/health", "/_redrive/metrics", "/_localstack/health", "/health", "/"]
+)
+def test_the_head_of_what_is_shown_can_be_asked_for(path: str) -> None:
+    with serving("sqlite://:memory:") as server:
+        connection = server.connect()
+        connection.request("GET", path, headers={"Accept": "*/*"})
+        whole = connection.getresponse()
+        length = len(whole.read())
+        connection.request("HEAD", path, headers={"Accept": "*/*"})
+        head = connection.getresponse()
+        assert (head.status, head.headers["Content-Type"]) == (whole.status, whole.headers["Content-Type"])
+        assert int(head.headers["Content-Length"]) == length
+        assert head.read() == b""
+        connection.close()
+
+
+def test_python_runs_the_package() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "redrive", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("redrive ")

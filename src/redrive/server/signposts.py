@@ -1,0 +1,59 @@
+"""Signposts: where people go who type the server's address, or a queue's URL, into a browser.
+
+No client of a service comes here: those sign, or have something to say in the query or a body.
+"""
+
+import re
+from typing import Final
+
+from redrive import __version__
+from redrive.protocols.http import Request, Response
+
+_QUEUE_PATH: Final = re.compile(r"/(\d{12})/([A-Za-z0-9_-]{1,80}(?:\.fifo)?)")
+# Where other servers have what is here under a name of Redrive's own.
+_MOVED: Final = {"/health": "/_redrive/health", "/metrics": "/_redrive/metrics"}
+
+_START: Final = """\
+Redrive {version}: SQS, SNS, CloudWatch and Event Grid on one engine.
+
+This address is for clients, not for browsers. Give it to yours as the endpoint URL:
+
+    aws --endpoint-url {url} sqs list-queues
+
+To look around:
+
+    {url}/_redrive/health     is it well?
+    {url}/_redrive/metrics    what it has counted, for Prometheus
+    redrive queues --url {url}
+    redrive dlq queues --url {url}
+"""
+_QUEUE: Final = """\
+This is the URL of the queue {name} of account {account}, for clients of SQS:
+
+    aws --endpoint-url {url} sqs receive-message --queue-url {url}{path}
+
+To look into it without receiving:
+
+    redrive dlq list {name} --url {url}
+"""
+
+
+def signpost(request: Request) -> Response | None:
+    """The way on for a person who came by a browser or by habit; None for everybody else."""
+    if request.method not in ("GET", "HEAD") or request.query or "authorization" in request.headers:
+        return None
+    moved = _MOVED.get(request.path)
+    if moved is not None:
+        return Response(307, f"It is at {moved}\n".encode(), "text/plain", {"Location": moved})
+    url = f"{request.scheme}://{request.host}"
+    accepted = request.headers.get("accept", "")
+    if request.path == "/" and ("text/html" in accepted or "*/*" in accepted):
+        return _page(_START.format(version=__version__, url=url))
+    queue = _QUEUE_PATH.fullmatch(request.path)
+    if queue is not None and "text/html" in accepted:
+        return _page(_QUEUE.format(account=queue[1], name=queue[2], path=request.path, url=url))
+    return None
+
+
+def _page(text: str) -> Response:
+    return Response(200, text.encode(), "text/plain; charset=utf-8")

@@ -1,0 +1,58 @@
+import pytest
+
+from redrive.protocols.http import Request
+from redrive.server.signposts import signpost
+
+_BROWSER = {"accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8", "host": "localhost:4566"}
+
+
+def asked(path: str, method: str = "GET", query: str = "", **headers: str) -> Request:
+    return Request(method, path, query, {"host": "localhost:4566", **headers}, b"")
+
+
+@pytest.mark.parametrize("accept", ["*/*", _BROWSER["accept"]])
+def test_the_root_says_what_the_address_is_for(accept: str) -> None:
+    page = signpost(asked("/", accept=accept))
+    assert page is not None
+    assert page.status == 200
+    text = page.body.decode()
+    assert "aws --endpoint-url http://localhost:4566 sqs list-queues" in text
+    assert "http://localhost:4566/_redrive/health" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "place"), [("/health", "/_redrive/health"), ("/metrics", "/_redrive/metrics")]
+)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_names_that_other_servers_have_lead_on(path: str, place: str, method: str) -> None:
+    way = signpost(asked(path, method))
+    assert way is not None
+    assert (way.status, way.headers["Location"]) == (307, place)
+
+
+@pytest.mark.parametrize("name", ["orders", "orders.fifo"])
+def test_a_queues_url_in_a_browser_says_what_it_is(name: str) -> None:
+    page = signpost(Request("GET", f"/000000000000/{name}", "", _BROWSER, b""))
+    assert page is not None
+    assert page.body.startswith(f"This is the URL of the queue {name} of account 000000000000".encode())
+    assert f"--queue-url http://localhost:4566/000000000000/{name}" in page.body.decode()
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        asked("/"),  # a client of a service that takes any answer: SQS's own refusal
+        asked("/", "POST"),
+        asked("/health", "POST"),
+        asked("/", query="Action=ListQueues", accept="*/*"),
+        asked("/", authorization="AWS4-HMAC-SHA256 …", accept="*/*"),
+        asked("/000000000000/orders", accept="*/*"),
+        Request("GET", "/000000000000/orders", "Action=ReceiveMessage", _BROWSER, b""),
+        Request("GET", "/000000000000/orders/more", "", _BROWSER, b""),
+        Request("GET", "/eventgrid/1/2/3/api/events", "", _BROWSER, b""),
+        asked("/_redrive/health"),
+    ],
+    ids=lambda request: f"{request.method} {request.path}?{request.query}",
+)
+def test_clients_of_the_services_see_none_of_it(request_: Request) -> None:
+    assert signpost(request_) is None
