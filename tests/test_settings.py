@@ -13,6 +13,7 @@ from redrive.settings import (
     aws_endpoint_of,
     read_addresses,
     read_aws_endpoints,
+    read_networks,
     read_push_endpoints,
     read_settings,
 )
@@ -108,6 +109,36 @@ def test_push_services_are_named_by_their_urls(tmp_path: Path) -> None:
 def test_a_push_service_has_a_name_and_a_url(pairs: str, complaint: str) -> None:
     with pytest.raises(SettingsInvalid, match=complaint):
         Settings(push_endpoints=pairs)
+
+
+@pytest.mark.parametrize(
+    ("host", "forbids", "effect"),
+    [
+        ("127.0.0.1", False, False),
+        ("::1", False, False),
+        ("127.0.0.1", True, True),
+        ("0.0.0.0", False, True),
+        ("10.1.2.3", False, True),
+        ("redrive.example.org", False, True),
+    ],
+)
+def test_a_server_that_others_can_reach_pushes_nothing_to_private_addresses(
+    host: str, forbids: bool, effect: bool
+) -> None:
+    settings = Settings(host=host, auth="required", forbid_private_endpoints=forbids)
+    assert settings.forbids_private is effect
+
+
+def test_private_networks_are_opened_by_their_prefix() -> None:
+    networks = read_networks("10.1.0.0/16, 192.168.7.20,fd12::/32")
+    assert [str(network) for network in networks] == ["10.1.0.0/16", "192.168.7.20/32", "fd12::/32"]
+    assert read_networks("") == ()
+
+
+@pytest.mark.parametrize("networks", ["10.1.0.1/16", "10.0.0.0/33", "localhost", "10.0.0.0-10.0.0.9"])
+def test_a_private_network_is_in_cidr_notation(networks: str) -> None:
+    with pytest.raises(SettingsInvalid, match="allow_private_endpoints has no network"):
+        Settings(allow_private_endpoints=networks)
 
 
 GATEWAY = "smpp://redrive:secret@smsc.example.org"

@@ -24,6 +24,7 @@ from redrive.settings import (
     aws_endpoint_of,
     read_addresses,
     read_aws_endpoints,
+    read_networks,
     read_push_endpoints,
 )
 
@@ -33,8 +34,7 @@ logger = logging.getLogger(__name__)
 def make_endpoints(settings: Settings, runtime: Runtime) -> dict[str, Endpoint]:
     """What deliveries are pushed to, by protocol; mail only where a relay is named."""
     ca_file = _ca_file(settings)
-    policy = HttpPolicy(forbids_private=settings.forbid_private_endpoints, ca_file=ca_file)
-    http = HttpEndpoint(SystemClock().now, runtime.chance, policy)
+    http = HttpEndpoint(SystemClock().now, runtime.chance, _http_policy(settings, ca_file))
     address = partial(address_of, read_addresses(settings.azure_endpoints))
     blobs = BlobEndpoint(SystemClock().now, address, settings.blob_store or _blob_folder(settings), ca_file)
     endpoints: dict[str, Endpoint] = {"http": http, "https": http, "blob": blobs}
@@ -72,6 +72,14 @@ def _ca_file(settings: Settings) -> Path | None:
             f"cannot read endpoint_ca_file {settings.endpoint_ca_file}: {error.strerror}"
         ) from error
     return Path(settings.endpoint_ca_file)
+
+
+def _http_policy(settings: Settings, ca_file: Path | None) -> HttpPolicy:
+    return HttpPolicy(
+        forbids_private=settings.forbids_private,
+        private_networks=read_networks(settings.allow_private_endpoints),
+        ca_file=ca_file,
+    )
 
 
 def _named_destinations(

@@ -3,10 +3,11 @@
 import asyncio
 import re
 import socket
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from ipaddress import IPv6Address, IPv6Network, ip_address
-from typing import Final
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -20,8 +21,25 @@ _LOOKUPS_MAX: Final = 32
 # break the signature of a presigned URL.
 _SENDABLE: Final = re.compile(r"[!-~]+")
 
+Network: TypeAlias = IPv4Network | IPv6Network
+
 # Addresses that carry an IPv4 address in their last four bytes: a translator on the way unpacks it.
 _TRANSLATED: Final = IPv6Network("64:ff9b::/96")
+
+# Addresses that Python's tables (3.11: of 2022) take for public, or that public tables cannot know.
+_NOT_PUBLIC: Final[tuple[Network, ...]] = tuple(
+    ip_network(network)
+    for network in (
+        "192.0.0.0/24",  # protocol assignments (RFC 6890): Oracle's machines have their credentials there
+        "168.63.129.16/32",  # a machine of Azure reaches its host there: DHCP, DNS, the agent's secrets
+        "::/96",  # IPv4-compatible (RFC 4291, deprecated): some systems connect to the IPv4 address
+        "::ffff:0:0:0/96",  # IPv4-translated (RFC 2765)
+        "64:ff9b:1::/48",  # translators of the local network (RFC 8215)
+        "3fff::/20",  # documentation (RFC 9637)
+        "5f00::/16",  # segment routing (RFC 9602)
+        "fec0::/10",  # site-local (RFC 3879, deprecated)
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +83,28 @@ def read_url(text: str) -> Destination:
 def is_private(address: str) -> bool:
     """Whether an IP address leads anywhere but the public internet: private, loopback, link-local, reserved.
 
-    An IPv6 address that wraps an IPv4 one is judged by what it wraps.
+    The addresses where clouds serve credentials to their machines are among them (169.254.169.254, fd00:ec2::254,
+    100.100.100.200, 168.63.129.16). An IPv6 address that wraps an IPv4 one is judged by what it wraps.
     """
-    parsed = ip_address(address)
-    if isinstance(parsed, IPv6Address):
-        wrapped = parsed.ipv4_mapped or parsed.sixtofour
-        if wrapped is None and parsed in _TRANSLATED:
-            return is_private(str(ip_address(parsed.packed[-4:])))
-        if wrapped is not None:
-            return is_private(str(wrapped))
+    parsed = _unwrapped(address)
+    if any(parsed in network for network in _NOT_PUBLIC):
+        return True
     return not parsed.is_global or parsed.is_multicast
+
+
+def is_within(address: str, networks: Sequence[Network]) -> bool:
+    """Whether an IP address, or the IPv4 address that it wraps, lies in one of these networks."""
+    parsed = _unwrapped(address)
+    return any(parsed in network for network in networks)
+
+
+def _unwrapped(address: str) -> IPv4Address | IPv6Address:
+    parsed = ip_address(address)
+    if isinstance(parsed, IPv4Address):
+        return parsed
+    if parsed in _TRANSLATED:
+        return IPv4Address(parsed.packed[-4:])
+    return parsed.ipv4_mapped or parsed.sixtofour or parsed
 
 
 class SystemResolver(AbstractResolver):

@@ -1,6 +1,7 @@
 """Webhooks: parcels pushed to http and https URLs."""
 
 import asyncio
+import logging
 import random
 import socket
 import ssl
@@ -13,15 +14,18 @@ from http import HTTPStatus
 from io import BytesIO
 from pathlib import Path
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 import aiohttp
 
 from redrive.endpoints import verdicts
-from redrive.endpoints.addresses import Destination, SystemResolver, is_private, read_url
+from redrive.endpoints.addresses import Destination, Network, SystemResolver, is_private, is_within, read_url
 from redrive.endpoints.authorization import Authorizer, authorizer_for, read_challenges
 from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import FORBIDDEN, Verdict
 from redrive.engine.ports import Parcel
+
+logger = logging.getLogger(__name__)
 
 _INFLATED: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
@@ -30,6 +34,10 @@ _INFLATED: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, 
 _KEEP_ALIVE_SECONDS: Final = 30
 _AT_ONCE_BYTES_MAX: Final = 1024 * 1024  # aiohttp writes more in pieces, and warns where it is not let
 _URLS_MAX: Final = 10_000
+# Without the address: subscribers would learn what names mean inside.
+_PRIVATE: Final = (
+    "The settings forbid connections to private addresses; allow_private_endpoints opens networks"
+)
 _AUTHORIZERS_MAX: Final = 10_000
 
 
@@ -40,6 +48,7 @@ class HttpPolicy:
     Attributes:
         forbids_private: Private, loopback, link-local and reserved addresses are not connected to. It is looked at
             for each connection, at the address that is connected to: a name that resolves anew cannot dodge it.
+        private_networks: Networks that are connected to all the same.
         ca_file: Certificates in PEM that are trusted besides the system's.
         connections_max: Open at once; a push that needs one more waits, within its own time-out.
         connections_per_host_max: The same for one host and port. `connections_max / connections_per_host_max`
@@ -47,9 +56,14 @@ class HttpPolicy:
     """
 
     forbids_private: bool = False
+    private_networks: tuple[Network, ...] = ()
     ca_file: Path | None = None
     connections_max: int = 4096
     connections_per_host_max: int = 128
+
+    def forbids(self, address: str) -> bool:
+        """Whether no connection may be made to this IP address."""
+        return self.forbids_private and is_private(address) and not is_within(address, self.private_networks)
 
 
 class Answer(NamedTuple):
@@ -128,7 +142,10 @@ class HttpEndpoint(TimedEndpoint):
                 return await self._converse(_read_url(parcel.endpoint), parcel, dial)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if dial.forbidden and not dial.opened:
-                return FORBIDDEN.verdict(response=f"The settings forbid a connection to {dial.forbidden}")
+                logger.info(
+                    "endpoint.forbidden url=%s address=%s", _without_secrets(parcel.endpoint), dial.forbidden
+                )
+                return FORBIDDEN.verdict(response=_PRIVATE)
             return verdicts.of_failure(error, unusable=FORBIDDEN)
 
     async def _converse(self, destination: Destination, parcel: Parcel, dial: _Dial) -> Answer:
@@ -216,11 +233,17 @@ class HttpEndpoint(TimedEndpoint):
     def _open_socket(self, place: aiohttp.AddrInfoType) -> socket.socket:
         family, kind, protocol, _, address = place
         dial = _DIAL.get()
-        if self._policy.forbids_private and is_private(str(address[0])):
+        if self._policy.forbids(str(address[0])):
             dial.forbidden = str(address[0])
-            raise PermissionError(f"The settings forbid a connection to {dial.forbidden}")
+            raise PermissionError(_PRIVATE)
         dial.opened = True
         return socket.socket(family, kind, protocol)
+
+
+def _without_secrets(url: str) -> str:
+    """The URL as far as its host, for the log."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 _read_url = lru_cache(_URLS_MAX)(read_url)

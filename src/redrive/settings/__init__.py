@@ -1,6 +1,7 @@
 """Settings: one frozen value, read once from flags, the environment, a file and the defaults, in that order."""
 
 from redrive.settings.invalid import SettingsInvalid
+from redrive.settings.networks import is_loopback, read_networks
 from redrive.settings.pairs import (
     AWS_ITSELF,
     AWS_SERVICES,
@@ -12,7 +13,7 @@ from redrive.settings.pairs import (
     read_push_endpoints,
 )
 from redrive.settings.sources import ENVIRONMENT_PREFIX, Origin, read_settings, variable_of
-from redrive.settings.table import Row, Settings, is_loopback, row_of
+from redrive.settings.table import Row, Settings, row_of
 
 __all__ = [
     "AWS_ITSELF",
@@ -28,6 +29,7 @@ __all__ = [
     "is_loopback",
     "read_addresses",
     "read_aws_endpoints",
+    "read_networks",
     "read_push_endpoints",
     "read_settings",
     "row_of",

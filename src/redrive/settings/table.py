@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable
 from dataclasses import Field, dataclass, field, fields
-from ipaddress import ip_address
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 from redrive.endpoints.sms.gateway import read_gateway
 from redrive.settings.invalid import SettingsInvalid
+from redrive.settings.networks import is_loopback, read_networks
 from redrive.settings.pairs import read_addresses, read_aws_endpoints, read_push_endpoints
 
 T = TypeVar("T", str, int, bool)
@@ -138,7 +138,12 @@ class Settings:
     allow_reset: bool = _switch("let POST /_redrive/reset remove everything")
     fifo_quotas: bool = _switch("enforce the documented throughput of FIFO queues")
     filter_policies_max: int = _setting(200, "how many filter policies an SNS topic may have")
-    forbid_private_endpoints: bool = _switch("push nothing to private, loopback and link-local addresses")
+    forbid_private_endpoints: bool = _switch(
+        "push nothing to private, loopback and link-local addresses, also where host is loopback"
+    )
+    allow_private_endpoints: str = _setting(
+        "", "CIDR,…: private networks that are pushed to all the same", check=read_networks
+    )
     client_errors_count_as_delivered: bool = _switch("a 4xx that is not retried ends a delivery as done")
     endpoint_ca_file: str = _setting("", "certificates (PEM) that endpoints may show besides the system's")
     smtp_host: str = _setting("", "mail relay; without one, mail cannot be delivered")
@@ -194,6 +199,11 @@ class Settings:
                 f"listening on {self.host} needs --auth required: without it anybody who reaches the port is believed"
             )
 
+    @property
+    def forbids_private(self) -> bool:
+        """Whether nothing is pushed to private addresses: whoever reaches this server could subscribe them."""
+        return self.forbid_private_endpoints or not is_loopback(self.host)
+
 
 def _check(name: str, value: str | int | bool, row: Row) -> None:  # noqa: FBT001 - a setting's value, of any type
     if row.choices and value not in row.choices:
@@ -203,13 +213,3 @@ def _check(name: str, value: str | int | bool, row: Row) -> None:  # noqa: FBT00
             row.check(value)
         except ValueError as error:
             raise SettingsInvalid(f"{name} {error}") from None
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens there."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False

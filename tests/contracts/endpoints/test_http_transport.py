@@ -2,6 +2,7 @@ import asyncio
 import socket
 import threading
 import time
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -264,6 +265,13 @@ async def test_a_private_address_is_not_connected_to(hook: Webhook, host: str) -
     attempt = await _pushed(_STRICT, f"http://{host}:{hook.port}/")
     assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.FORBIDDEN_ADDRESS)
     assert hook.connections == 0
+
+
+async def test_a_private_network_that_is_opened_is_connected_to(hook: Webhook) -> None:
+    policy = HttpPolicy(forbids_private=True, private_networks=(ip_network("127.0.0.0/8"),))
+    assert (await _pushed(policy, f"http://127.0.0.1:{hook.port}/")).delivered
+    refused = await _pushed(policy, f"http://[::1]:{hook.port}/")
+    assert refused.reason is Reason.FORBIDDEN_ADDRESS
 
 
 async def test_a_name_that_resolves_anew_cannot_dodge_it(
