@@ -136,6 +136,7 @@ class Handshakes:
         try:
             agreed = _gives_leave(attempt) if cloud_events else _agrees(attempt, question.id)
         except ValueError as refusal:
+            logger.info("handshake.failed subscription=%s: %s", delivery.id, _detail(attempt))
             await self._engine.resources.documents.remove(QUESTION, question.id)
             raise _refused(asked.endpoint, str(refusal)) from None
         if agreed:
@@ -167,7 +168,7 @@ class Handshakes:
         data = {"eventSubscriptionId": delivery.id}
         parcel = self._event(gone, "SubscriptionDeletion", "SubscriptionDeletedEvent", data, now)
         attempt = await self._push(gone, parcel)
-        logger.debug("handshake.farewell subscription=%s: %s", delivery.id, _told(attempt))
+        logger.debug("handshake.farewell subscription=%s: %s", delivery.id, _detail(attempt))
 
     async def _push(self, subscription: Subscription, parcel: Parcel) -> Attempt:
         audience = settings.delivery_settings(subscription).audience
@@ -285,6 +286,16 @@ def _gives_leave(attempt: Attempt) -> bool:
 
 
 def _told(attempt: Attempt) -> str:
+    """What the caller is told: the same wherever nothing answered, or the server would scan ports and names for him."""
+    return (
+        f"response code {attempt.status}"
+        if attempt.status
+        else "no answer: the endpoint could not be reached"
+    )
+
+
+def _detail(attempt: Attempt) -> str:
+    """What the log is told."""
     return f"response code {attempt.status}" if attempt.status else f"{attempt.reason}: {attempt.response}"
 
 
