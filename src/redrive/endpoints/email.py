@@ -1,6 +1,7 @@
 """Mail: parcels handed to an SMTP relay."""
 
 import asyncio
+import re
 import socket
 import ssl
 from collections.abc import Callable
@@ -33,6 +34,9 @@ _ACCEPTED: Final = 250
 _LASTING: Final = 500  # replies from here on say: not ever (RFC 5321, 4.2.1)
 _SIZE_EXCEEDED: Final = 552
 _QUIT_SECONDS: Final = 1
+_ATOM: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+# What the library reads as one mailbox; on much else it raises whatever it comes across (`IndexError` on an empty one).
+_ADDRESS: Final = re.compile(rf"{_ATOM}(\.{_ATOM})*@{_ATOM}(\.{_ATOM})*")
 _WRITING: Final = SMTP.clone(cte_type="7bit")  # not every relay takes eight bits
 
 
@@ -123,8 +127,10 @@ class EmailEndpoint(TimedEndpoint):
         """The mail as it goes over the wire.
 
         Raises:
-            ValueError: An address or a header is none.
+            ValueError: The address or a header cannot be written.
         """
+        if not _ADDRESS.fullmatch(parcel.endpoint):
+            raise ValueError(f"{parcel.endpoint!r} is not a mail address")
         mail = EmailMessage(policy=_WRITING)
         mail["From"] = Address(parcel.headers.get("From", ""), addr_spec=self._relay.sender)
         mail["To"] = Address(addr_spec=parcel.endpoint)

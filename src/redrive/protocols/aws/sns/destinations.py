@@ -17,7 +17,9 @@ HTTP: Final = frozenset({"http", "https"})
 PROTOCOLS: Final = frozenset({"email", "email-json", "firehose", "http", "https", "lambda", "sms", "sqs"})
 _ALWAYS_ASKED: Final = HTTP | {"email", "email-json"}
 
-_EMAIL: Final = re.compile(r"[^@\s]+@[^@\s.]+(\.[^@\s.]+)+")
+# What can be written behind "To:" as it stands (RFC 5322, 3.2.3: atoms with dots between them), in a domain with a dot.
+_ATOM: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_EMAIL: Final = re.compile(rf"{_ATOM}(\.{_ATOM})*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
 # Digits of a telephone number, with single separators between them where a person wrote them. E.164 ends at 15
 # digits; a number of 19 was recorded as good enough.
 _PHONE: Final = re.compile(r"\+?[1-9][0-9]{1,18}")
