@@ -46,6 +46,7 @@ from redrive.protocols.aws.sns.status_log import StatusLog
 from redrive.protocols.aws.sqs.facade import Sqs
 from redrive.protocols.aws.sqs.peek import PATH as PEEK_PATH
 from redrive.protocols.aws.sqs.peek import Peek
+from redrive.protocols.aws.sts.facade import Sts
 from redrive.protocols.azure.arm.operations import KINDS as AZURE_KINDS
 from redrive.protocols.azure.eventgrid import dialect as eventgrid
 from redrive.protocols.azure.eventgrid.names import DIALECT as EVENT_GRID
@@ -137,6 +138,7 @@ class App:
                 "logs": Logs(store, self.engine.resources.documents, self.telemetry.flush),
                 "sns": Sns(self.engine, findings, settings.filter_policies_max),
                 "sqs": Sqs(self.engine, self._presenters, fifo_quotas=settings.fifo_quotas),
+                "sts": Sts(),
             },
             settings.public_url.rstrip("/") or None,
         )

@@ -15,6 +15,7 @@ from redrive.protocols.aws.operations import operations_of, snake_case
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.protection.audit import AuditLog
 from redrive.protocols.aws.sqs.facade import Sqs
+from redrive.protocols.aws.sts.facade import Sts
 from redrive.protocols.aws.wire.service import Service
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import SimulatedClock
@@ -43,8 +44,10 @@ MADE: dict[str, Callable[[], Facade]] = {
     "logs": _logs,
     "sns": _sns,
     "sqs": lambda: Sqs(_engine()),
+    "sts": Sts,
 }
 OFFERED_IN_PART = {
+    "sts": {"GetCallerIdentity"},
     "cloudwatch": {"GetMetricData", "GetMetricStatistics", "ListMetrics", "PutMetricData"},
     "logs": {
         *("CreateLogGroup", "DeleteLogGroup", "DescribeLogGroups"),

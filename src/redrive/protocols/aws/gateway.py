@@ -10,6 +10,7 @@ from redrive.model.errors import RedriveError
 from redrive.model.message import id_text
 from redrive.protocols.aws.authentication import Authentication, Caller
 from redrive.protocols.aws.call import Call, Facade
+from redrive.protocols.aws.unoffered import operation_text, refusal, service_text
 from redrive.protocols.aws.wire.codec import Codec
 from redrive.protocols.aws.wire.errors import AwsError, common
 from redrive.protocols.aws.wire.recognise import Recognised, recognise, unrecognised
@@ -51,7 +52,7 @@ class Gateway:
         request_id = id_text(self._runtime.message_id())
         recognised = recognise(request)
         if recognised is None or recognised.codec is None:
-            return unrecognised(request_id)
+            return refusal(request, request_id, self._facades) or unrecognised(request_id)
         service = Service.load(recognised.service)
         try:
             return await self._carry_out(request, recognised, service, recognised.codec, request_id)
@@ -71,18 +72,20 @@ class Gateway:
         operation = service.operation(recognised.operation)
         facade = self._facades.get(recognised.service)
         verb = None if facade is None else facade.operations.get(operation.name)
-        if facade is None or verb is None:
-            raise common(
-                "UnknownOperationException", f"Redrive does not offer {recognised.service} {operation.name}."
-            )
+        if facade is None:
+            text = service_text(recognised.service, operation.name, self._facades)
+            raise common("UnknownOperationException", text)
+        if verb is None:
+            text = operation_text(recognised.service, operation.name)
+            raise common("UnknownOperationException", text)
         params = codec.parse(operation, request)
         operation.check(params)
         base_url = self._public_url or f"{request.scheme}://{request.host}"
         call = Call(request, caller.principal, caller.region, now, request_id, base_url)
         try:
             result = await verb(call, params)
-        except RedriveError as refusal:
-            raise facade.translated(refusal) from refusal
+        except RedriveError as refused:
+            raise facade.translated(refused) from refused
         return codec.render(operation, result, request_id)
 
     async def _caller(self, request: Request, recognised: Recognised, service: Service) -> Caller:

@@ -1,0 +1,1 @@
+"""AWS STS: who the caller is."""

@@ -1,0 +1,70 @@
+"""A service or an operation that Redrive does not offer: one clear sentence, in the form of the protocol asked in."""
+
+from typing import Any
+
+import boto3  # type: ignore[import-untyped]  # boto3 ships no types
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from tests.services.server import Server
+
+OFFERED = "cloudwatch, logs, sns, sqs and sts"
+_CONFIG = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=30)
+
+
+def client(server: Server, service: str) -> Any:
+    session = boto3.Session(
+        aws_access_key_id="123456789012", aws_secret_access_key="secret", region_name="eu-west-1"
+    )
+    return session.client(service, endpoint_url=server.url, config=_CONFIG)
+
+
+def refusal(server: Server, service: str, operation: str, **params: Any) -> tuple[str, str, int]:
+    with pytest.raises(ClientError) as caught:
+        getattr(client(server, service), operation)(**params)
+    error, metadata = caught.value.response["Error"], caught.value.response["ResponseMetadata"]
+    return error["Code"], error.get("Message", ""), metadata["HTTPStatusCode"]
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "called", "code", "status"),
+    [
+        ("dynamodb", "list_tables", "dynamodb ListTables", "UnknownOperationException", 400),  # JSON 1.0
+        ("events", "list_rules", "events ListRules", "UnknownOperationException", 400),  # JSON 1.1
+        ("rds", "describe_db_instances", "rds DescribeDBInstances", "InvalidAction", 400),  # Query
+        ("ec2", "describe_regions", "ec2 DescribeRegions", "InvalidAction", 400),
+        ("s3", "list_buckets", "s3 GET /", "NotImplemented", 501),  # REST, XML
+        (
+            "route53",
+            "list_hosted_zones",
+            "route53 GET /2013-04-01/hostedzone",
+            "UnknownOperationException",
+            404,
+        ),
+        ("eks", "list_clusters", "eks GET /clusters", "UnknownOperationException", 404),  # REST, JSON
+        ("kms", "list_keys", "kms ListKeys", "UnknownOperationException", 400),
+        ("iam", "list_roles", "iam ListRoles", "InvalidAction", 400),
+    ],
+)
+def test_a_service_that_is_not_offered_is_refused_in_its_own_protocol(
+    server_on_sqlite: Server, service: str, operation: str, called: str, code: str, status: int
+) -> None:
+    text = f"Redrive does not offer {called}; it offers {OFFERED}."
+    assert refusal(server_on_sqlite, service, operation) == (code, text, status)
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "called", "params"),
+    [
+        ("logs", "describe_queries", "logs DescribeQueries", {}),
+        ("sts", "get_session_token", "sts GetSessionToken", {}),
+        ("cloudwatch", "list_dashboards", "cloudwatch ListDashboards", {}),
+    ],
+)
+def test_an_operation_that_is_not_offered_is_refused_by_its_name(
+    server_on_sqlite: Server, service: str, operation: str, called: str, params: dict[str, Any]
+) -> None:
+    code, text, status = refusal(server_on_sqlite, service, operation, **params)
+    assert code in ("UnknownOperationException", "InvalidAction")
+    assert (text, status) == (f"Redrive does not offer the operation {called}.", 400)
