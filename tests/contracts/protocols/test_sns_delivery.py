@@ -207,6 +207,28 @@ class TestWebhooks:
             assert hit.headers["x-amz-sns-message-id"] == answer["MessageId"]
             assert hit.headers["x-amz-sns-subscription-arn"] == arn
 
+    def test_a_content_type_of_raw_delivery_alone_falls_back_without_it(self, sns: Sns) -> None:
+        policy = '{"requestPolicy":{"headerContentType":"text/csv"}}'
+        topic = sns.topic()
+        with Webhook().serving() as webhook:
+            arn = self._confirmed(topic, webhook, RawMessageDelivery="true", DeliveryPolicy=policy)
+            for raw, content_type in (
+                ("true", "text/csv"),
+                ("false", "text/plain; charset=UTF-8"),
+                ("true", "text/csv"),
+            ):
+                sns.client.set_subscription_attributes(
+                    SubscriptionArn=arn, AttributeName="RawMessageDelivery", AttributeValue=raw
+                )
+                shown = sns.client.get_subscription_attributes(SubscriptionArn=arn)["Attributes"]
+                effective = orjson.loads(shown["EffectiveDeliveryPolicy"])["requestPolicy"]
+                assert effective == {"headerContentType": content_type}
+                assert orjson.loads(shown["DeliveryPolicy"])["requestPolicy"] == {
+                    "headerContentType": "text/csv"
+                }
+                topic.publish("a,b")
+                assert webhook.next().headers["content-type"] == content_type
+
     def test_an_unsubscribe_link_is_told_to_the_endpoint_which_may_object(self, sns: Sns) -> None:
         topic = sns.topic()
         with Webhook().serving() as webhook:

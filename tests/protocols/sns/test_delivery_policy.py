@@ -107,7 +107,7 @@ def test_no_retries_at_all() -> None:
             ),
         ),
         (
-            {"backoffFunction": "Linear"},
+            {"backoffFunction": "quadratic"},
             "backoffFunction must be one of arithmetic, exponential, geometric, linear",
         ),
         (
@@ -153,6 +153,14 @@ def test_other_members_rules(document: object, text: str) -> None:
     with pytest.raises(DeliveryPolicyInvalid) as refusal:
         subscription(document)
     assert str(refusal.value) == f"DeliveryPolicy: {text}"
+
+
+@pytest.mark.parametrize("written", ["Exponential", "Linear", "Geometric", "Arithmetic", "EXPONENTIAL"])
+def test_a_backoff_function_may_be_written_with_capitals(written: str) -> None:
+    """The guide's table of attributes writes them so; its examples, and what is answered, do not."""
+    text = json.dumps({"http": {"defaultHealthyRetryPolicy": {"backoffFunction": written}}})
+    echoed = json.loads(read_topic_policy(text).to_json())["http"]["defaultHealthyRetryPolicy"]
+    assert echoed == {"backoffFunction": written.lower()}
 
 
 def test_topic_members_are_named_under_http() -> None:

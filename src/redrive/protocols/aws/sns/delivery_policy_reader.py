@@ -146,7 +146,7 @@ def _retry_policy(parent: JsonCursor, name: str) -> RetryPolicy | None:
 def _curve(members: JsonCursor) -> Curve:
     if "backoffFunction" not in members.members:
         return Curve.LINEAR
-    function = members.text("backoffFunction") or Curve.LINEAR
+    function = members.text("backoffFunction").lower() or Curve.LINEAR  # the guide's table writes capitals
     if function not in frozenset(Curve):
         _refuse_choice(members, "backoffFunction", Curve)
     return Curve(function)
@@ -179,7 +179,16 @@ def _content_type(parent: JsonCursor, name: str, allowed: AbstractSet[str]) -> s
     if members is None or "headerContentType" not in members.members:
         return None
     content_type = members.text("headerContentType")
-    # The default itself carries a parameter (charset=UTF-8): the rule is about the type alone.
-    if content_type.partition(";")[0].strip() not in allowed:
+    if not _is_among(content_type, allowed):
         _refuse_choice(members, "headerContentType", allowed)
     return content_type
+
+
+def is_for_raw_delivery_alone(content_type: str) -> bool:
+    """Returns whether notifications cannot have a content type that raw messages can."""
+    return not _is_among(content_type, CONTENT_TYPES)
+
+
+def _is_among(content_type: str, allowed: AbstractSet[str]) -> bool:
+    # The default itself carries a parameter (charset=UTF-8): the rule is about the type alone.
+    return content_type.partition(";")[0].strip() in allowed

@@ -24,7 +24,11 @@ from redrive.protocols.aws.sns import (
     values,
 )
 from redrive.protocols.aws.sns.delivery_policy import SubscriptionDeliveryPolicy, effective_policy
-from redrive.protocols.aws.sns.delivery_policy_reader import DeliveryPolicyInvalid, read_subscription_policy
+from redrive.protocols.aws.sns.delivery_policy_reader import (
+    DeliveryPolicyInvalid,
+    is_for_raw_delivery_alone,
+    read_subscription_policy,
+)
 from redrive.protocols.aws.sns.errors import AttributeRefused
 
 DELIVERY_POLICY: Final = "DeliveryPolicy"
@@ -180,8 +184,15 @@ def _read(text: str) -> SubscriptionDeliveryPolicy:
 
 
 def effective_delivery_policy(topic: Topic, subscription: Subscription) -> SubscriptionDeliveryPolicy:
-    """The effective policy of an HTTP/S subscription."""
-    return effective_policy(delivery_policy(subscription), topic_attributes.delivery_policy(topic))
+    """The effective policy of an HTTP/S subscription.
+
+    A content type that only raw messages have does not count while raw delivery is off: the topic's does, or the
+    default, as where the policy names none.
+    """
+    own = delivery_policy(subscription)
+    if own and own.content_type and not subscription.raw and is_for_raw_delivery_alone(own.content_type):
+        own = replace(own, content_type=None)
+    return effective_policy(own, topic_attributes.delivery_policy(topic))
 
 
 def shown(topic: Topic, subscription: Subscription) -> dict[str, str]:
