@@ -1,6 +1,7 @@
 """FIFO queues: each message once, by its deduplication id, and its number in the queue's sequence."""
 
 import hashlib
+import itertools
 from typing import Any
 
 import pytest
@@ -172,12 +173,15 @@ def test_content_may_cease_to_count(sqs: Sqs) -> None:
 # ---- sequence numbers --------------------------------------------------------------------------------------------
 
 
-def test_sequence_numbers_have_20_digits_and_grow(sqs: Sqs) -> None:
+def test_sequence_numbers_have_20_digits_and_grow_unevenly(sqs: Sqs) -> None:
     queue = sqs.fifo()
     numbers = [queue.send_fifo(str(number), group=f"g{number % 3}")["SequenceNumber"] for number in range(12)]
     assert {len(number) for number in numbers} == {20}
     assert all(number.isdigit() for number in numbers)
     assert numbers == sorted(set(numbers))
+    steps = {int(later) - int(sooner) for sooner, later in itertools.pairwise(numbers)}
+    assert len(steps) > 1
+    assert 1 not in steps
     received = [message["Attributes"]["SequenceNumber"] for message in queue.receive()]
     assert set(received) <= set(numbers)
 

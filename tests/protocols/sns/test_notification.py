@@ -3,6 +3,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from redrive.protocols.aws.messages import sequence_number
 from redrive.protocols.aws.sns import notification
 from redrive.protocols.aws.sns.notification import Links
 from redrive.protocols.aws.sns.published import Confirmation, Published
@@ -77,7 +78,7 @@ def test_a_fifo_topics_notification_has_its_place_and_no_signature() -> None:
         *("Type", "MessageId", "SequenceNumber", "TopicArn", "Subject", "Message", "Timestamp"),
         *("UnsubscribeURL", "MessageAttributes"),
     ]
-    assert document["SequenceNumber"] == "10000000000000000017"
+    assert document["SequenceNumber"] == sequence_number(17)
 
 
 def test_what_is_signed_of_a_notification() -> None:

@@ -14,6 +14,7 @@ from redrive.engine.ports import Parcel
 from redrive.model.delivery import Delivery
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Subscription
+from redrive.protocols.aws.messages import sequence_number
 from redrive.protocols.aws.sns import notification
 from redrive.protocols.aws.sns.certificate import certificate_path
 from redrive.protocols.aws.sns.notification import Links
@@ -212,7 +213,7 @@ def test_raw_attributes_are_what_sqs_reads_from_the_same_headers(parcels: Parcel
 
 def test_a_fifo_queue_gets_a_place_and_no_signature(parcels: Parcels) -> None:
     received = orjson.loads(parcels.present(_message(sequence=3))[0])
-    assert received["SequenceNumber"] == "10000000000000000003"
+    assert received["SequenceNumber"] == sequence_number(3)
     assert not received.keys() & {"SignatureVersion", "Signature", "SigningCertURL"}
 
 

@@ -116,8 +116,3 @@ def _parsed(arn: str, service: str) -> Arn | None:
     except ValueError:
         return None
     return parsed if parsed.service == service else None
-
-
-def sequence_number(seq: int) -> str:
-    """Twenty digits that keep growing."""
-    return f"{10**19 + seq}"

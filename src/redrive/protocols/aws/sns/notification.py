@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from redrive.protocols.aws.sns.names import sequence_number
+from redrive.protocols.aws.messages import sequence_number
 from redrive.protocols.aws.sns.published import Confirmation, Published
 
 CONTENT_TYPE: Final = "text/plain; charset=UTF-8"

@@ -17,6 +17,7 @@ from redrive.protocols.aws.messages import (
     check_batch,
     check_ids,
     failed,
+    sequence_number,
 )
 from redrive.protocols.aws.sns import destinations, dialect, message, names
 from redrive.protocols.aws.sns.access import topic_at
@@ -158,7 +159,7 @@ def _platform_of(target: Topic | Subscription) -> str | None:
 def _published(topic: Topic, enqueued: Enqueued) -> Structure:
     answer: Structure = {"MessageId": id_text(enqueued.message_id)}
     if topic.ordered:
-        answer["SequenceNumber"] = names.sequence_number(enqueued.seq)
+        answer["SequenceNumber"] = sequence_number(enqueued.seq)
     return answer
 
 

@@ -68,8 +68,3 @@ def check_name(name: str, *, fifo: bool) -> None:
         "InvalidParameterValueException",
         "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length",
     )
-
-
-def sequence_number(seq: int) -> str:
-    """Twenty digits that keep growing."""
-    return f"{10**19 + seq}"

@@ -10,7 +10,7 @@ from redrive.model.delivery import Delivery
 from redrive.model.message import id_text
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call, Presenters
-from redrive.protocols.aws.messages import is_id
+from redrive.protocols.aws.messages import is_id, sequence_number
 from redrive.protocols.aws.sqs import handles, message, names
 from redrive.protocols.aws.sqs.access import queue_at
 from redrive.protocols.aws.sqs.errors import error, invalid
@@ -159,7 +159,7 @@ class Showing:
             "SentTimestamp": str(delivery.sent_at),
             "ApproximateReceiveCount": str(delivery.attempts),
             "ApproximateFirstReceiveTimestamp": None if first is None else str(first),
-            "SequenceNumber": names.sequence_number(delivery.seq) if queue.ordered else None,
+            "SequenceNumber": sequence_number(delivery.seq) if queue.ordered else None,
             "MessageDeduplicationId": delivery.deduplication_id if queue.ordered else None,
             "MessageGroupId": delivery.group_id,
             "AWSTraceHeader": headers.get("trace"),

@@ -16,8 +16,9 @@ from redrive.protocols.aws.messages import (
     attributes_bytes,
     check_ids,
     failed,
+    sequence_number,
 )
-from redrive.protocols.aws.sqs import batches, message, names
+from redrive.protocols.aws.sqs import batches, message
 from redrive.protocols.aws.sqs.access import queue_at
 from redrive.protocols.aws.sqs.errors import error, invalid, missing
 from redrive.protocols.aws.sqs.quotas import Quotas
@@ -211,5 +212,5 @@ def _answer(queue: Queue, entry: Entry, sent: Message, enqueued: Enqueued) -> St
     if system := entry.get("MessageSystemAttributes"):
         answer["MD5OfMessageSystemAttributes"] = message.digest_of_attributes(system)
     if queue.ordered:
-        answer["SequenceNumber"] = names.sequence_number(enqueued.seq)
+        answer["SequenceNumber"] = sequence_number(enqueued.seq)
     return answer
