@@ -4,12 +4,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
+from botocore.awsrequest import HeadersDict
 from botocore.model import ServiceModel
 from botocore.parsers import create_parser
 from botocore.serialize import create_serializer
 
 from redrive.protocols.aws.wire.service import Service
-from redrive.protocols.aws.wire.shapes import Shape, Structure, Value
+from redrive.protocols.aws.wire.shapes import Member, Shape, Structure, Value
 from redrive.protocols.aws.wire.sqs_query import with_query_names
 from redrive.protocols.http import Request, Response
 
@@ -33,23 +34,31 @@ class Client:
 
     def request(self, operation: str, params: Structure) -> Request:
         """Return the request an SDK would send."""
-        made = self._serializer.serialize_to_request(params, self._model.operation_model(operation))
+        shape = self.service.operation(operation).input
+        in_path = {name: "x" for name, member in shape.members.items() if member.location == "uri"}
+        given = {**in_path, **params}
+        made = self._serializer.serialize_to_request(given, self._model.operation_model(operation))
         body = made["body"]
         if isinstance(body, dict):
             body = urlencode(body, doseq=True).encode()
         headers = {"host": "localhost:4566", **{key.lower(): text for key, text in made["headers"].items()}}
-        return Request(made["method"], "/", "", headers, body)
+        path, _, fixed = made["url_path"].partition("?")
+        query = "&".join(filter(None, (fixed, urlencode(made["query_string"] or {}, doseq=True))))
+        return Request(made["method"], path, query, headers, body)
 
     def answer(self, operation: str, response: Response) -> dict[str, Any]:
         """Return what an SDK would hand to its caller; `Error` in it where the call failed."""
         raw = {
             "status_code": response.status,
-            "headers": {key.lower(): text for key, text in response.headers.items()},
+            "headers": HeadersDict(response.headers),
             "body": response.body,
         }
         shape = self._model.operation_model(operation).output_shape
         answer: dict[str, Any] = self._parser.parse(raw, shape)
         answer["ResponseMetadata"].pop("HTTPHeaders")
+        payload = self.service.operation(operation).output and shape and shape.serialization.get("payload")
+        if payload and isinstance(answer.get(payload), str):  # a whole body, which this parser takes for text
+            answer[payload] = answer[payload].encode()
         return answer
 
 
@@ -63,7 +72,7 @@ def sample(shape: Shape, *, sdk: bool, depth: int = 0) -> Value:
     match shape.type:
         case "structure":
             return {
-                name: sample(member.shape, sdk=sdk, depth=depth + 1)
+                name: _in_place(member, sdk=sdk, depth=depth + 1, whole=name == shape.payload)
                 for name, member in shape.members.items()
                 if not _opens(member.shape) or (depth < _DEPTH_MAX and not _is_bare(member.shape))
             }
@@ -76,6 +85,17 @@ def sample(shape: Shape, *, sdk: bool, depth: int = 0) -> Value:
             return moment(1_700_000_000_500) if sdk else 1_700_000_000_500
         case _:
             return _scalar(shape)
+
+
+def _in_place(member: Member, *, sdk: bool, depth: int, whole: bool) -> Value:
+    """Return a member's value; one that no line break may stand in where it is part of a head."""
+    if whole and member.shape.type == "blob":
+        return b"payload"
+    if member.location == "statusCode":
+        return 200
+    if member.location in {"uri", "header"} and member.shape.type == "string":
+        return f"{member.shape.name}:1"
+    return sample(member.shape, sdk=sdk, depth=depth)
 
 
 def _opens(shape: Shape) -> bool:

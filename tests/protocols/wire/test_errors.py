@@ -8,6 +8,7 @@ from redrive.protocols.aws.wire.form import Form
 from redrive.protocols.aws.wire.jsonrpc import JSON_1_0, JSON_1_1
 from redrive.protocols.aws.wire.profiles import PROFILES
 from redrive.protocols.aws.wire.query import QueryAsJsonCodec, QueryCodec
+from redrive.protocols.aws.wire.rest_json import RestJsonCodec
 from redrive.protocols.aws.wire.service import Service
 from tests.protocols.wire.clients import Client
 
@@ -147,5 +148,11 @@ def test_sdks_read_every_error_of_the_framework(name: str, code: str) -> None:
     if "json" in PROFILES[name].protocols:
         answer = Client(name, "json").answer(operation, JSON_1_0.render_error(service, error, "an-id"))
         assert answer["Error"]["Code"] == (error.query_code if service.query_compatible else error.code)
+        assert answer["Error"]["Message"] == "some <text>\r\n\x01"
+    if "rest-json" in PROFILES[name].protocols:
+        answer = Client(name, "rest-json").answer(
+            operation, RestJsonCodec({}).render_error(service, error, "an-id")
+        )
+        assert answer["Error"]["Code"] == error.code
         assert answer["Error"]["Message"] == "some <text>\r\n\x01"
     assert answer["ResponseMetadata"] == {"RequestId": "an-id", "HTTPStatusCode": error.status}

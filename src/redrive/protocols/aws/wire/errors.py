@@ -1,6 +1,8 @@
 """What an AWS service answers when it refuses: one exception, whatever the protocol it is rendered in."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 
@@ -15,6 +17,7 @@ class AwsError(Exception):
         status: The HTTP status.
         sender: Whether the caller is at fault (`Sender`) or the service (`Receiver`).
         namespace: The Smithy namespace of `code`; empty means the service's own.
+        details: Further members of a REST error's body, and headers by the names that the model gives them.
     """
 
     def __init__(
@@ -27,6 +30,7 @@ class AwsError(Exception):
         status: int = 400,
         sender: bool = True,
         namespace: str = "",
+        details: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
@@ -36,6 +40,7 @@ class AwsError(Exception):
         self.status = status
         self.sender = sender
         self.namespace = namespace
+        self.details = details
 
     @property
     def fault(self) -> str:

@@ -28,7 +28,7 @@ class Profile:
         name: Botocore's name of the service and of its model.
         endpoint_prefix: The service's name in host names and in a signature's credential scope.
         api_version: What query requests give as `Version`, where they give it.
-        protocols: Those of its protocols that Redrive recognises: `json`, `query`, `smithy-rpc-v2-cbor`.
+        protocols: Those of its protocols that Redrive recognises: `json`, `query`, `rest-json`, `smithy-rpc-v2-cbor`.
         target_prefix: What stands before the operation in `X-Amz-Target`.
         json_namespace: The Smithy namespace of its errors in `__type`; services that speak JSON 1.1 print none.
         xml_namespace: Of its query answers, where the model gives none.
@@ -112,6 +112,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
         Profile("logs", "logs", "2014-03-28", _JSON, "Logs_20140328", violated=logs_error),
         Profile("kms", "kms", "2014-11-01", _JSON, "TrentService"),
         Profile("firehose", "firehose", "2015-08-04", _JSON, "Firehose_20150804"),
+        Profile("lambda", "lambda", "2015-03-31", frozenset({"rest-json"})),
         Profile("cloudformation", "cloudformation", "2010-05-15", _QUERY),
         Profile("iam", "iam", "2010-05-08", _QUERY),
         Profile("sts", "sts", "2011-06-15", _QUERY),

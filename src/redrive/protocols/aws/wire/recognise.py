@@ -11,6 +11,8 @@ from redrive.protocols.aws.wire.form import Form, read_form
 from redrive.protocols.aws.wire.jsonrpc import JSON_1_0, JSON_1_1, JsonCodec
 from redrive.protocols.aws.wire.profiles import PROFILES
 from redrive.protocols.aws.wire.query import QueryAsJsonCodec, QueryCodec
+from redrive.protocols.aws.wire.rest_json import RestJsonCodec
+from redrive.protocols.aws.wire.rest_routes import route
 from redrive.protocols.aws.wire.service import Service
 from redrive.protocols.http import Request, Response
 
@@ -33,7 +35,7 @@ class Recognised:
 def recognise(request: Request) -> Recognised | None:
     """Return what an AWS request asks for, or None where it is none that can be told.
 
-    JSON requests say it in `X-Amz-Target`, CBOR requests in their path. Query requests name only an action; the
+    JSON requests say it in `X-Amz-Target`, CBOR and REST requests in their path. Query requests name only an action; the
     service is taken from the signature's scope, then from the host, then from the API version, and last from the
     action where one service alone has it.
     """
@@ -42,7 +44,7 @@ def recognise(request: Request) -> Recognised | None:
         return _by_target(request, target)
     if request.path.startswith(_CBOR_PATH):
         return _by_path(request.path)
-    return _by_action(request)
+    return _by_route(request) or _by_action(request)
 
 
 def unrecognised(request_id: str) -> Response:
@@ -52,6 +54,17 @@ def unrecognised(request_id: str) -> Response:
 
 _CBOR_PATH: Final = "/service/"
 _CBOR_ROUTE: Final = re.compile(r"/service/([^/]+)/operation/([^/]+)/?")
+
+_DATED_PATH: Final = re.compile(r"/(\d{4}-\d{2}-\d{2})/")
+# Those of the paths in Lambda's model; a test holds that they are all there are.
+_DATES: Final = dict.fromkeys(
+    (
+        *("2014-11-13", "2015-03-31", "2016-08-19", "2017-03-31", "2017-10-31", "2018-10-31", "2019-09-25"),
+        *("2019-09-30", "2020-04-22", "2020-06-30", "2021-07-20", "2021-10-31", "2021-11-15", "2024-08-31"),
+        *("2025-11-30", "2025-12-01", "2026-07-09"),
+    ),
+    "lambda",
+)
 
 _TARGETS: Final = {p.target_prefix: p.name for p in PROFILES.values() if p.target_prefix}
 _ENDPOINTS: Final = {p.endpoint_prefix: p.name for p in PROFILES.values()} | {"queue": "sqs"}
@@ -87,6 +100,16 @@ def _by_path(path: str) -> Recognised | None:
     if route is None or service is None or "smithy-rpc-v2-cbor" not in PROFILES[service].protocols:
         return None
     return Recognised(service, route[2], CBOR)
+
+
+def _by_route(request: Request) -> Recognised | None:
+    """Paths of REST services begin with the date of their API; those of queues begin with an account."""
+    dated = _DATED_PATH.match(request.path)
+    service = None if dated is None else _DATES.get(dated[1])
+    if service is None:
+        return None
+    found = route(service, request.method, request.path, request.query)
+    return None if found is None else Recognised(service, found[0], RestJsonCodec(found[1]))
 
 
 def _by_action(request: Request) -> Recognised | None:

@@ -2,7 +2,7 @@
 
 import gzip
 import importlib.util
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,6 +29,9 @@ class Operation:
         input: The structure of its parameters; without members where it takes none.
         output: The structure of its result; None where query answers have no result element.
         result_wrapper: The element around the result in query answers.
+        method: Of a REST request.
+        path: Of a REST request, with `{names}`, and a query where that tells it from another operation.
+        status: Of a REST answer that succeeded.
     """
 
     service: "Service"
@@ -36,6 +39,9 @@ class Operation:
     input: Shape
     output: Shape | None
     result_wrapper: str
+    method: str
+    path: str
+    status: int
     _violations: Callable[[Structure], Sequence[Violation]]
 
     def check(self, params: Structure) -> None:
@@ -83,6 +89,16 @@ class Service:
         return Service(PROFILES[name], _published_model(name))
 
     @property
+    def routes(self) -> Mapping[str, tuple[str, str]]:
+        """The method and path of each operation, by its name; paths have `{names}`."""
+        operations = self._model["operations"].items()
+        return {name: (raw["http"]["method"], raw["http"]["requestUri"]) for name, raw in operations}
+
+    def error_members(self, code: str) -> frozenset[str]:
+        """Return the names of an error's members in the model; none for an error of the framework."""
+        return frozenset(self._model["shapes"].get(code, {}).get("members", ()))
+
+    @property
     def operation_names(self) -> frozenset[str]:
         """The names of the service's operations."""
         return frozenset(self._model["operations"])
@@ -122,6 +138,9 @@ class Service:
             input=parameters,
             output=self._shapes[raw["output"]["shape"]] if "output" in raw else None,
             result_wrapper=raw.get("output", {}).get("resultWrapper", f"{name}Result"),
+            method=raw["http"]["method"],
+            path=raw["http"]["requestUri"],
+            status=raw["http"].get("responseCode", 200),
             _violations=self._checks.violations(parameters),
         )
         self._operations[name] = operation

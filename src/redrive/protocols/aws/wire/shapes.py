@@ -36,6 +36,7 @@ class Shape:
         most: The largest number, or the longest length.
         pattern: A Java regular expression a string must match whole.
         timestamp_format: `iso8601`, `rfc822`, `unixTimestamp`, or None for the protocol's own.
+        payload: The member that is a REST body by itself; empty: the body is an object of the members without a place.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Shape:
     most: float | None = None
     pattern: str | None = None
     timestamp_format: str | None = None
+    payload: str = ""
 
     @property
     def element(self) -> "Member":
@@ -75,6 +77,8 @@ class Member:
         json_name: The name in JSON.
         query_name: The name in query requests and their XML, or None where the model gives no other name.
         flattened: Whether query protocols leave the surrounding element out.
+        location: Its place in a REST request or answer: `uri`, `querystring`, `header`, `headers`, `statusCode`; empty:
+            the body.
     """
 
     name: str
@@ -82,6 +86,7 @@ class Member:
     json_name: str
     query_name: str | None
     flattened: bool
+    location: str = ""
 
     @property
     def query_key(self) -> str:
@@ -119,6 +124,7 @@ class Shapes:
             most=raw.get("max"),
             pattern=raw.get("pattern"),
             timestamp_format=raw.get("timestampFormat"),
+            payload=raw.get("payload", ""),
         )
         self._resolved[name] = shape  # before its members: a shape may contain itself
         shape.members.update({key: self._member(key, ref) for key, ref in raw.get("members", {}).items()})
@@ -133,4 +139,5 @@ class Shapes:
             json_name=location_name or name,
             query_name=ref.get("queryName") or location_name,
             flattened=bool(ref.get("flattened") or self._raw[ref["shape"]].get("flattened")),
+            location=ref.get("location", ""),
         )

@@ -1,0 +1,150 @@
+"""The REST JSON protocol: method and path name the operation; parameters stand in path, query, headers and body."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+import orjson
+
+from redrive.protocols.aws.wire import timestamps
+from redrive.protocols.aws.wire.codec import answer_headers
+from redrive.protocols.aws.wire.errors import AwsError, common
+from redrive.protocols.aws.wire.json_input import reader
+from redrive.protocols.aws.wire.json_output import as_base64, writer
+from redrive.protocols.aws.wire.service import Operation, Service
+from redrive.protocols.aws.wire.shapes import Member, Shape, Structure, Value
+from redrive.protocols.http import Request, Response
+
+_FIELDS_MAX: Final = 100  # in a query; no operation has more than ten
+_TRUTHS: Final = {"true": True, "false": False}
+
+
+class RestJsonCodec:
+    """The protocol, for one request whose path was matched."""
+
+    __slots__ = ("_parameters",)
+
+    def __init__(self, parameters: Mapping[str, str]) -> None:
+        """Take these parameters out of the path, by the names in the model's path."""
+        self._parameters = parameters
+
+    def parse(self, operation: Operation, request: Request) -> Structure:
+        """Return the operation's parameters.
+
+        Raises:
+            AwsError: `SerializationException`.
+        """
+        shape = operation.input
+        parsed = self._from_body(shape, request.body)
+        query = _query_of(request.query)
+        for name, member in shape.members.items():
+            value = self._located(member, query, request.headers)
+            if value is not None:
+                parsed[name] = value
+        return parsed
+
+    def _located(
+        self, member: Member, query: Mapping[str, list[str]], headers: Mapping[str, str]
+    ) -> Value | None:
+        match member.location:
+            case "uri":
+                return _value_of(member.shape, [self._parameters[member.json_name]])
+            case "querystring":
+                given = query.get(member.json_name)
+                return None if given is None else _value_of(member.shape, given)
+            case "header":
+                text = headers.get(member.json_name.lower())
+                return None if text is None else _value_of(member.shape, [text])
+            case _:
+                return None
+
+    def _from_body(self, shape: Shape, body: bytes) -> Structure:
+        if shape.payload:
+            member = shape.members[shape.payload]
+            if member.shape.type == "blob":
+                return {shape.payload: body}
+            return {shape.payload: _json_of(member.shape, body)} if body else {}
+        if not body:
+            return {}
+        parsed: Structure = _json_of(shape, body)
+        return {name: value for name, value in parsed.items() if not shape.members[name].location}
+
+    def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
+        """Return the result: members in headers and status where the model has them there."""
+        headers, status = dict(answer_headers(request_id)), operation.status
+        shape = operation.output
+        if shape is None:
+            return Response(status, b"", "application/json", headers)
+        body: Structure = {}
+        for name, value in result.items():
+            member = shape.members[name]
+            if value is None:
+                continue
+            if member.location == "statusCode":
+                status = value
+            elif member.location == "header":
+                headers[member.json_name] = str(value)
+            else:
+                body[name] = value
+        return Response(status, _body_of(shape, body), "application/json", headers)
+
+    def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:
+        """Return the error: its code in a header, its text under the name that the model gives it."""
+        members = service.error_members(error.code)
+        headers = {**answer_headers(request_id), "x-amzn-ErrorType": error.code}
+        body: dict[str, Any] = {}
+        if not members or "Type" in members:
+            body["Type"] = "User" if error.sender else "Service"
+        if error.message:
+            body["message" if "message" in members else "Message"] = error.message
+        for name, value in error.details.items():
+            if name in members:
+                body[name] = value
+            else:
+                headers[name] = value
+        return Response(error.status, orjson.dumps(body), "application/json", headers)
+
+
+def _query_of(query: str) -> Mapping[str, list[str]]:
+    try:
+        return parse_qs(query, keep_blank_values=True, max_num_fields=_FIELDS_MAX)
+    except ValueError as error:  # too many fields
+        raise common("SerializationException") from error
+
+
+def _json_of(shape: Shape, body: bytes) -> Value:
+    try:
+        return reader(shape)(orjson.loads(body))
+    except orjson.JSONDecodeError as error:
+        raise common("SerializationException") from error
+    except RecursionError as error:  # only a shape that contains itself can go as deep as the document
+        raise common("SerializationException") from error
+
+
+def _body_of(shape: Shape, members: Structure) -> bytes:
+    if shape.payload and shape.members[shape.payload].shape.type == "blob":
+        payload: bytes = members.get(shape.payload, b"")
+        return payload
+    value = members.get(shape.payload, {}) if shape.payload else members
+    write = writer(shape.members[shape.payload].shape if shape.payload else shape)
+    return orjson.dumps(value if write is None else write(value), default=as_base64)
+
+
+def _value_of(shape: Shape, texts: list[str]) -> Value:
+    """Return a value that stands as text in a path, a query or a header."""
+    try:
+        match shape.type:
+            case "list":
+                return [_value_of(shape.element.shape, [text]) for text in texts]
+            case "integer" | "long":
+                return int(texts[-1])
+            case "float" | "double":
+                return float(texts[-1])
+            case "boolean":
+                return _TRUTHS[texts[-1].lower()]
+            case "timestamp":
+                return timestamps.from_text(texts[-1])
+            case _:
+                return texts[-1]
+    except (KeyError, ValueError) as error:
+        raise common("SerializationException", f"{texts[-1]} can not be converted") from error
