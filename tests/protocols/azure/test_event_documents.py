@@ -144,11 +144,19 @@ def test_a_webhook_that_is_protected_keeps_what_it_said() -> None:
     assert accepted(destination=webhook(**dict.fromkeys(PROTECTED, "")))
 
 
-def test_one_of_two_batch_sizes_brings_the_other() -> None:
-    said = accepted(destination=webhook(preferredBatchSizeInKilobytes=512.0)).destination.document[
-        "properties"
-    ]
-    assert (said["maxEventsPerBatch"], said["preferredBatchSizeInKilobytes"]) == (1, 512)
+@pytest.mark.parametrize(
+    ("given", "events", "kilobytes"),
+    [
+        ({"preferredBatchSizeInKilobytes": 512.0}, 5000, 512),
+        ({"maxEventsPerBatch": 10}, 10, 64),
+        ({"maxEventsPerBatch": None, "preferredBatchSizeInKilobytes": None}, 1, 64),
+    ],
+)
+def test_a_batch_size_that_is_left_out_has_a_default(
+    given: dict[str, Any], events: int, kilobytes: int
+) -> None:
+    said = accepted(destination=webhook(**given)).destination.document["properties"]
+    assert (said["maxEventsPerBatch"], said["preferredBatchSizeInKilobytes"]) == (events, kilobytes)
 
 
 def test_a_destination_may_stand_beside_an_identity() -> None:

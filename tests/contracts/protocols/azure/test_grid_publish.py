@@ -147,6 +147,14 @@ def test_a_batch_of_the_wished_size(grid: Grid, subscriber: Subscriber) -> None:
     assert sorted(sizes) == [5, 10, 10]
 
 
+def test_a_batch_of_the_preferred_bytes_alone(grid: Grid, subscriber: Subscriber) -> None:
+    topic = grid.topic()
+    sizes = {"max_events_per_batch": None, "preferred_batch_size_in_kilobytes": 64}
+    grid.subscribe(topic.id, subscriber, destination=sizes)
+    grid.publish(topic, [event(number) for number in range(25)])
+    assert len(subscriber.next().document) == 25
+
+
 def test_filters_and_delivery_attributes(grid: Grid, subscriber: Subscriber) -> None:
     topic = grid.topic()
     mappings = [

@@ -100,7 +100,8 @@ def accepted_destination(given: Document, before: Document, resolve: EndpointRes
     if kind in _BATCHED:
         events = fields.number(said, "maxEventsPerBatch", 1, BATCH_EVENTS_MAX)
         kilobytes = fields.number(said, "preferredBatchSizeInKilobytes", 1, BATCH_KILOBYTES_MAX)
-        said |= {"maxEventsPerBatch": events or 1, "preferredBatchSizeInKilobytes": kilobytes or 64}
+        said["maxEventsPerBatch"] = events or (1 if kilobytes is None else BATCH_EVENTS_MAX)
+        said["preferredBatchSizeInKilobytes"] = kilobytes or 64
     mappings = fields.items(said, MAPPINGS) or []
     if mappings and kind in _WITHOUT_ATTRIBUTES:
         raise invalid(f"A destination of the type {kind} has no delivery attributes.")

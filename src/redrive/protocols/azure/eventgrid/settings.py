@@ -36,7 +36,7 @@ APPLICATION: Final = "azureActiveDirectoryApplicationIdOrUri"
 ATTEMPTS_MAX: Final = 30
 MINUTES_TO_LIVE_MAX: Final = 1440
 _NAMESPACE_TO_LIVE_MS: Final = 7 * DAY_MS  # as long as a topic may keep it
-_EVENTS_DEFAULT: Final = 1
+_EVENTS_DEFAULT: Final = 5000  # where the bytes alone are given, they alone bound a batch
 _KILOBYTES_DEFAULT: Final = 64
 
 
