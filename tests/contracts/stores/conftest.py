@@ -61,6 +61,12 @@ async def fifo(store: Store) -> Bench:
     return Bench(store, await store.new_id(), ordered=True)
 
 
+@pytest.fixture(params=["plain", "fifo"])
+def queue(request: pytest.FixtureRequest, plain: Bench, fifo: Bench) -> Bench:
+    """A queue without order, and one that keeps it."""
+    return plain if request.param == "plain" else fifo
+
+
 @pytest.fixture
 async def dead_letters(store: Store) -> Bench:
     """A dead-letter queue without order."""

@@ -126,7 +126,7 @@ class Model:
             assert not [
                 row for row in self._line(order) if row.available_at <= order.now and row.seq not in seqs
             ]
-        if not claimed:
+        if not claimed or (order.looks_ahead and len(claimed) < order.limit):
             assert answer.next_at == min((row.available_at for row in self._line(order)), default=None)
 
     def _took_the_first(self, taken: list[Delivery], before: Rows, *, ordered: bool) -> None:

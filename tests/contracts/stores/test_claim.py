@@ -75,6 +75,26 @@ async def test_only_an_empty_answer_says_when_to_come_again(plain: Bench) -> Non
     assert (await plain.order()).next_at == NOON + 1
 
 
+async def test_a_claim_that_looks_ahead_says_when_the_next_delivery_falls_due(queue: Bench) -> None:
+    await queue.send("a", group="g")
+    assert (await queue.order(looks_ahead=True)).next_at == NOON + LEASE_MS  # of what was just claimed
+    await queue.send("b", delay_ms=1, group="h")
+    await queue.send("c", group="i")
+    ahead = await queue.order(looks_ahead=True)
+    assert (bodies(ahead.deliveries), ahead.next_at) == (["c"], NOON + 1)
+    assert (
+        await queue.order(NOON + 1, limit=1, looks_ahead=True)
+    ).next_at is None  # there may be more at once
+
+
+async def test_claims_that_look_ahead_and_others_share_a_line(plain: Bench) -> None:
+    await plain.send(*"abc")
+    orders = [plain.order(limit=1), plain.order(limit=2, looks_ahead=True), plain.order(looks_ahead=True)]
+    answers = await asyncio.gather(*orders)
+    assert sorted(body for answer in answers for body in bodies(answer.deliveries)) == ["a", "b", "c"]
+    assert [answer.next_at for answer in answers] == [None, None, NOON + LEASE_MS]
+
+
 async def test_a_claim_of_no_duration_is_due_again_at_once(plain: Bench) -> None:
     await plain.send("a", "b")
     assert bodies(await plain.claim(lease_ms=0)) == ["a", "b"]

@@ -1,16 +1,9 @@
 import asyncio
 
-import pytest
-
 from redrive.engine.ports import Claimed
 from tests.contracts.stores.bench import DONE, LEASE_MS, NOON, Bench, bodies, refused
 
 LAPSE = NOON + LEASE_MS
-
-
-@pytest.fixture(params=["plain", "fifo"])
-def queue(request: pytest.FixtureRequest, plain: Bench, fifo: Bench) -> Bench:
-    return plain if request.param == "plain" else fifo
 
 
 async def test_a_claim_holds_as_long_as_it_was_extended(queue: Bench) -> None:

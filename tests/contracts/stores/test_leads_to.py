@@ -20,11 +20,6 @@ from tests.contracts.stores.test_outages import PATIENCE_SECONDS, Ears
 LAPSE = NOON + LEASE_MS
 
 
-@pytest.fixture(params=["plain", "fifo"])
-def queue(request: pytest.FixtureRequest, plain: Bench, fifo: Bench) -> Bench:
-    return plain if request.param == "plain" else fifo
-
-
 @pytest.fixture(params=["dead_letters", "fifo_dead_letters"])
 def letters(request: pytest.FixtureRequest, dead_letters: Bench, fifo_dead_letters: Bench) -> Bench:
     """Where letters about deliveries go."""

@@ -133,8 +133,14 @@ class History(RuleBasedStateMachine):
         self.sent += 1
         return self.queues[name].arrival(f"{self.sent}", self.now, group=group, **others)
 
-    @rule(name=any_queues, limit=few, lease_ms=soon | st.just(0), limits=st.sampled_from(LIMITS))
-    def claim(self, name: str, limit: int, lease_ms: int, limits: Limits) -> None:
+    @rule(
+        name=any_queues,
+        limit=few,
+        lease_ms=soon | st.just(0),
+        limits=st.sampled_from(LIMITS),
+        ahead=st.booleans(),
+    )
+    def claim(self, name: str, limit: int, lease_ms: int, limits: Limits, *, ahead: bool) -> None:
         queue = self.queues[name]
         target = self.dead_of(name).target if name in WORKING and limits.dead_letters else None
         order = ClaimOrder(
@@ -146,6 +152,7 @@ class History(RuleBasedStateMachine):
             fresh_token(),
             limits if target else replace(limits, dead_letters=False),
             target,
+            looks_ahead=ahead,
         )
         answer = self.run(self.store.claim(order))
         self.model.claim(order, answer, self.look(name), self.look(*DEAD))

@@ -131,6 +131,8 @@ class ClaimOrder:
         resumes: A claim that ran out unsettled is tried again as the same attempt, uncounted: for deliveries that
             Redrive pushes, whose node died. Without it every claim counts, as SQS counts receives.
         rate_max: Claims a second over all nodes; None: no limit.
+        looks_ahead: Where fewer than `limit` were claimed, the answer says when the next delivery falls due: for a
+            consumer who need not claim again to learn it. Not with `rate_max`.
         claims_nothing: Only what is exhausted or expired among the `limit` first of the line is sent where it goes:
             for queues that nobody receives from.
     """
@@ -147,6 +149,7 @@ class ClaimOrder:
     resumes: bool = False
     rate_max: int | None = None
     claims_nothing: bool = False
+    looks_ahead: bool = False
 
 
 @dataclass(slots=True)
@@ -158,7 +161,8 @@ class Claimed:
         dead_lettered: How many went to the dead-letter queue on the way.
         expired: How many were out of their retention period.
         dropped: How many had all their claims and no dead-letter queue to go to.
-        next_at: When nothing was claimed: the moment (ms) the next waiting delivery falls due, if there is one.
+        next_at: When nothing was claimed, or with `looks_ahead` fewer than asked for: the moment (ms) the next waiting
+            delivery falls due, if there is one; those just claimed wait for the end of their lease.
     """
 
     deliveries: list[Delivery] = field(default_factory=list)

@@ -107,9 +107,13 @@ async def _claim_ordinary(connection: Connection, orders: Sequence[ClaimOrder]) 
     for record in sorted(records, key=lambda record: record["number"]):
         delivery = rows.delivery_of(record)
         answers[delivery.token or 0].deliveries.append(delivery)
-    if all(claimed.deliveries for claimed in answers.values()):
+    filled = list(zip(orders, answers.values(), strict=True))
+    if not any(filling.wants_next_at(order, claimed) for order, claimed in filled):
         return list(answers.values())
     next_at = await connection.fetchval(rows.NEXT_AT, first.queue_id)
+    for order, claimed in filled:
+        if claimed.deliveries and filling.wants_next_at(order, claimed):
+            claimed.next_at = next_at
     return [claimed if claimed.deliveries else _nothing(next_at, now) for claimed in answers.values()]
 
 

@@ -53,6 +53,11 @@ class Filled(NamedTuple):
     was_ordinary: bool
 
 
+def wants_next_at(order: ClaimOrder, claimed: Claimed) -> bool:
+    """Whether the answer says when the next delivery falls due."""
+    return not claimed.deliveries or (order.looks_ahead and len(claimed.deliveries) < order.limit)
+
+
 async def fill(connection: Connection, orders: Sequence[ClaimOrder]) -> list[Filled]:
     """Fill orders that are alike, those for attempts and throttled queues one by one, in one transaction."""
     async with connection.transaction():
@@ -131,10 +136,10 @@ class _Filling:
                 break
             await self._pass(room, max(window, room))
             window = _WINDOW if self._removed else 0
-        empty = [share.claimed for share in self.shares if not share.claimed.deliveries]
-        if empty:
+        asking = [share.claimed for share in self.shares if wants_next_at(share.order, share.claimed)]
+        if asking:
             next_at = await self._connection.fetchval(rows.NEXT_AT, self._order.queue_id)
-            for claimed in empty:
+            for claimed in asking:
                 claimed.next_at = next_at
 
     async def send_on(self) -> None:

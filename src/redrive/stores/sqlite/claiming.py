@@ -51,13 +51,15 @@ def claim(cursor: apsw.Cursor, next_seq: NextSeq, order: ClaimOrder) -> Claimed:
         repeated = _repeat(cursor, order)
         if repeated:
             return Claimed(repeated)
+    limit = order.limit
     if order.rate_max is None:
         claimed = _Claiming(cursor, next_seq, order).fill()
     else:
         claimed = _claim_paced(cursor, next_seq, order, order.rate_max)
     if order.attempt_id and claimed.deliveries:
         _remember(cursor, order, claimed.deliveries)
-    elif not claimed.deliveries and claimed.next_at is None:
+    looks = order.looks_ahead and len(claimed.deliveries) < limit
+    if claimed.next_at is None and (looks or not claimed.deliveries):
         first = rows.one(cursor, _NEXT_AT, (order.queue_id,))
         claimed.next_at = first[0] if first else None
     return claimed
