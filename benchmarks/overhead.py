@@ -23,12 +23,11 @@ from benchmarks.figures import Figure, under
 from benchmarks.load import BODY_BYTES
 from redrive.engine import archive
 from redrive.engine.engine import Engine
-from redrive.engine.facts import Listener
 from redrive.model.message import id_text
 from redrive.protocols.aws.authentication import Believing
 from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.gateway import Gateway
-from redrive.protocols.aws.sns.dialect import SnsDialect
+from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.protection.audit import AuditLog
 from redrive.protocols.aws.sns.status_log import StatusLog
@@ -76,13 +75,13 @@ async def _cpu_us(ask: "Ask", calls: int, *, telemetry: bool) -> float:
     """Processor time of this process for one call, and for writing down what was counted."""
     runtime = real_runtime(SystemClock())
     store = SqliteStore(None)
-    listeners: list[Listener] = []
-    engine = Engine(store, runtime, {"sns": SnsDialect(open_queues=True)}, listeners=listeners)
+    engine = Engine(store, runtime, {"sns": SnsDeliveryProfile(open_queues=True)})
     size = partial(archive.size, store, runtime.clock)
     collector = Telemetry(store, runtime.clock, engine.queues, engine.topics, size)
     stream = id_text(runtime.message_id())
     if telemetry:
-        listeners += [collector.metrics, StatusLog(collector.logs, runtime.chance, stream)]
+        engine.add_listener(collector.metrics)
+        engine.add_listener(StatusLog(collector.logs, runtime.chance, stream), "sns")
     audit = AuditLog(collector.logs, collector.count, runtime.chance, stream)
     services: dict[str, Facade] = {"sqs": Sqs(engine), "sns": Sns(engine, audit)}
     gateway = Gateway(runtime, Believing("us-east-1"), services, None)

@@ -19,8 +19,7 @@ from redrive.access.keyring import Keyring
 from redrive.access.signing_pair import SigningPair, signing_pair
 from redrive.destinations import connect_telephones, make_endpoints
 from redrive.engine.engine import ROUND_MS, Engine
-from redrive.engine.facts import Listener
-from redrive.engine.ports import Clock, Dialect, Kind, NodeStore, Runtime
+from redrive.engine.ports import Clock, DeliveryProfile, Kind, NodeStore, Runtime
 from redrive.event_grid import EventGrid
 from redrive.model.delivery import Delivery
 from redrive.model.message import id_text
@@ -32,7 +31,7 @@ from redrive.protocols.aws.sns.certificate import PATH_BEGINNING as CERTIFICATE_
 from redrive.protocols.aws.sns.certificate import certificate_path
 from redrive.protocols.aws.sns.devices.log import DeviceLog
 from redrive.protocols.aws.sns.devices.push import DeviceEndpoint
-from redrive.protocols.aws.sns.dialect import SnsDialect
+from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
 from redrive.protocols.aws.sns.parcels import Parcels
@@ -98,31 +97,31 @@ class App:
         self._settings = settings
         clock: Clock = SimulatedClock() if settings.clock == "simulated" else SystemClock()
         runtime = real_runtime(clock)
-        self._dialect = SnsDialect(
+        self._sns_profile = SnsDeliveryProfile(
             open_queues=settings.auth == "off",
             client_errors_delivered=settings.client_errors_count_as_delivered,
         )
         self._endpoints = make_endpoints(settings, runtime)
         self._store = store = open_store(settings.store, runtime, alone=True)
         self._webhook_tokens = WebhookTokens(SystemClock())
-        listeners: list[Listener] = []
-        dialects: dict[str, Dialect] = {
-            "sns": self._dialect,
-            EVENT_GRID: eventgrid.EventGridDialect(store.notes, self._webhook_tokens),
+        profiles: dict[str, DeliveryProfile] = {
+            "sns": self._sns_profile,
+            EVENT_GRID: eventgrid.EventGridDeliveryProfile(store.notes, self._webhook_tokens),
         }
-        self.engine = Engine(store, runtime, dialects, self._endpoints, listeners)
+        self.engine = Engine(store, runtime, profiles)
         self._endpoints[eventgrid.TOPIC] = TopicEndpoint(self.engine.resources.topics)
         devices = DeviceEndpoint(self.engine, self._endpoints["push"])
         self._endpoints["application"] = devices
         leaps = isinstance(clock, SimulatedClock)
         resources, size = self.engine.resources, self.engine.messages.archive_size
         self.telemetry = Telemetry(store, clock, resources.queues, resources.topics, size, leaps=leaps)
-        listeners.append(self.telemetry.metrics)
+        self.engine.add_listener(self.telemetry.metrics)
         stream = id_text(runtime.message_id())
-        listeners.append(self._status_log(runtime, stream, devices))
+        self.engine.add_listener(self._status_log(runtime, stream, devices), "sns")
         self._message_centre = connect_telephones(settings, self.engine, self._endpoints)
         event_grid = EventGrid(settings, self.engine, store, self.telemetry, stream)
-        listeners.append(event_grid.measures)
+        for protocol, endpoint in self._endpoints.items():
+            self.engine.add_endpoint(protocol, endpoint)
         self._presenters: dict[str, Callable[[Delivery], tuple[str, Mapping[str, Any]]]] = {
             eventgrid.ENVELOPE: eventgrid.present
         }
@@ -184,7 +183,7 @@ class App:
         self._signer = Signer(pair)
         parcels = Parcels(Links(base_url, path), self._signer, TextMessages(self.engine.resources.documents))
         self._presenters[ENVELOPE] = self._presenters[CONFIRMATION_ENVELOPE] = parcels.present
-        self._dialect.prepare(parcels)
+        self._sns_profile.prepare(parcels)
         if self._message_centre is not None:
             self._message_centre.start()
 

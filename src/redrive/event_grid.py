@@ -27,11 +27,7 @@ from redrive.telemetry.telemetry import Telemetry
 
 
 class EventGrid:
-    """Event Grid on an engine.
-
-    Attributes:
-        measures: A `Listener`, for the engine.
-    """
+    """Event Grid on an engine."""
 
     def __init__(
         self, settings: Settings, engine: Engine, store: NodeStore, telemetry: Telemetry, stream: str
@@ -47,7 +43,8 @@ class EventGrid:
         """
         self._settings = settings
         self._engine = engine
-        self.measures = Measures(telemetry.count, FailureLog(telemetry.logs, stream, settings.region))
+        self._measures = Measures(telemetry.count, FailureLog(telemetry.logs, stream, settings.region))
+        self._measures.listen_to(engine)
         sources = EventSources(engine, Subscribers(engine))
         self._insights = Insights(store, telemetry.flush, sources.resource)
 
@@ -75,8 +72,8 @@ class EventGrid:
         publishers = PublisherCredentials(authentication, SystemClock(), required=required)
         credentials = Credentials(authentication, SystemClock(), required=required)
         services: list[Service] = [
-            Publishers(engine, publishers, self.measures),
-            Namespaces(engine, credentials, self.measures),
+            Publishers(engine, publishers, self._measures),
+            Namespaces(engine, credentials, self._measures),
             Arm(runtime.clock, authentication, operations, public_url),
             handshakes,
             Entra(SystemClock(), authentication, public_url, webhook_tokens),

@@ -1,4 +1,4 @@
-"""A small stage for topics: a dialect of its own, endpoints that answer as told, and a listener that remembers."""
+"""A small stage for topics: a profile of its own, endpoints that answer as told, and a listener that remembers."""
 
 import random
 from collections import deque
@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from redrive.engine.engine import Engine
 from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener
-from redrive.engine.ports import Consequence, Parcel, Plan, Runtime, Store
+from redrive.engine.ports import FollowUp, Parcel, Plan, Runtime, Store, SubscriptionContext
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome, Schedule
 from redrive.model.filtering import Attribute, Verdict
@@ -32,8 +32,13 @@ def name(text: str) -> ResourceName:
     return ResourceName(ACCOUNT, "us-east-1", text)
 
 
-class PlainDialect:
-    """Says what the tests tell it to; an endpoint `queue:NAME` is a queue of this server."""
+class PlainProfile:
+    """Says what the tests tell it to; an endpoint `queue:NAME` is a queue of this server.
+
+    A plan that a test changes is met by subscriptions made or changed after that.
+    """
+
+    name = "plain"
 
     def __init__(self) -> None:
         self.schedule: Schedule = HTTP_DEFAULT
@@ -42,47 +47,38 @@ class PlainDialect:
         self.changes: dict[str, Any] = {}
         self.closed: set[str] = set()
         self.unreadable: set[str] = set()
-        self.consequences: Callable[[Attempted], Sequence[Consequence]] = lambda _: ()
+        self.follow_ups_made: Callable[[Attempted], Sequence[FollowUp]] = lambda _: ()
+        self.contexts: list[str] = []
 
-    def headers(self, topic: Topic, subscription: Subscription) -> Callable[[bytes], bytes]:
-        return lambda envelope: b'{"to":"%b",%b' % (subscription.id.encode(), envelope[1:])
-
-    def queue_of(self, subscription: Subscription) -> ResourceName | None:
+    def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
+        self.contexts.append(subscription.id)
+        plan = Plan(self.schedule, rate_max=self.rate_max, concurrency_max=self.concurrency_max)
         kind, _, queue = subscription.endpoint.partition(":")
-        return name(queue) if kind == "queue" else None
+        return SubscriptionContext(
+            topic,
+            subscription,
+            self,
+            replace(plan, **self.changes),
+            headers=lambda envelope: b'{"to":"%b",%b' % (subscription.id.encode(), envelope[1:]),
+            queue=name(queue) if kind == "queue" else None,
+            dead_letter=subscription.dead_letter,
+        )
 
-    def objection(
-        self,
-        topic: Topic,
-        subscription: Subscription,
-        queue: Queue | None,
-        body: str,
-        headers: bytes | None = None,
+    def refusal(
+        self, context: SubscriptionContext, queue: Queue | None, body: str, headers: bytes | None = None
     ) -> Attempt | None:
         if queue is None:
             return NOT_THERE
         return CLOSED if queue.name.name in self.closed else None
 
-    def insists(self, subscription: Subscription) -> bool:
-        return False
-
-    def dead_letters_to(self, subscription: Subscription, delivery: Delivery) -> ResourceName | None:
-        return subscription.dead_letter
-
-    def plan(self, topic: Topic, subscription: Subscription) -> Plan:
-        plan = Plan(self.schedule, rate_max=self.rate_max, concurrency_max=self.concurrency_max)
-        return replace(plan, **self.changes)
-
-    async def parcel(
-        self, topic: Topic, subscription: Subscription, deliveries: Sequence[Delivery]
-    ) -> Parcel:
+    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> Parcel:
         if not self.unreadable.isdisjoint(delivery.body for delivery in deliveries):
             raise ValueError("no way to say this")
         body = "+".join(delivery.body for delivery in deliveries)
-        return Parcel(subscription.endpoint, body.encode(), "text/plain", {}, 15_000)
+        return Parcel(context.subscription.endpoint, body.encode(), "text/plain", {}, 15_000)
 
-    def leads_to(self, fact: Attempted) -> Sequence[Consequence]:
-        return self.consequences(fact)
+    def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
+        return self.follow_ups_made(fact)
 
 
 class ScriptedEndpoint:
@@ -135,7 +131,7 @@ class Memory(Listener):
 
 
 class Stage:
-    """An engine in memory with one dialect, one endpoint and a listener.
+    """An engine in memory with one delivery profile, one endpoint and a listener.
 
     Attributes:
         wire: The way from the first node to the store.
@@ -144,7 +140,7 @@ class Stage:
     def __init__(self, clock: VirtualClock, chance: random.Random, *script: Attempt, otherwise: Attempt = OK):
         self.clock = clock
         self.chance = chance
-        self.dialect = PlainDialect()
+        self.profile = PlainProfile()
         self.endpoint = ScriptedEndpoint(clock, *script, otherwise=otherwise)
         self.memory = Memory()
         self.store = SqliteStore(None)
@@ -156,7 +152,7 @@ class Stage:
         return Engine(
             self.store if store is None else cast("Store", store),
             Runtime(self.clock, self.chance, node),
-            {"plain": self.dialect},
+            {"plain": self.profile},
             {"push": self.endpoint},
             [self.memory],
         )
@@ -170,6 +166,11 @@ class Stage:
     async def subscribe(self, topic: Topic, one: str, endpoint: str, **fields: Any) -> Subscription:
         wanted = Subscription(one, topic.name, 0, ACCOUNT, "push", endpoint, **fields)
         return await self.engine.topics.subscribe(wanted)
+
+    async def replan(self, subscription: Subscription) -> None:
+        """Let a subscription go by what the profile says now: its context is made anew for a new version."""
+        plans = str(len(self.profile.contexts))
+        await self.engine.topics.change(subscription, lambda one: replace(one, attributes={"plans": plans}))
 
     async def publish(self, topic: Topic, body: str = "hello", **fields: Any) -> None:
         attributes = {

@@ -45,7 +45,7 @@ def test_a_delivery_is_pushed_at_once_and_gone() -> None:
 def test_a_server_error_is_retried_by_the_schedule_then_dead_lettered() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance, otherwise=BROKEN)
-        stage.dialect.schedule = SAMPLE
+        stage.profile.schedule = SAMPLE
         await stage.engine.open()
         topic, dead = await stage.topic(), await stage.queue("dead")
         subscription = await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
@@ -92,7 +92,7 @@ def test_without_a_dead_letter_queue_it_is_dropped_and_told(trouble: str) -> Non
         await stage.engine.open()
         topic, dead = await stage.topic(), await stage.queue("dead")
         target = {"none": None, "missing": dead.name._replace(name="nowhere"), "closed": dead.name}[trouble]
-        stage.dialect.closed = {"dead"} if trouble == "closed" else set()
+        stage.profile.closed = {"dead"} if trouble == "closed" else set()
         subscription = await stage.subscribe(topic, "s", "somewhere", dead_letter=target)
         await stage.publish(topic)
         await stage.engine.quiet()
@@ -111,7 +111,7 @@ def test_without_a_dead_letter_queue_it_is_dropped_and_told(trouble: str) -> Non
 def test_nobody_is_told_of_an_end_that_came_too_late(overdue: bool) -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance, otherwise=GONE)
-        stage.dialect.schedule = replace(SAMPLE, expires_after_ms=0 if overdue else None)
+        stage.profile.schedule = replace(SAMPLE, expires_after_ms=0 if overdue else None)
         await stage.engine.open()
         topic, dead = await stage.topic(), await stage.queue("dead")
         await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
@@ -136,11 +136,11 @@ def test_nobody_is_told_of_an_end_that_came_too_late(overdue: bool) -> None:
 def test_what_cannot_be_made_a_parcel_is_a_failed_attempt_and_has_an_end() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance)
-        stage.dialect.schedule = replace(SAMPLE, attempts_max=3)
+        stage.profile.schedule = replace(SAMPLE, attempts_max=3)
         await stage.engine.open()
         topic, dead = await stage.topic(), await stage.queue("dead")
         await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
-        stage.dialect.unreadable = {"b"}
+        stage.profile.unreadable = {"b"}
         for body in "abc":
             await stage.publish(topic, body)
         await clock.sleep_until(clock.now() + HOUR_MS)
@@ -158,7 +158,7 @@ def test_what_cannot_be_made_a_parcel_is_a_failed_attempt_and_has_an_end() -> No
 def test_a_dead_node_repeats_its_attempt_and_no_phase_starts_over() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance, otherwise=BROKEN)
-        stage.dialect.schedule = SAMPLE
+        stage.profile.schedule = SAMPLE
         await stage.engine.open()
         topic = await stage.topic()
         subscription = await stage.subscribe(topic, "s", "somewhere")
@@ -194,7 +194,7 @@ def test_a_dead_node_repeats_its_attempt_and_no_phase_starts_over() -> None:
 def test_a_throttle_holds_over_two_nodes_and_keeps_the_order() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance)
-        stage.dialect.rate_max = 10
+        stage.profile.rate_max = 10
         await stage.engine.open()
         topic = await stage.topic()
         await stage.subscribe(topic, "s", "somewhere")
@@ -235,7 +235,7 @@ def test_an_ordered_topic_blocks_the_group_while_it_retries() -> None:
 def test_one_hundred_thousand_retries_take_days_and_no_time() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> int:
         stage = Stage(clock, chance, otherwise=BROKEN)
-        stage.dialect.schedule = replace(
+        stage.profile.schedule = replace(
             MANAGED_ENDPOINT,
             stages=(*MANAGED_ENDPOINT.stages[:3], replace(MANAGED_ENDPOINT.stages[3], retries=2000)),
         )
@@ -269,7 +269,7 @@ def test_a_hanging_endpoint_holds_up_nobody_else() -> None:
             await stage.publish(topic, str(number))
         await clock.sleep_until(began + 50)
         answered = [at for at, _ in stage.endpoint.pushed]
-        assert len(answered) == 9 * 100 + stage.dialect.concurrency_max
+        assert len(answered) == 9 * 100 + stage.profile.concurrency_max
         await stage.engine.close()
 
     run_virtual(story)

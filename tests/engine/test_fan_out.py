@@ -179,7 +179,7 @@ def test_a_longer_message_is_looked_at_anew() -> None:
         topic, queue = await stage.topic(), await stage.queue("q")
         await stage.subscribe(topic, "s", "queue:q")
         await stage.publish(topic, "short")
-        stage.dialect.closed.add("q")  # a door that the engine has not been told of
+        stage.profile.closed.add("q")  # a door that the engine has not been told of
         await stage.publish(topic, "as long")
         await stage.publish(topic, "fits")
         assert await stage.bodies_in(queue) == ["short", "fits"]

@@ -52,7 +52,7 @@ async def test_a_queue_that_another_node_deleted_is_forgotten(
 def test_a_subscription_that_had_a_rate_leaves_no_pace() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance)
-        stage.dialect.rate_max = 10
+        stage.profile.rate_max = 10
         await stage.engine.open()
         topic = await stage.topic()
         subscription = await stage.subscribe(topic, "s", "somewhere")

@@ -14,8 +14,8 @@ from tests.engine.test_trials import published_while_away
 def test_large_batches_are_claimed_and_settled_in_pieces_and_pushed_at_once() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance)
-        stage.dialect.changes = {"batch": Batch(5_000, 1_000_000)}
-        stage.dialect.concurrency_max = 1
+        stage.profile.changes = {"batch": Batch(5_000, 1_000_000)}
+        stage.profile.concurrency_max = 1
         claim, settle = stage.store.claim, stage.store.settle
         claims: list[int] = []
         settlements: list[int] = []
@@ -43,8 +43,8 @@ def test_large_batches_are_claimed_and_settled_in_pieces_and_pushed_at_once() ->
 def test_no_more_pieces_are_claimed_than_attempts_can_take() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance)
-        stage.dialect.changes = {"batch": Batch(5_000, 3 * PIECE)}
-        stage.dialect.concurrency_max = 1
+        stage.profile.changes = {"batch": Batch(5_000, 3 * PIECE)}
+        stage.profile.concurrency_max = 1
         claim, claimed = stage.store.claim, [0]
 
         async def counted(order: ClaimOrder) -> Claimed:

@@ -18,12 +18,12 @@ MINUTE_MS = 60_000
 async def standing(stage: Stage) -> SimulatedClock:
     """Let the stage's engine have a clock that stands still, while the loop's time goes on for endpoints."""
     clock = SimulatedClock()
-    stage.dialect.schedule = minutely()
-    stage.dialect.changes = {"patience_ms": 30_000, "lease_ms": 60_000}
+    stage.profile.schedule = minutely()
+    stage.profile.changes = {"patience_ms": 30_000, "lease_ms": 60_000}
     stage.engine = Engine(
         stage.store,
         Runtime(clock, stage.chance, "a"),
-        {"plain": stage.dialect},
+        {"plain": stage.profile},
         {"push": stage.endpoint},
         [stage.memory],
     )

@@ -27,8 +27,8 @@ POLICY = ProbationPolicy(
 
 async def resting(stage: Stage) -> tuple[Topic, Subscription]:
     """A subscription whose endpoint begins to rest for five minutes with the first message."""
-    stage.dialect.schedule = minutely()
-    stage.dialect.changes = {"probation": POLICY}
+    stage.profile.schedule = minutely()
+    stage.profile.changes = {"probation": POLICY}
     await stage.engine.open()
     topic = await stage.topic()
     subscription = await stage.subscribe(topic, "s", "somewhere")
@@ -105,8 +105,8 @@ def test_another_endpoint_of_the_same_subscription_is_served_at_once() -> None:
 def test_a_row_of_failures_goes_on_from_the_last_rest_whichever_node_counts() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance, otherwise=BROKEN)
-        stage.dialect.schedule = minutely()
-        stage.dialect.changes = {"probation": POLICY}
+        stage.profile.schedule = minutely()
+        stage.profile.changes = {"probation": POLICY}
         await stage.engine.open()
         began = clock.now()
         topic = await stage.topic()
@@ -152,8 +152,8 @@ def test_a_rest_is_not_cut_short_by_a_shorter_one_of_another_node() -> None:
 def test_an_endpoint_that_hangs_rests_while_its_late_answer_is_waited_for() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance)
-        stage.dialect.schedule = minutely()
-        stage.dialect.changes = {"patience_ms": 30_000, "lease_ms": 45_000, "probation": POLICY}
+        stage.profile.schedule = minutely()
+        stage.profile.changes = {"patience_ms": 30_000, "lease_ms": 45_000, "probation": POLICY}
         await stage.engine.open()
         began = clock.now()
         topic = await stage.topic()
@@ -183,7 +183,8 @@ def test_what_is_past_its_time_after_a_rest_ends_together() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance)
         topic, subscription = await resting(stage)
-        stage.dialect.schedule = minutely(expires_after_ms=2 * MINUTE_MS)
+        stage.profile.schedule = minutely(expires_after_ms=2 * MINUTE_MS)
+        await stage.replan(subscription)
         for number in range(300):
             await stage.publish(topic, str(number))
         await clock.sleep_until(clock.now() + 4 * MINUTE_MS)
@@ -203,7 +204,8 @@ def test_whose_time_ends_while_the_probe_is_written_is_not_pushed(monkeypatch: p
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance)
         topic, subscription = await resting(stage)
-        stage.dialect.schedule = minutely(expires_after_ms=6 * MINUTE_MS)
+        stage.profile.schedule = minutely(expires_after_ms=6 * MINUTE_MS)
+        await stage.replan(subscription)
         stage.endpoint.pushed = []
         probe = stage.engine.probations.probe
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from redrive.engine.ports import Consequence
+from redrive.engine.ports import FollowUp
 from redrive.model.message import Publication
 from redrive.model.topic import Topic
 from redrive.testing import VirtualClock, run_virtual
@@ -65,9 +65,9 @@ def test_several_ordered_topics_know_their_repetitions_apart() -> None:
     run_virtual(story)
 
 
-async def _lead(stage: Stage, *consequences: Consequence) -> None:
+async def _lead(stage: Stage, *consequences: FollowUp) -> None:
     """As the dispatcher does, but for the settlement that they are part of."""
-    led = await stage.engine.topic_publisher.arrivals_for(consequences, stage.clock.now())
+    led = await stage.engine.topic_publisher.route_follow_ups(consequences, stage.clock.now())
     await stage.store.enqueue(led.arrivals)
     stage.engine.topic_publisher.tell(led)
 
@@ -80,7 +80,7 @@ def test_a_consequence_is_published_to_all_who_want_it() -> None:
         await stage.subscribe(topic, "into a queue", "queue:q")
         await stage.subscribe(topic, "pushed", "somewhere")
         await stage.subscribe(topic, "not yet", "elsewhere", confirmed=False)
-        await _lead(stage, Consequence(topic.name, publication(stage, "it ended"), delay_ms=5_000))
+        await _lead(stage, FollowUp(topic.name, publication(stage, "it ended"), delay_ms=5_000))
         assert [fact.subscription.id for fact in stage.memory.attempts] == ["into a queue"]
         assert await stage.engine.receiver.receive(queue, 1) == []
         await clock.sleep_until(clock.now() + 5_000)
@@ -103,7 +103,7 @@ def test_a_consequence_for_one_reaches_that_one_alone_when_its_time_comes() -> N
         await stage.subscribe(topic, "other", "queue:q")
         queue = await stage.queue("q")
         began = clock.now()
-        await _lead(stage, Consequence(topic.name, publication(stage, "dead"), "store", delay_ms=300_000))
+        await _lead(stage, FollowUp(topic.name, publication(stage, "dead"), "store", delay_ms=300_000))
         await clock.sleep_until(began + 299_999)
         await stage.engine.quiet()
         assert stage.endpoint.pushed == []
@@ -123,7 +123,7 @@ def test_a_consequence_without_a_delay_wakes_the_endpoint_at_once() -> None:
         await stage.engine.open()
         topic = await stage.topic()
         await stage.subscribe(topic, "store", "the store", confirmed=False)
-        await _lead(stage, Consequence(topic.name, publication(stage, "dead"), "store"))
+        await _lead(stage, FollowUp(topic.name, publication(stage, "dead"), "store"))
         await stage.engine.quiet()
         assert stage.endpoint.pushed == [(clock.now(), "dead")]
         await stage.engine.close()
@@ -137,11 +137,11 @@ def test_where_nobody_is_left_a_consequence_is_logged_and_gone(caplog: pytest.Lo
         await stage.engine.open()
         topic: Topic = await stage.topic()
         with caplog.at_level(logging.DEBUG, "redrive.engine.fan_out"):
-            led = await stage.engine.topic_publisher.arrivals_for(
+            led = await stage.engine.topic_publisher.route_follow_ups(
                 [
-                    Consequence(name("gone"), publication(stage, "a")),
-                    Consequence(topic.name, publication(stage, "b"), "unsubscribed"),
-                    Consequence(topic.name, publication(stage, "c")),
+                    FollowUp(name("gone"), publication(stage, "a")),
+                    FollowUp(topic.name, publication(stage, "b"), "unsubscribed"),
+                    FollowUp(topic.name, publication(stage, "c")),
                 ],
                 clock.now(),
             )

@@ -22,7 +22,7 @@ from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.engine.held_store import Held, HeldStore
 from tests.engine.samples import numbered
-from tests.engine.stage import PlainDialect, name
+from tests.engine.stage import PlainProfile, name
 
 ENVELOPE = b'{"envelope":"plain"}'
 MakeNode = Callable[[str], Engine]
@@ -30,7 +30,7 @@ MakeNode = Callable[[str], Engine]
 
 @pytest.fixture
 def nodes(store: HeldStore, clock: VirtualClock) -> MakeNode:
-    return lambda text: Engine(store, Runtime(clock, random.Random(text), text), {"plain": PlainDialect()})
+    return lambda text: Engine(store, Runtime(clock, random.Random(text), text), {"plain": PlainProfile()})
 
 
 @pytest.fixture

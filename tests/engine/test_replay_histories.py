@@ -26,7 +26,7 @@ from redrive.model.replay import is_replayed
 from redrive.model.topic import Subscription, Topic
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import VirtualClock
-from tests.engine.stage import PlainDialect, name
+from tests.engine.stage import PlainProfile, name
 
 GROUPS = 3
 MESSAGES = 60
@@ -82,7 +82,7 @@ class History:
         stores = [SlowStore(self.real, self.clock, self.chance) for _ in range(2)]
         for number, store in enumerate(stores):
             runtime = Runtime(self.clock, random.Random(number), f"node-{number}")
-            node = Engine(store, runtime, {"plain": PlainDialect()})  # type: ignore[arg-type]  # by __getattr__
+            node = Engine(store, runtime, {"plain": PlainProfile()})  # type: ignore[arg-type]  # by __getattr__
             self.nodes.append(node)
         for store in stores:
             store.others = [node.directory.forget for node in self.nodes]

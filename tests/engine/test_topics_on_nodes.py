@@ -17,7 +17,7 @@ from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.engine.held_store import HeldStore
 from tests.engine.samples import named
-from tests.engine.stage import BROKEN, PlainDialect, ScriptedEndpoint
+from tests.engine.stage import BROKEN, PlainProfile, ScriptedEndpoint
 
 LEASE_MS = 30_000  # of an attempt, where the dialect does not say
 
@@ -31,7 +31,7 @@ async def endpoint(clock: VirtualClock) -> ScriptedEndpoint:
 def nodes(store: HeldStore, clock: VirtualClock, endpoint: ScriptedEndpoint) -> Callable[[str], Engine]:
     def make(name: str) -> Engine:
         runtime = Runtime(clock, random.Random(name), name)
-        return Engine(store, runtime, {"plain": PlainDialect()}, {"push": endpoint})
+        return Engine(store, runtime, {"plain": PlainProfile()}, {"push": endpoint})
 
     return make
 

@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 import pytest
 
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import Batch, Claimed, ClaimOrder, Consequence, Parcel
+from redrive.engine.ports import Batch, Claimed, ClaimOrder, FollowUp, Parcel
 from redrive.model.answers import AnswerProfile, statuses
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Ending, Outcome
@@ -48,7 +48,7 @@ class TestBatches:
     def test_what_is_due_together_goes_together(self) -> None:
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance)
-            stage.dialect.changes = {"batch": Batch(3, 1000)}
+            stage.profile.changes = {"batch": Batch(3, 1000)}
             backlog = await published_while_away(stage, *"abcdefgh")
             assert [body for _, body in stage.endpoint.pushed] == ["a+b+c", "d+e+f", "g+h"]
             assert await stage.store.peek(backlog, 10) == []
@@ -59,7 +59,7 @@ class TestBatches:
     def test_a_batch_has_a_weight_and_what_is_heavier_goes_alone(self) -> None:
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance)
-            stage.dialect.changes = {"batch": Batch(10, 4)}
+            stage.profile.changes = {"batch": Batch(10, 4)}
             await published_while_away(stage, "aa", "bb", "c" * 9, "d", "e")
             assert [body for _, body in stage.endpoint.pushed] == ["aa+bb", "c" * 9, "d+e"]
 
@@ -68,8 +68,8 @@ class TestBatches:
     def test_all_succeed_or_all_fail_and_stay_together(self) -> None:
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance, BROKEN)
-            stage.dialect.changes = {"batch": Batch(10, 1000)}
-            stage.dialect.schedule = minutely()
+            stage.profile.changes = {"batch": Batch(10, 1000)}
+            stage.profile.schedule = minutely()
             began = clock.now()
             backlog = await published_while_away(stage, *"abc")
             assert [one.attempts for one in await stage.store.peek(backlog, 10)] == [1, 1, 1]
@@ -82,7 +82,7 @@ class TestBatches:
     def test_what_finds_no_room_among_the_attempts_is_given_back_uncounted(self) -> None:
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance)
-            stage.dialect.changes = {"batch": Batch(100, 1), "concurrency_max": 2}
+            stage.profile.changes = {"batch": Batch(100, 1), "concurrency_max": 2}
             under_way, most = 0, 0
 
             async def think(_: Parcel) -> None:
@@ -112,7 +112,7 @@ class TestBatches:
     def test_claims_follow_what_finds_room(self) -> None:
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance)
-            stage.dialect.changes = {"batch": Batch(64, 1), "concurrency_max": 1}
+            stage.profile.changes = {"batch": Batch(64, 1), "concurrency_max": 1}
             limits: list[int] = []
             claim = stage.store.claim
 
@@ -123,9 +123,11 @@ class TestBatches:
             stage.store.claim = counted  # type: ignore[method-assign]  # a store that a test looks into
             await published_while_away(stage, *("aa" for _ in range(20)))
             assert max(limits[limits.index(1) :]) == 2
-            stage.dialect.changes = {"batch": Batch(64, 1000), "concurrency_max": 1}
+            stage.profile.changes = {"batch": Batch(64, 1000), "concurrency_max": 1}
             topic = await stage.engine.topics.get(name("orders"))
             assert topic is not None
+            (subscription,) = await stage.engine.topics.subscriptions_of(topic.name)
+            await stage.replan(subscription)
 
             async def until_all_are_there(_: Parcel) -> None:
                 await clock.sleep_until(clock.now() + 1000)
@@ -147,8 +149,8 @@ class TestParts:
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             told_apart = replace(BROKEN, parts=(OK, BROKEN, GONE, OK))
             stage = Stage(clock, chance, told_apart)
-            stage.dialect.changes = {"batch": Batch(10, 1000)}
-            stage.dialect.schedule = minutely()
+            stage.profile.changes = {"batch": Batch(10, 1000)}
+            stage.profile.schedule = minutely()
             began = clock.now()
             backlog = await published_while_away(stage, *"abcd")
             (left,) = await stage.store.peek(backlog, 10)
@@ -173,7 +175,7 @@ class TestParts:
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance, replace(GONE, parts=(GONE, BROKEN)))
             delivered = AnswerProfile(delivered=statuses(404))
-            stage.dialect.changes = {"batch": Batch(10, 1000), "answers": delivered}
+            stage.profile.changes = {"batch": Batch(10, 1000), "answers": delivered}
             await published_while_away(stage, *"ab")
             endings = [fact.transition.ending for fact in stage.memory.attempts]
             assert endings == [Ending.DELIVERED, Ending.RETRY]
@@ -194,9 +196,9 @@ class TestThrottling:
 
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance, *script)
-            stage.dialect.schedule = replace(MANAGED_ENDPOINT, earlier_permille=0)
+            stage.profile.schedule = replace(MANAGED_ENDPOINT, earlier_permille=0)
             slower = replace(CUSTOMER_ENDPOINT, earlier_permille=0)
-            stage.dialect.changes = {"throttled_schedule": slower, "batch": Batch(batch, 1000)}
+            stage.profile.changes = {"throttled_schedule": slower, "batch": Batch(batch, 1000)}
             await published_while_away(stage, *"ab"[:batch])
             await clock.sleep_until(clock.now() + 48 * 60 * MINUTE_MS)
             moments = [at for at, _ in stage.endpoint.pushed]
@@ -238,7 +240,7 @@ class TestTheEndOfTime:
     def test_is_looked_at_when_an_attempt_falls_due(self) -> None:
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance, otherwise=BROKEN)
-            stage.dialect.schedule = minutely(expires_after_ms=150_000)
+            stage.profile.schedule = minutely(expires_after_ms=150_000)
             began = clock.now()
             backlog = await published_while_away(stage, "a")
             await clock.sleep_until(began + 3 * MINUTE_MS - 1)
@@ -260,7 +262,7 @@ class TestTheEndOfTime:
     def test_without_dead_letters_it_is_the_end(self) -> None:
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance, otherwise=BROKEN)
-            stage.dialect.schedule = minutely(expires_after_ms=1)
+            stage.profile.schedule = minutely(expires_after_ms=1)
             backlog = await published_while_away(stage, "a", dead=False)
             await clock.sleep_until(clock.now() + MINUTE_MS + 1)
             assert await stage.store.peek(backlog, 10) == []
@@ -273,9 +275,9 @@ class TestAnswers:
     def test_a_status_means_what_the_plan_says_and_may_ask_for_time(self) -> None:
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance, GONE)
-            stage.dialect.schedule = minutely()
+            stage.profile.schedule = minutely()
             profile = AnswerProfile(failed=statuses(404), floors_ms={404: 5 * MINUTE_MS})
-            stage.dialect.changes = {"answers": profile}
+            stage.profile.changes = {"answers": profile}
             began = clock.now()
             await published_while_away(stage, "a")
             await clock.sleep_until(began + 10 * MINUTE_MS)
@@ -303,8 +305,8 @@ class TestPatience:
 
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance, otherwise=answer)
-            stage.dialect.schedule = minutely()
-            stage.dialect.changes = {"patience_ms": 30_000, "lease_ms": 45_000}
+            stage.profile.schedule = minutely()
+            stage.profile.changes = {"patience_ms": 30_000, "lease_ms": 45_000}
 
             async def think(_: Parcel) -> None:
                 await clock.sleep_until(clock.now() + answers_after_ms)
@@ -330,8 +332,8 @@ class TestProbation:
     def test_holds_retries_and_new_deliveries_then_lets_one_try(self) -> None:
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance, BROKEN, BROKEN)
-            stage.dialect.schedule = minutely()
-            stage.dialect.changes = {"probation": self.POLICY}
+            stage.profile.schedule = minutely()
+            stage.profile.changes = {"probation": self.POLICY}
             began = clock.now()
             await published_while_away(stage, "a")
             topic = await stage.engine.topics.get(name("orders"))
@@ -357,8 +359,8 @@ class TestProbation:
     def test_is_the_same_on_every_node_and_can_be_lifted(self) -> None:
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance, BROKEN)
-            stage.dialect.schedule = minutely()
-            stage.dialect.changes = {"probation": self.POLICY}
+            stage.profile.schedule = minutely()
+            stage.profile.changes = {"probation": self.POLICY}
             backlog = await published_while_away(stage, "a")
             subscription = await stage.engine.topics.subscription_of_queue(backlog)
             assert subscription is not None
@@ -370,20 +372,20 @@ class TestProbation:
         run_virtual(story)
 
 
-class TestConsequences:
+class TestFollowUps:
     @pytest.mark.parametrize("script", [[OK], [GONE]])
     def test_an_end_leads_to_messages_in_the_transaction_that_ends_it(self, script: list[Attempt]) -> None:
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance, *script)
 
-            def consequences(fact: Attempted) -> list[Consequence]:
+            def consequences(fact: Attempted) -> list[FollowUp]:
                 if fact.subscription.id != "s":
                     return []
                 body = f"{fact.delivery.body} {fact.transition.ending}"
                 told = Publication(stage.engine.runtime.message_id(), body, {}, {}, b'{"x":1}', len(body))
-                return [Consequence(fact.topic.name, told, "archive", MINUTE_MS)]
+                return [FollowUp(fact.topic.name, told, "archive", MINUTE_MS)]
 
-            stage.dialect.consequences = consequences
+            stage.profile.follow_ups_made = consequences
             await stage.store.open()
             topic = await stage.topic()
             await stage.subscribe(topic, "archive", "archive", confirmed=False)
@@ -403,14 +405,14 @@ class TestConsequences:
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance, otherwise=attempt)
 
-            def consequences(fact: Attempted) -> list[Consequence]:
+            def consequences(fact: Attempted) -> list[FollowUp]:
                 if fact.delivery.body == "b":
                     raise ValueError("no way to say this")
                 told = Publication(stage.engine.runtime.message_id(), "told", {}, {}, b'{"x":1}', 4)
-                return [Consequence(name("news"), told)]
+                return [FollowUp(name("news"), told)]
 
-            stage.dialect.consequences = consequences
-            stage.dialect.changes = {"batch": Batch(3, 1000)}
+            stage.profile.follow_ups_made = consequences
+            stage.profile.changes = {"batch": Batch(3, 1000)}
             await stage.engine.open()
             news, letters = await stage.queue("news"), await stage.queue("dead")
             await stage.subscribe(await stage.topic("news"), "n", "queue:news")
@@ -434,7 +436,7 @@ class TestConsequences:
     def test_an_endpoint_that_breaks_its_promise_makes_a_failed_attempt(self) -> None:
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance)
-            stage.dialect.schedule = minutely()
+            stage.profile.schedule = minutely()
 
             async def fail(_: Parcel) -> None:
                 if len(stage.endpoint.pushed) == 1:

@@ -79,7 +79,7 @@ def test_what_has_to_be_read_before_it_can_be_settled_is_read_when_the_store_is_
 def test_a_wait_for_the_next_attempt_is_kept_too() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance, *[BROKEN] * 5)
-        stage.dialect.schedule = minutely()
+        stage.profile.schedule = minutely()
         began = clock.now()
         await pushed_into_an_outage(stage, 2_000)
         await clock.sleep_until(began + 5 * MINUTE_MS)
@@ -160,8 +160,8 @@ def test_a_node_that_may_wait_no_longer_says_what_is_pushed_again(caplog: pytest
 def test_a_late_answer_counts_though_the_store_was_away_when_patience_ended() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance)
-        stage.dialect.schedule = minutely()
-        stage.dialect.changes = {"patience_ms": 10_000, "lease_ms": LEASE_MS}
+        stage.profile.schedule = minutely()
+        stage.profile.changes = {"patience_ms": 10_000, "lease_ms": LEASE_MS}
         await stage.engine.open()
         began = clock.now()
         topic = await stage.topic()
@@ -185,7 +185,7 @@ def test_a_late_answer_counts_though_the_store_was_away_when_patience_ended() ->
 def test_what_the_store_never_takes_holds_up_nothing_else() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance, replace(BROKEN, response="\0"))
-        stage.dialect.schedule = minutely()
+        stage.profile.schedule = minutely()
         await stage.engine.open()
         topic = await stage.topic()
         subscription = await stage.subscribe(topic, "s", "somewhere")

@@ -11,7 +11,6 @@ from redrive.access.keyring import Keyring
 from redrive.access.keys import AccessKey
 from redrive.endpoints.addresses import read_url
 from redrive.engine.engine import Engine
-from redrive.engine.facts import Listener
 from redrive.engine.ports import Parcel, Runtime
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
@@ -24,7 +23,7 @@ from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.entra import Entra
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.eventgrid.credentials import Credentials as PublisherCredentials
-from redrive.protocols.azure.eventgrid.dialect import EventGridDialect
+from redrive.protocols.azure.eventgrid.dialect import EventGridDeliveryProfile
 from redrive.protocols.azure.eventgrid.failure_log import FailureLog
 from redrive.protocols.azure.eventgrid.insights import Insights
 from redrive.protocols.azure.eventgrid.measures import Measures
@@ -101,10 +100,10 @@ class GridWorld(Watched):
         self._tokens = WebhookTokens(self._clock)
         self._tokens.prepare(signing_pair(), "http://localhost")
         endpoints: dict[str, Any] = dict.fromkeys(("http", "https", "blob", "amqp", "storage-queue"), webhook)
-        dialects = {names.DIALECT: EventGridDialect(self._store.notes, self._tokens)}
-        listeners: list[Listener] = []
-        self.engine = Engine(self._store, runtime, dialects, endpoints, listeners)
+        profiles = {names.DIALECT: EventGridDeliveryProfile(self._store.notes, self._tokens)}
+        self.engine = Engine(self._store, runtime, profiles, endpoints)
         endpoints["topic"] = TopicEndpoint(self.engine.resources.topics)
+        self.engine.add_endpoint("topic", endpoints["topic"])
         self._telemetry = Telemetry(
             self._store,
             self._clock,
@@ -115,7 +114,7 @@ class GridWorld(Watched):
         )
         failures = FailureLog(self._telemetry.logs, "stream", "local")
         self._measures = Measures(self._telemetry.count, failures)
-        listeners.append(self._measures)
+        self._measures.listen_to(self.engine)
         self._keyring = Keyring(self._store, self._clock)
         self.arm: Arm
         self.gateway = self._gateway(runtime, endpoints, secured=secured)

@@ -13,7 +13,7 @@ from redrive.model.queue import Queue, ResourceName
 from redrive.protocols.aws.authentication import Believing
 from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.sns.certificate import certificate_path
-from redrive.protocols.aws.sns.dialect import SnsDialect
+from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
 from redrive.protocols.aws.sns.parcels import Parcels
@@ -44,7 +44,7 @@ class SnsWorld(Watched):
         runtime = Runtime(self._clock, random.Random(7), "node")
         self._recorders = {protocol: Recorder() for protocol in ENDPOINTS}
         endpoints: dict[str, Endpoint] = dict(self._recorders)
-        dialect = SnsDialect(open_queues=True)
+        dialect = SnsDeliveryProfile(open_queues=True)
         self.engine = Engine(self._store, runtime, {"sns": dialect}, endpoints)
         dialect.prepare(
             Parcels(

@@ -1,16 +1,16 @@
-"""Two dialects: one that says no more than it must, and one that says all that a dialect can."""
+"""Two delivery profiles: one that says no more than it must, and one that says all that a profile can."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import Consequence, Parcel, Plan
+from redrive.engine.ports import FollowUp, Parcel, Plan, SubscriptionContext
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome
 from redrive.model.message import Publication
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
-from tests.simulation.subscribers import LEASE_MS, LETTER_DELAY_MS, RESTS, SubscriptionPlan
+from tests.simulation.subscribers import LEASE_MS, LETTER_DELAY_MS, LETTERED, PLAIN, RESTS, SubscriptionPlan
 
 _MISSING = Attempt(Outcome.REFUSED, Reason.MISSING, 400, "", 0)
 
@@ -32,61 +32,47 @@ class Waits:
 
 
 class Plain:
-    """`redrive.engine.ports.Dialect` for topics that say no more than they must."""
+    """`redrive.engine.ports.DeliveryProfile` for topics that say no more than they must."""
+
+    name = PLAIN
 
     def __init__(self, plans: Mapping[str, SubscriptionPlan]) -> None:
         self._plans = plans
 
-    def headers(self, topic: Topic, subscription: Subscription) -> Callable[[bytes], bytes]:
-        """Nothing beside the body."""
-        return lambda envelope: envelope
+    def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
+        """As the run's options say; nothing stands beside the body."""
+        plan = self._plans[subscription.id]
+        return SubscriptionContext(
+            topic,
+            subscription,
+            self,
+            Plan(
+                Waits(plan.waits_ms, plan.lives_ms),
+                rate_max=plan.rate_max,
+                concurrency_max=plan.concurrency_max,
+                lease_ms=LEASE_MS,
+                batch=plan.batch,
+                patience_ms=plan.patience_ms,
+                probation=RESTS if plan.rests else None,
+            ),
+            headers=lambda envelope: envelope,
+            queue=subscription.topic._replace(name=plan.queue) if plan.queue else None,
+            dead_letter=subscription.dead_letter,
+        )
 
-    def queue_of(self, subscription: Subscription) -> ResourceName | None:
-        """The queue that a subscription's endpoint names, if it names one."""
-        queue = self._plans[subscription.id].queue
-        return subscription.topic._replace(name=queue) if queue else None
-
-    def objection(
-        self,
-        topic: Topic,
-        subscription: Subscription,
-        queue: Queue | None,
-        body: str,
-        headers: bytes | None = None,
+    def refusal(
+        self, context: SubscriptionContext, queue: Queue | None, body: str, headers: bytes | None = None
     ) -> Attempt | None:
         """Every queue that is there takes everything."""
         return _MISSING if queue is None else None
 
-    def insists(self, subscription: Subscription) -> bool:
-        """Never."""
-        return False
-
-    def dead_letters_to(self, subscription: Subscription, delivery: Delivery) -> ResourceName | None:
-        """Where the subscription says."""
-        return subscription.dead_letter
-
-    def plan(self, topic: Topic, subscription: Subscription) -> Plan:
-        """What the run's options say."""
-        plan = self._plans[subscription.id]
-        return Plan(
-            Waits(plan.waits_ms, plan.lives_ms),
-            rate_max=plan.rate_max,
-            concurrency_max=plan.concurrency_max,
-            lease_ms=LEASE_MS,
-            batch=plan.batch,
-            patience_ms=plan.patience_ms,
-            probation=RESTS if plan.rests else None,
-        )
-
-    async def parcel(
-        self, topic: Topic, subscription: Subscription, deliveries: Sequence[Delivery]
-    ) -> Parcel:
+    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> Parcel:
         """The bodies, and what they are known by."""
         marks = " ".join(f"{one.seq}/{one.token}/{one.sent_at}" for one in deliveries)
         body = "\n".join(one.body for one in deliveries).encode()
-        return Parcel(subscription.endpoint, body, "text/plain", {"deliveries": marks}, 2 * LEASE_MS)
+        return Parcel(context.subscription.endpoint, body, "text/plain", {"deliveries": marks}, 2 * LEASE_MS)
 
-    def leads_to(self, fact: Attempted) -> Sequence[Consequence]:
+    def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
         """Nothing."""
         return ()
 
@@ -94,10 +80,12 @@ class Plain:
 class Lettered(Plain):
     """The same, with a letter about each delivery that is given up."""
 
-    def leads_to(self, fact: Attempted) -> Sequence[Consequence]:
+    name = LETTERED
+
+    def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
         """A letter to the subscription's letter box."""
         box, delivery = self._plans[fact.subscription.id].letters, fact.delivery
         if fact.attempt.delivered or not box:
             return ()
         letter = Publication(delivery.message_id, delivery.body, {}, {}, b"{}", len(delivery.body))
-        return (Consequence(fact.topic.name, letter, box, LETTER_DELAY_MS),)
+        return (FollowUp(fact.topic.name, letter, box, LETTER_DELAY_MS),)

@@ -6,7 +6,7 @@ from typing import Any
 
 from redrive.engine.engine import Engine
 from redrive.engine.interest import Wanted
-from redrive.engine.ports import Batch, Dialect, Endpoint, Parcel, Plan
+from redrive.engine.ports import Batch, Endpoint, Parcel, Plan, SubscriptionContext
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome, Schedule
 from redrive.model.filtering import Subject
@@ -46,7 +46,7 @@ class Forsaking(InMemory):
         async def once(_number: int, _until: int, work: Callable[[], Awaitable[Any]]) -> Any:
             return await work()
 
-        engine.dispatcher.means.unsettled.insist = once  # type: ignore[method-assign, assignment]  # that is the point
+        engine.dispatcher.parts.retrier.retry_until_lease_ends = once  # type: ignore[method-assign, assignment]  # that is the point
 
 
 class Crowding(InMemory):
@@ -63,25 +63,18 @@ class Replanned(InMemory):
     """An engine that does not keep to its plans; the base of those that follow."""
 
     def spoil(self, engine: Engine) -> None:
-        dialects = {name: _Replanned(one, self.replan) for name, one in engine.dispatcher.dialects.items()}
-        engine.dispatcher.dialects = dialects
+        contexts = engine.contexts.of
+
+        def replanned(topic: Topic, subscription: Subscription) -> SubscriptionContext:
+            context = contexts(topic, subscription)
+            return replace(context, plan=self.replan(context.plan))
+
+        engine.contexts.of = replanned  # type: ignore[method-assign]  # that is the point
 
     @staticmethod
     def replan(plan: Plan) -> Plan:
         """What becomes of a plan."""
         return plan
-
-
-class _Replanned:
-    def __init__(self, real: Dialect, replan: Callable[[Plan], Plan]) -> None:
-        self._real = real
-        self._replan = replan
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-    def plan(self, topic: Topic, subscription: Subscription) -> Plan:
-        return self._replan(self._real.plan(topic, subscription))
 
 
 class Greedy(Replanned):
@@ -116,8 +109,8 @@ class Dismissive(InMemory):
     """An engine that does not hear an endpoint that answers late."""
 
     def spoil(self, engine: Engine) -> None:
-        endpoints = {name: _Dismissed(one, engine) for name, one in engine.dispatcher.means.endpoints.items()}
-        engine.dispatcher.means = replace(engine.dispatcher.means, endpoints=endpoints)
+        for protocol, endpoint in list(engine.dispatcher.parts.endpoints.items()):
+            engine.add_endpoint(protocol, _Dismissed(endpoint, engine))
 
 
 class _Dismissed:

@@ -15,7 +15,7 @@ from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Ending, Outcome, Transition
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.aws.sns.dialect import SnsDialect
+from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
 from redrive.protocols.aws.sns.published import Confirmation, Published
 from redrive.protocols.aws.sns.status_log import StatusLog
 
@@ -43,7 +43,8 @@ QUEUE = Subscription(
     dead_letter=DEAD_LETTERS,
     attributes={"RedrivePolicy": POLICY},
 )
-MISSING = SnsDialect(open_queues=True).objection(TOPIC, QUEUE, None, "")
+PROFILE = SnsDeliveryProfile(open_queues=True)
+MISSING = PROFILE.refusal(PROFILE.context(TOPIC, QUEUE), None, "")
 assert MISSING is not None
 
 

@@ -19,6 +19,9 @@ from redrive.engine.ports import Clock, Target, Timer
 # that share a place cost one claim too many, where one has news within the moments between the other's claim and wait.
 COUNTS = 4_096
 
+# A claim passes over what another node is about to take; looking again sooner than this would be a busy loop.
+LOOK_AGAIN_MS = 10
+
 
 class Gone:
     """A caller that may go away while it waits.

@@ -1,233 +1,244 @@
-"""How deliveries end that were tried together, once it is decided: settled together, but for very many in pieces.
+"""Settling attempts: deliveries that were tried together end together, or go back, each by its own token.
 
-Each ends by its own token, so that a node that dies between two pieces leaves the second to be tried again. What a
-dead letter is handed to, and what an end leads to (letters for another store, further events), enters the store in the
-transaction that ends it. All of it is insisted on: the push was made, and unsettled it would be made again.
+Very many are settled in pieces, so that a node that dies between two pieces leaves the second to be tried again. The
+queue that a dead letter goes to, and the messages that an end leads to (a letter for a store, a further event), are in
+the transaction that ends the delivery. All of it is repeated while the store is away: the push was made, and unsettled
+it would be made again.
 """
 
 import functools
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from redrive.engine.facts import Attempted, DeadLettered
-from redrive.engine.fan_out import Led
-from redrive.engine.means import Means, Terms
-from redrive.engine.ports import AttemptNote, Settled, Settlement, Target
+from redrive.engine.fan_out import RoutedFollowUps
+from redrive.engine.means import DispatchContext
+from redrive.engine.ports import AttemptNote, Settled, Settlement, SubscriptionContext, Target
 from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, Ending, Outcome, Transition
+from redrive.model.delivery import DROPPED, EXPIRED, Delivery, Ending, Outcome
 from redrive.model.errors import StoreUnavailable
 from redrive.model.message import bytes_of, id_text
 from redrive.model.queue import Queue, ResourceName
 
 logger = logging.getLogger(__name__)
 
-PIECE = 500  # of a larger batch, settled at a time: 10 ms of SQLite's, in which nobody else has his turn
+# Of a larger batch, claimed or settled at a time: 10 ms of SQLite's, in which nobody else has a turn.
+PIECE: Final = 500
 
-EXPIRED = Attempt(Outcome.REFUSED, Reason.EXPIRED, 0, "", 0)
-_UNASKED = Attempt(Outcome.REFUSED, Reason.UNMADE, 0, "this server could not say where to", 0)
+OVERDUE: Final = Attempt(Outcome.REFUSED, Reason.EXPIRED, 0, "", 0)
+_UNASKED: Final = Attempt(Outcome.REFUSED, Reason.UNMADE, 0, "this server could not say where to", 0)
 
 
 @dataclass(slots=True)
-class End:
+class SettleItem:
     """One delivery and what becomes of it.
 
     Attributes:
         fact: What listeners are told.
         queue: The queue it enters, if it enters one.
-        led: What its end leads to besides.
-        handed: For a dead letter: what came of handing it over; None: it was dropped without anybody to take it.
-        met: Whether it came in time: else the delivery was another's by then, or gone, and did not end like this.
-        ready: Whether it is known where it goes, and what it leads to.
+        follow_ups: The messages that its end leads to.
+        handed: For a dead letter: the result of handing it to its queue; None: it is dropped without having one.
+        met: The claim still held: else the delivery was another's by then, or gone, and did not end like this.
+        ready: The queue and the follow-ups have been found.
     """
 
     fact: Attempted
     queue: Queue | None = None
-    led: Led | None = None
+    follow_ups: RoutedFollowUps | None = None
     handed: Attempt | None = None
     met: bool = True
     ready: bool = False
 
 
-class Ends:
-    """Deliveries of one claim on their way out, or back."""
+class AttemptSettlement:
+    """The settlement of the deliveries of one attempt."""
 
     def __init__(
         self,
-        means: Means,
-        terms: Terms,
+        parts: DispatchContext,
+        context: SubscriptionContext,
         deliveries: Sequence[Delivery],
-        ends: Sequence[End],
+        items: Sequence[SettleItem],
         now: int,
     ) -> None:
-        """End these deliveries like this.
+        """Settle these deliveries.
 
         Args:
-            means: The parts of the engine that it takes.
-            terms: Whose they are.
+            parts: The parts of the engine that it takes.
+            context: Whose deliveries they are.
             deliveries: As they were claimed.
-            ends: Of each.
+            items: One for each, in the same order.
             now: When the attempt ended (ms).
         """
-        self._means = means
-        self._terms = terms
+        self._parts = parts
+        self._context = context
         self._deliveries = deliveries
-        self._ends = ends
+        self._items = items
         self._now = now
-        self._asked = 0  # how often the store was asked to settle a piece
+        self._calls = 0  # to the store, for the piece at hand
 
-    async def come(self, until: int) -> None:
-        """Find out where they go, settle, tell; `until` is the end of their claim (ms).
+    async def settle(self, until: int) -> None:
+        """Find out where each goes, settle, tell; `until` is the end of the claim (ms).
 
         Raises:
-            StoreUnavailable: It was away until then.
+            StoreUnavailable: The store was away until then.
         """
-        insist = functools.partial(self._means.unsettled.insist, len(self._ends), until)
-        await insist(self._prepare)
-        for first in range(0, len(self._ends), PIECE):
+        retry = functools.partial(self._parts.retrier.retry_until_lease_ends, len(self._items), until)
+        await retry(self._prepare)
+        for first in range(0, len(self._items), PIECE):
             piece = slice(first, first + PIECE)
-            settled = await insist(functools.partial(self._settle, piece))
-            self._hear(self._ends[piece], settled)
-        for end in self._ends:
-            self._tell(end)
+            settled = await retry(functools.partial(self._settle, piece))
+            self._take_answers(self._items[piece], settled)
+        for item in self._items:
+            self._tell(item)
 
     # ---- before it is settled ---------------------------------------------------------------------------
 
     async def _prepare(self) -> None:
-        for end in self._ends:
-            if end.ready:
+        for item in self._items:
+            if item.ready:
                 continue
-            if end.fact.transition.ending is Ending.DEAD_LETTERED:
-                await self._address(end)
-            if end.fact.transition.ending is not Ending.RETRY:
-                await self._lead_on(end)
-            end.ready = True
+            if item.fact.transition.ending is Ending.DEAD_LETTERED:
+                await self._find_dead_letter_queue(item)
+            if item.fact.transition.ending is not Ending.RETRY:
+                await self._find_follow_ups(item)
+            item.ready = True
 
-    async def _address(self, end: End) -> None:
-        """Find the dead-letter queue, if it takes the letter; what no queue takes is dropped, and counted."""
-        name, queue, objection = await self._addressed(end.fact.delivery)
-        end.handed = objection or into_queue(end.fact.delivery)
-        if queue is not None and objection is None:
-            end.queue = queue
+    async def _find_dead_letter_queue(self, item: SettleItem) -> None:
+        """Find the queue of a dead letter; the delivery is dropped where no queue takes it."""
+        fact, context = item.fact, self._context
+        if context.dies_unburied(fact.delivery):
+            item.fact = replace(fact, transition=EXPIRED if fact.attempt is OVERDUE else DROPPED)
             return
-        end.fact = replace(end.fact, transition=Transition(Ending.DROPPED))
+        name = context.dead_letter
+        queue = None if name is None else await self._parts.queues.get(name)
+        refusal = self._refusal(queue, fact.delivery)
+        item.handed = refusal or accepted(fact.delivery)
+        if queue is not None and refusal is None:
+            item.queue = queue
+            return
+        item.fact = replace(fact, transition=DROPPED)
+        self._warn_of_loss(name, item.handed)
+
+    def _refusal(self, queue: Queue | None, delivery: Delivery) -> Attempt | None:
+        context = self._context
+        try:
+            return context.profile.refusal(context, queue, delivery.body)
+        except Exception:  # see `_find_follow_ups`
+            logger.exception("delivery.dead_letter_unasked subscription=%s", context.subscription.key)
+            return _UNASKED
+
+    def _warn_of_loss(self, name: ResourceName | None, refusal: Attempt) -> None:
         logger.warning(
             "delivery.dead_letter_refused subscription=%s queue=%s reason=%s: dropped",
-            self._terms.subscription.key,
+            self._context.subscription.key,
             None if name is None else name.key,
-            end.handed.reason,
+            refusal.reason,
         )
 
-    async def _addressed(
-        self, delivery: Delivery
-    ) -> tuple[ResourceName | None, Queue | None, Attempt | None]:
-        """Which queue it is, and why it does not take the letter."""
-        topic, subscription, _, dialect = self._terms
-        name = dialect.dead_letters_to(subscription, delivery)
-        queue = None if name is None else await self._means.queues.get(name)
-        try:
-            return name, queue, dialect.objection(topic, subscription, queue, delivery.body)
-        except Exception:  # see `_lead_on`
-            logger.exception("delivery.dead_letter_unasked subscription=%s", subscription.key)
-            return name, queue, _UNASKED
-
-    async def _lead_on(self, end: End) -> None:
-        """Find what the end leads to; where that cannot be said, the delivery ends all the same.
+    async def _find_follow_ups(self, item: SettleItem) -> None:
+        """Route the messages that the end leads to; where that fails, the delivery ends without them.
 
         A fault of our own would be the same the next time: unsettled, the delivery would be pushed again at each lease,
-        for ever, to an endpoint that may have taken it. So what it would have led to is told in the log, and lost.
+        for ever, to an endpoint that may have taken it. So the messages are lost, and the log says so.
         """
         try:
-            consequences = self._terms.dialect.leads_to(end.fact)
-            if consequences:
-                end.led = await self._means.publisher.arrivals_for(consequences, self._now)
+            follow_ups = self._context.profile.follow_ups(item.fact)
+            if follow_ups:
+                item.follow_ups = await self._parts.publisher.route_follow_ups(follow_ups, self._now)
         except StoreUnavailable:
             raise
         except Exception:
             logger.exception(
                 "delivery.leads_nowhere subscription=%s message=%s ending=%s: it ends without what it should lead to",
-                self._terms.subscription.key,
-                id_text(end.fact.delivery.message_id),
-                end.fact.transition.ending,
+                self._context.subscription.key,
+                id_text(item.fact.delivery.message_id),
+                item.fact.transition.ending,
             )
 
     # ---- settled ----------------------------------------------------------------------------------------
 
     async def _settle(self, piece: slice) -> Sequence[Settled]:
         settlements = [
-            _settlement(delivery, end, self._now)
-            for delivery, end in zip(self._deliveries[piece], self._ends[piece], strict=True)
+            _settlement(delivery, item, self._now)
+            for delivery, item in zip(self._deliveries[piece], self._items[piece], strict=True)
         ]
-        self._asked += 1
-        queue_id, now = self._deliveries[0].queue_id, self._means.runtime.clock.now()
-        return await self._means.store.settle(queue_id, settlements, now, ordered=self._terms.topic.ordered)
+        self._calls += 1
+        queue_id, now = self._deliveries[0].queue_id, self._parts.runtime.clock.now()
+        ordered = self._context.topic.ordered
+        return await self._parts.store.settle(queue_id, settlements, now, ordered=ordered)
 
-    def _hear(self, ends: Sequence[End], settled: Sequence[Settled]) -> None:
-        """What the store said.
+    def _take_answers(self, items: Sequence[SettleItem], settled: Sequence[Settled]) -> None:
+        """Take the store's answers.
 
-        Asked once more because its answer was lost, it finds the delivery gone: gone as it was asked for, then.
+        A second call, made because the answer to the first was lost, finds the delivery gone: as the first left it.
         """
-        asked, self._asked = self._asked, 0
-        for end, answer in zip(ends, settled, strict=True):
-            delivery = end.fact.delivery
-            end.met = answer.done or (asked > 1 and answer.reason == "gone")
-            if not end.met:
+        calls, self._calls = self._calls, 0
+        for item, answer in zip(items, settled, strict=True):
+            delivery = item.fact.delivery
+            item.met = answer.done or (calls > 1 and answer.reason == "gone")
+            if not item.met:
                 logger.warning(
                     "dispatch.late queue=%d seq=%d: %s", delivery.queue_id, delivery.seq, answer.reason
                 )
-            elif end.queue is not None:
-                self._means.arrivals.announce(end.queue.id)
-            if end.met and end.led is not None:
-                self._means.publisher.tell(end.led)
+                continue
+            if item.queue is not None:
+                self._parts.arrivals.announce(item.queue.id)
+            if item.follow_ups is not None:
+                self._parts.publisher.tell(item.follow_ups)
 
-    # ---- what happened ----------------------------------------------------------------------------------
+    # ---- told -------------------------------------------------------------------------------------------
 
-    def _tell(self, end: End) -> None:
-        fact, listeners = end.fact, self._means.listeners
-        delivery, attempt, transition = fact.delivery, fact.attempt, fact.transition
-        if transition.ending is Ending.RETRY:
-            self._means.arrivals.expect(delivery.queue_id, transition.available_at)
+    def _tell(self, item: SettleItem) -> None:
+        fact, parts = item.fact, self._parts
+        if fact.transition.ending is Ending.RETRY:
+            parts.arrivals.expect(fact.delivery.queue_id, fact.transition.available_at)
         if logger.isEnabledFor(logging.DEBUG):
-            logger.debug(
-                "delivery.attempted subscription=%s message=%s attempt=%d reason=%s status=%d ms=%d next=%s",
-                fact.subscription.key,
-                id_text(delivery.message_id),
-                delivery.attempts,
-                attempt.reason,
-                attempt.status,
-                attempt.duration_ms,
-                transition.ending,
-            )
-        if end.met and end.queue is not None:
-            for listener in listeners:
-                listener.sent(end.queue, 1, bytes_of(delivery.body), fact.at)
-        if end.met and end.handed is not None:
-            letter = DeadLettered(fact.topic, fact.subscription, delivery, end.handed, fact.at)
-            for listener in listeners:
-                listener.dead_lettered(letter)
-        for listener in listeners:
-            if attempt is not EXPIRED:
-                listener.attempted(fact)  # also if it is not met: the attempt was made
-            elif end.met:
-                listener.expired(fact)
+            _log(fact)
+        audience = parts.listeners.of(self._context.profile.name)
+        if item.met and item.queue is not None:
+            parts.listeners.queues.sent(item.queue, 1, bytes_of(fact.delivery.body), fact.at)
+        if item.met and item.handed is not None:
+            letter = DeadLettered(fact.topic, fact.subscription, fact.delivery, item.handed, fact.at)
+            audience.dead_lettered(letter)
+        if fact.attempt is not OVERDUE:
+            audience.attempted(fact)  # also where the claim no longer held: the attempt was made
+        elif item.met:
+            audience.expired(fact)
 
 
-def _settlement(delivery: Delivery, end: End, now: int) -> Settlement:
-    attempt, transition = end.fact.attempt, end.fact.transition
+def _log(fact: Attempted) -> None:
+    delivery, attempt = fact.delivery, fact.attempt
+    logger.debug(
+        "delivery.attempted subscription=%s message=%s attempt=%d reason=%s status=%d ms=%d next=%s",
+        fact.subscription.key,
+        id_text(delivery.message_id),
+        delivery.attempts,
+        attempt.reason,
+        attempt.status,
+        attempt.duration_ms,
+        fact.transition.ending,
+    )
+
+
+def _settlement(delivery: Delivery, item: SettleItem, now: int) -> Settlement:
+    attempt, transition = item.fact.attempt, item.fact.transition
     return Settlement(
         delivery.seq,
         delivery.token or 0,
         transition.ending,
         transition.available_at,
-        None if end.queue is None else Target(end.queue.id, end.queue.ordered),
-        None if attempt.delivered or attempt is EXPIRED else _note(delivery, attempt, now),
-        () if end.led is None else end.led.arrivals,
+        None if item.queue is None else Target(item.queue.id, item.queue.ordered),
+        None if attempt.delivered or attempt is OVERDUE else _note(delivery, attempt, now),
+        () if item.follow_ups is None else item.follow_ups.arrivals,
         anew=transition.ending is Ending.DEAD_LETTERED,
     )
 
 
-def into_queue(delivery: Delivery) -> Attempt:
-    """A queue of this server takes it."""
+def accepted(delivery: Delivery) -> Attempt:
+    """The result of handing a delivery to a queue of this server that takes it."""
     name = id_text(delivery.message_id)
     return Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 0, (("message_id", name),))
 

@@ -5,18 +5,20 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from redrive.engine.arrivals import Arrivals
+from redrive.engine.contexts import SubscriptionContexts
 from redrive.engine.dead_letters import DeadLetters
 from redrive.engine.directory import Directory
 from redrive.engine.dispatch import Dispatcher
 from redrive.engine.facts import Listener
 from redrive.engine.fan_out import TopicPublisher
 from redrive.engine.faults import Faults
-from redrive.engine.means import Means
+from redrive.engine.listeners import Listeners
+from redrive.engine.means import DispatchContext
 from redrive.engine.measure import Measure
 from redrive.engine.messages import Messages
 from redrive.engine.operations import Operations
-from redrive.engine.patience import Patience
-from redrive.engine.ports import Dialect, Endpoint, Runtime, Store
+from redrive.engine.patience import SoftTimeout
+from redrive.engine.ports import DeliveryProfile, Endpoint, Runtime, Store
 from redrive.engine.probation import Probations
 from redrive.engine.publish import Publisher
 from redrive.engine.queues import Queues
@@ -27,7 +29,7 @@ from redrive.engine.resources import Resources, Subscriptions
 from redrive.engine.settle import Settler
 from redrive.engine.sweep import Sweeper
 from redrive.engine.topics import Topics
-from redrive.engine.unsettled import Unsettled
+from redrive.engine.unsettled import SettleRetrier
 from redrive.model.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
@@ -51,33 +53,39 @@ class Engine:
         self,
         store: Store,
         runtime: Runtime,
-        dialects: Mapping[str, Dialect] | None = None,
+        profiles: Mapping[str, DeliveryProfile] | None = None,
         endpoints: Mapping[str, Endpoint] | None = None,
         listeners: Sequence[Listener] = (),
     ) -> None:
         """Put the parts together; nothing runs before `open`.
 
+        What needs the engine itself to be made is added by `add_profile`, `add_endpoint` and `add_listener`.
+
         Args:
             store: What survives.
             runtime: Time and chance.
-            dialects: The facades' parts in delivering, by the name that topics carry; may be filled until `open`.
-            endpoints: Where deliveries are pushed, by the protocol that subscriptions carry; likewise.
-            listeners: Who is told what happens; likewise.
+            profiles: The facades' parts in delivering, by the dialect that topics carry.
+            endpoints: What deliveries are pushed to, by the protocol that subscriptions carry.
+            listeners: Told of everything that happens.
         """
         self.store = store
         self.runtime = runtime
         self.clock = clock = runtime.clock
-        self.listeners = listeners
+        self._opened = False
+        self._profiles = dict(profiles or {})
+        self._endpoints = dict(endpoints or {})
+        self._listeners = heard = Listeners(listeners)
         self.measure = Measure()
         self.faults = Faults()
         self.directory = Directory(store)
         self.arrivals = Arrivals(clock)
         self.queues = Queues(store, self.directory, clock)
         self.topics = Topics(store, self.directory, self.queues, clock)
-        self.publisher = Publisher(store, clock, self.arrivals, self.measure, listeners)
-        self.receiver = Receiver(store, runtime, self.queues, self.arrivals, self.measure, listeners)
+        self.contexts = SubscriptionContexts(self._profiles)
+        self.publisher = Publisher(store, clock, self.arrivals, self.measure, heard)
+        self.receiver = Receiver(store, runtime, self.queues, self.arrivals, self.measure, heard)
         self.settler = Settler(
-            store, clock, self.queues, self.arrivals, self.receiver.flights, self.measure, listeners
+            store, clock, self.queues, self.arrivals, self.receiver.flights, self.measure, heard
         )
         self.redriver = Redriver(
             store, runtime, self.directory, self.queues, self.topics, self.arrivals, self.measure
@@ -94,18 +102,36 @@ class Engine:
             self.receiver.end_unasked,
             self._forget,
         )
-        dialects = {} if dialects is None else dialects
         self.topic_publisher = TopicPublisher(
-            store, runtime, self.queues, self.topics, self.arrivals, dialects, self.faults, listeners
+            store, runtime, self.queues, self.topics, self.arrivals, self.contexts, self.faults, heard
         )
-        self.dispatcher = self._make_dispatcher({} if endpoints is None else endpoints, dialects)
+        self.dispatcher = Dispatcher(
+            DispatchContext(
+                store=store,
+                runtime=runtime,
+                queues=self.queues,
+                arrivals=self.arrivals,
+                contexts=self.contexts,
+                endpoints=self._endpoints,
+                faults=self.faults,
+                listeners=heard,
+                publisher=self.topic_publisher,
+                probations=self.probations,
+                retrier=SettleRetrier(clock),
+                soft_timeout=SoftTimeout(clock),
+            ),
+            self.topics,
+        )
         self.replayer = Replayer(
             store, runtime, self.directory, self.topics, self.arrivals, self.topic_publisher
         )
+        self._open_door()
 
+    def _open_door(self) -> None:
+        """The three objects that callers use, made of the parts."""
         self.messages = Messages(
-            store,
-            clock,
+            self.store,
+            self.clock,
             self.queues,
             self.topic_publisher,
             self.publisher,
@@ -126,23 +152,29 @@ class Engine:
         )
         self.purge = self.messages.purge
 
-    def _make_dispatcher(
-        self, endpoints: Mapping[str, Endpoint], dialects: Mapping[str, Dialect]
-    ) -> Dispatcher:
-        means = Means(
-            self.store,
-            self.runtime,
-            self.queues,
-            self.arrivals,
-            endpoints,
-            self.faults,
-            self.listeners,
-            self.topic_publisher,
-            self.probations,
-            Unsettled(self.clock),
-            Patience(self.clock),
-        )
-        return Dispatcher(means, self.topics, dialects)
+    def add_profile(self, dialect: str, profile: DeliveryProfile) -> None:
+        """Deliver what is published to topics of this dialect by this profile; before `open`."""
+        self._refuse_once_open()
+        self._profiles[dialect] = profile
+
+    def add_endpoint(self, protocol: str, endpoint: Endpoint) -> None:
+        """Push deliveries of subscriptions with this protocol here; before `open`."""
+        self._refuse_once_open()
+        self._endpoints[protocol] = endpoint
+
+    def add_listener(self, listener: Listener, *names: str) -> None:
+        """Tell a listener what happens, before `open`.
+
+        Args:
+            listener: The listener.
+            names: The dialects of the topics, and the names of the profiles, whose facts it hears; none: all.
+        """
+        self._refuse_once_open()
+        self._listeners.add(listener, *names)
+
+    def _refuse_once_open(self) -> None:
+        if self._opened:
+            raise RuntimeError("the engine is open: profiles, endpoints and listeners are added before")
 
     @property
     def attempts(self) -> int:
@@ -155,6 +187,7 @@ class Engine:
         Args:
             begin: What is done in between, when the store can be read and nothing has been taken up yet.
         """
+        self._opened = True
         self.store.listen(self._arrived, self.directory.forget)
         await self.store.open()
         if begin is not None:

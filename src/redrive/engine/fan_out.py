@@ -1,19 +1,21 @@
-"""Fan out: a message published to a topic becomes a delivery for each subscription that wants it.
+"""Fan out: a message published to a topic becomes a delivery for each subscription that it matches.
 
 Everything a publication leads to is one transaction: deliveries straight into queues of this server, deliveries
-into the backlogs of endpoints that Redrive pushes to, and dead letters for queues that are gone or closed to us.
+into the backlogs of endpoints that Redrive pushes to, and dead letters for queues that are missing or closed to us.
 """
 
 import functools
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from redrive.engine.archive import Archived, archived, mark
 from redrive.engine.arrivals import Arrivals
-from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener
+from redrive.engine.contexts import SubscriptionContexts
+from redrive.engine.facts import Accepted, Attempted, DeadLettered
 from redrive.engine.faults import Faults
-from redrive.engine.ports import Arrival, Consequence, Dialect, Enqueued, Gate, Runtime, Store
+from redrive.engine.listeners import Listeners
+from redrive.engine.ports import Arrival, Enqueued, FollowUp, Gate, Runtime, Store
 from redrive.engine.queues import Queues
 from redrive.engine.routing import Route, Routed, Router, deduplication_id
 from redrive.engine.topics import Topics
@@ -28,12 +30,12 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Led:
-    """What consequences lead to, on its way into a transaction.
+class RoutedFollowUps:
+    """The follow-ups of a delivery's end, on their way into its transaction.
 
     Attributes:
-        routed: Each consequence whose topic and subscription are there.
-        now: The moment it was found (ms).
+        routed: Those whose topic and subscription exist.
+        now: When their routes were found (ms).
     """
 
     routed: Sequence[Routed]
@@ -41,8 +43,8 @@ class Led:
 
     @property
     def arrivals(self) -> list[Arrival]:
-        """What enters queues."""
-        return [arrival for one in self.routed for arrival in one.arrivals]
+        """The deliveries that enter queues."""
+        return [arrival for routed in self.routed for arrival in routed.arrivals]
 
 
 class TopicPublisher:
@@ -55,17 +57,17 @@ class TopicPublisher:
         queues: Queues,
         topics: Topics,
         arrivals: Arrivals,
-        dialects: Mapping[str, Dialect],
+        contexts: SubscriptionContexts,
         faults: Faults,
-        listeners: Sequence[Listener],
+        listeners: Listeners,
     ) -> None:
-        """Fan out through these parts; `dialects` by name, `listeners` are told what happened."""
+        """Fan out through these parts; `listeners` are told what happened."""
         self._store = store
         self._runtime = runtime
         self._topics = topics
         self._arrivals = arrivals
         self._listeners = listeners
-        self._router = Router(store, runtime, queues, topics, dialects, faults)
+        self._router = Router(store, runtime, queues, topics, contexts, faults)
 
     async def publish(self, topic: Topic, publications: Sequence[Publication]) -> list[Enqueued]:
         """Publish messages to one topic, in their order; all they lead to is on disk when this returns.
@@ -73,7 +75,7 @@ class TopicPublisher:
         A repetition on an ordered topic answers the original and leads to nothing.
         """
         now = self._runtime.clock.now()
-        routed = [await self._router.routed(topic, one, now) for one in publications]
+        routed = [await self._router.routed(topic, publication, now) for publication in publications]
         enqueued = await self._enter(routed, now)
         self._tell_all(topic, routed, enqueued, now)
         return enqueued
@@ -81,84 +83,53 @@ class TopicPublisher:
     async def publish_each(
         self, pairs: Sequence[tuple[Topic, Sequence[Publication]]]
     ) -> list[list[Enqueued]]:
-        """Publish to several topics, in one transaction: all of it or nothing. What became of it, topic by topic.
+        """Publish to several topics in one transaction: all of it or nothing. The answers, topic by topic.
 
         Raises:
             ValueError: Some of the topics are ordered and some are not; no verb of the store takes both at once.
         """
         now = self._runtime.clock.now()
-        routed = [[await self._router.routed(topic, one, now) for one in these] for topic, these in pairs]
-        flat = [one for these in routed for one in these]
+        routed = [
+            [await self._router.routed(topic, publication, now) for publication in publications]
+            for topic, publications in pairs
+        ]
+        flat = [publication for of_topic in routed for publication in of_topic]
         answers = iter(await self._enter(flat, now))
-        enqueued = [[next(answers) for _ in these] for these in routed]
-        for (topic, _), these, places in zip(pairs, routed, enqueued, strict=True):
-            self._tell_all(topic, these, places, now)
+        enqueued = [[next(answers) for _ in of_topic] for of_topic in routed]
+        for (topic, _), of_topic, places in zip(pairs, routed, enqueued, strict=True):
+            self._tell_all(topic, of_topic, places, now)
         return enqueued
 
     async def _enter(self, routed: Sequence[Routed], now: int) -> list[Enqueued]:
-        ordered = {one.topic.ordered for one in routed}
+        ordered = {publication.topic.ordered for publication in routed}
         if len(ordered) == 2:  # noqa: PLR2004 - True and False
             raise ValueError("ordered and unordered topics cannot be published to at once")
         if True in ordered:
-            return await self._store.publish([_gate(one, now) for one in routed])
-        arrivals = [arrival for one in routed for arrival in one.arrivals]
+            return await self._store.publish([_gate(publication, now) for publication in routed])
+        arrivals = [arrival for publication in routed for arrival in publication.arrivals]
         if arrivals:
             await self._store.enqueue(arrivals)
-        return [Enqueued(one.publication.id, 0, repeated=False) for one in routed]
-
-    async def arrivals_for(self, consequences: Sequence[Consequence], now: int) -> Led:
-        """What a delivery's end leads to, for the transaction that ends it; `tell` follows when that is on disk.
-
-        A topic or a subscription that is gone gets nothing. Topics are unordered ones.
-        """
-        return Led([one for each in consequences if (one := await self._led(each, now)) is not None], now)
-
-    async def _led(self, consequence: Consequence, now: int) -> Routed | None:
-        topic = await self._topics.get(consequence.topic)
-        if topic is None:
-            logger.debug("publish.nowhere topic=%s: nobody ever subscribed there", consequence.topic.key)
-            return None
-        if topic.ordered:
-            raise ValueError(f"{topic.name.key} is ordered: nothing can follow there")
-        if consequence.subscription_id is None:
-            routed = await self._router.routed(topic, consequence.publication, now)
-        else:
-            subscription = await self._topics.subscription(topic.name, consequence.subscription_id)
-            if subscription is None:
-                logger.warning(
-                    "publish.nowhere topic=%s subscription=%s: it is gone",
-                    topic.name.key,
-                    consequence.subscription_id,
-                )
-                return None
-            routed = self._router.routed_alone(topic, subscription, consequence.publication, now)
-        for arrival in routed.arrivals:
-            arrival.available_at += consequence.delay_ms
-        return routed
+        return [Enqueued(publication.publication.id, 0, repeated=False) for publication in routed]
 
     async def publish_again(
-        self, topic: Topic, subscription: Subscription, these: Sequence[Archived], replay: str
+        self, topic: Topic, subscription: Subscription, archive: Sequence[Archived], replay: str
     ) -> None:
-        """Publish what an archive holds to one subscriber, once in the replay of that name."""
+        """Publish what an archive holds to one subscription, once in the replay of that name."""
         now = self._runtime.clock.now()
-        routed = [await self._router.routed_again(topic, subscription, one.publication, now) for one in these]
-        for one, again in zip(these, routed, strict=True):
-            for arrival in again.arrivals:
-                mark(arrival, one, replay)
-        places = iter(await self._store.enqueue([arrival for one in routed for arrival in one.arrivals]))
-        for again in routed:
-            repeated = any(next(places).repeated for _ in again.arrivals)
-            self._tell(again, now, repeated=repeated)
-
-    def tell(self, led: Led) -> None:
-        """What consequences led to is on disk: wake who waits for it, and tell the listeners."""
-        for one in led.routed:
-            if not one.alone:
-                self._tell_published(one.topic, [one], led.now)
-            self._tell(one, led.now, repeated=False)
+        again = [
+            await self._router.routed_again(topic, subscription, kept.publication, now) for kept in archive
+        ]
+        for kept, routed in zip(archive, again, strict=True):
+            for arrival in routed.arrivals:
+                mark(arrival, kept, replay)
+        arrivals = [arrival for routed in again for arrival in routed.arrivals]
+        places = iter(await self._store.enqueue(arrivals))
+        for routed in again:
+            repeated = any(next(places).repeated for _ in routed.arrivals)
+            self._tell(routed, now, repeated=repeated)
 
     async def send(self, topic: Topic, subscription: Subscription, body: str, headers: bytes) -> None:
-        """Send something to one endpoint alone, which need not have been confirmed: that may be what is sent."""
+        """Send a message to one endpoint alone, which need not have been confirmed: its confirmation, for one."""
         now = self._runtime.clock.now()
         arrival = Arrival(
             queue_id=subscription.queue_id,
@@ -173,7 +144,50 @@ class TopicPublisher:
         await self._store.enqueue([arrival])
         self._arrivals.announce(subscription.queue_id)
 
-    # ---- what happened ----------------------------------------------------------------------------------
+    # ---- follow-ups -------------------------------------------------------------------------------------
+
+    async def route_follow_ups(self, follow_ups: Sequence[FollowUp], now: int) -> RoutedFollowUps:
+        """Route what a delivery's end leads to, for the transaction that ends it; `tell` when that is on disk.
+
+        A topic or a subscription that is gone gets nothing.
+
+        Raises:
+            ValueError: A topic is ordered: its sequence numbers are given in a transaction of their own.
+        """
+        routed = [await self._route_follow_up(follow_up, now) for follow_up in follow_ups]
+        return RoutedFollowUps([found for found in routed if found is not None], now)
+
+    async def _route_follow_up(self, follow_up: FollowUp, now: int) -> Routed | None:
+        topic = await self._topics.get(follow_up.topic)
+        if topic is None:
+            logger.debug("publish.nowhere topic=%s: nobody ever subscribed there", follow_up.topic.key)
+            return None
+        if topic.ordered:
+            raise ValueError(f"{topic.name.key} is ordered: nothing can follow there")
+        if follow_up.subscription_id is None:
+            routed = await self._router.routed(topic, follow_up.publication, now)
+        else:
+            subscription = await self._topics.subscription(topic.name, follow_up.subscription_id)
+            if subscription is None:
+                logger.warning(
+                    "publish.nowhere topic=%s subscription=%s: it is gone",
+                    topic.name.key,
+                    follow_up.subscription_id,
+                )
+                return None
+            routed = self._router.routed_alone(topic, subscription, follow_up.publication, now)
+        for arrival in routed.arrivals:
+            arrival.available_at += follow_up.delay_ms
+        return routed
+
+    def tell(self, follow_ups: RoutedFollowUps) -> None:
+        """Follow-ups are on disk: wake their consumers, and tell the listeners."""
+        for routed in follow_ups.routed:
+            if not routed.alone:
+                self._tell_published(routed.topic, [routed], follow_ups.now)
+            self._tell(routed, follow_ups.now, repeated=False)
+
+    # ---- told -------------------------------------------------------------------------------------------
 
     def _tell_all(
         self, topic: Topic, routed: Sequence[Routed], enqueued: Sequence[Enqueued], now: int
@@ -181,25 +195,23 @@ class TopicPublisher:
         self._tell_published(topic, routed, now)
         if topic.archive_ms:
             self._tell_archived(topic, routed, enqueued, now)
-        for one, place in zip(routed, enqueued, strict=True):
-            self._tell(one, now, repeated=place.repeated)
+        for publication, place in zip(routed, enqueued, strict=True):
+            self._tell(publication, now, repeated=place.repeated)
 
     def _tell_published(self, topic: Topic, routed: Sequence[Routed], now: int) -> None:
-        total = sum(one.publication.bytes_published for one in routed)
-        matched = sum(bool(one.routes) for one in routed)
-        for listener in self._listeners:
-            listener.published(topic, len(routed), matched, total, now)
+        total = sum([publication.publication.bytes_published for publication in routed])
+        matched = sum([bool(publication.routes) for publication in routed])
+        self._listeners.of(topic.dialect).published(topic, len(routed), matched, total, now)
 
     def _tell_archived(
         self, topic: Topic, routed: Sequence[Routed], enqueued: Sequence[Enqueued], now: int
     ) -> None:
         sizes = [
-            one.publication.bytes_published
-            for one, place in zip(routed, enqueued, strict=True)
+            publication.publication.bytes_published
+            for publication, place in zip(routed, enqueued, strict=True)
             if not place.repeated
         ]
-        for listener in self._listeners:
-            listener.archived(topic, len(sizes), sum(sizes), now)
+        self._listeners.of(topic.dialect).archived(topic, len(sizes), sum(sizes), now)
 
     def _tell(self, routed: Routed, now: int, *, repeated: bool) -> None:
         if routed.refused or routed.asked:
@@ -216,16 +228,16 @@ class TopicPublisher:
             if route.refusal is not None:
                 self._tell_refused(routed, route, route.refusal, now)
         if sent:
-            fact = Accepted(routed.topic, sent, functools.partial(_taken, routed, now), now, routed.replayed)
-            for listener in self._listeners:
-                listener.accepted(fact)
+            attempts = functools.partial(_attempts, routed, now)
+            fact = Accepted(routed.topic, sent, attempts, now, routed.replayed)
+            self._listeners.of(routed.topic.dialect).accepted(fact)
 
     def _tell_filtered(self, routed: Routed, now: int) -> None:
-        for listener in self._listeners:
-            for verdict, number in routed.refused.items():
-                listener.filtered(routed.topic, verdict, number, now)
-            if routed.asked:
-                listener.asked(routed.topic, routed.asked, now)
+        audience = self._listeners.of(routed.topic.dialect)
+        for verdict, number in routed.refused.items():
+            audience.filtered(routed.topic, verdict, number, now)
+        if routed.asked:
+            audience.asked(routed.topic, routed.asked, now)
 
     def _wake(self, arrival: Arrival, now: int) -> None:
         if arrival.available_at <= now:
@@ -234,20 +246,18 @@ class TopicPublisher:
             self._arrivals.expect(arrival.queue_id, arrival.available_at)
 
     def _tell_refused(self, routed: Routed, route: Route, refusal: Attempt, now: int) -> None:
+        audience = self._listeners.of(routed.topic.dialect)
         fact = _attempted(routed, route, refusal, now)
-        handed = route.dead_refusal or _accepted(route)
-        for listener in self._listeners:
-            if route.queue is not None and route.arrival is not None:
-                listener.sent(route.queue, 1, bytes_of(route.arrival.body), now)
-            listener.attempted(fact)
-            if route.subscription.dead_letter is not None:
-                listener.dead_lettered(
-                    DeadLettered(routed.topic, route.subscription, fact.delivery, handed, now)
-                )
+        if route.queue is not None and route.arrival is not None:
+            self._listeners.queues.sent(route.queue, 1, bytes_of(route.arrival.body), now)
+        audience.attempted(fact)
+        if route.subscription.dead_letter is not None:
+            handed = route.dead_refusal or _accepted(route)
+            audience.dead_lettered(DeadLettered(routed.topic, route.subscription, fact.delivery, handed, now))
 
 
-def _taken(routed: Routed, now: int) -> list[Attempted]:
-    """What went straight into queues; what entered an endpoint's backlog has not been tried yet."""
+def _attempts(routed: Routed, now: int) -> list[Attempted]:
+    """The deliveries that went straight into queues; those that entered backlogs have not been tried yet."""
     taken = [route for route in routed.routes if route.queue is not None and route.refusal is None]
     return [_attempted(routed, route, _accepted(route), now) for route in taken]
 

@@ -1,42 +1,33 @@
-"""What a trial takes: the parts of the engine that it goes through, and whose deliveries they are."""
+"""The parts of the engine that an attempt goes through."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from redrive.engine.arrivals import Arrivals
-from redrive.engine.facts import Listener
+from redrive.engine.contexts import SubscriptionContexts
 from redrive.engine.fan_out import TopicPublisher
 from redrive.engine.faults import Faults
-from redrive.engine.patience import Patience
-from redrive.engine.ports import Dialect, Endpoint, Plan, Runtime, Store
+from redrive.engine.listeners import Listeners
+from redrive.engine.patience import SoftTimeout
+from redrive.engine.ports import Endpoint, Runtime, Store
 from redrive.engine.probation import Probations
 from redrive.engine.queues import Queues
-from redrive.engine.unsettled import Unsettled
-from redrive.model.topic import Subscription, Topic
-
-
-class Terms(NamedTuple):
-    """Whose deliveries they are, and how they are pushed."""
-
-    topic: Topic
-    subscription: Subscription
-    plan: Plan
-    dialect: Dialect
+from redrive.engine.unsettled import SettleRetrier
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
-    """The parts of the engine that a trial goes through."""
+class DispatchContext:
+    """The parts of the engine that an attempt goes through, by their roles."""
 
     store: Store
     runtime: Runtime
     queues: Queues
     arrivals: Arrivals
+    contexts: SubscriptionContexts
     endpoints: Mapping[str, Endpoint]
     faults: Faults
-    listeners: Sequence[Listener]
+    listeners: Listeners
     publisher: TopicPublisher
     probations: Probations
-    unsettled: Unsettled
-    patience: Patience
+    retrier: SettleRetrier
+    soft_timeout: SoftTimeout

@@ -1,8 +1,8 @@
-"""Patience: how long an attempt waits for an answer, by the clock; and how long the clock waits for the attempt.
+"""The soft time-out: how long an attempt waits for an answer by the clock, and how long the clock waits for attempts.
 
 On the system's clock the two are one time. On a simulated one they are not: an endpoint answers in real time, while the
-clock stands still and must not run ahead of it; but one that hangs would let it stand for as long as it hangs. So what is
-pushed has some real seconds, and after those it hangs: the clock goes on, patience ends by it, and what follows happens.
+clock stands still and must not run ahead of it; but an endpoint that hangs would hold the clock for as long. So a push
+has some real seconds, after which it counts as hanging: the clock goes on, and soft time-outs end by it.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from redrive.engine.ports import Clock
 HANGS_SECONDS: Final = 5
 
 
-class Patience:
-    """The attempts that wait for an answer, and will not wait for ever."""
+class SoftTimeout:
+    """The attempts that wait for an answer no longer than their plan says."""
 
     def __init__(self, clock: Clock) -> None:
         """Wait by this clock."""
@@ -27,7 +27,7 @@ class Patience:
 
     @contextlib.contextmanager
     def begin(self) -> "Iterator[asyncio.Future[None]]":
-        """Something is pushed now; what is given is done when it hangs."""
+        """Begin a push; the future is done once it hangs."""
         loop = asyncio.get_running_loop()
         hangs: asyncio.Future[None] = loop.create_future()
         timer = loop.call_later(HANGS_SECONDS, hangs.set_result, None)
@@ -37,7 +37,7 @@ class Patience:
             timer.cancel()
 
     async def wait(self, pushing: "asyncio.Future[Any]", hangs: "asyncio.Future[None]", until: int) -> bool:
-        """Wait for a push, of which `begin` told when it hangs; whether it was answered by that moment (ms)."""
+        """Wait for a push that was begun with `hangs`; whether it was answered by `until` (ms)."""
         task, over = asyncio.current_task(), asyncio.get_running_loop().create_future()
         timer = self._clock.call_at(until, lambda: None if over.done() else over.set_result(None))
         self._waiting[task] = hangs
@@ -51,15 +51,15 @@ class Patience:
         return pushing.done()
 
     async def quiet(self, work: Callable[[], Sequence["asyncio.Task[Any]"]]) -> None:
-        """Return when nothing of this work is left but what hangs."""
+        """Return when no task of this work is left but those that hang."""
         while left := work():
-            hanging = [self._waiting[one] for one in left if one in self._waiting]
-            if len(hanging) == len(left) and all(one.done() for one in hanging):
+            hanging = [self._waiting[task] for task in left if task in self._waiting]
+            if len(hanging) == len(left) and all(hangs.done() for hangs in hanging):
                 return
             self._begun.clear()
             begun = asyncio.ensure_future(self._begun.wait())
-            yet = [one for one in hanging if not one.done()]
+            not_yet = [hangs for hangs in hanging if not hangs.done()]
             try:
-                await asyncio.wait([*left, *yet, begun], return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait([*left, *not_yet, begun], return_when=asyncio.FIRST_COMPLETED)
             finally:
                 begun.cancel()

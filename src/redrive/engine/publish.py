@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from redrive.engine.arrivals import Arrivals
-from redrive.engine.facts import Listener
+from redrive.engine.listeners import Listeners
 from redrive.engine.measure import Measure
 from redrive.engine.ports import Arrival, Clock, Enqueued, Store
 from redrive.model.message import Message, bytes_of, content_deduplication_id
@@ -14,7 +14,7 @@ class Publisher:
     """Puts messages into queues."""
 
     def __init__(
-        self, store: Store, clock: Clock, arrivals: Arrivals, measure: Measure, listeners: Sequence[Listener]
+        self, store: Store, clock: Clock, arrivals: Arrivals, measure: Measure, listeners: Listeners
     ) -> None:
         """Enqueue into this store and tell these arrivals."""
         self._store = store
@@ -37,8 +37,7 @@ class Publisher:
         measure = self._measure.queue(queue)
         measure.messages_sent += len(messages)
         measure.bytes_sent += body_bytes
-        for listener in self._listeners:
-            listener.sent(queue, len(messages), body_bytes, now)
+        self._listeners.queues.sent(queue, len(messages), body_bytes, now)
 
     def _tell(self, arrivals: Sequence[Arrival], now: int) -> None:
         due: dict[int, int] = {}

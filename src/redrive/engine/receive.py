@@ -1,10 +1,9 @@
 """Receive: somebody asks a queue for deliveries, and may wait for them."""
 
 import logging
-from collections.abc import Sequence
 
-from redrive.engine.arrivals import Arrivals, Gone
-from redrive.engine.facts import Listener
+from redrive.engine.arrivals import LOOK_AGAIN_MS, Arrivals, Gone
+from redrive.engine.listeners import Listeners
 from redrive.engine.measure import Measure
 from redrive.engine.ports import Claimed, ClaimOrder, Runtime, Store, Target
 from redrive.engine.queues import Queues
@@ -13,9 +12,6 @@ from redrive.model.errors import InFlightLimit
 from redrive.model.queue import Queue
 
 logger = logging.getLogger(__name__)
-
-# A claim passes over what another node is about to take; looking again sooner than this would be a busy loop.
-LOOK_AGAIN_MS = 10
 
 # How many deliveries of one queue may be in flight (SQS quotas, standard and FIFO).
 IN_FLIGHT_MAX = 120_000
@@ -33,7 +29,7 @@ class Receiver:
         queues: Queues,
         arrivals: Arrivals,
         measure: Measure,
-        listeners: Sequence[Listener],
+        listeners: Listeners,
     ) -> None:
         """Claim from this store, and wait at these arrivals."""
         self._store = store
@@ -115,9 +111,7 @@ class Receiver:
         return deliveries
 
     def _tell(self, queue: Queue, number: int) -> None:
-        now = self._runtime.clock.now()
-        for listener in self._listeners:
-            listener.received(queue, number, now)
+        self._listeners.queues.received(queue, number, self._runtime.clock.now())
 
     def _leave(self, queue: Queue, due_at: int | None) -> None:
         """Nothing came. Whoever goes on waiting is told when to look again."""
@@ -189,8 +183,8 @@ class Receiver:
     def _tell_dropped(self, queue: Queue, claimed: Claimed) -> None:
         now = self._runtime.clock.now()
         for number, why in ((claimed.expired, End.EXPIRED), (claimed.dropped, End.EXHAUSTED)):
-            for listener in self._listeners if number else ():
-                listener.dropped(queue, number, why, now)
+            if number:
+                self._listeners.queues.dropped(queue, number, why, now)
 
 
 class Flights:

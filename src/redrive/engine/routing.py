@@ -1,29 +1,28 @@
-"""Where a publication goes: a route for each subscription that wants it.
+"""Routing: a publication gets a route for each subscription that it matches.
 
 A route leads straight into a queue of this server, into the backlog of an endpoint that Redrive pushes to, into a
-dead-letter queue where the queue is gone or closed to us, or nowhere.
+dead-letter queue where the queue is missing or refuses the message, or nowhere.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
+from redrive.engine.contexts import SubscriptionContexts
 from redrive.engine.faults import Faults
 from redrive.engine.interest import Wanted
-from redrive.engine.ports import Arrival, AttemptNote, Dialect, Runtime, Store
+from redrive.engine.ports import Arrival, AttemptNote, Runtime, Store, SubscriptionContext
 from redrive.engine.queues import Queues
 from redrive.engine.topics import Topics
 from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Ending, Outcome, Transition
+from redrive.model.delivery import DEAD_LETTERED, DELIVERED, DROPPED, Outcome, Transition
 from redrive.model.filtering import Subject, Verdict
 from redrive.model.message import Publication, bytes_of, content_deduplication_id
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 
-_MISSING = Attempt(Outcome.REFUSED, Reason.MISSING, 400, "", 0)
-_DELIVERED = Transition(Ending.DELIVERED)
-_DEAD_LETTERED = Transition(Ending.DEAD_LETTERED)
-_DROPPED = Transition(Ending.DROPPED)
+_MISSING: Final = Attempt(Outcome.REFUSED, Reason.MISSING, 400, "", 0)
+_ANY_BYTES: Final = 2**63
 
 
 @dataclass(slots=True)
@@ -31,11 +30,11 @@ class Route:
     """One delivery of a publication, on its way into a queue.
 
     Attributes:
-        subscription: Whose.
-        arrival: Where it enters; None: nowhere, it is dropped.
+        subscription: Whose delivery.
+        arrival: The delivery as it enters a queue; None: it enters none, and is dropped.
         queue: The queue it enters, where that is one that callers receive from.
-        refusal: Why it does not enter the queue it is for; with an arrival, that is in the dead-letter queue.
-        dead_refusal: Why the dead-letter queue does not take it either.
+        refusal: The reason why the endpoint's queue does not take it; `arrival` then enters the dead-letter queue.
+        dead_refusal: The reason why the dead-letter queue does not take it either.
     """
 
     subscription: Subscription
@@ -46,10 +45,10 @@ class Route:
 
     @property
     def transition(self) -> Transition:
-        """What became of it on the way."""
+        """What became of the delivery on the way."""
         if self.refusal is None:
-            return _DELIVERED
-        return _DROPPED if self.arrival is None else _DEAD_LETTERED
+            return DELIVERED
+        return DROPPED if self.arrival is None else DEAD_LETTERED
 
 
 @dataclass(slots=True)
@@ -59,9 +58,9 @@ class Routed:
     Attributes:
         topic: Where it is published.
         publication: The message.
-        routes: Who gets it.
-        refused: How many filters it did not pass, by reason.
-        asked: How many advanced filters were asked about it, by subscription.
+        routes: One for each subscription that it matches.
+        refused: The number of filters it did not pass, by reason.
+        asked: The number of advanced filters that were evaluated, by subscription.
         alone: It goes to one subscriber alone and does not count as published.
         replayed: It comes out of the topic's archive.
     """
@@ -76,12 +75,12 @@ class Routed:
 
     @property
     def arrivals(self) -> list[Arrival]:
-        """What enters queues."""
+        """The deliveries that enter queues."""
         return [route.arrival for route in self.routes if route.arrival is not None]
 
 
 @dataclass(slots=True)
-class _Letter:
+class _PublishContext:
     """A publication while its routes are found.
 
     Attributes:
@@ -89,29 +88,28 @@ class _Letter:
     """
 
     topic: Topic
-    dialect: Dialect
     publication: Publication
     now: int
     body_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Lane:
-    """What is remembered of a subscription to an unordered topic: where it leads, while nothing about that changes.
+class _CachedRoute:
+    """Where a subscription of an unordered topic leads, for as long as no document changes.
 
     Attributes:
-        topic: As it was.
-        subscription: As it was.
-        queue: Where callers receive it; None: into the backlog of an endpoint.
-        bytes_taken: Of a body that it took without an objection.
-        headers: See `Dialect.headers`.
+        topic: The very topic this was found for.
+        subscription: The very subscription.
+        context: Theirs.
+        queue: The queue that callers receive from; None: the backlog of an endpoint.
+        bytes_taken: The size of a body that the queue did not refuse.
     """
 
     topic: Topic
     subscription: Subscription
+    context: SubscriptionContext
     queue: Queue | None
     bytes_taken: int
-    headers: Callable[[bytes], bytes]
 
 
 class Router:
@@ -123,40 +121,42 @@ class Router:
         runtime: Runtime,
         queues: Queues,
         topics: Topics,
-        dialects: Mapping[str, Dialect],
+        contexts: SubscriptionContexts,
         faults: Faults,
     ) -> None:
-        """Look into these parts; `dialects` by name."""
+        """Look into these parts."""
         self._store = store
         self._runtime = runtime
         self._queues = queues
         self._topics = topics
-        self._dialects = dialects
+        self._contexts = contexts
         self._faults = faults
-        self._lanes: dict[int, _Lane] = {}
-        self._lanes_as_of = queues.changes
+        self._cached: dict[int, _CachedRoute] = {}
+        self._cached_as_of = queues.changes
 
     async def routed(self, topic: Topic, publication: Publication, now: int) -> Routed:
-        """The routes to all who want it."""
+        """The routes to all subscriptions that match."""
         wanted = await self._wanted(topic, publication)
         routed = Routed(topic, publication, refused=wanted.refused, asked=wanted.asked)
         if publication.screen is not None:
-            routed.routes = [await self._screened(routed, one, now) for one in wanted.subscriptions]
+            routed.routes = [
+                await self._screened(routed, subscription, now) for subscription in wanted.subscriptions
+            ]
             return routed
-        letter = self._letter(topic, publication, now)
-        lanes = self._current_lanes()
+        publishing = _publishing(topic, publication, now)
+        cached_routes = self._cached_routes()
         for subscription in wanted.subscriptions:
-            lane = lanes.get(subscription.queue_id)
+            cached = cached_routes.get(subscription.queue_id)
             if (
-                lane is not None
-                and lane.subscription is subscription
-                and lane.topic is topic
-                and letter.body_bytes <= lane.bytes_taken
+                cached is not None
+                and cached.subscription is subscription
+                and cached.topic is topic
+                and publishing.body_bytes <= cached.bytes_taken
                 and publication.raw_refusal is None
             ):
-                route = self._along(lane, publication, now)
+                route = self._by_cache(cached, publication, now)
             else:
-                route = await self._route(letter, subscription)
+                route = await self._route(publishing, self._contexts.of(topic, subscription), subscription)
             routed.routes.append(route)
         return routed
 
@@ -166,16 +166,17 @@ class Router:
         seen = routed.publication if screen is None else screen(subscription)
         if isinstance(seen, Attempt):
             return Route(subscription, None, refusal=seen, dead_refusal=seen)
-        return await self._route(self._letter(routed.topic, seen, now), subscription)
+        context = self._contexts.of(routed.topic, subscription)
+        return await self._route(_publishing(routed.topic, seen, now), context, subscription)
 
-    def _along(self, lane: _Lane, publication: Publication, now: int) -> Route:
-        """What `_route` would find, at a third of its time."""
-        subscription, queue = lane.subscription, lane.queue
+    def _by_cache(self, cached: _CachedRoute, publication: Publication, now: int) -> Route:
+        """The route that `_route` would find, at a third of its time."""
+        subscription, queue = cached.subscription, cached.queue
         arrival = Arrival(
             subscription.queue_id if queue is None else queue.id,
             self._runtime.message_id(),
             publication.body_for(subscription.protocol),
-            lane.headers(publication.envelope),
+            cached.context.headers(publication.envelope),
             now if queue is None else now + queue.delay_ms,
             now,
             publication.group_id,
@@ -186,25 +187,21 @@ class Router:
     def routed_alone(
         self, topic: Topic, subscription: Subscription, publication: Publication, now: int
     ) -> Routed:
-        """The route into one subscriber's backlog, who need not have been confirmed."""
-        letter = self._letter(topic, publication, now)
-        route = Route(subscription, self._arrival(letter, subscription))
-        return Routed(topic, publication, [route], alone=True)
+        """The route into one subscription's backlog, which need not have been confirmed."""
+        context = self._contexts.of(topic, subscription)
+        backlog = self._into_backlog(_publishing(topic, publication, now), context)
+        return Routed(topic, publication, [Route(subscription, backlog)], alone=True)
 
     async def routed_again(
         self, topic: Topic, subscription: Subscription, publication: Publication, now: int
     ) -> Routed:
-        """The route to one subscriber of what was published before."""
-        route = await self._route(self._letter(topic, publication, now), subscription)
+        """The route to one subscription of a message that was published before."""
+        context = self._contexts.of(topic, subscription)
+        route = await self._route(_publishing(topic, publication, now), context, subscription)
         return Routed(topic, publication, [route], alone=True, replayed=True)
 
-    def _letter(self, topic: Topic, publication: Publication, now: int) -> _Letter:
-        dialect = self._dialects[topic.dialect]
-        body_bytes = _ANY_BYTES if publication.bodies else bytes_of(publication.body)
-        return _Letter(topic, dialect, publication, now, body_bytes)
-
     async def _wanted(self, topic: Topic, publication: Publication) -> Wanted:
-        """Who wants it. Where protocols get different texts, a filter on the body sees its own protocol's."""
+        """The subscriptions that match. Where protocols get different texts, a filter on the body sees its own."""
         subject = Subject(publication.attributes, publication.body, publication.document)
         wanted = await self._topics.wanted(topic, subject)
         others = set(publication.bodies.values()) - {publication.body}
@@ -214,51 +211,63 @@ class Router:
         for text in sorted({publication.body, *others}):
             found = await self._topics.wanted(topic, Subject(publication.attributes, text))
             subscriptions += [
-                one for one in found.subscriptions if publication.body_for(one.protocol) == text
+                subscription
+                for subscription in found.subscriptions
+                if publication.body_for(subscription.protocol) == text
             ]
         return Wanted(subscriptions, wanted.refused)  # refused once a subscription, whatever texts there are
 
-    def _current_lanes(self) -> dict[int, _Lane]:
-        """The lanes that still hold: none that is older than the last change of a topic, subscription or queue.
+    # ---- remembered routes ------------------------------------------------------------------------------
 
-        Of a publication to four queues, asking for each where it leads took a quarter of the processor's time.
+    def _cached_routes(self) -> dict[int, _CachedRoute]:
+        """The routes that still hold: none is older than the last change of a topic, subscription or queue.
+
+        Of a publication to four queues, finding each route anew took a quarter of the processor's time.
         """
-        if self._lanes_as_of != self._queues.changes or self._faults.ever:
-            self._lanes.clear()
-            self._lanes_as_of = self._queues.changes
-        return self._lanes
+        if self._cached_as_of != self._queues.changes or self._faults.ever:
+            self._cached.clear()
+            self._cached_as_of = self._queues.changes
+        return self._cached
 
-    async def _route(self, letter: _Letter, subscription: Subscription) -> Route:
-        if subscription.waiting_id is not None and await self._waits(subscription, subscription.waiting_id):
-            waiting = replace(subscription, queue_id=subscription.waiting_id)
-            return Route(subscription, self._arrival(letter, waiting))
-        name = letter.dialect.queue_of(subscription)
-        if name is None:
-            self._remember(letter, subscription, None)
-            return Route(subscription, self._arrival(letter, subscription))
-        if letter.publication.raw_refusal is not None and subscription.raw:
-            return await self._dead_letter(letter, subscription, letter.publication.raw_refusal)
-        if await self._held_back(letter.topic, subscription):
-            return Route(subscription, self._arrival(letter, subscription))
-        queue = self._queues.known(name) or await self._queues.get(name)
-        refusal = _objection(letter, subscription, queue)
-        if queue is None or refusal is not None:
-            return await self._dead_letter(letter, subscription, refusal or _MISSING)
-        self._remember(letter, subscription, queue)
-        return Route(subscription, self._arrival(letter, subscription, queue), queue)
-
-    def _remember(self, letter: _Letter, subscription: Subscription, queue: Queue | None) -> None:
-        """Remember where a subscription leads, if that is still so: it may have been waited for."""
-        topic = letter.topic
+    def _remember(
+        self,
+        publishing: _PublishContext,
+        context: SubscriptionContext,
+        subscription: Subscription,
+        queue: Queue | None,
+    ) -> None:
+        """Remember a route, unless something changed while it was found."""
+        topic = publishing.topic
         if topic.ordered or subscription.waiting_id is not None:
-            return  # where it leads depends on what waits
+            return  # the route depends on the deliveries that wait
         bytes_taken = _ANY_BYTES
         if queue is not None:
-            if self._queues.known(queue.name) is not queue or letter.publication.bodies:
+            if self._queues.known(queue.name) is not queue or publishing.publication.bodies:
                 return
-            bytes_taken = letter.body_bytes
-        headers = letter.dialect.headers(topic, subscription)
-        self._lanes[subscription.queue_id] = _Lane(topic, subscription, queue, bytes_taken, headers)
+            bytes_taken = publishing.body_bytes
+        self._cached[subscription.queue_id] = _CachedRoute(topic, subscription, context, queue, bytes_taken)
+
+    # ---- one route ------------------------------------------------------------------------------------
+
+    async def _route(
+        self, publishing: _PublishContext, context: SubscriptionContext, subscription: Subscription
+    ) -> Route:
+        waiting_id = subscription.waiting_id
+        if waiting_id is not None and await self._waits(subscription, waiting_id):
+            return Route(subscription, self._into_backlog(publishing, context, waiting_id))
+        if context.queue is None:
+            self._remember(publishing, context, subscription, None)
+            return Route(subscription, self._into_backlog(publishing, context))
+        if publishing.publication.raw_refusal is not None and subscription.raw:
+            return await self._refused(publishing, context, publishing.publication.raw_refusal)
+        if await self._held_back(publishing.topic, subscription):
+            return Route(subscription, self._into_backlog(publishing, context))
+        queue = self._queues.known(context.queue) or await self._queues.get(context.queue)
+        refusal = _refusal(publishing, context, queue)
+        if queue is None or refusal is not None:
+            return await self._refused(publishing, context, refusal or _MISSING)
+        self._remember(publishing, context, subscription, queue)
+        return Route(subscription, self._into_queue(publishing, context, queue), queue)
 
     async def _held_back(self, topic: Topic, subscription: Subscription) -> bool:
         """Whether a queue's deliveries wait in the backlog: while it fails, and in order, until that is through."""
@@ -270,52 +279,78 @@ class Router:
     async def _waits(self, subscription: Subscription, waiting_id: int) -> bool:
         """Whether a publication waits behind a replay, or behind others that did.
 
-        What waits moves into the backlog, which is looked into after this: nothing overtakes.
+        Those that wait move into the backlog, which is looked into after this: nothing overtakes.
         """
         return subscription.held or bool(await self._store.peek(waiting_id, 1))
 
-    async def _dead_letter(self, letter: _Letter, subscription: Subscription, refusal: Attempt) -> Route:
-        if letter.dialect.insists(subscription):
-            return Route(subscription, self._arrival(letter, subscription))
-        if subscription.dead_letter is None:
+    async def _refused(
+        self, publishing: _PublishContext, context: SubscriptionContext, refusal: Attempt
+    ) -> Route:
+        """The route of a message that the endpoint's queue does not take."""
+        subscription = context.subscription
+        if context.retries_refusals:
+            return Route(subscription, self._into_backlog(publishing, context))
+        if context.dead_letter is None:
             return Route(subscription, None, refusal=refusal)
-        target = await self._queues.get(subscription.dead_letter)
-        objection = _objection(letter, subscription, target)
-        if target is None or objection is not None:
-            return Route(subscription, None, refusal=refusal, dead_refusal=objection or _MISSING)
-        arrival = self._arrival(letter, subscription, target)
+        target = await self._queues.get(context.dead_letter)
+        dead_refusal = _refusal(publishing, context, target)
+        if target is None or dead_refusal is not None:
+            return Route(subscription, None, refusal=refusal, dead_refusal=dead_refusal or _MISSING)
+        arrival = self._into_queue(publishing, context, target)
         arrival.origin = subscription.queue_id
-        arrival.note = AttemptNote(1, letter.now, 0, refusal.reason, refusal.status, refusal.response)
+        arrival.note = AttemptNote(1, publishing.now, 0, refusal.reason, refusal.status, refusal.response)
         return Route(subscription, arrival, target, refusal=refusal)
 
-    def _arrival(self, letter: _Letter, subscription: Subscription, queue: Queue | None = None) -> Arrival:
-        topic, publication, now = letter.topic, letter.publication, letter.now
-        ordered = topic.ordered if queue is None else queue.ordered
+    def _into_backlog(
+        self, publishing: _PublishContext, context: SubscriptionContext, backlog_id: int | None = None
+    ) -> Arrival:
+        topic, publication, now = publishing.topic, publishing.publication, publishing.now
         arrival = Arrival(
-            subscription.queue_id if queue is None else queue.id,
+            context.subscription.queue_id if backlog_id is None else backlog_id,
             self._runtime.message_id(),
-            publication.body_for(subscription.protocol),
-            letter.dialect.headers(topic, subscription)(publication.envelope),
-            now if queue is None else now + queue.delay_ms,
+            publication.body_for(context.subscription.protocol),
+            context.headers(publication.envelope),
             now,
-            None if topic.ordered and not ordered else publication.group_id,
-            ordered,
+            now,
+            publication.group_id,
+            topic.ordered,
         )
-        if topic.ordered and ordered:
+        if topic.ordered:
+            arrival.deduplication_id = deduplication_id(topic, publication)
+        return arrival
+
+    def _into_queue(self, publishing: _PublishContext, context: SubscriptionContext, queue: Queue) -> Arrival:
+        """The delivery as it enters a queue; in an unordered one, an ordered topic's groups mean nothing."""
+        topic, publication, now = publishing.topic, publishing.publication, publishing.now
+        arrival = Arrival(
+            queue.id,
+            self._runtime.message_id(),
+            publication.body_for(context.subscription.protocol),
+            context.headers(publication.envelope),
+            now + queue.delay_ms,
+            now,
+            None if topic.ordered and not queue.ordered else publication.group_id,
+            queue.ordered,
+        )
+        if topic.ordered and queue.ordered:
             arrival.deduplication_id = deduplication_id(topic, publication)
         return arrival
 
 
-_ANY_BYTES: Final = 2**63
+def _publishing(topic: Topic, publication: Publication, now: int) -> _PublishContext:
+    body_bytes = _ANY_BYTES if publication.bodies else bytes_of(publication.body)
+    return _PublishContext(topic, publication, now, body_bytes)
 
 
-def _objection(letter: _Letter, subscription: Subscription, queue: Queue | None) -> Attempt | None:
-    body = letter.publication.body_for(subscription.protocol)
-    return letter.dialect.objection(letter.topic, subscription, queue, body)
+def _refusal(
+    publishing: _PublishContext, context: SubscriptionContext, queue: Queue | None
+) -> Attempt | None:
+    body = publishing.publication.body_for(context.subscription.protocol)
+    return context.profile.refusal(context, queue, body)
 
 
 def deduplication_id(topic: Topic, publication: Publication) -> str:
-    """What a repetition on an ordered topic is recognised by."""
+    """The text by which a repetition on an ordered topic is recognised."""
     given = publication.deduplication_id
     if given is None and topic.deduplicates_content:
         return content_deduplication_id(publication.body)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from redrive.engine.arrivals import Arrivals
-from redrive.engine.facts import Listener
+from redrive.engine.listeners import Listeners
 from redrive.engine.measure import Measure
 from redrive.engine.ports import AttemptNote, Clock, Settled, Settlement, Store
 from redrive.engine.queues import Queues
@@ -23,7 +23,7 @@ class Settler:
         arrivals: Arrivals,
         flights: Flights,
         measure: Measure,
-        listeners: Sequence[Listener],
+        listeners: Listeners,
     ) -> None:
         """Settle in this store."""
         self._store = store
@@ -49,8 +49,7 @@ class Settler:
         settled, now = await self._settle(queue, settlements, in_time=in_time)
         done = sum(one.done for one in settled)
         self._measure.queue(queue).messages_deleted += len(claims)
-        for listener in self._listeners:
-            listener.deleted(queue, len(claims), now)
+        self._listeners.queues.deleted(queue, len(claims), now)
         if queue.ordered and done:  # a group's next may be claimed now
             self._arrivals.announce(queue.id, done)
         return settled
@@ -82,8 +81,7 @@ class Settler:
         measure = self._measure.queue(queue)
         if target is None:
             measure.messages_dropped += done
-            for listener in self._listeners:
-                listener.dropped(queue, done, End.REJECTED, now)
+            self._listeners.queues.dropped(queue, done, End.REJECTED, now)
         elif done:
             measure.messages_dead_lettered += done
             self._arrivals.announce(target.queue_id, done)

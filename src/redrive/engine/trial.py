@@ -1,194 +1,203 @@
-"""A trial: one attempt at one delivery, or at several that go together, and what is decided about each.
+"""One attempt at a delivery, or at several that go together: push, decide, settle.
 
-An attempt has one outcome for all that went in it, unless its endpoint says what came of each; and each has a decision
-of its own. How they end by that is in `ends`.
+An attempt has one result for all that went in it, unless its endpoint tells them apart; each delivery has an outcome of
+its own. How outcomes are settled is in `ends`.
 """
 
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
-from redrive.engine.ends import EXPIRED, End, Ends, into_queue
+from redrive.engine.ends import OVERDUE, AttemptSettlement, SettleItem, accepted
 from redrive.engine.facts import Attempted
-from redrive.engine.means import Means, Terms
-from redrive.engine.ports import Endpoint, Parcel
+from redrive.engine.means import DispatchContext
+from redrive.engine.ports import Endpoint, Parcel, SubscriptionContext
 from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, Ending, Limits, Outcome, Transition, decide
+from redrive.model.delivery import (
+    DEAD_LETTERED,
+    EXPIRED,
+    Delivery,
+    Ending,
+    Limits,
+    Outcome,
+    Transition,
+    decide,
+)
 from redrive.model.errors import StoreUnavailable
 from redrive.model.queue import Queue
 
 logger = logging.getLogger(__name__)
 
-NO_ENDPOINT = Attempt(
+NO_ENDPOINT: Final = Attempt(
     Outcome.REFUSED, Reason.MISSING, 0, "this server is not set up for this kind of endpoint", 0
 )
-UNMADE = Attempt(Outcome.FAILED, Reason.UNMADE, 0, "this server could not say what to push", 0)
-UNPUSHED = Attempt(Outcome.FAILED, Reason.UNMADE, 0, "this server failed in pushing it", 0)
-IMPATIENT = "No answer in the time given"
+_UNMADE: Final = Attempt(Outcome.FAILED, Reason.UNMADE, 0, "this server could not say what to push", 0)
+_UNPUSHED: Final = Attempt(Outcome.FAILED, Reason.UNMADE, 0, "this server failed in pushing it", 0)
+_NO_ANSWER: Final = "No answer in the time given"
 
 
-class Trial:
+class DeliveryAttempt:
     """Deliveries of one subscription being tried once, together."""
 
-    __slots__ = ("_decided", "_deliveries", "_holds_until", "_means", "_terms")
+    __slots__ = ("_context", "_decided", "_deliveries", "_holds_until", "_parts")
 
-    def __init__(self, means: Means, terms: Terms, deliveries: Sequence[Delivery]) -> None:
+    def __init__(
+        self, parts: DispatchContext, context: SubscriptionContext, deliveries: Sequence[Delivery]
+    ) -> None:
         """Try these; more than one only where the plan has batches."""
-        self._means = means
-        self._terms = terms
+        self._parts = parts
+        self._context = context
         self._deliveries = deliveries
-        self._decided: list[Transition] | None = None  # when patience ended, which is before the attempt did
-        self._holds_until = min(one.available_at for one in deliveries)
+        self._decided: list[Transition] | None = None  # at the soft time-out, before the push ended
+        self._holds_until = min(delivery.available_at for delivery in deliveries)
 
     async def run(self) -> None:
-        """Try, decide, settle, tell."""
-        topic, subscription, plan, dialect = self._terms
-        means = self._means
-        name = dialect.queue_of(subscription)
-        queue = None if name is None else await means.queues.get(name)
-        if name is None:
-            attempt = await self._push()
-        else:
-            attempt = means.faults.of(subscription.endpoint) or self._hand_over(queue)
-        attempt = plan.answers.judge(attempt)
-        each = self._each(attempt)
+        """Push, decide, settle, tell."""
+        context, parts = self._context, self._parts
+        queue = None if context.queue is None else await parts.queues.get(context.queue)
+        attempt = context.plan.answers.judge(await self._try(queue))
+        results = self._result_of_each(attempt)
         now = self._now()
-        throttles = await means.unsettled.insist(len(each), self._holds_until, lambda: self._throttles(each))
+        transitions = self._decided or await self._decide_when_counted(results, now)
         taker = queue if attempt.delivered else None
-        transitions = self._decided or self._decide(each, now, throttles)
-        ends = [
-            End(Attempted(topic, subscription, delivery, own, transition, now, position), taker)
-            for position, (delivery, own, transition) in enumerate(
-                zip(self._deliveries, each, transitions, strict=True)
-            )
+        items = [
+            SettleItem(Attempted(context.topic, context.subscription, *ended, now, position), taker)
+            for position, ended in enumerate(zip(self._deliveries, results, transitions, strict=True))
         ]
-        await self._end(ends, now)
+        await self._settle(items, now)
         if self._decided is None:
             await self._note(attempt, now)
 
-    async def give_up(self) -> None:
-        """Their time is over: they end without an attempt."""
-        topic, subscription, _, _ = self._terms
-        now = self._now()
-        ends = []
-        for delivery in self._deliveries:
-            dead = self._has_dead_letters(delivery)
-            transition = Transition(Ending.DEAD_LETTERED if dead else Ending.EXPIRED)
-            tried = replace(delivery, attempts=delivery.attempts - 1)
-            ends.append(End(Attempted(topic, subscription, tried, EXPIRED, transition, now)))
-        await self._end(ends, now)
+    async def expire(self) -> None:
+        """End deliveries whose time is over, without an attempt."""
+        context, now = self._context, self._now()
+        transition = EXPIRED if context.dead_letter is None else DEAD_LETTERED
+        untried = [replace(delivery, attempts=delivery.attempts - 1) for delivery in self._deliveries]
+        facts = [
+            Attempted(context.topic, context.subscription, delivery, OVERDUE, transition, now)
+            for delivery in untried
+        ]
+        await self._settle([SettleItem(fact) for fact in facts], now)
 
-    # ---- the attempt ------------------------------------------------------------------------------------
+    async def _settle(self, items: Sequence[SettleItem], now: int) -> None:
+        settlement = AttemptSettlement(self._parts, self._context, self._deliveries, items, now)
+        await settlement.settle(self._holds_until)
 
-    def _hand_over(self, queue: Queue | None) -> Attempt:
-        topic, subscription, _, dialect = self._terms
-        (delivery,) = self._deliveries
-        return dialect.objection(topic, subscription, queue, delivery.body, delivery.headers) or into_queue(
-            delivery
-        )
+    # ---- the push ---------------------------------------------------------------------------------------
 
-    async def _push(self) -> Attempt:
-        topic, subscription, _, dialect = self._terms
-        means = self._means
-        fault = means.faults.of(subscription.endpoint)
+    async def _try(self, queue: Queue | None) -> Attempt:
+        """Hand the deliveries to their queue, where they have one, or push them; a fault stands in for either."""
+        context, parts = self._context, self._parts
+        fault = parts.faults.of(context.subscription.endpoint)
         if fault is not None:
             return fault
-        endpoint = means.endpoints.get(subscription.protocol)
-        if endpoint is None:
-            return NO_ENDPOINT
-        try:
-            parcel = await dialect.parcel(topic, subscription, self._deliveries)
-        except StoreUnavailable:
-            raise
-        except Exception:  # uncounted it would be tried again for ever, whenever its lease has run out
-            logger.exception("delivery.unmade subscription=%s", subscription.key)
-            return UNMADE
-        try:
-            return await self._push_patiently(endpoint, parcel)
-        except StoreUnavailable:
-            raise
-        except Exception:  # likewise
-            logger.exception("delivery.unpushed subscription=%s", subscription.key)
-            return UNPUSHED
+        if context.queue is not None:
+            return self._hand_over(queue)
+        endpoint = parts.endpoints.get(context.subscription.protocol)
+        return NO_ENDPOINT if endpoint is None else await self._push(endpoint)
 
-    async def _push_patiently(self, endpoint: Endpoint, parcel: Parcel) -> Attempt:
-        plan = self._terms.plan
-        if plan.patience_ms is None:
-            return await endpoint.push(parcel)
-        patient_until = self._now() + plan.patience_ms
+    def _hand_over(self, queue: Queue | None) -> Attempt:
+        context = self._context
+        (delivery,) = self._deliveries
+        refusal = context.profile.refusal(context, queue, delivery.body, delivery.headers)
+        return refusal or accepted(delivery)
+
+    async def _push(self, endpoint: Endpoint) -> Attempt:
+        """Push; a fault of our own is a failed attempt: uncounted, it would be repeated for ever, at each lease."""
+        context = self._context
+        try:
+            parcel = await context.profile.render(context, self._deliveries)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            logger.exception("delivery.unmade subscription=%s", context.subscription.key)
+            return _UNMADE
+        try:
+            if context.plan.patience_ms is None:
+                return await endpoint.push(parcel)
+            return await self._push_with_soft_timeout(endpoint, parcel, context.plan.patience_ms)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            logger.exception("delivery.unpushed subscription=%s", context.subscription.key)
+            return _UNPUSHED
+
+    # ---- the soft time-out ------------------------------------------------------------------------------
+
+    async def _push_with_soft_timeout(self, endpoint: Endpoint, parcel: Parcel, patience_ms: int) -> Attempt:
+        until = self._now() + patience_ms
         pushing = asyncio.ensure_future(endpoint.push(parcel))
         try:
-            with self._means.patience.begin() as hangs:
-                if await self._means.patience.wait(pushing, hangs, patient_until):
+            with self._parts.soft_timeout.begin() as hangs:
+                if await self._parts.soft_timeout.wait(pushing, hangs, until):
                     return pushing.result()
-                return await self._late(pushing, hangs, plan.patience_ms)
+                return await self._late_result(pushing, hangs, patience_ms)
         finally:
             pushing.cancel()
 
-    async def _late(
+    async def _late_result(
         self, pushing: "asyncio.Future[Attempt]", hangs: "asyncio.Future[None]", patience_ms: int
     ) -> Attempt:
-        """Patience is over: it failed, unless the endpoint takes it before the next attempt would begin, or refuses it.
+        """The result of an attempt after its soft time-out: failed, unless a final answer comes before the next one.
 
-        The claim is held until then, so that nobody else tries meanwhile. The endpoint's rest begins at once: a late
-        success ends it.
+        The claim is held until then, so that nobody else tries meanwhile. The circuit breaker hears of the failure at
+        once: a late success closes it.
         """
-        failed = Attempt(Outcome.FAILED, Reason.TIMED_OUT, 0, IMPATIENT, patience_ms)
+        failed = Attempt(Outcome.FAILED, Reason.TIMED_OUT, 0, _NO_ANSWER, patience_ms)
         now = self._now()
-        transitions = self._decide(self._each(failed), now)
-        due = [one.available_at for one in transitions if one.ending is Ending.RETRY]
+        transitions = self._decide(self._result_of_each(failed), now)
+        due = [transition.available_at for transition in transitions if transition.ending is Ending.RETRY]
         if len(due) < len(self._deliveries):
             return failed
         await self._note(failed, now)
-        await self._means.unsettled.insist(len(due), self._holds_until, lambda: self._hold(due))
-        answered = await self._means.patience.wait(pushing, hangs, min(due))
+        await self._parts.retrier.retry_until_lease_ends(len(due), self._holds_until, lambda: self._hold(due))
+        answered = await self._parts.soft_timeout.wait(pushing, hangs, min(due))
         late = pushing.result() if answered else failed
-        if self._terms.plan.answers.judge(late).outcome is not Outcome.FAILED:
+        if self._context.plan.answers.judge(late).outcome is not Outcome.FAILED:
             return late
         self._decided = transitions
         return failed
 
-    def _now(self) -> int:
-        return self._means.runtime.clock.now()
-
     async def _hold(self, due: Sequence[int]) -> None:
         """Keep the claims until the next attempts are due, and for as long again as it takes to settle them."""
-        until = [at + self._terms.plan.lease_ms for at in due]
+        until = [at + self._context.plan.lease_ms for at in due]
         claims = [
             (delivery.seq, delivery.token or 0, at)
             for delivery, at in zip(self._deliveries, until, strict=True)
         ]
-        queue_id, now = self._deliveries[0].queue_id, self._now()
-        await self._means.store.extend(queue_id, claims, now, ordered=self._terms.topic.ordered)
+        queue_id, ordered = self._deliveries[0].queue_id, self._context.topic.ordered
+        await self._parts.store.extend(queue_id, claims, self._now(), ordered=ordered)
         self._holds_until = min(until)
 
-    async def _note(self, attempt: Attempt, now: int) -> None:
-        """Tell the endpoint's probation; what is not written now is written by the next attempt."""
-        subscription, policy = self._terms.subscription, self._terms.plan.probation
-        try:
-            await self._means.probations.note(subscription, policy, attempt, now)
-        except StoreUnavailable as error:
-            logger.warning("endpoint.rest_unwritten subscription=%s error=%s", subscription.key, error)
+    # ---- the decision -----------------------------------------------------------------------------------
 
-    # ---- what is decided --------------------------------------------------------------------------------
+    def _now(self) -> int:
+        return self._parts.runtime.clock.now()
 
-    def _each(self, attempt: Attempt) -> list[Attempt]:
-        """What came of each: the same, unless the endpoint told them apart."""
-        parts = [self._terms.plan.answers.judge(part) for part in attempt.parts]
+    def _result_of_each(self, attempt: Attempt) -> list[Attempt]:
+        """The result for each delivery: the same, unless the endpoint told them apart."""
+        parts = [self._context.plan.answers.judge(part) for part in attempt.parts]
         return parts or [attempt] * len(self._deliveries)
 
-    async def _throttles(self, each: Sequence[Attempt]) -> dict[int, int]:
-        """How often those that were throttled now have been, by their seq; nobody asks where that means nothing.
+    async def _decide_when_counted(self, results: Sequence[Attempt], now: int) -> list[Transition]:
+        """Decide, with the number of throttled attempts where the plan has a schedule for those."""
+        if self._context.plan.throttled_schedule is None:
+            return self._decide(results, now)
+        retry = self._parts.retrier.retry_until_lease_ends
+        throttles = await retry(len(results), self._holds_until, lambda: self._count_throttles(results))
+        return self._decide(results, now, throttles)
 
-        A schedule for throttling counts them alone: an outage before would have used it up, and whoever comes back from
-        one asks for a slower pace.
+    async def _count_throttles(self, results: Sequence[Attempt]) -> dict[int, int]:
+        """The number of throttled attempts, this one included, by the seq of each delivery that was throttled now.
+
+        A schedule for throttling counts them alone: an outage before would have used it up, and an endpoint that comes
+        back from an outage asks for a slower pace.
         """
-        if self._terms.plan.throttled_schedule is None:
-            return {}
         throttled = [
             delivery
-            for delivery, attempt in zip(self._deliveries, each, strict=True)
+            for delivery, attempt in zip(self._deliveries, results, strict=True)
             if attempt.reason is Reason.THROTTLED
         ]
         counts = await asyncio.gather(*(self._throttled_before(delivery) for delivery in throttled))
@@ -197,41 +206,40 @@ class Trial:
     async def _throttled_before(self, delivery: Delivery) -> int:
         if delivery.attempts == 1:
             return 0
-        notes = await self._means.store.notes(delivery.queue_id, delivery.message_id)
+        notes = await self._parts.store.notes(delivery.queue_id, delivery.message_id)
         return sum(note.reason == Reason.THROTTLED for note in notes)
 
     def _decide(
-        self, each: Sequence[Attempt], now: int, throttles: Mapping[int, int] | None = None
+        self, results: Sequence[Attempt], now: int, throttles: Mapping[int, int] | None = None
     ) -> list[Transition]:
-        """One decision for all that have come equally far, so that what failed together stays together."""
-        decided: dict[tuple[Attempt, int, bool], Transition] = {}
+        """One decision for all that have come equally far, so that a batch that failed is tried again as a batch."""
+        decided: dict[tuple[Attempt, int], Transition] = {}
         transitions = []
-        for delivery, attempt in zip(self._deliveries, each, strict=True):
-            number = (throttles or {}).get(delivery.seq)
-            dead_letters = not attempt.delivered and self._has_dead_letters(delivery)
-            as_far = (attempt, number or delivery.attempts, dead_letters)
-            transition = decided.get(as_far)
-            if transition is None:
-                transition = decided[as_far] = self._decide_one(
-                    delivery, attempt, now, number, dead_letters=dead_letters
-                )
-            transitions.append(transition)
+        for delivery, attempt in zip(self._deliveries, results, strict=True):
+            throttled = (throttles or {}).get(delivery.seq)
+            as_far = (attempt, throttled or delivery.attempts)
+            if as_far not in decided:
+                decided[as_far] = self._decide_one(delivery, attempt, now, throttled)
+            transitions.append(decided[as_far])
         return transitions
 
     def _decide_one(
-        self, delivery: Delivery, attempt: Attempt, now: int, throttles: int | None, *, dead_letters: bool
+        self, delivery: Delivery, attempt: Attempt, now: int, throttled: int | None
     ) -> Transition:
-        plan = self._terms.plan
-        schedule, chance = plan.schedule, self._means.runtime.chance
-        if throttles is not None and plan.throttled_schedule is not None:
-            schedule, delivery = plan.throttled_schedule, replace(delivery, attempts=throttles)
-        limits = Limits(dead_letters=dead_letters)
+        plan = self._context.plan
+        schedule, chance = plan.schedule, self._parts.runtime.chance
+        if throttled is not None and plan.throttled_schedule is not None:
+            schedule, delivery = plan.throttled_schedule, replace(delivery, attempts=throttled)
+        limits = Limits(dead_letters=self._context.dead_letter is not None)
         floor_ms = plan.answers.floor_ms(attempt)
         return decide(delivery, attempt.outcome, schedule, limits, now, chance, floor_ms)
 
-    def _has_dead_letters(self, delivery: Delivery) -> bool:
-        _, subscription, _, dialect = self._terms
-        return dialect.dead_letters_to(subscription, delivery) is not None
+    # ---- the circuit breaker ----------------------------------------------------------------------------
 
-    async def _end(self, ends: Sequence[End], now: int) -> None:
-        await Ends(self._means, self._terms, self._deliveries, ends, now).come(self._holds_until)
+    async def _note(self, attempt: Attempt, now: int) -> None:
+        """Tell the endpoint's circuit breaker; what is not written now is written by the next attempt."""
+        subscription, policy = self._context.subscription, self._context.plan.probation
+        try:
+            await self._parts.probations.note(subscription, policy, attempt, now)
+        except StoreUnavailable as error:
+            logger.warning("endpoint.rest_unwritten subscription=%s error=%s", subscription.key, error)

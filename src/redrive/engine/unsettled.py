@@ -1,9 +1,9 @@
-"""What was pushed and is not settled yet: kept here, and tried again until the store takes it.
+"""Settling while the store is away: the outcome of an attempt is kept here, and tried again until its lease ends.
 
-A push cannot be taken back: each settlement that is lost is a push made again. A database that is started anew is away
-for seconds, and a claim holds for thirty or sixty, so what came of an attempt outlives the one and ends with the other.
-What is kept is no more than was under way when the store went: nobody can claim meanwhile, and an attempt keeps its
-place among its subscription's until it is settled. To settle again is harmless: the claim's token is good once.
+A push cannot be taken back: each settlement that is lost is a push made again. A database that is restarted is away for
+seconds, and a claim holds for thirty or sixty, so an outcome survives the first and ends with the second. Kept is no
+more than was under way when the store went away: nothing can be claimed meanwhile, and an attempt counts among its
+subscription's until it is settled. Settling twice is harmless: the claim's token is good once.
 """
 
 import asyncio
@@ -17,35 +17,36 @@ from redrive.model.errors import StoreUnavailable
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# Before each further try, the last before all others. At once: of all troubles a connection that was cut is the most
-# frequent, and the next one stands. A thousand that wait are then a thousand calls a second, which go together.
+# Before each further try; the last of them before all that follow. None before the first: a connection that was cut is
+# the most frequent trouble, and the next connection works. At a second's wait, a thousand outcomes that are kept are a
+# thousand calls a second, which go together.
 WAITS_MS: Final = (0, 100, 200, 500, 1_000)
 
 
-class Unsettled:
-    """Insists on what has to reach the store after a push."""
+class SettleRetrier:
+    """Repeats what has to reach the store after a push."""
 
     def __init__(self, clock: Clock) -> None:
-        """Insist until leases are over by this clock."""
+        """Measure leases on this clock."""
         self._clock = clock
         self._kept = 0
         self._told = False
 
     @property
-    def number(self) -> int:
-        """How many deliveries wait for the store."""
+    def kept(self) -> int:
+        """The number of deliveries whose outcome waits for the store."""
         return self._kept
 
-    async def insist(self, number: int, until: int, work: Callable[[], Awaitable[T]]) -> T:
-        """Do some work with the store, again and again while that is away; what comes of it.
+    async def retry_until_lease_ends(self, number: int, until: int, work: Callable[[], Awaitable[T]]) -> T:
+        """Do some work with the store, again and again while that is away; its result.
 
         Args:
             number: How many deliveries it is about.
             until: When their claim runs out (ms): then it is tried once more.
-            work: May be done any number of times.
+            work: Safe to repeat.
 
         Raises:
-            StoreUnavailable: It was away until then. Or it would not do this, which nobody here can tell apart.
+            StoreUnavailable: It was away until then; or it would not do this, which cannot be told apart here.
         """
         try:
             return await work()
@@ -55,40 +56,40 @@ class Unsettled:
             first = error
         self._kept += number
         try:
-            return await self._again(first, until, work)
+            return await self._retry(first, until, work)
         finally:
             self._kept -= number
 
-    async def _again(self, error: StoreUnavailable, until: int, work: Callable[[], Awaitable[T]]) -> T:
+    async def _retry(self, error: StoreUnavailable, until: int, work: Callable[[], Awaitable[T]]) -> T:
         tries = 0
         while True:
             wait_ms = WAITS_MS[min(tries, len(WAITS_MS) - 1)]
             if wait_ms:
-                self._tell(error)
+                self._warn_once(error)
             await _pause(min(wait_ms, max(0, until - self._clock.now())))
             try:
-                done = await work()
+                result = await work()
             except StoreUnavailable as again:
                 if self._clock.now() >= until:
                     raise
                 tries, error = tries + 1, again
             else:
-                self._tell_taken()
-                return done
+                self._say_that_it_is_back()
+                return result
 
-    def _tell(self, error: StoreUnavailable) -> None:
+    def _warn_once(self, error: StoreUnavailable) -> None:
         if not self._told:
             self._told = True
-            logger.warning("dispatch.unsettled error=%s: kept, and tried until its lease is over", error)
+            logger.warning("dispatch.unsettled error=%s: outcomes are kept until their leases end", error)
 
-    def _tell_taken(self) -> None:
+    def _say_that_it_is_back(self) -> None:
         if self._told:
             self._told = False
-            logger.warning("dispatch.settled: the store takes again what was kept for it")
+            logger.warning("dispatch.settled: the store takes the outcomes that were kept for it")
 
 
 async def _pause(milliseconds: int) -> None:
-    """Wait on the loop's time: what ails the store takes as long as it takes, also where the clock stands still."""
+    """Wait in the loop's time: an outage takes as long as it takes, also where the engine's clock stands still."""
     over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     timer = asyncio.get_running_loop().call_later(milliseconds / 1000, over.set_result, None)
     try:

@@ -126,10 +126,10 @@ class Limits:
         return self.attempts_max > 0 and (self.dead_letters or self.drops_exhausted)
 
 
-_DELIVERED = Transition(Ending.DELIVERED)
-_EXPIRED = Transition(Ending.EXPIRED)
-_DEAD_LETTERED = Transition(Ending.DEAD_LETTERED)
-_DROPPED = Transition(Ending.DROPPED)
+DELIVERED = Transition(Ending.DELIVERED)
+EXPIRED = Transition(Ending.EXPIRED)
+DEAD_LETTERED = Transition(Ending.DEAD_LETTERED)
+DROPPED = Transition(Ending.DROPPED)
 
 
 def decide(
@@ -147,13 +147,13 @@ def decide(
     refused or spent goes to the dead letters, or is dropped where there are none. A retry waits `floor_ms` at least.
     """
     if outcome is Outcome.DELIVERED:
-        return _DELIVERED
+        return DELIVERED
     if _retention_ended(delivery, limits, now):
-        return _EXPIRED
+        return EXPIRED
     delay_ms = None if outcome is Outcome.REFUSED else schedule.delay_ms(delivery.attempts, chance)
     if delay_ms is not None:
         return Transition(Ending.RETRY, now + max(delay_ms, floor_ms))
-    return _DEAD_LETTERED if limits.dead_letters else _DROPPED
+    return DEAD_LETTERED if limits.dead_letters else DROPPED
 
 
 def offer(delivery: Delivery, limits: Limits, now: int) -> Ending:

@@ -1,4 +1,4 @@
-"""A stage for Event Grid: its dialect on an engine in memory, endpoints that answer as told and keep what they got."""
+"""A stage for Event Grid: its profile on an engine in memory, endpoints that answer as told and keep what they got."""
 
 import random
 from collections import deque
@@ -10,7 +10,6 @@ from typing import Any
 import orjson
 
 from redrive.engine.engine import Engine
-from redrive.engine.facts import Listener
 from redrive.engine.ports import Parcel, Runtime
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
@@ -18,7 +17,7 @@ from redrive.model.message import Publication
 from redrive.model.queue import Queue
 from redrive.model.topic import EVENTS, Subscription, Topic
 from redrive.protocols.azure.eventgrid import names, settings
-from redrive.protocols.azure.eventgrid.dialect import EventGridDialect
+from redrive.protocols.azure.eventgrid.dialect import EventGridDeliveryProfile
 from redrive.protocols.azure.eventgrid.published import Published
 from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.protocols.azure.wire.arm_id import ArmId
@@ -80,7 +79,7 @@ class Scripted:
 
 
 class Stage:
-    """An engine with Event Grid's dialect, a web endpoint and a blob store."""
+    """An engine with Event Grid's profile, a web endpoint and a blob store."""
 
     def __init__(self, clock: VirtualClock, chance: random.Random) -> None:
         self.clock = clock
@@ -88,15 +87,14 @@ class Stage:
         self.blobs = Scripted(clock, WRITTEN)
         self.forwarded = Scripted(clock, OK)
         self.memory = Memory()
-        self.listeners: list[Listener] = [self.memory]
         self.tokens = WebhookTokens(clock)
         store = SqliteStore(None)
         self.engine = Engine(
             store,
             Runtime(clock, chance, "a"),
-            {names.DIALECT: EventGridDialect(store.notes, self.tokens)},
+            {names.DIALECT: EventGridDeliveryProfile(store.notes, self.tokens)},
             {"https": self.web, "http": self.web, "blob": self.blobs, "topic": self.forwarded},
-            self.listeners,
+            [self.memory],
         )
 
     async def topic(self, resource: ArmId = TOPIC, **properties: Any) -> Topic:

@@ -51,7 +51,7 @@ class Measured(Stage):
         self.lines = Lines()
         self.points: list[MetricPoint] = []
         self.measures = Measures(self.points.extend, FailureLog(self.lines, "node", "local"))
-        self.listeners.append(self.measures)
+        self.measures.listen_to(self.engine)
         sources = EventSources(self.engine, Subscribers(self.engine))
         self.insights = Insights(self.node_store, self.flush, sources.resource)
         credentials = Credentials(Believing(), clock, required=False)

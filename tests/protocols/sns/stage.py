@@ -12,14 +12,14 @@ import pytest
 from redrive.access.principals import ANONYMOUS, account_root
 from redrive.access.signing_pair import SigningPair, make_pair
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Parcel, Runtime
+from redrive.engine.ports import Endpoint, Parcel, Runtime
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome
 from redrive.model.metric import MetricPoint
 from redrive.model.queue import Queue, ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns.certificate import certificate_path
-from redrive.protocols.aws.sns.dialect import SnsDialect
+from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
 from redrive.protocols.aws.sns.parcels import Parcels
@@ -76,8 +76,9 @@ class Stage:
 
     def __init__(self, *, open_queues: bool = True) -> None:
         self.clock = SimulatedClock(_START)
-        self.dialect = SnsDialect(open_queues=open_queues)
-        self.endpoints = {protocol: Recorder() for protocol in ENDPOINTS}
+        self.dialect = SnsDeliveryProfile(open_queues=open_queues)
+        self._recorders = {protocol: Recorder() for protocol in ENDPOINTS}
+        self.endpoints: dict[str, Any] = dict(self._recorders)
         runtime = Runtime(self.clock, random.Random(7), "a")
         self.engine = Engine(SqliteStore(None), runtime, {"sns": self.dialect}, self.endpoints)
         signer = Signer(signing_pair())
@@ -118,6 +119,11 @@ class Stage:
 
     async def advance(self, milliseconds: int) -> None:
         await self.clock.advance(milliseconds, self.engine.quiet)
+
+    def push_to(self, protocol: str, endpoint: Endpoint) -> None:
+        """Let this endpoint answer in the place of the recorder."""
+        self._recorders[protocol].push = endpoint.push  # type: ignore[method-assign]  # that is the point
+        self.endpoints[protocol] = endpoint
 
     # ---- what tests begin with -----------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from redrive.model.attempt import Reason
 from redrive.model.queue import Queue, ResourceName
 from redrive.model.retry_plans import CUSTOMER_ENDPOINT, HTTP_DEFAULT, MANAGED_ENDPOINT
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.aws.sns.dialect import SnsDialect, with_platforms
+from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile, with_platforms
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.wire.service import Service
 from tests.protocols.sns.stage import ACCOUNT, OTHER, REGION, Stage, queue_arn, topic_arn
@@ -29,8 +29,8 @@ def queue(account: str = ACCOUNT, **attributes: str) -> Queue:
 
 
 @pytest.fixture
-def dialect() -> SnsDialect:
-    return SnsDialect(open_queues=False)
+def profile() -> SnsDeliveryProfile:
+    return SnsDeliveryProfile(open_queues=False)
 
 
 def test_every_operation_of_the_model_is_offered() -> None:
@@ -41,21 +41,25 @@ def test_every_operation_of_the_model_is_offered() -> None:
 
 class TestPlan:
     @pytest.mark.parametrize("protocol", ["sqs", "lambda", "firehose"])
-    def test_managed_endpoints_are_tried_for_23_days(self, dialect: SnsDialect, protocol: str) -> None:
-        plan = dialect.plan(TOPIC, subscription(protocol))
+    def test_managed_endpoints_are_tried_for_23_days(
+        self, profile: SnsDeliveryProfile, protocol: str
+    ) -> None:
+        plan = profile.context(TOPIC, subscription(protocol)).plan
         assert plan.schedule is MANAGED_ENDPOINT
         assert (plan.throttled_schedule is CUSTOMER_ENDPOINT) == (protocol == "firehose")
 
     @pytest.mark.parametrize("protocol", ["email", "email-json", "sms", "application"])
-    def test_customers_endpoints_are_tried_for_6_hours(self, dialect: SnsDialect, protocol: str) -> None:
-        plan = dialect.plan(TOPIC, subscription(protocol))
+    def test_customers_endpoints_are_tried_for_6_hours(
+        self, profile: SnsDeliveryProfile, protocol: str
+    ) -> None:
+        plan = profile.context(TOPIC, subscription(protocol)).plan
         assert plan.schedule is CUSTOMER_ENDPOINT
         assert plan.rate_max == (10 if protocol.startswith("email") else None)
 
     @pytest.mark.parametrize("protocol", ["http", "https"])
-    def test_webhooks_are_tried_as_their_owners_say(self, dialect: SnsDialect, protocol: str) -> None:
-        assert dialect.plan(TOPIC, subscription(protocol)).schedule == HTTP_DEFAULT
-        plan = dialect.plan(TOPIC, subscription(protocol, DeliveryPolicy=TWICE_A_SECOND))
+    def test_webhooks_are_tried_as_their_owners_say(self, profile: SnsDeliveryProfile, protocol: str) -> None:
+        assert profile.context(TOPIC, subscription(protocol)).plan.schedule == HTTP_DEFAULT
+        plan = profile.context(TOPIC, subscription(protocol, DeliveryPolicy=TWICE_A_SECOND)).plan
         waits = [plan.schedule.delay_ms(attempt, random.Random(1)) is None for attempt in range(1, 7)]
         assert (waits, plan.rate_max) == ([False] * 5 + [True], 2)
 
@@ -67,13 +71,13 @@ class TestPlan:
         (kept,) = await stage.engine.topics.all_after("", 10)
         stored = await stage.engine.topics.get(kept.topic)
         assert stored is not None
-        assert stage.dialect.plan(stored, kept).rate_max == 2
+        assert stage.engine.contexts.of(stored, kept).plan.rate_max == 2
         no_overrides = '{"http":{"disableSubscriptionOverrides":true}}'
         change = {"AttributeName": "DeliveryPolicy", "AttributeValue": no_overrides}
         await stage.call("SetTopicAttributes", TopicArn=topic, **change)
         stored = await stage.engine.topics.get(kept.topic)
         assert stored is not None
-        assert stage.dialect.plan(stored, kept).rate_max is None
+        assert stage.engine.contexts.of(stored, kept).plan.rate_max is None
 
 
 def policy(**statement: object) -> str:
@@ -91,9 +95,9 @@ def only(arn: str) -> dict[str, object]:
     return {"ArnEquals": {"aws:SourceArn": arn}}
 
 
-class TestObjections:
-    def test_a_queue_must_be_there(self, dialect: SnsDialect) -> None:
-        attempt = dialect.objection(TOPIC, subscription("sqs"), None, "m")
+class TestRefusals:
+    def test_a_queue_must_be_there(self, profile: SnsDeliveryProfile) -> None:
+        attempt = profile.refusal(profile.context(TOPIC, subscription("sqs")), None, "m")
         assert attempt is not None
         assert (attempt.reason, attempt.status) == (Reason.MISSING, 400)
         assert orjson.loads(attempt.response)["ErrorCode"] == "AWS.SimpleQueueService.NonExistentQueue"
@@ -116,44 +120,48 @@ class TestObjections:
     )
     @pytest.mark.parametrize("open_queues", [True, False])
     def test_a_queues_policy_decides(self, text: str, open_queues: bool, takes: bool) -> None:
-        dialect = SnsDialect(open_queues=open_queues)
-        attempt = dialect.objection(TOPIC, subscription("sqs"), queue(Policy=text), "m")
+        profile = SnsDeliveryProfile(open_queues=open_queues)
+        attempt = profile.refusal(profile.context(TOPIC, subscription("sqs")), queue(Policy=text), "m")
         assert (attempt is None) == takes
         assert takes or (attempt and attempt.reason is Reason.DENIED)
 
-    def test_without_a_policy_a_queue_is_closed_unless_all_are_open(self, dialect: SnsDialect) -> None:
-        opened = SnsDialect(open_queues=True)
-        assert dialect.objection(TOPIC, subscription("sqs"), queue(), "m") is not None
-        assert opened.objection(TOPIC, subscription("sqs"), queue(), "m") is None
-        assert opened.objection(TOPIC, subscription("sqs"), queue(OTHER), "m") is not None
+    def test_without_a_policy_a_queue_is_closed_unless_all_are_open(
+        self, profile: SnsDeliveryProfile
+    ) -> None:
+        opened = SnsDeliveryProfile(open_queues=True)
+        context = profile.context(TOPIC, subscription("sqs"))
+        assert profile.refusal(context, queue(), "m") is not None
+        assert opened.refusal(context, queue(), "m") is None
+        assert opened.refusal(context, queue(OTHER), "m") is not None
 
     @pytest.mark.parametrize(("text", "fits"), [("x" * 1024, True), ("x" * 1025, False), ("ä" * 513, False)])
     def test_a_queue_takes_so_much(self, text: str, fits: bool) -> None:
-        attempt = SnsDialect(open_queues=True).objection(TOPIC, subscription("sqs"), queue(), text)
+        profile = SnsDeliveryProfile(open_queues=True)
+        attempt = profile.refusal(profile.context(TOPIC, subscription("sqs")), queue(), text)
         assert (attempt is None) == fits
         assert fits or (attempt and attempt.reason is Reason.TOO_LARGE)
 
 
 class TestHeaders:
-    def test_headers_are_the_envelope_addressed(self, dialect: SnsDialect) -> None:
-        published = Published.unpack(dialect.headers(TOPIC, subscription("sqs"))(ENVELOPE))
+    def test_headers_are_the_envelope_addressed(self, profile: SnsDeliveryProfile) -> None:
+        published = Published.unpack(profile.context(TOPIC, subscription("sqs")).headers(ENVELOPE))
         assert (published.subscription, published.raw, published.sent_at) == (
             f"{topic_arn('orders')}:s",
             False,
             5,
         )
 
-    def test_platforms_texts_are_their_applications_alone(self, dialect: SnsDialect) -> None:
+    def test_platforms_texts_are_their_applications_alone(self, profile: SnsDeliveryProfile) -> None:
         envelope = with_platforms(ENVELOPE, {"GCM": "g", "APNS": "a", "sqs": "s"})
         device = subscription("application", f"arn:aws:sns:{REGION}:{ACCOUNT}:endpoint/GCM/app/1")
-        assert orjson.loads(dialect.headers(TOPIC, device)(envelope))["text"] == "g"
-        plain = dialect.headers(TOPIC, subscription("sqs"))(ENVELOPE)
-        assert dialect.headers(TOPIC, subscription("sqs"))(envelope) == plain
+        assert orjson.loads(profile.context(TOPIC, device).headers(envelope))["text"] == "g"
+        plain = profile.context(TOPIC, subscription("sqs")).headers(ENVELOPE)
+        assert profile.context(TOPIC, subscription("sqs")).headers(envelope) == plain
 
     def test_an_envelope_without_them_stays_as_it_is(self) -> None:
         assert with_platforms(ENVELOPE, {"sqs": "s"}) is ENVELOPE
 
     @pytest.mark.parametrize("protocol", ["http", "lambda"])
-    def test_only_queues_are_queues(self, dialect: SnsDialect, protocol: str) -> None:
-        assert dialect.queue_of(subscription(protocol, queue_arn("q"))) is None
-        assert dialect.queue_of(subscription("sqs", queue_arn("q"))) == NAME._replace(name="q")
+    def test_only_queues_are_queues(self, profile: SnsDeliveryProfile, protocol: str) -> None:
+        assert profile.context(TOPIC, subscription(protocol, queue_arn("q"))).queue is None
+        assert profile.context(TOPIC, subscription("sqs", queue_arn("q"))).queue == NAME._replace(name="q")

@@ -48,7 +48,7 @@ async def subscribed(
 ) -> tuple[str, Scripted]:
     """A topic with one subscriber and a dead-letter queue, `dead`."""
     endpoint = Scripted(stage, *script)
-    stage.endpoints[protocol] = endpoint  # type: ignore[assignment]  # the engine looks there at each attempt
+    stage.push_to(protocol, endpoint)
     topic = await stage.topic()
     dead = await stage.queue("dead")
     attributes["RedrivePolicy"] = orjson.dumps({"deadLetterTargetArn": dead}).decode()

@@ -48,7 +48,7 @@ class PushService:
 @pytest.fixture
 def service(stage: Stage) -> PushService:
     service = PushService()
-    stage.endpoints["application"] = DeviceEndpoint(stage.engine, service)  # type: ignore[assignment]  # no Recorder
+    stage.push_to("application", DeviceEndpoint(stage.engine, service))
     return service
 
 

@@ -35,12 +35,12 @@ def gateway(stage: Stage) -> Telephoned:
     """What stands behind `Telephones`, at 0.25 USD a part."""
     gateway = Telephoned()
     telephones = Telephones(gateway, stage.engine.directory, stage.clock.now, Decimal("0.25"))
-    stage.endpoints["sms"] = telephones  # type: ignore[assignment]  # it records nothing
+    stage.push_to("sms", telephones)
     return gateway
 
 
 def telephones(stage: Stage) -> Telephones:
-    found: Any = stage.endpoints["sms"]
+    found = stage.endpoints["sms"]
     assert isinstance(found, Telephones)
     return found
 

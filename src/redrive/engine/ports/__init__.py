@@ -11,8 +11,6 @@ A store speaks in the engine's verbs, in batches, and never asks the time: every
 from redrive.engine.ports.delivering import (
     ONE_EACH,
     Batch,
-    Consequence,
-    Dialect,
     Endpoint,
     Parcel,
     Plan,
@@ -44,6 +42,11 @@ from redrive.engine.ports.orders import (
     Swept,
     Target,
 )
+from redrive.engine.ports.profile import (
+    DeliveryProfile,
+    FollowUp,
+    SubscriptionContext,
+)
 from redrive.engine.ports.runtime import (
     Clock,
     Runtime,
@@ -67,12 +70,12 @@ __all__ = [
     "ClaimOrder",
     "Claimed",
     "Clock",
-    "Consequence",
     "Counts",
     "Creation",
-    "Dialect",
+    "DeliveryProfile",
     "Endpoint",
     "Enqueued",
+    "FollowUp",
     "Gate",
     "Kind",
     "LogSink",
@@ -91,6 +94,7 @@ __all__ = [
     "Settled",
     "Settlement",
     "Store",
+    "SubscriptionContext",
     "Swept",
     "Target",
     "TelemetryStore",

@@ -12,7 +12,7 @@ from redrive.access.policy import AccessRequest, RequestKeys, decide, request_ke
 from redrive.access.policy_document import parse_policy
 from redrive.access.principals import service_principal
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import Batch, Consequence, Parcel, Plan
+from redrive.engine.ports import Batch, FollowUp, Parcel, Plan, SubscriptionContext
 from redrive.model.answers import CLIENT_ERRORS_DELIVERED, USUAL, AnswerProfile
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome
@@ -57,8 +57,10 @@ _PLANS: Final = {
 }
 
 
-class SnsDialect:
-    """`redrive.engine.ports.Dialect` of topics made through SNS."""
+class SnsDeliveryProfile:
+    """`redrive.engine.ports.DeliveryProfile` of topics made through SNS."""
+
+    name: Final = "sns"
 
     def __init__(self, *, open_queues: bool, client_errors_delivered: bool = False) -> None:
         """Deliver as SNS does; nothing is pushed before `prepare`.
@@ -75,32 +77,41 @@ class SnsDialect:
         self._prepared = asyncio.Event()
 
     def prepare(self, parcels: Parcels) -> None:
-        """Render by these parcels from now on; what waits for them goes out."""
+        """Render by these parcels from now on; deliveries that wait for them go out."""
         self._parcels = parcels
         self._prepared.set()
 
-    # ---- where it goes ---------------------------------------------------------------------------------------
+    # ---- what only the subscription changes --------------------------------------------------------------
 
-    def queue_of(self, subscription: Subscription) -> ResourceName | None:
-        """See `Dialect.queue_of`."""
-        return names.queue_in(subscription.endpoint) if subscription.protocol == "sqs" else None
+    def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
+        """See `DeliveryProfile.context`; a confirmation is nobody's dead letter."""
+        return SubscriptionContext(
+            topic,
+            subscription,
+            self,
+            plan=self._plan(topic, subscription),
+            headers=_addressing(subscription),
+            queue=names.queue_in(subscription.endpoint) if subscription.protocol == "sqs" else None,
+            dead_letter=subscription.dead_letter,
+            dies_unburied=_is_confirmation,
+        )
 
-    def dead_letters_to(self, subscription: Subscription, delivery: Delivery) -> ResourceName | None:
-        """See `Dialect.dead_letters_to`; a confirmation is nobody's dead letter."""
-        return None if is_confirmation(delivery.headers or b"") else subscription.dead_letter
+    def _plan(self, topic: Topic, subscription: Subscription) -> Plan:
+        if subscription.protocol not in destinations.HTTP:
+            return _PLANS[subscription.protocol]
+        delivered = self._client_errors_delivered or subscription.client_errors_delivered
+        policy = effective_delivery_policy(topic, subscription)
+        return _http_plan(policy, CLIENT_ERRORS_DELIVERED if delivered else USUAL, rests=subscription.rests)
 
-    def objection(
-        self,
-        topic: Topic,
-        subscription: Subscription,  # noqa: ARG002 - as Dialect
-        queue: Queue | None,
-        body: str,
-        headers: bytes | None = None,
+    # ---- what a queue refuses ----------------------------------------------------------------------------
+
+    def refusal(
+        self, context: SubscriptionContext, queue: Queue | None, body: str, headers: bytes | None = None
     ) -> Attempt | None:
-        """See `Dialect.objection`."""
+        """See `DeliveryProfile.refusal`; each is a client error."""
         if queue is None:
             return _MISSING
-        if not self._takes(queue, topic):
+        if not self._takes(queue, context.topic):
             return _DENIED
         if headers is not None and (refusal := _raw_refusal_of(headers)) is not None:
             return refusal
@@ -115,53 +126,24 @@ class SnsDialect:
             return self._open_queues and queue.name.account == topic.name.account
         return _lets_in(text, queue.name, topic.name)
 
-    def insists(self, subscription: Subscription) -> bool:  # noqa: ARG002 - as Dialect
-        """See `Dialect.insists`: what a queue refuses is a client error."""
-        return False
+    # ---- what an endpoint gets ---------------------------------------------------------------------------
 
-    # ---- how often -------------------------------------------------------------------------------------------
+    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> Parcel:
+        """See `DeliveryProfile.render`; streams alone have batches, in parts."""
+        first, *others = [await self._render_one(context, delivery) for delivery in deliveries]
+        if not others:
+            return first
+        return replace(first, body=b"", parts=[parcel.body for parcel in (first, *others)])
 
-    def plan(self, topic: Topic, subscription: Subscription) -> Plan:
-        """See `Dialect.plan`."""
-        if subscription.protocol not in destinations.HTTP:
-            return _PLANS[subscription.protocol]
-        delivered = self._client_errors_delivered or subscription.client_errors_delivered
-        policy = effective_delivery_policy(topic, subscription)
-        return _http_plan(policy, CLIENT_ERRORS_DELIVERED if delivered else USUAL, rests=subscription.rests)
-
-    # ---- what it gets ----------------------------------------------------------------------------------------
-
-    def headers(self, topic: Topic, subscription: Subscription) -> Callable[[bytes], bytes]:  # noqa: ARG002 - as Dialect
-        """See `Dialect.headers`; an application keeps its own platform's text, and nobody else any."""
-        arn = names.subscription_arn_in(subscription.topic, subscription.id)
-        begin = opening(arn, raw=subscription.raw)
-
-        def addressed(envelope: bytes) -> bytes:
-            text = None
-            if _MARK in envelope:
-                envelope, text = _without_platforms(subscription, envelope)
-            headers = begin + envelope[1:]
-            if text is None:
-                return headers
-            return b'%b,"%b":%b}' % (headers[:-1], _TEXT.encode(), orjson.dumps(text))
-
-        return addressed
-
-    async def parcel(
-        self, topic: Topic, subscription: Subscription, deliveries: Sequence[Delivery]
-    ) -> Parcel:
-        """See `Dialect.parcel`; streams alone have batches, in parts."""
-        delivery, *others = deliveries
-        if others:
-            each = [await self.parcel(topic, subscription, [one]) for one in deliveries]
-            return replace(each[0], body=b"", parts=[one.body for one in each])
+    async def _render_one(self, context: SubscriptionContext, delivery: Delivery) -> Parcel:
+        topic, subscription = context.topic, context.subscription
         parcels = await self._rendering()
+        if subscription.protocol == "application":
+            own = orjson.loads(delivery.headers or b"{}").get(_TEXT)
+            return push.parcel_of(subscription, delivery, own)
         content_type = CONTENT_TYPE_DEFAULT
         if subscription.protocol in destinations.HTTP:
             content_type = effective_delivery_policy(topic, subscription).content_type or content_type
-        elif subscription.protocol == "application":
-            own = orjson.loads(delivery.headers or b"{}").get(_TEXT)
-            return push.parcel_of(subscription, delivery, own)
         return await parcels.parcel(
             subscription,
             delivery,
@@ -169,17 +151,40 @@ class SnsDialect:
             display_name=topic.attributes.get("DisplayName", ""),
         )
 
-    def leads_to(self, fact: Attempted) -> Sequence[Consequence]:
-        """See `Dialect.leads_to`: an event of its application, where a device could not be pushed to."""
-        return events.failure(fact) if fact.subscription.protocol == "application" else ()
-
     async def _rendering(self) -> Parcels:
         while self._parcels is None:
             await self._prepared.wait()
         return self._parcels
 
+    # ---- what follows ------------------------------------------------------------------------------------
 
-# Asked for at each claim; few policies are shared by many subscriptions.
+    def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
+        """See `DeliveryProfile.follow_ups`: an event of its application, where a device could not be pushed to."""
+        return events.failure(fact) if fact.subscription.protocol == "application" else ()
+
+
+def _is_confirmation(delivery: Delivery) -> bool:
+    return is_confirmation(delivery.headers or b"")
+
+
+def _addressing(subscription: Subscription) -> Callable[[bytes], bytes]:
+    """Makes headers of envelopes; an application keeps its own platform's text, and nobody else any."""
+    arn = names.subscription_arn_in(subscription.topic, subscription.id)
+    begin = opening(arn, raw=subscription.raw)
+
+    def addressed(envelope: bytes) -> bytes:
+        text = None
+        if _MARK in envelope:
+            envelope, text = _without_platforms(subscription, envelope)
+        headers = begin + envelope[1:]
+        if text is None:
+            return headers
+        return b'%b,"%b":%b}' % (headers[:-1], _TEXT.encode(), orjson.dumps(text))
+
+    return addressed
+
+
+# Few policies are shared by many subscriptions.
 @lru_cache(maxsize=1024)
 def _http_plan(policy: SubscriptionDeliveryPolicy, answers: AnswerProfile, *, rests: bool) -> Plan:
     retry = policy.retry or RetryPolicy()

@@ -3,11 +3,9 @@
 from typing import Final
 
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import Consequence
-from redrive.model.delivery import Delivery
+from redrive.engine.ports import FollowUp
 from redrive.model.message import Publication, bytes_of, id_text
-from redrive.model.topic import Subscription
-from redrive.protocols.azure.eventgrid import dead_letters, json_text, names, namespace_letters
+from redrive.protocols.azure.eventgrid import json_text, names
 from redrive.protocols.azure.eventgrid.published import Published
 from redrive.protocols.azure.eventgrid.settings import EVENT_GRID_SCHEMA
 from redrive.protocols.azure.eventgrid.times import timestamp
@@ -17,14 +15,14 @@ TYPE: Final = "Microsoft.Storage.BlobCreated"
 _LENGTH: Final = "content-length"
 
 
-def blob_created(fact: Attempted) -> Consequence | None:
-    """The event that a blob leads to; None where the container is nobody's."""
+def blob_created(fact: Attempted, path: str) -> FollowUp | None:
+    """The event that a blob of this name leads to; None where the container is nobody's."""
     container = ArmId.parse(fact.subscription.endpoint)
     account = None if container is None else container._replace(parts=container.parts[:2])
     topic = None if account is None else names.topic_name(account)
     if container is None or account is None or topic is None:
         return None
-    body = _event(account, container, fact)
+    body = _event(account, container, fact, path)
     text = json_text.written(body)
     publication = Publication(
         id=fact.delivery.message_id,
@@ -35,23 +33,10 @@ def blob_created(fact: Attempted) -> Consequence | None:
         bytes_published=bytes_of(text),
         document=body,
     )
-    return Consequence(topic, publication)
+    return FollowUp(topic, publication)
 
 
-def letter_path(store: Subscription, first: Delivery) -> str:
-    """The name of the blob that a batch of letters is kept in.
-
-    Args:
-        store: The subscription that stands for the store.
-        first: The first delivery of the batch.
-    """
-    if namespace_letters.is_of_namespace(store):
-        return dead_letters.path_of(namespace_letters.folder_of(store), first)
-    return dead_letters.path_of(store.id.removesuffix(f":{names.DEAD_LETTERS}").upper(), first)
-
-
-def _event(account: ArmId, container: ArmId, fact: Attempted) -> dict[str, object]:
-    path = letter_path(fact.subscription, fact.delivery)
+def _event(account: ArmId, container: ArmId, fact: Attempted, path: str) -> dict[str, object]:
     kept = dict(fact.attempt.identifiers)
     request_id = id_text(fact.delivery.message_id)
     details: dict[str, object] = {

@@ -26,6 +26,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
+from redrive.engine.engine import Engine
 from redrive.engine.facts import Accepted, Attempted, Listener
 from redrive.model.delivery import End, Ending
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
@@ -46,7 +47,6 @@ NAMESPACES: Final = {
 }
 
 _PULL: Final = "pull"  # what waits to be received is not delivered yet
-_OF_NAMESPACE: Final = "namespaces:"
 #: What a namespace's metrics are called where others have another name for it; None: it has none.
 _NAMESPACE_NAMES: Final[Mapping[str, str | None]] = {
     "PublishSuccessCount": "SuccessfulPublishedEvents",
@@ -59,117 +59,12 @@ _NAMESPACE_NAMES: Final[Mapping[str, str | None]] = {
 Dimensions = tuple[tuple[str, str], ...]
 
 
-class Measures(Listener):
-    """Counts what happens to events, and has failures written down."""
+class Counter:
+    """Counts into the series of topics, domains and namespaces."""
 
-    def __init__(self, hand_in: Callable[[Sequence[MetricPoint]], None], failures: FailureLog) -> None:
-        """Count from zero.
-
-        Args:
-            hand_in: Takes points; they are on disk some seconds later.
-            failures: Takes what went wrong.
-        """
+    def __init__(self, hand_in: Callable[[Sequence[MetricPoint]], None]) -> None:
+        """Count from zero; `hand_in` takes points."""
         self._hand_in = hand_in
-        self._failures = failures
-
-    # ---- publishers -------------------------------------------------------------------------------------
-
-    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:  # noqa: ARG002 - as Listener
-        """See `Listener.published`; what enters a domain's topic entered the domain too."""
-        if topic.dialect != names.DIALECT or not messages:
-            return
-        in_domain = _place_in_domain(topic)
-        if not in_domain:
-            self._add(topic, "PublishSuccessCount", messages, now)
-        if matched:
-            self._add(topic, "MatchedEventCount", matched, now)
-        if matched < messages and not topic.name.name.startswith("domains:"):
-            self._add(topic, "UnmatchedEventCount", messages - matched, now)
-
-    def answered(self, topic: Topic, took_ms: int, now: int) -> None:
-        """A publisher's request was answered so fast."""
-        self._add(topic, "PublishSuccessLatencyInMs", took_ms, now)
-
-    def refused(self, topic: Topic, refusal: Unacceptable, now: int) -> None:
-        """A publisher's request was not taken."""
-        kind = "ClientError" if refusal.status < HTTPStatus.INTERNAL_SERVER_ERROR else "ServerError"
-        dimensions = (("Error", refusal.rule), ("ErrorType", kind))
-        self._add(topic, "PublishFailCount", 1, now, dimensions)
-        self._failures.publishing(topic, refusal, now)
-
-    def asked(self, topic: Topic, asked: Sequence[tuple[Subscription, int]], now: int) -> None:
-        """See `Listener.asked`."""
-        if topic.dialect == names.DIALECT:
-            for subscription, filters in asked:
-                own = (SUBSCRIPTION, delivery_settings(subscription).name)
-                self._add(topic, "AdvancedFilterEvaluationCount", filters, now, (own,))
-
-    # ---- subscribers ------------------------------------------------------------------------------------
-
-    def attempted(self, fact: Attempted) -> None:
-        """See `Listener.attempted`."""
-        if fact.topic.dialect != names.DIALECT or fact.subscription.protocol == _PULL:
-            return
-        if names.is_dead_letter_store(fact.subscription.id):
-            self._stored(fact)
-        elif fact.attempt.delivered:
-            self._of_subscription(fact, "DeliverySuccessCount", 1)
-            if fact.position == 0:
-                self._of_subscription(fact, "DestinationProcessingDurationInMs", fact.attempt.duration_ms)
-        else:
-            self._failed(fact)
-
-    def accepted(self, fact: Accepted) -> None:
-        """See `Listener.accepted`."""
-        if fact.topic.dialect == names.DIALECT:
-            for attempt in fact.attempts():
-                self.attempted(attempt)
-
-    def expired(self, fact: Attempted) -> None:
-        """See `Listener.expired`."""
-        if fact.topic.dialect == names.DIALECT:
-            self._dropped(fact)
-
-    def _failed(self, fact: Attempted) -> None:
-        kind, attempt = delivery_settings(fact.subscription).destination_type, fact.attempt
-        error = outcomes.outcome_of(attempt.reason, attempt.status, attempt.response, kind)
-        dimensions = (("Error", error), ("ErrorType", _error_type(attempt.status)))
-        self._of_subscription(fact, "DeliveryAttemptFailCount", 1, dimensions)
-        self._failures.delivering(fact, error)
-        if fact.transition.ending is not Ending.RETRY:
-            self._dropped(fact)
-
-    def _stored(self, fact: Attempted) -> None:
-        if fact.attempt.delivered:
-            reason = namespace_letters.reason_of(fact.delivery)
-            self._of_subscription(fact, "DeadLetteredCount", 1, (("DeadLetterReason", reason),))
-        elif fact.transition.ending is not Ending.RETRY:
-            self._dropped(fact)
-
-    def _dropped(self, fact: Attempted) -> None:
-        """An event that nobody keeps: one that has a container to go to is not lost yet."""
-        reason = "DeadLetterDestinationUnavailable"
-        if not names.is_dead_letter_store(fact.subscription.id):
-            settings = delivery_settings(fact.subscription)
-            if settings.dead_letter_container is not None:
-                return
-            reason = dead_letters.letter_of(fact, settings).reason
-        self._of_subscription(fact, "DroppedEventCount", 1, (("DropReason", reason),))
-
-    def dropped(self, queue: Queue, messages: int, why: End, now: int) -> None:
-        """See `Listener.dropped`: of queues that namespaces' events are pulled from."""
-        resource = queue.attributes.get(ID)
-        if resource is not None and queue.name.name.startswith(_OF_NAMESPACE):
-            topic = queue.name._replace(name=queue.name.name.rpartition(":")[0])
-            own = (SUBSCRIPTION, resource.rpartition("/")[2])
-            reason = ("DropReason", namespace_letters.REASONS[why])
-            self.count(topic, "DroppedEventCount", messages, now, (own, reason))
-
-    def _of_subscription(self, fact: Attempted, name: str, value: float, dimensions: Dimensions = ()) -> None:
-        own = (SUBSCRIPTION, delivery_settings(fact.subscription).name)
-        self._add(fact.topic, name, value, fact.at, (own, *dimensions))
-
-    # ---- points -----------------------------------------------------------------------------------------
 
     def count(
         self, topic: ResourceName, name: str, value: float, at: int, dimensions: Dimensions = ()
@@ -178,11 +73,147 @@ class Measures(Listener):
         series = series_of(topic, name, dimensions)
         self._hand_in([MetricPoint(series, at - at % MINUTE_MS, "", Statistics.of(value))])
 
-    def _add(self, topic: Topic, name: str, value: float, at: int, dimensions: Dimensions = ()) -> None:
-        of_namespace = topic.name.name.startswith(_OF_NAMESPACE)
-        called = _NAMESPACE_NAMES.get(name, name) if of_namespace else name
+    def add(self, topic: Topic, name: str, value: float, at: int, dimensions: Dimensions = ()) -> None:
+        """The same, where namespaces may have another name for it, or none."""
+        called = _NAMESPACE_NAMES.get(name, name) if names.is_namespace_topic(topic.name) else name
         if called is not None:
             self.count(topic.name, called, value, at, dimensions)
+
+    def add_for(self, fact: Attempted, name: str, value: float, dimensions: Dimensions = ()) -> None:
+        """The same, for the event subscription of an attempt."""
+        own = (SUBSCRIPTION, delivery_settings(fact.subscription).name)
+        self.add(fact.topic, name, value, fact.at, (own, *dimensions))
+
+
+class Measures(Listener):
+    """Counts what happens to events, and has failures written down.
+
+    Attributes:
+        counter: What it counts into.
+    """
+
+    def __init__(self, hand_in: Callable[[Sequence[MetricPoint]], None], failures: FailureLog) -> None:
+        """Count from zero.
+
+        Args:
+            hand_in: Takes points; they are on disk some seconds later.
+            failures: Takes what went wrong.
+        """
+        self.counter = Counter(hand_in)
+        self._failures = failures
+
+    def listen_to(self, engine: Engine) -> None:
+        """Register for what is counted here, before the engine is open."""
+        engine.add_listener(self, names.DIALECT, names.NAMESPACES)
+        engine.add_listener(DeadLetterMeasures(self.counter), names.DEAD_LETTER_STORES)
+        engine.add_listener(PullMeasures(self.counter))
+
+    # ---- publishers -------------------------------------------------------------------------------------
+
+    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:  # noqa: ARG002 - as Listener
+        """See `Listener.published`; what enters a domain's topic entered the domain too."""
+        if not messages:
+            return
+        in_domain = _place_in_domain(topic)
+        if not in_domain:
+            self.counter.add(topic, "PublishSuccessCount", messages, now)
+        if matched:
+            self.counter.add(topic, "MatchedEventCount", matched, now)
+        if matched < messages and not topic.name.name.startswith("domains:"):
+            self.counter.add(topic, "UnmatchedEventCount", messages - matched, now)
+
+    def answered(self, topic: Topic, took_ms: int, now: int) -> None:
+        """A publisher's request was answered so fast."""
+        self.counter.add(topic, "PublishSuccessLatencyInMs", took_ms, now)
+
+    def refused(self, topic: Topic, refusal: Unacceptable, now: int) -> None:
+        """A publisher's request was not taken."""
+        kind = "ClientError" if refusal.status < HTTPStatus.INTERNAL_SERVER_ERROR else "ServerError"
+        dimensions = (("Error", refusal.rule), ("ErrorType", kind))
+        self.counter.add(topic, "PublishFailCount", 1, now, dimensions)
+        self._failures.publishing(topic, refusal, now)
+
+    def asked(self, topic: Topic, asked: Sequence[tuple[Subscription, int]], now: int) -> None:
+        """See `Listener.asked`."""
+        for subscription, filters in asked:
+            own = (SUBSCRIPTION, delivery_settings(subscription).name)
+            self.counter.add(topic, "AdvancedFilterEvaluationCount", filters, now, (own,))
+
+    # ---- subscribers ------------------------------------------------------------------------------------
+
+    def attempted(self, fact: Attempted) -> None:
+        """See `Listener.attempted`."""
+        if fact.subscription.protocol == _PULL:
+            return
+        if not fact.attempt.delivered:
+            self._failed(fact)
+            return
+        self.counter.add_for(fact, "DeliverySuccessCount", 1)
+        if fact.position == 0:
+            self.counter.add_for(fact, "DestinationProcessingDurationInMs", fact.attempt.duration_ms)
+
+    def accepted(self, fact: Accepted) -> None:
+        """See `Listener.accepted`."""
+        for attempt in fact.attempts():
+            self.attempted(attempt)
+
+    def expired(self, fact: Attempted) -> None:
+        """See `Listener.expired`."""
+        self._dropped(fact)
+
+    def _failed(self, fact: Attempted) -> None:
+        kind, attempt = delivery_settings(fact.subscription).destination_type, fact.attempt
+        error = outcomes.outcome_of(attempt.reason, attempt.status, attempt.response, kind)
+        dimensions = (("Error", error), ("ErrorType", _error_type(attempt.status)))
+        self.counter.add_for(fact, "DeliveryAttemptFailCount", 1, dimensions)
+        self._failures.delivering(fact, error)
+        if fact.transition.ending is not Ending.RETRY:
+            self._dropped(fact)
+
+    def _dropped(self, fact: Attempted) -> None:
+        """An event that nobody keeps: one that has a container to go to is not lost yet."""
+        settings = delivery_settings(fact.subscription)
+        if settings.dead_letter_container is None:
+            reason = dead_letters.letter_of(fact, settings).reason
+            self.counter.add_for(fact, "DroppedEventCount", 1, (("DropReason", reason),))
+
+
+class DeadLetterMeasures(Listener):
+    """Counts what happens to letters on their way to their stores."""
+
+    def __init__(self, counter: Counter) -> None:
+        """Count into this."""
+        self._counter = counter
+
+    def attempted(self, fact: Attempted) -> None:
+        """See `Listener.attempted`."""
+        if fact.attempt.delivered:
+            reason = namespace_letters.reason_of(fact.delivery)
+            self._counter.add_for(fact, "DeadLetteredCount", 1, (("DeadLetterReason", reason),))
+        elif fact.transition.ending is not Ending.RETRY:
+            self.expired(fact)
+
+    def expired(self, fact: Attempted) -> None:
+        """See `Listener.expired`."""
+        unavailable = ("DropReason", "DeadLetterDestinationUnavailable")
+        self._counter.add_for(fact, "DroppedEventCount", 1, (unavailable,))
+
+
+class PullMeasures(Listener):
+    """Counts events that are dropped from the queues that callers pull namespaces' events from."""
+
+    def __init__(self, counter: Counter) -> None:
+        """Count into this."""
+        self._counter = counter
+
+    def dropped(self, queue: Queue, messages: int, why: End, now: int) -> None:
+        """See `Listener.dropped`."""
+        resource = queue.attributes.get(ID)
+        if resource is not None and names.is_namespace_topic(queue.name):
+            topic = queue.name._replace(name=queue.name.name.rpartition(":")[0])
+            own = (SUBSCRIPTION, resource.rpartition("/")[2])
+            reason = ("DropReason", namespace_letters.REASONS[why])
+            self._counter.count(topic, "DroppedEventCount", messages, now, (own, reason))
 
 
 @lru_cache(maxsize=16_384)

@@ -18,8 +18,13 @@ from typing import Final
 from redrive.model.queue import ResourceName
 from redrive.protocols.azure.wire.arm_id import ArmId
 
-DIALECT: Final = "eventgrid"
+DIALECT: Final = (
+    "eventgrid"  # what topics are kept under, and the profile of topics' and domains' event subscriptions
+)
+NAMESPACES: Final = "eventgrid.namespaces"  # the profile of namespaces' event subscriptions
+DEAD_LETTER_STORES: Final = "eventgrid.dead-letters"  # the profile of the stores of both kinds' dead letters
 DEAD_LETTERS: Final = "dead-letters"
+_OF_NAMESPACE: Final = "namespaces:"
 
 _KINDS: Final = {
     "microsoft.eventgrid/topics": "topics",
@@ -79,5 +84,15 @@ def dead_letter_store(subscription: str) -> str:
 
 
 def is_dead_letter_store(subscription: str) -> bool:
-    """Whether this is such a one and no event subscription of anybody's."""
+    """Whether this is a dead-letter container's id and no event subscription's."""
     return subscription.endswith(f":{DEAD_LETTERS}")
+
+
+def of_dead_letter_store(store: str) -> str:
+    """The id of the event subscription that a dead-letter container's id was made from."""
+    return store.removesuffix(f":{DEAD_LETTERS}")
+
+
+def is_namespace_topic(topic: ResourceName) -> bool:
+    """Whether an engine topic is a namespace's."""
+    return topic.name.startswith(_OF_NAMESPACE)

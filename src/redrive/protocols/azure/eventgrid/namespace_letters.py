@@ -27,7 +27,6 @@ from redrive.protocols.azure.eventgrid.settings import ID
 from redrive.protocols.azure.eventgrid.times import timestamp
 from redrive.protocols.azure.wire.arm_id import ArmId
 
-_BEGINNING: Final = "namespaces:"
 _DAYS_KEPT_MS: Final = 48 * HOUR_MS
 _SCHEDULE: Final = RetrySchedule(
     (
@@ -67,11 +66,6 @@ def reason_of(delivery: Delivery) -> str:
     if letter is not None:
         return letter.reason
     return REASONS[End(orjson.loads(delivery.headers or b"{}")["ended"]["how"])]
-
-
-def is_of_namespace(subscription: Subscription) -> bool:
-    """Whether a subscription is at a namespace's topic."""
-    return subscription.topic.name.startswith(_BEGINNING)
 
 
 def folder_of(store: Subscription) -> str:

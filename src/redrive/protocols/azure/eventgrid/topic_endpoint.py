@@ -1,6 +1,6 @@
 """Topics of this server as destinations: whether an event can go there.
 
-What publishes it there is the dialect, in the transaction that ends the delivery; see `EventGridDialect.leads_to`.
+The event is published there by the transaction that ends its delivery; see `EventProfile.follow_ups`.
 """
 
 from http import HTTPStatus

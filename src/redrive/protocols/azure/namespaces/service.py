@@ -121,7 +121,7 @@ class Namespaces:
     def _count(
         self, topic: Topic, whose: Dimensions, name: str, value: float, dimensions: Dimensions = ()
     ) -> None:
-        self._measures.count(topic.name, name, value, self._engine.clock.now(), (*whose, *dimensions))
+        self._measures.counter.count(topic.name, name, value, self._engine.clock.now(), (*whose, *dimensions))
 
     async def _measured(self, call: NamespaceCall, verb: str, answering: Awaitable[Response]) -> Response:
         """The answer, with how long it took and whether it is a refusal counted where there is a metric for it."""

@@ -14,7 +14,7 @@ import orjson
 
 from redrive.engine.engine import Engine
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import Consequence
+from redrive.engine.ports import FollowUp
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Ending
 from redrive.model.message import Publication, id_text
@@ -104,7 +104,7 @@ class Events:
         await self._engine.topic_publisher.publish(topic, [publication])
 
 
-def failure(fact: Attempted) -> tuple[Consequence, ...]:
+def failure(fact: Attempted) -> tuple[FollowUp, ...]:
     """What follows from a delivery to a device that failed for good: an event, where a topic wants to hear of it."""
     headers = fact.delivery.headers or b"{}"
     device = platform.device_at(fact.subscription.endpoint)
@@ -125,7 +125,7 @@ def failure(fact: Attempted) -> tuple[Consequence, ...]:
     event_id = uuid5(
         _EVENT, fact.delivery.message_id.hex()
     ).bytes  # a subscriber's delivery has an id of its own
-    return (Consequence(name, _publication(event_id, name, device.application, FAILED, message, fact.at)),)
+    return (FollowUp(name, _publication(event_id, name, device.application, FAILED, message, fact.at)),)
 
 
 def failure_of(attempt: Attempt) -> tuple[str, str]:

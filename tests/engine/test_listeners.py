@@ -1,0 +1,82 @@
+"""Listeners hear what they are registered for, and only what they have a method for."""
+
+import random
+
+import pytest
+
+from redrive.engine.facts import Listener
+from redrive.engine.listeners import Audience, Listeners
+from redrive.model.queue import Queue
+from redrive.model.topic import Topic
+from redrive.testing import VirtualClock, run_virtual
+from tests.engine.stage import Stage, name
+
+TOPIC = Topic(1, name("orders"), "plain")
+QUEUE = Queue(2, name("work"))
+
+
+class Hearing(Listener):
+    """Keeps what it hears of."""
+
+    def __init__(self, heard: list[str], text: str = "") -> None:
+        self._heard = heard
+        self._text = text
+
+    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
+        self._heard.append(f"{self._text}published {messages}")
+
+    def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
+        self._heard.append(f"{self._text}sent {messages}")
+
+
+def test_a_listener_with_names_hears_those_alone_and_others_hear_all() -> None:
+    heard: list[str] = []
+    listeners = Listeners([Hearing(heard, "all: ")])
+    listeners.add(Hearing(heard, "one: "), "plain", "plainer")
+    for dialect in ("plain", "plainer", "other"):
+        listeners.of(dialect).published(TOPIC, 3, 1, 10, 0)
+    assert heard == ["all: published 3", "one: published 3"] * 2 + ["all: published 3"]
+
+
+def test_queues_are_no_dialects() -> None:
+    heard: list[str] = []
+    listeners = Listeners()
+    listeners.add(Hearing(heard), "plain")
+    listeners.queues.sent(QUEUE, 1, 5, 0)
+    assert heard == []
+    listeners.add(Hearing(heard))
+    listeners.queues.sent(QUEUE, 1, 5, 0)
+    assert heard == ["sent 1"]
+
+
+def test_a_listener_that_comes_later_is_heard_of_where_others_were_before() -> None:
+    heard: list[str] = []
+    listeners = Listeners()
+    listeners.of("plain").published(TOPIC, 1, 1, 1, 0)
+    listeners.add(Hearing(heard), "plain")
+    listeners.of("plain").published(TOPIC, 2, 1, 1, 0)
+    assert heard == ["published 2"]
+
+
+def test_a_fact_that_nobody_has_a_method_for_is_told_to_nobody() -> None:
+    listener = Hearing([])
+    alone = Audience([listener, Listener()])
+    assert alone.sent == listener.sent  # the method itself, with nothing in between
+    assert alone.received.__func__ is Listener.received  # type: ignore[attr-defined]  # a method
+
+
+def test_nobody_is_registered_once_the_engine_is_open() -> None:
+    async def story(clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance)
+        stage.engine.add_listener(Hearing([]), "plain")
+        await stage.engine.open()
+        for late in (
+            lambda: stage.engine.add_listener(Hearing([])),
+            lambda: stage.engine.add_endpoint("push", stage.endpoint),
+            lambda: stage.engine.add_profile("plain", stage.profile),
+        ):
+            with pytest.raises(RuntimeError, match="open"):
+                late()
+        await stage.engine.close()
+
+    run_virtual(story)
