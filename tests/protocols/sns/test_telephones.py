@@ -174,14 +174,14 @@ async def test_a_month_has_its_own_limit(stage: Stage, gateway: Telephoned) -> N
 async def test_what_was_sent_is_not_sent_again_because_its_price_could_not_be_written(
     stage: Stage, gateway: Telephoned, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create = stage.engine.directory.create
+    update_or_create = stage.engine.directory.update_or_create
 
-    async def away(kind: Any, key: str, value: Any) -> None:
+    async def away(kind: Any, *others: Any) -> Any:
         if kind is SPENT:
             raise StoreUnavailable("away")
-        await create(kind, key, value)
+        return await update_or_create(kind, *others)
 
-    monkeypatch.setattr(stage.engine.directory, "create", away)
+    monkeypatch.setattr(stage.engine.directory, "update_or_create", away)
     await publish(stage)
     await stage.advance(DAY_MS)
     assert len(gateway.parcels) == 1
