@@ -195,12 +195,12 @@ class Engine:
         await self.dispatcher.open()
 
     async def check(self) -> None:
-        """Go the way a message goes: SQLite's writer, a statement of the database.
+        """Go the way a message goes, to the disk.
 
         Raises:
-            StoreUnavailable: The store does not answer.
+            StoreUnavailable: The store does not answer, or keeps nothing.
         """
-        await self.store.write(())
+        await self.store.check()
 
     async def quiet(self) -> None:
         """Return when nothing that was set off is under way any more."""

@@ -44,6 +44,14 @@ class Store(Protocol):
         """
         ...
 
+    async def check(self) -> None:
+        """Write something small, the way a message is written: where this succeeds, messages are kept.
+
+        Raises:
+            StoreUnavailable: The store does not answer, or has no room.
+        """
+        ...
+
     # documents
 
     async def write(self, changes: Sequence[Change], arrivals: Sequence[Arrival] = ()) -> list[int]:

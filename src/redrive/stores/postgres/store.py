@@ -40,6 +40,11 @@ from redrive.stores.postgres.telemetry import TelemetryVerbs
 
 _IDS_RESERVED: Final = 32  # as many as one record of the sequence in the database's log stands for
 _NEW_IDS: Final = "SELECT nextval('resource_ids') FROM generate_series(1, $1)"
+# A write that changes nothing: a standby refuses it, a full disk may.
+_TOUCH: Final = (
+    "INSERT INTO resources (kind, key, version, document) VALUES ('check', 'check', 1, '{}')"
+    " ON CONFLICT (kind, key) DO UPDATE SET version = resources.version"
+)
 _LAST_SEQ: Final = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM delivery_seq"
 
 
@@ -85,6 +90,10 @@ class PostgresStore(TelemetryVerbs):
     def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
         """See `Store.listen`."""
         self._notices.hear(arrived, changed)
+
+    async def check(self) -> None:
+        """See `Store.check`."""
+        await self._connections.run(lambda connection: connection.execute(_TOUCH))
 
     # ---- documents --------------------------------------------------------------------------------------
 

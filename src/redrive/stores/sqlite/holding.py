@@ -1,31 +1,103 @@
-"""One server to a file: sequence numbers are handed out from memory, and two servers would hand out the same."""
+"""The file itself: one server to a file, readable by its owner alone.
+
+Sequence numbers are handed out from memory, and two servers would hand out the same. The file has every secret in it
+(access keys, webhooks' passwords, the key that signs notifications) and every message.
+"""
 
 import fcntl
+import logging
 import os
+import stat
+import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from redrive.model.errors import StoreUnavailable
 
-_SUFFIX = "-serving"  # beside SQLite's own -wal and -shm
+logger = logging.getLogger(__name__)
+
+_LOCK_SUFFIX: Final = "-serving"  # beside SQLite's own -wal and -shm
+_OTHERS: Final = 0o077
+_PRIVATE: Final = 0o600
 
 
-def hold(path: Path) -> int:
-    """Keep every other server from a store's file until the descriptor is closed, or the process ends in any way.
+class FileHold:
+    """The right to serve a store's file, until it is released or the process ends in any way.
 
-    The lock is on a file beside it: closing a descriptor of the database itself would drop SQLite's own locks.
+    Two locks. One is on a file beside it, by its real name, so that a symbolic link leads to the same. The other is on
+    the file itself, and holds for hard links and where somebody has removed the first; only Linux keeps such a lock
+    (`flock`) apart from those that SQLite has on the file (`fcntl`).
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Take the locks; the file is made where it is not there.
+
+        Raises:
+            StoreUnavailable: Another server has the file, or it cannot be opened.
+        """
+        self._descriptors: list[int] = []
+        file = path.resolve()
+        self._lock(Path(f"{file}{_LOCK_SUFFIX}"), path)
+        if sys.platform == "linux":
+            self._lock(file, path)
+
+    def release(self) -> None:
+        """Let another server have the file; SQLite has closed it."""
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+
+    def _lock(self, file: Path, shown: Path) -> None:
+        try:
+            descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+        except OSError as error:
+            raise StoreUnavailable(f"cannot open {shown}: {error.strerror}") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            # The descriptor is not closed: that would drop SQLite's own locks, should this process have the file open.
+            self.release()
+            raise StoreUnavailable(
+                f"another server has {shown} open; several servers share a PostgreSQL database, not a file"
+            ) from None
+        self._descriptors.append(descriptor)
+
+
+def make_private(path: Path) -> None:
+    """Make the file of a store, where it is not there, before SQLite makes it readable as the umask has it.
+
+    SQLite makes the log and the shared memory with the mode of the file.
 
     Raises:
-        StoreUnavailable: Another server has it.
+        StoreUnavailable: The file cannot be made.
     """
+    file = path.resolve()
     try:
-        descriptor = os.open(f"{path}{_SUFFIX}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with suppress(FileExistsError):
+            os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE))
     except OSError as error:
         raise StoreUnavailable(f"cannot open {path}: {error.strerror}") from error
+
+
+def tighten(path: Path) -> None:
+    """Let only the owner read a store's file that others could read, its log and its shared memory; warn of it."""
+    file = path.resolve()
+    for part in (file, Path(f"{file}-wal"), Path(f"{file}-shm")):
+        with suppress(FileNotFoundError):
+            _tighten(part)
+
+
+def _tighten(file: Path) -> None:
+    mode = stat.S_IMODE(file.stat().st_mode)
+    if not mode & _OTHERS:
+        return
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise StoreUnavailable(
-            f"another server has {path} open; several servers share a PostgreSQL database, not a file"
-        ) from None
-    return descriptor
+        file.chmod(mode & ~_OTHERS)
+    except PermissionError:
+        logger.warning(
+            "store.readable file=%s mode=%o: others can read every secret and message in it", file, mode
+        )
+    else:
+        logger.warning(
+            "store.tightened file=%s mode=%o: others could read it; only its owner can now", file, mode
+        )

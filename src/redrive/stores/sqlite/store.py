@@ -8,13 +8,13 @@ before every answer.
 import asyncio
 import contextlib
 import functools
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
 import apsw
+import orjson
 
 from redrive.engine.ports import (
     Arrival,
@@ -38,7 +38,7 @@ from redrive.model.errors import StoreUnavailable
 from redrive.stores.sqlite import arriving, claiming, documents, looking, notes, settling
 from redrive.stores.sqlite.checkpoint import Checkpointer
 from redrive.stores.sqlite.commit import GroupCommit
-from redrive.stores.sqlite.holding import hold
+from redrive.stores.sqlite.holding import FileHold, make_private, tighten
 from redrive.stores.sqlite.inserting import Inserts
 from redrive.stores.sqlite.migrate import migrate
 from redrive.stores.sqlite.telemetry import TelemetryVerbs
@@ -49,6 +49,10 @@ T = TypeVar("T")
 # every message may be gone. After a crash the rest of the block is skipped, and people see the gap: the ids of dead
 # letters are these numbers. Reserving takes 10 us, so every 10,000 numbers it takes nothing.
 SEQ_BLOCK = 10_000
+
+# As small as a write can be. It has to change something: a page that stays as it is is not written.
+_TOUCH = "INSERT INTO counters VALUES ('check', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"
+_DAMAGES = (apsw.CorruptError, orjson.JSONDecodeError)
 
 _WRITER_PRAGMAS = (
     "journal_mode = WAL",
@@ -70,7 +74,7 @@ class SqliteStore(TelemetryVerbs):
         """
         self._path = path
         self._alone = alone
-        self._held: int | None = None
+        self._held: FileHold | None = None
         self._seq = 0
         self._seq_reserved = 0
         self._seq_kept = 0  # reserved on disk, not only in a transaction that may be undone
@@ -82,12 +86,16 @@ class SqliteStore(TelemetryVerbs):
         Raises:
             StoreUnavailable: It cannot be opened, or another server has it.
         """
+        if self._path:
+            make_private(self._path)
         if self._path and self._alone:
-            self._held = hold(self._path)
+            self._held = FileHold(self._path)
         try:
             self._open()
         except apsw.Error as error:
-            raise StoreUnavailable(f"cannot open {self._path}: {error}") from error
+            raise self._unavailable(error) from error
+        if self._path:
+            tighten(self._path)
 
     def _open(self) -> None:
         self._connection = apsw.Connection(str(self._path) if self._path else ":memory:")
@@ -120,7 +128,11 @@ class SqliteStore(TelemetryVerbs):
             self._reader.close()
         self._connection.close()
         if self._held is not None:
-            os.close(self._held)
+            self._held.release()
+
+    async def check(self) -> None:
+        """See `Store.check`."""
+        await self._commit.submit(lambda cursor: cursor.execute(_TOUCH))
 
     async def flush(self) -> None:
         """See `Store.flush`: the groups are answered in order, and so is what is read."""
@@ -237,7 +249,16 @@ class SqliteStore(TelemetryVerbs):
         if self._path is None:
             return await self._commit.submit(look)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._reading, lambda: look(self._reader.cursor()))
+        try:
+            return await loop.run_in_executor(self._reading, lambda: look(self._reader.cursor()))
+        except (apsw.Error, orjson.JSONDecodeError) as error:
+            raise self._unavailable(error) from error
+
+    def _unavailable(self, error: Exception) -> StoreUnavailable:
+        if isinstance(error, _DAMAGES):
+            advice = f"restore a backup, or save what can be read: sqlite3 {self._path} .recover"
+            return StoreUnavailable(f"{self._path} is damaged ({error}); {advice}")
+        return StoreUnavailable(f"cannot open {self._path}: {error}")
 
     def _stored_seq(self) -> int:
         row = self._connection.execute("SELECT value FROM counters WHERE name = 'seq'").fetchone()

@@ -1,0 +1,52 @@
+"""A check tells whether messages would be kept, before somebody loses patience with refusals."""
+
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from redrive.engine.ports import Store
+from redrive.model.errors import StoreUnavailable
+from redrive.runtime.clock import SystemClock
+from redrive.stores.postgres.store import PostgresStore
+from redrive.stores.sqlite.store import SqliteStore
+from tests.contracts.stores.homes import Home
+
+
+async def test_a_store_that_keeps_messages_passes(store: Store) -> None:
+    await store.check()
+    await store.check()
+
+
+async def test_a_closed_store_does_not_pass(lasting_home: Home) -> None:
+    store = await lasting_home.open()
+    await lasting_home.close(store)
+    with pytest.raises(StoreUnavailable):
+        await store.check()
+
+
+async def test_a_database_that_takes_no_writes_does_not_pass(postgres_database: str) -> None:
+    """As a standby would, or one that an administrator has frozen."""
+    store = PostgresStore(postgres_database, SystemClock(), "one")
+    await store.open()
+    await store.check()
+    await store.close()
+    connection = await asyncpg.connect(postgres_database)
+    name = await connection.fetchval("SELECT current_database()")
+    await connection.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+    await connection.close()
+    frozen = PostgresStore(postgres_database, SystemClock(), "two")
+    with pytest.raises(StoreUnavailable, match="read-only"):
+        await frozen.check()
+    await frozen.close()
+
+
+async def test_a_file_that_cannot_be_written_does_not_pass(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "redrive.db")
+    await store.open()
+    store._connection.execute("PRAGMA query_only = ON")
+    with pytest.raises(StoreUnavailable, match="readonly"):
+        await store.check()
+    store._connection.execute("PRAGMA query_only = OFF")
+    await store.check()
+    await store.close()
