@@ -55,7 +55,7 @@ from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.protocols.azure.wire import bearer
 from redrive.protocols.http import Request, Response
 from redrive.runtime.chance import real_runtime
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.clock import SystemClock, warn_of_jumps
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.app import Router
 from redrive.server.control import Advance, Control
@@ -66,7 +66,7 @@ from redrive.server.endpoints import EndpointRoutes
 from redrive.server.http import HttpFront
 from redrive.server.limits import HttpLimits
 from redrive.server.tls import local_authority, server_context
-from redrive.settings import Settings
+from redrive.settings import Settings, risks
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.telemetry.telemetry import Telemetry
 
@@ -273,6 +273,8 @@ class App:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
+        for risk in risks(self._settings):
+            logger.warning("%s", risk)
         await self.engine.open(self._take_up_moment)
         try:
             context = self._ssl_context()
@@ -284,9 +286,10 @@ class App:
             async with asyncio.TaskGroup() as group:
                 upkeep = group.create_task(self._keep_up(), name="redrive-upkeep")
                 recording = group.create_task(self.telemetry.run(), name="redrive-telemetry")
+                watching = group.create_task(warn_of_jumps(SystemClock().now), name="redrive-clock")
                 await stop.wait()
-                upkeep.cancel()
-                recording.cancel()
+                for task in (upkeep, recording, watching):
+                    task.cancel()
         finally:
             self.engine.stop_receiving()
             await asyncio.gather(self.front.drain(DRAIN_SECONDS), self.engine.drain(DRAIN_SECONDS))

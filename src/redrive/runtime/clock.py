@@ -1,10 +1,14 @@
 """The system's clock, as `redrive.engine.ports.Clock`."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
+from typing import Final
 
 from redrive.engine.ports import Timer
+
+logger = logging.getLogger(__name__)
 
 
 class SystemClock:
@@ -21,3 +25,32 @@ class SystemClock:
     async def sleep_until(self, at: int) -> None:
         """Return at about that moment (ms)."""
         await asyncio.sleep(max(0, at - self.now()) / 1000)
+
+
+# The shortest visibility timeouts are some seconds; adjustments by NTP are slewed, and stay far below.
+_JUMP_MS: Final = 2_000
+_LOOK_SECONDS: Final = 10
+
+
+async def warn_of_jumps(now: Callable[[], int]) -> None:
+    """Warn whenever wall time moves otherwise than time passes: it was set, or the machine slept; until cancelled.
+
+    Everything that waits does so until a moment of wall time.
+
+    Args:
+        now: Milliseconds since the epoch.
+    """
+    loop = asyncio.get_running_loop()
+    offset = now() - loop.time() * 1000
+    while True:
+        await asyncio.sleep(_LOOK_SECONDS)
+        jump_ms = now() - loop.time() * 1000 - offset
+        offset += jump_ms
+        if abs(jump_ms) < _JUMP_MS:
+            continue
+        effect = (
+            "what was in flight or delayed comes back that much later"
+            if jump_ms < 0
+            else "what was in flight or delayed comes back that much earlier"
+        )
+        logger.warning("clock.jumped seconds=%+.1f: %s", jump_ms / 1000, effect)

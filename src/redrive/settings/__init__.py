@@ -12,6 +12,7 @@ from redrive.settings.pairs import (
     read_aws_endpoints,
     read_push_endpoints,
 )
+from redrive.settings.risks import risks
 from redrive.settings.sources import ENVIRONMENT_PREFIX, Origin, read_settings, variable_of
 from redrive.settings.table import Row, Settings, row_of
 
@@ -32,6 +33,7 @@ __all__ = [
     "read_networks",
     "read_push_endpoints",
     "read_settings",
+    "risks",
     "row_of",
     "variable_of",
 ]

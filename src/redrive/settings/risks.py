@@ -1,0 +1,16 @@
+"""Settings that are allowed and that somebody may regret: said once, when the server starts."""
+
+from collections.abc import Iterator
+
+from redrive.settings.networks import is_loopback
+from redrive.settings.table import Settings
+
+
+def risks(settings: Settings) -> Iterator[str]:
+    """What these settings expose, each as a line for the log."""
+    encrypted = settings.tls != "off" or bool(settings.tls_cert)
+    if not encrypted and not is_loopback(settings.host):
+        yield (
+            f"server.plain_http host={settings.host}: whoever is on the way can read requests, messages and answers;"
+            " --tls auto or --tls-cert with --tls-key encrypts them"
+        )

@@ -1,0 +1,1 @@
+"""Time and chance, the real ones."""
