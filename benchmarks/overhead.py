@@ -24,7 +24,7 @@ from benchmarks.load import BODY_BYTES
 from redrive.engine import archive
 from redrive.engine.engine import Engine
 from redrive.model.message import id_text
-from redrive.protocols.aws.authentication import Believing
+from redrive.protocols.aws.authentication import TrustAll
 from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
@@ -84,7 +84,7 @@ async def _cpu_us(ask: "Ask", calls: int, *, telemetry: bool) -> float:
         engine.add_listener(StatusLog(collector.logs, runtime.chance, stream), "sns")
     audit = AuditLog(collector.logs, collector.count, runtime.chance, stream)
     services: dict[str, Facade] = {"sqs": Sqs(engine), "sns": Sns(engine, audit)}
-    gateway = Gateway(runtime, Believing("us-east-1"), services, None)
+    gateway = Gateway(runtime, TrustAll("us-east-1"), services, None)
     await engine.open()
     try:
         request = await ask(gateway)

@@ -23,7 +23,7 @@ from redrive.engine.ports import Clock, DeliveryProfile, Kind, NodeStore, Runtim
 from redrive.event_grid import EventGrid
 from redrive.model.delivery import Delivery
 from redrive.model.message import id_text
-from redrive.protocols.aws.authentication import Authentication, Believing, Verifying
+from redrive.protocols.aws.authentication import Authentication, SigV4Verifier, TrustAll
 from redrive.protocols.aws.cloudwatch.facade import CloudWatch
 from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.logs.facade import Logs
@@ -87,6 +87,16 @@ def open_store(url: str, runtime: Runtime, *, alone: bool = False) -> NodeStore:
     from redrive.stores.postgres.store import PostgresStore  # noqa: PLC0415 - asyncpg is needed by this store alone
 
     return PostgresStore(url, runtime.clock, runtime.node)
+
+
+def _front(router: Router, runtime: Runtime) -> HttpFront:
+    return HttpFront(
+        router.answer,
+        HttpLimits(),
+        now=runtime.clock.now,
+        new_request_id=lambda: runtime.message_id().hex(),
+        body_bound=router.body_bytes_max,
+    )
 
 
 class App:
@@ -158,10 +168,9 @@ class App:
         azure = event_grid.gateway(
             runtime, self._bearer_authentication(), self._endpoints, self._webhook_tokens
         )
-        router = Router(control, paths, [azure], gateway.answer)
-        self.front = HttpFront(
-            router.answer, HttpLimits(), now=clock.now, new_request_id=lambda: runtime.message_id().hex()
-        )
+        needs_credential = settings.auth == "required"
+        router = Router(control, paths, [azure], gateway, needs_credential=needs_credential)
+        self.front = _front(router, runtime)
 
     def _status_log(self, runtime: Runtime, stream: str, devices: DeviceEndpoint) -> StatusLog:
         logs, chance = self.telemetry.logs, runtime.chance
@@ -195,8 +204,8 @@ class App:
 
     def _authentication(self) -> Authentication:
         if self._settings.auth == "off":
-            return Believing(self._settings.region)
-        return Verifying(Keyring(self._store, SystemClock()), SystemClock())
+            return TrustAll(self._settings.region)
+        return SigV4Verifier(Keyring(self._store, SystemClock()), SystemClock())
 
     def _bearer_authentication(self) -> bearer.Authentication:
         if self._settings.auth == "off":

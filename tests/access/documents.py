@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from redrive.access.patterns import Values
-from redrive.access.policy import AccessRequest, Decision, decide, request_keys
+from redrive.access.policy import AccessRequest, Decision, evaluate, request_keys
 from redrive.access.policy_document import parse_policy
 from redrive.access.principals import Principal, account_root, account_user, service_principal
 
@@ -42,7 +42,7 @@ def ask(
 
 
 def decision(request: AccessRequest, *statements: Document, version: str = "2012-10-17") -> Decision:
-    return decide(parse_policy(policy(*statements, version=version)), request, OWNER)
+    return evaluate(parse_policy(policy(*statements, version=version)), request, OWNER)
 
 
 def allowed(request: AccessRequest, *statements: Document, version: str = "2012-10-17") -> bool:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from redrive.access.policy import (
     AccessRequest,
     connection_keys,
-    decide,
+    evaluate,
     request_keys,
     source_keys,
 )
@@ -38,7 +38,7 @@ from tests.access.documents import (
     [(ROOT, True), (account_user(OWNER, "ann"), True), (STRANGER, False), (SNS, False), (ANONYMOUS, False)],
 )
 def test_without_a_policy_the_owners_callers_may(principal: Principal, may: bool) -> None:
-    answer = decide(None, ask(principal), OWNER)
+    answer = evaluate(None, ask(principal), OWNER)
     assert (answer.allowed, answer.explicit, answer.statement) == (may, False, None)
 
 
@@ -329,4 +329,4 @@ def test_the_order_of_statements_does_not_matter(statements: list[Document], req
 def test_the_same_text_is_the_same_policy(statements: list[Document], request_: AccessRequest) -> None:
     text = policy(*statements)
     assert parse_policy(text) is parse_policy(text)
-    assert decide(parse_policy(text), request_, OWNER) == decide(parse_policy(text), request_, OWNER)
+    assert evaluate(parse_policy(text), request_, OWNER) == evaluate(parse_policy(text), request_, OWNER)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.access.errors import PolicyInvalid
-from redrive.access.policy import Decision, decide
+from redrive.access.policy import Decision, evaluate
 from redrive.access.policy_document import parse_policy
 from redrive.model.errors import RedriveError
 from tests.access.documents import OTHER, OWNER, QUEUE, TOPIC, ask, policy, statement
@@ -65,7 +65,7 @@ def test_says_which_services_it_is_about(actions: object, services: set[str]) ->
     [
         ("", "not JSON"),
         ("{", "not JSON"),
-        ("[" * 100_000, "not JSON"),
+        ("[" * 30_000, "not JSON"),
         ('{"Statement": ' + "9" * 5000 + "}", "not JSON"),
         ("null", "must be a JSON object"),
         ("[]", "must be a JSON object"),
@@ -174,4 +174,4 @@ _document = st.fixed_dictionaries(
 def test_reading_ends_in_a_policy_or_a_refusal(text: str) -> None:
     request = ask(keys={"aws:SourceArn": TOPIC, "aws:username": "bob"})
     with contextlib.suppress(PolicyInvalid):
-        assert isinstance(decide(parse_policy(text), request, OWNER), Decision)
+        assert isinstance(evaluate(parse_policy(text), request, OWNER), Decision)

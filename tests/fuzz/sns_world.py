@@ -10,7 +10,7 @@ import orjson
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Endpoint, Runtime
 from redrive.model.queue import Queue, ResourceName
-from redrive.protocols.aws.authentication import Believing
+from redrive.protocols.aws.authentication import TrustAll
 from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.sns.certificate import certificate_path
 from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
@@ -55,7 +55,7 @@ class SnsWorld(Watched):
         )
         self.findings = 0
         audit_log = AuditLog(self, lambda _: None, random.Random(7), "node")
-        self._gateway = Gateway(runtime, Believing(REGION), {"sns": Sns(self.engine, audit_log)}, None)
+        self._gateway = Gateway(runtime, TrustAll(REGION), {"sns": Sns(self.engine, audit_log)}, None)
         self.complaints = Complaints()
 
     def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:

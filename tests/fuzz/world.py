@@ -8,7 +8,7 @@ import orjson
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
-from redrive.protocols.aws.authentication import Believing
+from redrive.protocols.aws.authentication import TrustAll
 from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.sqs.facade import Sqs
 from redrive.protocols.aws.sqs.peek import PATH as PEEK_PATH
@@ -29,7 +29,7 @@ class World(Watched):
         super().__init__()
         runtime = Runtime(self._clock, random.Random(7), "node")
         self.engine = Engine(self._store, runtime)
-        believing = Believing("us-east-1")
+        believing = TrustAll("us-east-1")
         self._gateway = Gateway(runtime, believing, {"sqs": Sqs(self.engine, {})}, None)
         self._peek = Peek(self.engine, believing, {})
 

@@ -9,7 +9,7 @@ import pytest
 
 from redrive.engine.ports import Runtime
 from redrive.model.errors import RedriveError
-from redrive.protocols.aws.authentication import Believing
+from redrive.protocols.aws.authentication import TrustAll
 from redrive.protocols.aws.call import Call, Verb
 from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.wire.errors import AwsError
@@ -59,7 +59,7 @@ async def test_a_fault_of_ours_is_told_in_the_caller_s_protocol_and_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     runtime = Runtime(SimulatedClock(0), random.Random(7), "a")
-    gateway = Gateway(runtime, Believing("us-east-1"), {service: Broken(operation)}, None)
+    gateway = Gateway(runtime, TrustAll("us-east-1"), {service: Broken(operation)}, None)
     method = "GET" if query else "POST"
     with caplog.at_level(logging.ERROR):
         answer = await gateway.answer(

@@ -14,6 +14,7 @@ from redrive.protocols.http import Request, Response
 from redrive.server.connection import Handler
 from redrive.server.http import HttpFront
 from redrive.server.limits import HttpLimits
+from redrive.server.reading import BodyBound
 from tests.server.client import Client
 
 NOW = 784_111_777_000  # Sun, 06 Nov 1994 08:49:37 GMT
@@ -38,13 +39,14 @@ async def serve() -> AsyncIterator[Serve]:
     """`await serve(handler, header_seconds=…)` gives a started front; its failures are numbered from 1."""
     fronts = []
 
-    async def start(handler: Handler = echo, **limits: Any) -> HttpFront:
+    async def start(handler: Handler = echo, body_bound: BodyBound | None = None, **limits: Any) -> HttpFront:
         ids = itertools.count(1)
         front = HttpFront(
             handler,
             replace(_LIMITS, **limits),
             now=lambda: NOW,
             new_request_id=lambda: f"failure-{next(ids)}",
+            body_bound=body_bound,
         )
         await front.start("127.0.0.1", 0)
         fronts.append(front)

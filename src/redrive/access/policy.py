@@ -164,8 +164,8 @@ _OWNER_MAY: Final = Decision(allowed=True)
 _NOBODY_SAID_SO: Final = Decision(allowed=False)
 
 
-def decide(policy: Policy | None, request: AccessRequest, owner_account: str) -> Decision:
-    """Decide about one request.
+def evaluate(policy: Policy | None, request: AccessRequest, owner_account: str) -> Decision:
+    """Say whether one request may be carried out.
 
     Args:
         policy: Of the resource; None where it has none.

@@ -1,6 +1,7 @@
 """Reading policies: from IAM's JSON to a Policy, or to the reason why not.
 
-What IAM would not understand is refused, not skipped: a `Conditions` that nobody reads is a door left open.
+What IAM would not understand is refused, not skipped: a `Conditions` that nobody reads is a door left open. And what
+would cost too much to compile or to ask is refused before it is read: policies are written by whoever has a key.
 """
 
 import json
@@ -16,6 +17,18 @@ from redrive.access.patterns import Patterns, Shape, compile_patterns
 from redrive.access.policy import Policy, Principals, Statement
 from redrive.access.principals import Identity
 
+CHARS_MAX: Final = 30_720  # of a topic's policy, the longest that a service takes
+#: Compiling a wildcard takes up to 0.1 ms, and a text with a variable is put together for each request that asks.
+WILDCARDS_MAX: Final = 512
+VARIABLES_MAX: Final = 64
+_WILDCARDS: Final = re.compile(r"[*?]|\\u00(2[aA]|3[fF])")
+_VARIABLES: Final = re.compile(r"\$|\\u0024")
+
+#: A policy takes up to fifty times its text when it is compiled, so few long ones are remembered: 150 MB in all.
+_SHORT_CHARS_MAX: Final = 4096
+_SHORT_REMEMBERED: Final = 512
+_LONG_REMEMBERED: Final = 32
+
 _VERSION_WITHOUT_VARIABLES: Final = "2008-10-17"  # and what a policy has that names none
 _VERSIONS: Final = {_VERSION_WITHOUT_VARIABLES, "2012-10-17"}
 _POLICY_ELEMENTS: Final = {"Version", "Id", "Statement"}
@@ -30,14 +43,21 @@ _PRINCIPAL_ARN: Final = re.compile(r"arn:[a-z-]+:(iam|sts)::[0-9]{12}:[^*?]+")
 _UNIQUE_ID: Final = re.compile(r"A[A-Z0-9]{15,127}")  # what IAM leaves of a user that was deleted
 
 
-# Pure, so remembered: a facade may ask with the stored text on each request and pays for reading it once.
-@lru_cache(maxsize=512)
 def parse_policy(text: str) -> Policy:
-    """Read a policy document.
+    """Read a policy document; pure, so remembered: a facade may ask with the stored text on each request.
 
     Raises:
-        PolicyInvalid: It is not JSON, not a policy, or says something this server could not keep.
+        PolicyInvalid: It is not JSON, not a policy, too large, or says something this server could not keep.
     """
+    if len(text) <= _SHORT_CHARS_MAX:
+        return _short(text)
+    if len(text) > CHARS_MAX:
+        raise PolicyInvalid(f"must have at most {CHARS_MAX} characters")
+    return _long(text)
+
+
+def _parsed(text: str) -> Policy:
+    _check_cost(text)
     document = _json_object(text)
     _only(document, _POLICY_ELEMENTS)
     version = _optional_text(document, "Version") or _VERSION_WITHOUT_VARIABLES
@@ -59,6 +79,18 @@ def parse_policy(text: str) -> Policy:
         version=version,
         statements=tuple(sorted(statements, key=lambda statement: statement.allows)),
     )
+
+
+_short: Final = lru_cache(maxsize=_SHORT_REMEMBERED)(_parsed)
+_long: Final = lru_cache(maxsize=_LONG_REMEMBERED)(_parsed)
+
+
+def _check_cost(text: str) -> None:
+    """Count in the text as it stands, with what is escaped; a few too many in a `Sid` do no harm."""
+    if len(_WILDCARDS.findall(text)) > WILDCARDS_MAX:
+        raise PolicyInvalid(f"must have at most {WILDCARDS_MAX} wildcards")
+    if len(_VARIABLES.findall(text)) > VARIABLES_MAX:
+        raise PolicyInvalid(f"must have at most {VARIABLES_MAX} variables")
 
 
 def _numbered(number: int, statement: object, *, variables: bool) -> Statement:

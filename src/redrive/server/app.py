@@ -1,7 +1,7 @@
-"""The server's one handler: which room a request is for."""
+"""The server's one handler: which room a request is for, and how much may be sent there."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from redrive.protocols.http import Request, Response
 from redrive.server.control import Control
@@ -9,16 +9,29 @@ from redrive.server.signposts import signpost
 
 Answer = Callable[[Request], Awaitable[Response]]
 
+#: Of a request that shows no credential where one is required, and of Redrive's own routes: no more than anybody's.
+_LITTLE: Final = 0
+_CREDENTIAL_HEADERS: Final = ("authorization", "aeg-sas-key", "aeg-sas-token")
+_CREDENTIAL_IN_QUERY: Final = "X-Amz-Signature="
 
-class Recognising(Protocol):
+
+class Fallback(Protocol):
+    """The protocol that takes what no other claims."""
+
+    def answer(self, request: Request) -> Awaitable[Response]:
+        """Answer one request."""
+        ...
+
+    def body_bytes_max(self, request: Request) -> int:
+        """How large a request's body may be, by its head alone."""
+        ...
+
+
+class Recognising(Fallback, Protocol):
     """A protocol that knows its own requests when it sees them."""
 
     def handles(self, request: Request) -> bool:
         """Whether a request is of this protocol."""
-        ...
-
-    def answer(self, request: Request) -> Awaitable[Response]:
-        """Answer one request that it handles."""
         ...
 
 
@@ -30,7 +43,9 @@ class Router:
         control: Control,
         paths: Mapping[str, Answer],
         recognising: Sequence[Recognising],
-        otherwise: Answer,
+        otherwise: Fallback,
+        *,
+        needs_credential: bool = False,
     ) -> None:
         """Route by path.
 
@@ -39,22 +54,24 @@ class Router:
             paths: Beginnings of paths that one protocol has to itself.
             recognising: Asked in turn about what is left; never about the path `/`.
             otherwise: Who takes the rest.
+            needs_credential: Whether who shows none is sent away, except from what takes little.
         """
         self._control = control
         self._paths = dict(paths)
         self._recognising = tuple(recognising)
         self._otherwise = otherwise
+        self._needs_credential = needs_credential
 
     def answer(self, request: Request) -> Response | Awaitable[Response]:
         """Answer one request."""
         path = request.path
         if path == "/" and request.method == "POST":  # nearly every call of an AWS SDK
-            return self._otherwise(request)
+            return self._otherwise.answer(request)
         way = signpost(request)
         if way is not None:
             return way
         if path == "/":
-            return self._otherwise(request)
+            return self._otherwise.answer(request)
         for beginning, answer in self._paths.items():
             if path.startswith(beginning):
                 return answer(request)
@@ -63,4 +80,21 @@ class Router:
         for protocol in self._recognising:
             if protocol.handles(request):
                 return protocol.answer(request)
-        return self._otherwise(request)
+        return self._otherwise.answer(request)
+
+    def body_bytes_max(self, request: Request) -> int:
+        """How large a request's body may be beyond what anybody may send, by its head alone (`BodyBound`)."""
+        if self._needs_credential and not _shows_credential(request):
+            return _LITTLE
+        if any(request.path.startswith(each) for each in self._paths) or self._control.handles(request.path):
+            return _LITTLE
+        for protocol in self._recognising:
+            if protocol.handles(request):
+                return protocol.body_bytes_max(request)
+        return self._otherwise.body_bytes_max(request)
+
+
+def _shows_credential(request: Request) -> bool:
+    return (
+        any(name in request.headers for name in _CREDENTIAL_HEADERS) or _CREDENTIAL_IN_QUERY in request.query
+    )

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
 from redrive.protocols.http import Request, Response
+from redrive.server.held import Held
 from redrive.server.limits import SLICE_BYTES, HttpLimits
-from redrive.server.reading import Phase, RefusedRequestError, RequestReader
+from redrive.server.reading import BodyBound, Phase, RefusedRequestError, RequestReader
 from redrive.server.rendering import CONTINUE, Renderer, error_response
 
 Handler: TypeAlias = Callable[[Request], Response | Awaitable[Response]]
@@ -26,7 +27,9 @@ class Shared:
     """What all connections of a front have in common.
 
     Attributes:
+        body_bound: How large a body may be, by its head; None: any may be as large as the limits have it.
         connections: Those that are open.
+        held: What they and their requests come to.
         is_draining: Every response is the last of its connection.
         emptied: Set when the last connection has gone while draining.
     """
@@ -36,6 +39,8 @@ class Shared:
     renderer: Renderer
     new_request_id: Callable[[], str]
     loop: asyncio.AbstractEventLoop
+    held: Held
+    body_bound: BodyBound | None = None
     connections: set["Connection"] = field(default_factory=set)
     is_draining: bool = False
     emptied: asyncio.Event = field(default_factory=asyncio.Event)
@@ -52,6 +57,8 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
+        "_address",
+        "_counted",
         "_held",
         "_is_closing",
         "_is_paused",
@@ -69,12 +76,14 @@ class Connection(asyncio.Protocol):
     _transport: asyncio.Transport
     _reader: RequestReader
     _request: Request
+    _address: str
 
     def __init__(self, shared: Shared, scheme: str) -> None:
         self.deadline = _NEVER
         self._shared = shared
         self._scheme = scheme
         self._held = b""  # read and not parsed yet
+        self._counted = 0  # bytes of what is not answered yet, as they stand in `Shared.held`
         self._is_paused = False  # we do not read
         self._is_stalled = False  # the client does not read
         self._is_closing = False  # the last answer is written
@@ -87,11 +96,13 @@ class Connection(asyncio.Protocol):
         """A client has come: greet it, or send it away where there are too many."""
         self._transport = cast("asyncio.Transport", transport)
         shared = self._shared
+        limits = shared.limits
         peer = transport.get_extra_info("peername")
-        self._reader = RequestReader(shared.limits, self._scheme, peer[0] if peer else "")
-        self.deadline = shared.loop.time() + shared.limits.keep_alive_seconds
+        self._address = peer[0] if peer else ""
+        self._reader = RequestReader(limits, self._scheme, self._address, shared.body_bound)
+        self.deadline = shared.loop.time() + limits.keep_alive_seconds
         shared.connections.add(self)
-        excess = len(shared.connections) - shared.limits.connections_max
+        excess = shared.held.admit(self._address)
         if excess > _REFUSALS_MAX:
             self.abort()
         elif excess > 0 or shared.is_draining:
@@ -116,6 +127,8 @@ class Connection(asyncio.Protocol):
         if self._is_full() and not self._is_paused:
             self._is_paused = True
             self._transport.pause_reading()
+        if reader.ready or reader.begun_bytes > SLICE_BYTES:
+            self._count()
 
     def pause_writing(self) -> None:
         """The client does not read its answers: nothing more is done for it until it does."""
@@ -136,6 +149,8 @@ class Connection(asyncio.Protocol):
         """
         shared = self._shared
         shared.connections.discard(self)
+        shared.held.leave(self._address, self._counted)
+        self._counted = 0
         if shared.is_draining and not shared.connections:
             shared.emptied.set()
         self._is_closing = True
@@ -207,6 +222,8 @@ class Connection(asyncio.Protocol):
         running.add_done_callback(self._settled)
         self._request = request
         self._running = running
+        if len(request.body) > SLICE_BYTES:
+            self._count()
 
     def _settled(self, running: asyncio.Future[Response]) -> None:
         self._running = None
@@ -224,6 +241,8 @@ class Connection(asyncio.Protocol):
     def _send(self, request: Request, reply: Response) -> None:
         shared = self._shared
         reader = self._reader
+        if self._counted:
+            self._count()
         is_last = shared.is_draining or (reader.is_finished and not reader.ready and not reader.refusal)
         connection = _CLOSE if is_last else _KEEP_ALIVE if "connection" in request.headers else b""
         try:
@@ -257,6 +276,23 @@ class Connection(asyncio.Protocol):
         self._is_closing = True
         self.deadline = self._flush_deadline()
         self._transport.close()
+
+    # What is held.
+
+    def _count(self) -> None:
+        """Count what is held for this client; where there is no room for more, nothing more is read of it."""
+        reader = self._reader
+        held = len(self._held) + reader.begun_bytes + sum(len(each.body) for each in reader.ready)
+        if self._running is not None:
+            held += len(self._request.body)
+        more = held - self._counted
+        self._counted = held
+        has_room = self._shared.held.add(self._address, more)
+        if more > 0 and not has_room and reader.begun_bytes and not reader.is_finished:
+            reader.refuse(RefusedRequestError(503, "The server holds too much that is not answered yet"))
+            self._held = b""
+            self._answer()
+            self._count()
 
     # Reading on.
 

@@ -7,7 +7,9 @@ from functools import partial
 from typing import Final
 
 from redrive.server.connection import Connection, Handler, Shared
+from redrive.server.held import Held
 from redrive.server.limits import HttpLimits
+from redrive.server.reading import BodyBound
 from redrive.server.rendering import Renderer
 
 __all__ = ["Handler", "HttpFront", "HttpLimits"]
@@ -28,6 +30,8 @@ class HttpFront:
         limits: What a client may cost.
         now: Milliseconds since the epoch, for the Date header. Time-outs use the event loop's own time.
         new_request_id: Names a failure, in the log and in the answer.
+        body_bound: How large the body of a request may be, where it is larger than anybody's may; None: as the limits
+            have it.
     """
 
     def __init__(
@@ -37,11 +41,13 @@ class HttpFront:
         *,
         now: Callable[[], int],
         new_request_id: Callable[[], str],
+        body_bound: BodyBound | None = None,
     ) -> None:
         self._handler = handler
         self._limits = limits
         self._now = now
         self._new_request_id = new_request_id
+        self._body_bound = body_bound
         self._server: asyncio.Server | None = None
         self._port: int | None = None
         self._shared: Shared
@@ -66,7 +72,15 @@ class HttpFront:
         """
         loop = asyncio.get_running_loop()
         renderer = Renderer(self._now)
-        self._shared = Shared(self._handler, self._limits, renderer, self._new_request_id, loop)
+        self._shared = Shared(
+            self._handler,
+            self._limits,
+            renderer,
+            self._new_request_id,
+            loop,
+            Held(self._limits),
+            self._body_bound,
+        )
         self._server = await loop.create_server(
             partial(Connection, self._shared, "https" if ssl_context else "http"),
             host,

@@ -18,6 +18,12 @@ class HttpLimits:
         header_count_max: More header lines get 431. SDKs send 10 to 20, proxies add as many.
         body_bytes_max: A bigger body gets 413, by Content-Length alone where there is one. The largest call
             of any protocol spoken here is a Lambda payload of 6 MB, or a template with its parameters.
+        body_bytes_unasked: The body that anybody may send, without the head being looked at. Of a bigger one the head
+            decides: the protocol says how large its bodies are, and whether the caller shows a credential.
+        held_bytes_max: Of requests that are not answered yet, in all; who goes on sending beyond it gets 503. What is
+            below `SLICE_BYTES` on a connection is not counted, so that usual calls always pass.
+        held_bytes_per_address_max: The same for one address, so that nobody has all the room. Half: clients behind
+            one proxy have one address.
         header_seconds: From the first byte of a request to the end of its head, and for a TLS handshake;
             then 408. Slow-loris clients live on servers that lack it.
         keep_alive_seconds: How long a connection may rest between requests. More than the 60 s after which
@@ -30,6 +36,7 @@ class HttpLimits:
             of `SLICE_BYTES` may carry more). They are answered one after the other, so more only costs memory.
             While reading is stopped, a client that leaves is noticed after the next answer.
         connections_max: One more is answered 503 and closed. A resting connection takes about 5 KiB.
+        connections_per_address_max: The same for one address: four fifths, so that nobody can keep all others out.
         sweep_seconds: How often deadlines are looked at and the Date header is renewed: one timer for all.
     """
 
@@ -37,6 +44,9 @@ class HttpLimits:
     header_bytes_max: int = 64 * 1024
     header_count_max: int = 128
     body_bytes_max: int = 16 * 1024 * 1024
+    body_bytes_unasked: int = 64 * 1024
+    held_bytes_max: int = 256 * 1024 * 1024
+    held_bytes_per_address_max: int = 128 * 1024 * 1024
     header_seconds: float = 10.0
     keep_alive_seconds: float = 75.0
     grace_seconds: float = 30.0
@@ -44,4 +54,5 @@ class HttpLimits:
     linger_seconds: float = 2.0
     pipelined_max: int = 4
     connections_max: int = 10_000
+    connections_per_address_max: int = 8_000
     sweep_seconds: float = 1.0

@@ -8,7 +8,7 @@ import orjson
 
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.model.queue import ResourceName
-from redrive.protocols.aws.authentication import Authentication, Believing
+from redrive.protocols.aws.authentication import Authentication, TrustAll
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.http import Request, Response
 
@@ -57,7 +57,7 @@ class OwnedRoutes:
         subscription = asked.get("subscription", "").lower()
         if not subscription:
             return ResourceName(account, caller.region, "")
-        believed = isinstance(self._authentication, Believing)
+        believed = isinstance(self._authentication, TrustAll)
         if not believed and not subscription.endswith(f"-{account}"):
             raise Unusable(f"the subscription {subscription} is not one of account {account}")
         return ResourceName(subscription, asked.get("group", "").lower(), "")

@@ -1,6 +1,7 @@
 """From bytes to requests: HTTP/1.1 as a client may send it, held to its bounds. No socket, no clock, no await."""
 
 from collections import deque
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
@@ -32,6 +33,11 @@ _BETWEEN: Final = Phase.BETWEEN
 _HEAD: Final = Phase.HEAD
 _BODY: Final = Phase.BODY
 
+#: How large the body of a request may be whose head is all there is of it: the `body` is empty.
+BodyBound = Callable[[Request], int]
+
+_LENGTH_DIGITS_MAX: Final = 19  # of a Content-Length; Python refuses to read 5,000 zeros
+
 
 class RequestReader:
     """Reads one connection's bytes. The parser calls the `on_…` methods, in the order they stand here.
@@ -44,6 +50,7 @@ class RequestReader:
         ready: Whole requests, in order; whoever answers takes them from the left.
         phase: How far the request after those has come.
         phase_is_new: Set when `phase` was entered; cleared by whoever times it.
+        begun_bytes: How much of an unfinished request is here, its head included.
         wants_continue: The client waits for `100 Continue` before it sends the body.
         is_finished: Nothing more is read: the last of `ready` ends the connection, or `refusal` does.
         refusal: Why reading stopped, to be answered after all of `ready`.
@@ -51,6 +58,8 @@ class RequestReader:
 
     __slots__ = (
         "_body",
+        "_body_bound",
+        "_body_bytes_max",
         "_client_host",
         "_headers",
         "_is_upgrade",
@@ -60,6 +69,7 @@ class RequestReader:
         "_scheme",
         "_target",
         "_unended_bytes",
+        "begun_bytes",
         "is_finished",
         "phase",
         "phase_is_new",
@@ -68,14 +78,19 @@ class RequestReader:
         "wants_continue",
     )
 
-    def __init__(self, limits: HttpLimits, scheme: str, client_host: str) -> None:
+    def __init__(
+        self, limits: HttpLimits, scheme: str, client_host: str, body_bound: BodyBound | None = None
+    ) -> None:
         self.ready: deque[Request] = deque()
         self.phase: Phase = _BETWEEN
         self.phase_is_new = False
         self.wants_continue = False
         self.is_finished = False
         self.refusal: RefusedRequestError | None = None
+        self.begun_bytes = 0
         self._limits = limits
+        self._body_bound = body_bound
+        self._body_bytes_max = 0
         self._scheme = scheme
         self._client_host = client_host
         self._is_upgrade = False
@@ -102,12 +117,15 @@ class RequestReader:
         except httptools.HttpParserError as error:
             self._stop(error)
         if self.phase:
+            self.begun_bytes += len(chunk)
             self._bound_unended(len(chunk))
 
     def refuse(self, refusal: RefusedRequestError) -> None:
         """Read nothing more; `refusal` is the last answer."""
         self.refusal = refusal
         self.is_finished = True
+        self.begun_bytes = 0
+        self._body = b""
 
     def close(self) -> None:
         """Forget everything, the parser first: it and this reader point at each other."""
@@ -122,6 +140,8 @@ class RequestReader:
         self.phase_is_new = True
         self._target = self._body = b""
         self._lines = []
+        self.begun_bytes = 0
+        self._body_bytes_max = min(self._limits.body_bytes_unasked, self._limits.body_bytes_max)
         self._unended_bytes = -SLICE_BYTES
 
     def on_url(self, part: bytes) -> None:
@@ -140,8 +160,10 @@ class RequestReader:
         self.phase_is_new = True
         headers = self._headers = self._joined()
         self._check_version()
-        if int(headers.get("content-length", 0)) > self._limits.body_bytes_max:
-            raise self._too_large()
+        if (length := headers.get("content-length")) is not None:
+            if len(length) > _LENGTH_DIGITS_MAX:
+                raise RefusedRequestError(400, "The Content-Length has too many digits")
+            self._allow_body(int(length))
         self.wants_continue = "expect" in headers and self._expects_continue()
         if self._parser.should_upgrade():
             self._check_upgrade()
@@ -156,22 +178,35 @@ class RequestReader:
             body += part
         else:
             self._body = bytearray(body) + part
-        if len(self._body) > self._limits.body_bytes_max:
-            raise self._too_large()
+        if len(self._body) > self._body_bytes_max:
+            self._allow_body(len(self._body))
 
     def on_message_complete(self) -> None:
         """The end of the request."""
         if self._is_upgrade:
             return  # the parser says so before the body: see _ignore_upgrade
+        self.ready.append(self._request(bytes(self._body)))
+        self.phase = _BETWEEN
+        self.begun_bytes = 0
+        self.is_finished = not self._parser.should_keep_alive()
+
+    def _request(self, body: bytes) -> Request:
         target = self._target.decode("latin-1")
         if target[0] != "/":
             target = self._origin_form(target)
         path, _, query = target.partition("?")
         method = self._parser.get_method().decode("latin-1")
-        body = bytes(self._body)
-        self.ready.append(Request(method, path, query, self._headers, body, self._scheme, self._client_host))
-        self.phase = _BETWEEN
-        self.is_finished = not self._parser.should_keep_alive()
+        return Request(method, path, query, self._headers, body, self._scheme, self._client_host)
+
+    def _allow_body(self, size: int) -> None:
+        """Refuse a body of so many bytes, or more of it: asked of the head once, where anybody's bound is passed."""
+        if size > self._body_bytes_max and self._body_bytes_max <= self._limits.body_bytes_unasked:
+            bound = self._limits.body_bytes_max
+            if self._body_bound is not None:
+                bound = min(bound, self._body_bound(self._request(b"")))
+            self._body_bytes_max = max(bound, self._body_bytes_max)
+        if size > self._body_bytes_max:
+            raise RefusedRequestError(413, f"The body is larger than {self._body_bytes_max} bytes")
 
     def _joined(self) -> dict[str, str]:
         """The headers by name. Done in one loop, this is a third cheaper than in six calls of the parser."""
@@ -230,9 +265,6 @@ class RequestReader:
         if self._parser.get_method() == b"CONNECT":
             raise RefusedRequestError(501, "This server is no proxy")
         self._is_upgrade = True
-
-    def _too_large(self) -> RefusedRequestError:
-        return RefusedRequestError(413, f"The body is larger than {self._limits.body_bytes_max} bytes")
 
     def _origin_form(self, target: str) -> str:
         if "://" not in target:

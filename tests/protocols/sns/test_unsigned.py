@@ -3,7 +3,7 @@
 import pytest
 
 from redrive.access.keyring import Keyring
-from redrive.protocols.aws.authentication import Verifying
+from redrive.protocols.aws.authentication import SigV4Verifier
 from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.http import Request, Response
 from tests.protocols.sns.stage import Stage, topic_arn
@@ -12,7 +12,7 @@ from tests.protocols.sns.stage import Stage, topic_arn
 @pytest.fixture
 def gateway(stage: Stage) -> Gateway:
     engine = stage.engine
-    verifying = Verifying(Keyring(engine.store, stage.clock), stage.clock)
+    verifying = SigV4Verifier(Keyring(engine.store, stage.clock), stage.clock)
     return Gateway(engine.runtime, verifying, {"sns": stage.sns}, None)
 
 

@@ -4,16 +4,13 @@ import orjson
 import pytest
 
 from redrive.protocols.aws.wire.errors import COMMON, AwsError
-from redrive.protocols.aws.wire.form import Form
 from redrive.protocols.aws.wire.jsonrpc import JSON_1_0, JSON_1_1
 from redrive.protocols.aws.wire.profiles import PROFILES
-from redrive.protocols.aws.wire.query import QueryAsJsonCodec, QueryCodec
+from redrive.protocols.aws.wire.query import QUERY, QUERY_AS_JSON
 from redrive.protocols.aws.wire.rest_json import RestJsonCodec
 from redrive.protocols.aws.wire.service import Service
 from tests.protocols.wire.clients import Client
 
-NO_FORM = Form({}, well_formed=True)
-QUERY, QUERY_AS_JSON = QueryCodec(NO_FORM), QueryAsJsonCodec(NO_FORM)
 SQS, SNS, KMS = Service.load("sqs"), Service.load("sns"), Service.load("kms")
 
 NO_QUEUE = SQS.error(

@@ -1,12 +1,10 @@
 """JSON bodies: what is read from every JSON type, and the recorded sentence for every one that does not fit."""
 
 import dataclasses
-import gzip
 
 import orjson
 import pytest
 
-from redrive.protocols.aws.wire.content import CONTENT_BYTES_MAX
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.json_input import reader
 from redrive.protocols.aws.wire.jsonrpc import JSON_1_0
@@ -144,7 +142,7 @@ def sent(body: bytes, **headers: str):
         (b'{"DelaySeconds": 1' + b"0" * 5000 + b"}", ""),
         (b'{"MessageBody": "\\ud800"}', ""),
         (b'{"MessageBody": "\xff"}', ""),
-        (b"[" * 100_000, ""),
+        (b"[" * 10_000, ""),
         (b"null", "Expected null"),
         (b'"x"', "Expected null"),
         (b"[]", LIST_STARTS),
@@ -165,26 +163,3 @@ def test_a_shape_that_contains_itself_is_read_no_deeper_than_the_stack() -> None
     with pytest.raises(AwsError) as refused:
         JSON_1_0.parse(nested, Request("POST", "/", "", {}, deep))
     assert refused.value.code == "SerializationException"
-
-
-def test_compressed_bodies_are_unfolded() -> None:
-    assert sent(gzip.compress(b'{"MessageBody": "x"}', mtime=0), **{"content-encoding": "gzip"}) == {
-        "MessageBody": "x"
-    }
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (b"plain", "The content is not gzip"),
-        (gzip.compress(b"{}", mtime=0)[:-9], "The content is incomplete"),
-        (
-            gzip.compress(bytes(CONTENT_BYTES_MAX + 1), mtime=0),
-            f"The content is larger than {CONTENT_BYTES_MAX} bytes",
-        ),
-    ],
-)
-def test_compressed_bodies_that_cannot_be_unfolded(body: bytes, message: str) -> None:
-    with pytest.raises(AwsError) as refused:
-        sent(body, **{"content-encoding": "gzip"})
-    assert (refused.value.code, refused.value.message) == ("SerializationException", message)

@@ -10,8 +10,8 @@ from redrive.protocols.http import Request
 
 
 def read(service: str, operation: str, form: str):
-    fields = read_form(Request("GET", "/", form, {}, b"")).fields
-    return structure_reader(Service.load(service).operation(operation).input)(tree(fields))
+    fields = read_form(Request("GET", "/", form, {}, b""), 100)
+    return structure_reader(Service.load(service).operation(operation).input)(tree(fields, 100))
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ schema. Filters decide by the event alone, so a filter is compiled once for its 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Final
 
 from redrive.model.filtering.event_operators import Comparison, EventFilterInvalid, read_comparison
+from redrive.model.memo import remembered
 
 ADVANCED_MAX: Final = 25  # filters, and values of all of them together
 TEXT_CHARS_MAX: Final = 512
@@ -98,7 +98,7 @@ class EventFilter:
         return compared.startswith(self.begins) and compared.endswith(self.ends)
 
 
-@lru_cache(maxsize=4096)
+@remembered(entries_max=4096, chars_max=4096)
 def read_event_filter(text: str) -> EventFilter:
     """Compile a filter.
 

@@ -1,4 +1,4 @@
-"""Who calls: proven by a signature, or believed."""
+"""Who calls: proved by a signature, or taken at their word."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,9 +6,19 @@ from typing import Protocol
 from redrive.access.keyring import Keyring
 from redrive.access.keys import ANY_ACCOUNT, account_of_key_id
 from redrive.access.principals import Principal, account_root
+from redrive.access.refusals import Refusals
 from redrive.engine.ports import Clock
 from redrive.protocols.aws.wire.errors import common
-from redrive.protocols.aws.wire.sigv4 import SignatureRefused, credential_scope, verify
+from redrive.protocols.aws.wire.sigv4 import (
+    Scope,
+    SignatureMismatch,
+    SignatureRefused,
+    Signed,
+    UnknownKey,
+    credential_scope,
+    normal_path,
+    verify,
+)
 from redrive.protocols.http import Request
 
 
@@ -27,13 +37,13 @@ class Authentication(Protocol):
         """Who sent this request to the service of that signing name.
 
         Raises:
-            AwsError: Nobody who is believed.
+            AwsError: Nobody who is let in.
         """
         ...
 
 
-class Believing:
-    """Believe what the credential says, signed or not: for loopback alone."""
+class TrustAll:
+    """Takes every credential at its word, signed or not: for loopback alone."""
 
     def __init__(self, region: str) -> None:
         """Take requests without a credential for calls from this region."""
@@ -54,18 +64,20 @@ class Believing:
         return known
 
 
-class Verifying:
-    """Believe a signature by a key of the keyring, and nothing else."""
+class SigV4Verifier:
+    """Lets in whoever signs with a key of the keyring, and nobody else."""
 
-    def __init__(self, keyring: Keyring, clock: Clock) -> None:
+    def __init__(self, keyring: Keyring, clock: Clock, refusals: Refusals | None = None) -> None:
         """Look keys up here.
 
         Args:
-            keyring: Whose keys are believed.
+            keyring: Whose keys count.
             clock: The one that signers look at: the system's, also where deliveries live on a simulated one.
+            refusals: Where those who are not let in are counted.
         """
         self._keyring = keyring
         self._clock = clock
+        self._refusals = Refusals(clock) if refusals is None else refusals
 
     async def caller(self, request: Request, service: str) -> Caller:
         """See `Authentication.caller`."""
@@ -73,11 +85,21 @@ class Verifying:
         key = None if scope is None else await self._keyring.get(scope.access_key_id)
         secret = None if key is None else key.secret
         try:
-            signed = verify(request, lambda _: secret, self._clock.now(), service=service)
+            signed = self._verified(request, secret, service)
+            if key is None:
+                raise UnknownKey
         except SignatureRefused as refusal:
+            self._refuse(request, scope, refusal)
             raise common(refusal.json_code, refusal.message) from None
-        if key is None:
-            raise common(
-                "UnrecognizedClientException", "The security token included in the request is invalid."
-            )
         return Caller(account_root(key.account), signed.region)
+
+    def _verified(self, request: Request, secret: str | None, service: str) -> Signed:
+        path = request.path
+        # Signers normalise paths and routes do not: `/_aws/sqs/messages/../../..` would be signed like `/`.
+        if path != "/" and normal_path(path) != path:
+            raise SignatureMismatch("The path of a signed request has no empty segments and no dot segments.")
+        return verify(request, lambda _: secret, self._clock.now(), service=service)
+
+    def _refuse(self, request: Request, scope: Scope | None, refusal: SignatureRefused) -> None:
+        identity = "" if scope is None else scope.access_key_id
+        self._refusals.add(refusal.code, address=request.client_host, identity=identity)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from redrive.access.policy import AccessRequest, connection_keys, decide, request_keys
+from redrive.access.policy import AccessRequest, connection_keys, evaluate, request_keys
 from redrive.access.policy_document import parse_policy
 from redrive.access.principals import Principal
 from redrive.model.delivery import Delivery
@@ -47,7 +47,7 @@ class Call:
             client_host=self.request.client_host, secure=self.request.scheme == "https", now=self.now
         )
         asked = AccessRequest(self.principal, action, arn, request_keys(connection))
-        return decide(parse_policy(policy), asked, owner).allowed
+        return evaluate(parse_policy(policy), asked, owner).allowed
 
 
 # What came here from another service shows itself as that service words it: the body, and attributes in SQS's form.

@@ -1,4 +1,8 @@
-"""The way in for all AWS services: recognise, authenticate, parse, check, call, render."""
+"""The way in for all AWS services: recognise, authenticate, parse, check, call, render.
+
+What comes before "authenticate" costs next to nothing and keeps nothing, since anybody may ask for it: a body is
+unfolded and parsed for known callers alone.
+"""
 
 import logging
 from collections.abc import Mapping
@@ -12,8 +16,10 @@ from redrive.protocols.aws.authentication import Authentication, Caller
 from redrive.protocols.aws.call import Call, Facade
 from redrive.protocols.aws.unoffered import operation_text, refusal, service_text
 from redrive.protocols.aws.wire.codec import Codec
+from redrive.protocols.aws.wire.content import is_folded, unfold
 from redrive.protocols.aws.wire.errors import AwsError, common
-from redrive.protocols.aws.wire.recognise import Recognised, recognise, unrecognised
+from redrive.protocols.aws.wire.profiles import PROFILES
+from redrive.protocols.aws.wire.recognise import Recognised, action, recognise, service_named, unrecognised
 from redrive.protocols.aws.wire.service import Service
 from redrive.protocols.aws.wire.sigv4 import credential_scope
 from redrive.protocols.http import Request, Response
@@ -22,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 _FAILED: Final = "The request processing has failed because of an unknown error."  # "Common errors"
 _NOBODY: Final = Caller(ANONYMOUS, "")
+_BODY_BYTES_MAX: Final = max(profile.body_bytes_max for profile in PROFILES.values())
+_UNSIGNED_BODY_BYTES_MAX: Final = 16 * 1024  # a subscription's confirmation has 1 KiB
 
 
 class Gateway:
@@ -47,6 +55,11 @@ class Gateway:
         self._facades = facades
         self._public_url = public_url
 
+    def body_bytes_max(self, request: Request) -> int:
+        """How large a request's body may be, told by its head alone."""
+        service = service_named(request)
+        return _BODY_BYTES_MAX if service is None else PROFILES[service].body_bytes_max
+
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
         request_id = id_text(self._runtime.message_id())
@@ -69,7 +82,10 @@ class Gateway:
     ) -> Response:
         now = self._runtime.clock.now()
         caller = await self._caller(request, recognised, service)
-        operation = service.operation(recognised.operation)
+        if is_folded(request):
+            unfold(request, service.profile)
+        name = recognised.operation
+        operation = service.operation(action(request) if name is None else name)
         facade = self._facades.get(recognised.service)
         verb = None if facade is None else facade.operations.get(operation.name)
         if facade is None:
@@ -90,6 +106,7 @@ class Gateway:
 
     async def _caller(self, request: Request, recognised: Recognised, service: Service) -> Caller:
         """Who calls; somebody who followed a link out of a message is nobody in particular, in no region."""
-        if recognised.operation in service.profile.unsigned and credential_scope(request) is None:
+        unsigned = recognised.operation in service.profile.unsigned and credential_scope(request) is None
+        if unsigned and len(request.body) <= _UNSIGNED_BODY_BYTES_MAX:
             return _NOBODY
         return await self._authentication.caller(request, service.profile.endpoint_prefix)

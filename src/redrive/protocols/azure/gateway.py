@@ -1,7 +1,7 @@
 """The way in for Azure's services: which service a request is for, and its refusals as answers."""
 
 from collections.abc import Awaitable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from redrive.engine.ports import Runtime
 from redrive.model.errors import RedriveError
@@ -9,6 +9,9 @@ from redrive.model.message import id_text
 from redrive.protocols.azure.wire.answers import refusal
 from redrive.protocols.azure.wire.errors import AzureError, translated
 from redrive.protocols.http import Request, Response
+
+#: More than the largest request of any room (events, 1.5 MB), so that each room refuses in its own words.
+BODY_BYTES_MAX: Final = 2 * 1024 * 1024
 
 
 class Service(Protocol):
@@ -49,6 +52,10 @@ class AzureGateway:
     def handles(self, request: Request) -> bool:
         """Whether a request is for Azure at all."""
         return self._service(request) is not None
+
+    def body_bytes_max(self, request: Request) -> int:  # noqa: ARG002 - the same for all rooms
+        """How large a request's body may be, by its head alone."""
+        return BODY_BYTES_MAX
 
     async def answer(self, request: Request) -> Response:
         """Answer one request that this gateway handles."""

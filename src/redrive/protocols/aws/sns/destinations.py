@@ -15,6 +15,7 @@ RAW: Final = frozenset({"http", "https", "sqs", "firehose"})  # protocols that c
 HTTP: Final = frozenset({"http", "https"})
 # Those that a message may have a text of its own for; mobile platforms have one each.
 PROTOCOLS: Final = frozenset({"email", "email-json", "firehose", "http", "https", "lambda", "sms", "sqs"})
+ENDPOINT_CHARS_MAX: Final = 2048
 _ALWAYS_ASKED: Final = HTTP | {"email", "email-json"}
 
 # What can be written behind "To:" as it stands (RFC 5322, 3.2.3: atoms with dots between them), in a domain with a dot.
@@ -38,6 +39,8 @@ def check_endpoint(topic: Topic, protocol: str, endpoint: str) -> None:
         raise invalid(f"Amazon SNS does not support this protocol string: {protocol}")
     if topic.ordered and protocol != "sqs":
         raise invalid(f"Invalid protocol type: {protocol}")
+    if len(endpoint) > ENDPOINT_CHARS_MAX:
+        raise invalid(f"Endpoint Reason: must have at most {ENDPOINT_CHARS_MAX} characters")
     check(protocol, endpoint)
     if protocol == "sqs" and endpoint.endswith(names.FIFO_SUFFIX) and not topic.ordered:
         raise invalid(

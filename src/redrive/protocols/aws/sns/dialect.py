@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.access.policy import AccessRequest, RequestKeys, decide, request_keys, source_keys
+from redrive.access.policy import AccessRequest, RequestKeys, evaluate, request_keys, source_keys
 from redrive.access.policy_document import parse_policy
 from redrive.access.principals import service_principal
 from redrive.engine.facts import Attempted
@@ -205,7 +205,7 @@ def _lets_in(policy: str, queue: ResourceName, topic: ResourceName) -> bool:
         f"arn:aws:sqs:{queue.region}:{queue.account}:{queue.name}",
         _keys(topic),
     )
-    return decide(parse_policy(policy), request, queue.account).allowed
+    return evaluate(parse_policy(policy), request, queue.account).allowed
 
 
 @lru_cache(maxsize=4096)

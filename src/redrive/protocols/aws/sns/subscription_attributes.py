@@ -6,11 +6,11 @@ What the engine acts on are fields of `Subscription`; what only this facade acts
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from operator import attrgetter
 from typing import Final
 
 from redrive.model.filtering import FilterPolicyInvalid, NestedPolicyRefused, Scope, read_policy
+from redrive.model.memo import remembered
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.attributes import BOOLEAN, ROLE_ARN, Attribute, AttributeTable, Reader, keep
@@ -177,7 +177,7 @@ def delivery_policy(subscription: Subscription) -> SubscriptionDeliveryPolicy | 
 
 
 # Asked for at each attempt of an HTTP/S subscription.
-@lru_cache(maxsize=1024)
+@remembered(entries_max=1024, chars_max=4096)
 def _read(text: str) -> SubscriptionDeliveryPolicy:
     # As if raw: what was acceptable when it was set still is, whatever has become of raw delivery since.
     return read_subscription_policy(text, raw=True)

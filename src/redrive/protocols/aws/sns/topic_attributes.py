@@ -7,10 +7,10 @@ What the engine acts on are fields of `Topic`; what only this facade acts on (po
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import lru_cache
 from itertools import chain
 from typing import Final
 
+from redrive.model.memo import remembered
 from redrive.model.queue import DAY_MS, ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.aws.attributes import (
@@ -175,7 +175,7 @@ def delivery_policy(topic: Topic) -> TopicDeliveryPolicy:
 
 
 # Asked for at each attempt of an HTTP/S subscription.
-_read = lru_cache(maxsize=1024)(read_topic_policy)
+_read = remembered(entries_max=1024, chars_max=4096)(read_topic_policy)
 
 
 def shown(topic: Topic, confirmed: int, pending: int, now: int) -> dict[str, str]:

@@ -136,7 +136,6 @@ def unpack(headers: bytes | None) -> dict[str, Any]:
     return unpacked
 
 
-@lru_cache(maxsize=1024)
 def _chooser(wanted: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
     """Exact names, and beginnings: `Hel.*` begins `Hello` as well as `Help.Me`, and `All` begins everything."""
     beginnings = tuple(
@@ -147,9 +146,16 @@ def _chooser(wanted: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
     return frozenset(wanted), beginnings
 
 
+# Receivers repeat a few names in each request; who asks for many or long ones has them read each time.
+_REMEMBERED_CHARS_MAX = 1024
+_remembered_chooser = lru_cache(maxsize=1024)(_chooser)
+
+
 def chosen(attributes: Attributes, wanted: Iterable[str]) -> Attributes:
     """The attributes a receiver asked for: by name, by `prefix.*`, or `All`, `.*` or `*` for every one."""
-    exact, beginnings = _chooser(tuple(wanted))
+    names = tuple(wanted)
+    is_short = len(names) <= ATTRIBUTES_MAX and sum(map(len, names)) <= _REMEMBERED_CHARS_MAX
+    exact, beginnings = (_remembered_chooser if is_short else _chooser)(names)
     return {
         name: attribute
         for name, attribute in attributes.items()

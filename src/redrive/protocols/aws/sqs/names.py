@@ -9,6 +9,7 @@ from redrive.protocols.aws.wire.arn import parse_arn
 
 FIFO_SUFFIX = ".fifo"
 NAME_CHARS_MAX = 80
+_URL_CHARS_MAX = 1024
 _NAME_ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
@@ -22,14 +23,16 @@ def arn_of(name: ResourceName) -> str:
     return f"arn:aws:sqs:{name.region}:{name.account}:{name.name}"
 
 
-# Clients repeat their queues' URLs in every request.
+# Clients repeat their queues' URLs in every request. What is refused is never remembered.
 @lru_cache(maxsize=4096)
 def name_in_url(url: str, region: str) -> ResourceName:
     """The queue a URL means: its last two path segments are account and name, whatever the host.
 
     Raises:
-        AwsError: It has no such segments.
+        AwsError: It has no such segments, or is longer than URLs of queues are.
     """
+    if len(url) > _URL_CHARS_MAX:
+        raise error("InvalidAddress", f"The address {url[:_URL_CHARS_MAX]}… is not valid for this endpoint.")
     account, _, name = url.rstrip("/").rpartition("/")
     account = account.rpartition("/")[2]
     if not name or not account.isdigit():

@@ -25,7 +25,8 @@ from redrive.protocols.aws.wire.codec import Codec
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.form import read_form
 from redrive.protocols.aws.wire.jsonrpc import JsonCodec
-from redrive.protocols.aws.wire.query import QueryCodec
+from redrive.protocols.aws.wire.profiles import PROFILES
+from redrive.protocols.aws.wire.query import QUERY, QueryCodec
 from redrive.protocols.aws.wire.recognise import recognise
 from redrive.protocols.aws.wire.service import Service
 from redrive.protocols.aws.wire.shapes import Structure
@@ -60,8 +61,8 @@ class Peek:
 
     async def _messages(self, request: Request, codec: Codec, request_id: str) -> list[Structure]:
         now = self._engine.clock.now()
-        asked = read_form(request).fields
         caller = await self._authentication.caller(request, "sqs")
+        asked = read_form(request, PROFILES["sqs"].fields_max)
         region, url = _queue_asked_for(request, codec)
         call = Call(
             request, caller.principal, region or asked.get("Region", caller.region), now, request_id, ""
@@ -150,8 +151,7 @@ def _codec(request: Request) -> Codec:
     called = recognise(request)
     if called is not None and isinstance(called.codec, JsonCodec):
         return called.codec
-    form = read_form(request)
-    return _DocumentCodec(form) if "json" in request.headers.get("accept", "") else QueryCodec(form)
+    return _DocumentCodec() if "json" in request.headers.get("accept", "") else QUERY
 
 
 class _DocumentCodec(QueryCodec):

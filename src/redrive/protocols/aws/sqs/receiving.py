@@ -74,9 +74,7 @@ class Receiving:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html."""
         queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "ReceiveMessage")
         self._quotas.take(queue, "ReceiveMessage", call.now)
-        wanted = _wanted(
-            tuple(params.get("AttributeNames") or ()), tuple(params.get("MessageSystemAttributeNames") or ())
-        )
+        wanted = _wanted(_named(params, "AttributeNames"), _named(params, "MessageSystemAttributeNames"))
         visibility = params.get("VisibilityTimeout")
         wait = params.get("WaitTimeSeconds")
         gone = Gone()
@@ -166,6 +164,12 @@ class Showing:
             "DeadLetterQueueSourceArn": source,
         }
         return {name: value for name, value in everything.items() if value is not None and name in wanted}
+
+
+def _named(params: Structure, member: str) -> tuple[str, ...]:
+    """A list of names; without repeats where it is long, since it is remembered."""
+    listed = params.get(member) or ()
+    return tuple(listed) if len(listed) <= len(ATTRIBUTES) else tuple(dict.fromkeys(listed))
 
 
 @lru_cache(maxsize=256)

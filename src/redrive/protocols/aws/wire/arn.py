@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+CHARS_MAX: Final = 2048  # IAM's bound, which no service's own names come near
 _ELEMENTS: Final = 6
 
 
@@ -29,15 +30,18 @@ class Arn:
         return f"arn:{self.partition}:{self.service}:{self.region}:{self.account}:{self.resource}"
 
 
-# Clients repeat few ARNs in many requests: 4,096 cover a busy node, and a repeat costs a dictionary look-up.
+# Clients repeat few ARNs in many requests: 4,096 cover a busy node, and a repeat costs a dictionary look-up. What is
+# refused is never remembered, so this is at most 64 MB, whoever asks.
 @lru_cache(maxsize=4096)
 def parse_arn(text: str) -> Arn:
     """Read an ARN.
 
     Raises:
-        ValueError: It is none; the message names the element that is wrong. With too few elements it is, word for
-            word, what SNS answers after `Invalid parameter: TopicArn Reason: `.
+        ValueError: It is none, or longer than `CHARS_MAX`; the message names what is wrong. With too few elements it
+            is, word for word, what SNS answers after `Invalid parameter: TopicArn Reason: `.
     """
+    if len(text) > CHARS_MAX:
+        raise ValueError(f"An ARN must have at most {CHARS_MAX} characters, not {len(text)}")
     elements = text.split(":", _ELEMENTS - 1)
     if len(elements) < _ELEMENTS:
         raise ValueError(f"An ARN must have at least {_ELEMENTS} elements, not {len(elements)}")

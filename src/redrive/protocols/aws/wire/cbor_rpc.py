@@ -5,7 +5,6 @@ from typing import Final
 from redrive.protocols.aws.wire import cbor
 from redrive.protocols.aws.wire.cbor_values import reader, writer
 from redrive.protocols.aws.wire.codec import answer_headers
-from redrive.protocols.aws.wire.content import content
 from redrive.protocols.aws.wire.errors import AwsError, common
 from redrive.protocols.aws.wire.service import Operation, Service
 from redrive.protocols.aws.wire.shapes import Structure
@@ -26,9 +25,8 @@ class CborCodec:
         Raises:
             AwsError: `SerializationException`.
         """
-        body = content(request)
         try:
-            parsed: Structure = reader(operation.input)(cbor.decode(body) if body else {})
+            parsed: Structure = reader(operation.input)(cbor.decode(request.body) if request.body else {})
         except cbor.MalformedCbor as error:
             raise common("SerializationException") from error
         return parsed

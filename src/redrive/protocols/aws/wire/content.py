@@ -3,33 +3,35 @@
 import zlib
 
 from redrive.protocols.aws.wire.errors import common
+from redrive.protocols.aws.wire.profiles import Profile
 from redrive.protocols.http import Request
-
-#: The largest body a compressed one may unfold to. CloudWatch, the one service whose SDKs compress, takes 1 MB;
-#: the margin is for other services' clients, the bound is against bombs.
-CONTENT_BYTES_MAX = 16 * 1024 * 1024
 
 _GZIP = 16 + zlib.MAX_WBITS
 
 
-def content(request: Request) -> bytes:
-    """Return the body as it was before the client compressed it.
+def is_folded(request: Request) -> bool:
+    """Whether the client compressed the body."""
+    coding = request.headers.get("content-encoding")
+    return coding is not None and coding.strip().lower() == "gzip"
+
+
+def unfold(request: Request, profile: Profile) -> None:
+    """Put the body in the place of what the client compressed; to be done for known callers alone.
 
     Raises:
-        AwsError: Not gzip though it says so, incomplete, or larger than `CONTENT_BYTES_MAX`.
+        AwsError: `SerializationException`: the service takes nothing compressed, or it is not gzip though it says so,
+            incomplete, or larger than the service's bodies may be.
     """
-    coding = request.headers.get("content-encoding")
-    return request.body if coding is None or coding.strip().lower() != "gzip" else _unzipped(request.body)
-
-
-def _unzipped(body: bytes) -> bytes:
+    if not profile.takes_gzip:
+        raise common("SerializationException", "This service takes no compressed content")
     unzip = zlib.decompressobj(_GZIP)
     try:
-        unzipped = unzip.decompress(body, CONTENT_BYTES_MAX)
+        unzipped = unzip.decompress(request.body, profile.body_bytes_max)
     except zlib.error as error:
         raise common("SerializationException", "The content is not gzip") from error
     if unzip.unconsumed_tail:
-        raise common("SerializationException", f"The content is larger than {CONTENT_BYTES_MAX} bytes")
+        raise common("SerializationException", f"The content is larger than {profile.body_bytes_max} bytes")
     if not unzip.eof:
         raise common("SerializationException", "The content is incomplete")
-    return unzipped
+    request.body = unzipped
+    del request.headers["content-encoding"]

@@ -1,31 +1,26 @@
-"""The parameters of a query request: a flat form, and the tree its dotted names spell."""
+"""The parameters of a query request: a flat form, and the tree its dotted names spell.
+
+A form is read after its caller is known. What has to be told of it before, the action, is searched for in its beginning.
+"""
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote_plus
 
-from redrive.protocols.aws.wire.content import content
-from redrive.protocols.aws.wire.errors import AwsError
+from redrive.protocols.aws.wire.errors import AwsError, common
 from redrive.protocols.http import Request
+
+#: How far into a form `search` looks. SDKs put the action first, or sort the fields, which comes to the same.
+SEARCHED_BYTES: Final = 16 * 1024
+_SEARCHED_VALUE_BYTES: Final = 128  # no action and no version is as long
 
 #: Names with more dots are ignored like any unknown name. The published models need eleven; without a bound a
 #: megabyte of dots would grow into a million nodes.
 _NAME_DOTS_MAX: Final = 32
+_NODES_PER_FIELD: Final = 4  # those of a form of all the fields it may have; of usual names, two
 
 _FORM: Final = "application/x-www-form-urlencoded"
-
-
-class Form(NamedTuple):
-    """The fields of a query string and a form body; where both have a name the body's stands.
-
-    Attributes:
-        fields: Names and values, decoded.
-        well_formed: Whether all of it could be read; where not, these are the fields as far as they could.
-    """
-
-    fields: Mapping[str, str]
-    well_formed: bool
 
 
 class Node:
@@ -38,23 +33,61 @@ class Node:
         self.children: dict[str, Node] = {}
 
 
-def read_form(request: Request) -> Form:
-    """Return the request's parameters, from its query and, unless it is of another type, from its body."""
+def search(request: Request, mark: bytes) -> str:
+    """The last value of a field in the first `SEARCHED_BYTES` of a form, at a cost that no form can raise.
+
+    The body's stands over the query's. A name that is spelled with escapes is not found: no client has a reason to.
+
+    Args:
+        request: Whose form.
+        mark: What stands before the value: `b"&Action="`; the first field has no ampersand.
+    """
+    found = _searched(request.body, mark) if _has_form(request) else None
+    if found is None and request.query:
+        found = _searched(request.query.encode(errors="replace"), mark)
+    return found or ""
+
+
+def _searched(text: bytes, mark: bytes) -> str | None:
+    start = text.rfind(mark, 0, SEARCHED_BYTES)
+    if start < 0:
+        if not text.startswith(mark[1:]):
+            return None
+        start = -1
+    begin = start + len(mark)
+    end = text.find(b"&", begin, begin + _SEARCHED_VALUE_BYTES)
+    if end < 0:
+        end = len(text)
+    value = text[begin:end].decode("latin-1") if end - begin <= _SEARCHED_VALUE_BYTES else ""
+    return unquote_plus(value) if "%" in value else value
+
+
+def _has_form(request: Request) -> bool:
+    return bool(request.body) and request.headers.get("content-type", _FORM).startswith(_FORM)
+
+
+def read_form(request: Request, fields_max: int) -> Mapping[str, str]:
+    """The fields of a request's query and, unless it is of another type, of its body; where both have one the body's.
+
+    Raises:
+        AwsError: `SerializationException`: it is not UTF-8, or has more fields than that.
+    """
     try:
-        body = content(request) if request.headers.get("content-type", _FORM).startswith(_FORM) else b""
-        return Form(
-            {**_fields(request.query, "strict"), **_fields(body.decode(), "strict")}, well_formed=True
-        )
+        in_query = _fields(request.query, fields_max) if request.query else None
+        in_body = _fields(request.body.decode(), fields_max) if _has_form(request) else None
     except UnicodeDecodeError:
-        text = body.decode(errors="replace")
-        return Form({**_fields(request.query, "replace"), **_fields(text, "replace")}, well_formed=False)
-    except AwsError:  # compressed, and cannot be unfolded: what is left is the query
-        return Form(_fields(request.query, "replace"), well_formed=False)
+        raise common("SerializationException", "The request is not valid UTF-8") from None
+    return {**in_query, **in_body} if in_query and in_body else in_body or in_query or {}
 
 
-def tree(fields: Mapping[str, str]) -> Node:
-    """Return the root of the tree that the names spell."""
+def tree(fields: Mapping[str, str], fields_max: int) -> Node:
+    """The root of the tree that the names spell.
+
+    Raises:
+        AwsError: `SerializationException`: it has more branches than `fields_max` sensible names would give it.
+    """
     root = Node()
+    left = _NODES_PER_FIELD * fields_max
     for name, text in fields.items():
         if "." not in name and name not in root.children:
             root.children[name] = Node(text)
@@ -64,27 +97,34 @@ def tree(fields: Mapping[str, str]) -> Node:
                 child = node.children.get(step)
                 if child is None:
                     child = node.children[step] = Node()
+                    left -= 1
                 node = child
             node.text = text
+            if left < 0:
+                raise common("SerializationException", "The parameters' names are nested too deeply")
     return root
 
 
-def _fields(text: str, errors: str) -> dict[str, str]:
-    """Return the decoded fields; the standard library's own parser takes twice as long for short forms."""
+def _fields(text: str, most: int) -> dict[str, str]:
+    """The decoded fields; the standard library's own parser takes twice as long for short forms."""
     fields: dict[str, str] = {}
-    if not text:
-        return fields
+    if text.count("&") >= most:
+        raise _too_many(most)
     for field in text.split("&"):
         name, _, value = field.partition("=")
         if "%" in field or "+" in field:
-            name, value = _decoded(name, errors), _decoded(value, errors)
+            name, value = _decoded(name), _decoded(value)
         fields[name] = value
     fields.pop("", None)
     return fields
 
 
-def _decoded(text: str, errors: str) -> str:
-    return (_remembered if len(text) <= _REMEMBERED_CHARS_MAX else unquote_plus)(text, "utf-8", errors)
+def _too_many(most: int) -> AwsError:
+    return common("SerializationException", f"The request has more than {most} parameters")
+
+
+def _decoded(text: str) -> str:
+    return (_remembered if len(text) <= _REMEMBERED_CHARS_MAX else unquote_plus)(text, "utf-8", "strict")
 
 
 # Nearly every call names a resource by an ARN, whose colons come escaped, and most name the same ones again: 5 us of

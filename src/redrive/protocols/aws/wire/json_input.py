@@ -48,10 +48,13 @@ def _structure(shape: Shape) -> Reader:
 
 def _list(shape: Shape) -> Reader:
     element = reader(shape.element.shape)
+    most = shape.elements_max
 
     def read(value: Value) -> Value:
         if type(value) is not list:
             raise _mismatch(value, "Expected list or null")
+        if len(value) > most:
+            raise _serialization(f"A list of {len(value)} elements is too long")
         return [element(item) for item in value if item is not None]
 
     return read
@@ -59,10 +62,13 @@ def _list(shape: Shape) -> Reader:
 
 def _map(shape: Shape) -> Reader:
     item_reader = reader(shape.value.shape)
+    most = shape.elements_max
 
     def read(value: Value) -> Value:
         if type(value) is not dict:
             raise _mismatch(value, "Expected null")
+        if len(value) > most:
+            raise _serialization(f"A map of {len(value)} entries is too long")
         return {key: item_reader(item) for key, item in value.items() if item is not None}
 
     return read

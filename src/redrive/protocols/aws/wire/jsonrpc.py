@@ -5,8 +5,8 @@ from typing import Final
 import orjson
 
 from redrive.protocols.aws.wire.codec import answer_headers
-from redrive.protocols.aws.wire.content import content
 from redrive.protocols.aws.wire.errors import AwsError, common
+from redrive.protocols.aws.wire.json_document import load
 from redrive.protocols.aws.wire.json_input import reader
 from redrive.protocols.aws.wire.json_output import as_base64, writer
 from redrive.protocols.aws.wire.service import Operation, Service
@@ -26,10 +26,11 @@ class JsonCodec:
         """Return the operation's parameters.
 
         Raises:
-            AwsError: `SerializationException`, with no text where the body is no JSON at all, as recorded.
+            AwsError: `SerializationException`, with no text where the body is no JSON at all, as recorded; with one
+                where it has more values than the service has use for.
         """
         try:
-            document = orjson.loads(content(request))
+            document = load(request.body, operation.service.profile.values_max)
             parsed: Structure = reader(operation.input)(document)
         except orjson.JSONDecodeError as error:
             raise common("SerializationException") from error

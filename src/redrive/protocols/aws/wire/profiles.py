@@ -20,6 +20,9 @@ def _unsubscribe_says_it_itself(shapes: Raw) -> Raw:
     return {**shapes, "UnsubscribeInput": {**shapes["UnsubscribeInput"], "required": []}}
 
 
+_MIB: Final = 1024 * 1024
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """One service on the wire.
@@ -43,6 +46,10 @@ class Profile:
         path_member: The parameter a query request may leave to its URL.
         unknown_action: The query text for an `{action}` it does not have in this `{version}`.
         unsigned: Operations that may be called without a signature.
+        body_bytes_max: The largest body of its requests, compressed or not.
+        values_max: How many objects, lists and elements a JSON body may hold.
+        fields_max: How many fields a form may have.
+        takes_gzip: Whether its clients compress.
     """
 
     name: str
@@ -63,6 +70,10 @@ class Profile:
     path_member: str = ""
     unknown_action: str = "Could not find operation {action} for version {version}"
     unsigned: frozenset[str] = frozenset()
+    body_bytes_max: int = _MIB
+    values_max: int = 4096
+    fields_max: int = 4096
+    takes_gzip: bool = False
 
 
 _JSON: Final = frozenset({"json"})
@@ -86,6 +97,8 @@ _SQS: Final = Profile(
     answer_names=sqs_query.ANSWER_NAMES,
     path_member="QueueUrl",
     unknown_action="The action {action} is not valid for this endpoint.",
+    # A mebibyte of messages, of which escapes in JSON and in forms make three at most, and what is around them.
+    body_bytes_max=3 * _MIB + _MIB // 4,
 )
 
 #: Every service Redrive recognises, by botocore's name.
@@ -100,6 +113,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
             protocols=_QUERY,
             amended=_unsubscribe_says_it_itself,
             unsigned=frozenset({"ConfirmSubscription", "Unsubscribe"}),  # links in its messages
+            body_bytes_max=_MIB,  # 256 KiB of messages, escaped
         ),
         Profile(
             name="cloudwatch",
@@ -108,11 +122,26 @@ PROFILES: Final[Mapping[str, Profile]] = {
             protocols=_JSON | _QUERY | {"smithy-rpc-v2-cbor"},
             target_prefix="GraniteServiceVersion20100801",
             json_namespace="com.amazonaws.cloudwatch.v2010_08_01",
+            body_bytes_max=_MIB + _MIB // 16,  # PutMetricData takes 1 MB, of it 1,000 metrics of 300 numbers
+            values_max=400_000,
+            fields_max=32_768,  # a megabyte of PutMetricData's shortest
+            takes_gzip=True,
         ),
-        Profile("logs", "logs", "2014-03-28", _JSON, "Logs_20140328", violated=logs_error),
+        Profile(
+            name="logs",
+            endpoint_prefix="logs",
+            api_version="2014-03-28",
+            protocols=_JSON,
+            target_prefix="Logs_20140328",
+            violated=logs_error,
+            # PutLogEvents takes 10,000 events of a mebibyte, escaped, with names around them.
+            body_bytes_max=4 * _MIB,
+            values_max=50_000,
+        ),
         Profile("kms", "kms", "2014-11-01", _JSON, "TrentService"),
         Profile("firehose", "firehose", "2015-08-04", _JSON, "Firehose_20150804"),
-        Profile("lambda", "lambda", "2015-03-31", frozenset({"rest-json"})),
+        # A function's code comes in the body; the front's own bound is lower than Lambda's.
+        Profile("lambda", "lambda", "2015-03-31", frozenset({"rest-json"}), body_bytes_max=16 * _MIB),
         Profile("cloudformation", "cloudformation", "2010-05-15", _QUERY),
         Profile("iam", "iam", "2010-05-08", _QUERY),
         Profile("sts", "sts", "2011-06-15", _QUERY),

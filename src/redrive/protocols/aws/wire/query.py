@@ -8,7 +8,7 @@ import orjson
 
 from redrive.protocols.aws.wire.codec import answer_headers
 from redrive.protocols.aws.wire.errors import AwsError, common
-from redrive.protocols.aws.wire.form import Form, tree
+from redrive.protocols.aws.wire.form import read_form, tree
 from redrive.protocols.aws.wire.json_output import as_base64
 from redrive.protocols.aws.wire.query_answers import result_writer
 from redrive.protocols.aws.wire.query_input import structure_reader
@@ -22,12 +22,9 @@ _JSON: Final = "application/json"
 
 
 class QueryCodec:
-    """The protocol for one request, whose form the recogniser has read already to find the action."""
+    """The protocol."""
 
-    __slots__ = ("_form",)
-
-    def __init__(self, form: Form) -> None:
-        self._form = form
+    __slots__ = ()
 
     def parse(self, operation: Operation, request: Request) -> Structure:
         """Return the operation's parameters; where SQS's queue URL is not among them, it is the request's own.
@@ -35,15 +32,14 @@ class QueryCodec:
         Raises:
             AwsError: In query terms `MalformedInput`.
         """
-        if not self._form.well_formed:
-            raise common(
-                "SerializationException", "The request is not valid UTF-8, or its content cannot be unfolded"
-            )
+        profile = operation.service.profile
+        fields_max = profile.fields_max
         try:
-            parsed: Structure = structure_reader(operation.input)(tree(self._form.fields))
+            branches = tree(read_form(request, fields_max), fields_max)
+            parsed: Structure = structure_reader(operation.input)(branches)
         except RecursionError as error:  # only a shape that contains itself can go as deep as a name
             raise common("SerializationException") from error
-        member = operation.service.profile.path_member
+        member = profile.path_member
         if member in operation.input.members and member not in parsed and request.path.count("/") > 1:
             parsed[member] = f"{request.scheme}://{request.host}{request.path}"
         return parsed
@@ -104,6 +100,10 @@ class QueryAsJsonCodec(QueryCodec):
         """Return `{"Error": {"Code": …, "Message": …, "Type": …}, "RequestId": …}`."""
         named = {"Code": error.query_code, "Message": error.query_message, "Type": error.fault}
         return _as_json(error.status, {"Error": named, "RequestId": request_id}, request_id)
+
+
+QUERY: Final = QueryCodec()
+QUERY_AS_JSON: Final = QueryAsJsonCodec()
 
 
 def _as_json(status: int, answer: Mapping[str, object], request_id: str) -> Response:

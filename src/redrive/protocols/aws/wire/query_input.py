@@ -68,14 +68,15 @@ def _reader(member: Member) -> Reader:
 def _list(shape: Shape, *, flattened: bool) -> Reader:
     read_element = _reader(shape.element)
     element_name = shape.element.query_name or "member"
+    most = shape.elements_max
 
     def read(node: Node) -> Value:
         if flattened:
             if node.text:  # one element without its index, as people write it by hand
                 return [read_element(node)]
-            return [read_element(child) for child in _indexed(node)]
+            return [read_element(child) for child in _indexed(node, most)]
         elements = node.children.get(element_name)
-        return [] if elements is None else [read_element(child) for child in _indexed(elements)]
+        return [] if elements is None else [read_element(child) for child in _indexed(elements, most)]
 
     return read
 
@@ -84,13 +85,14 @@ def _map(shape: Shape, *, flattened: bool) -> Reader:
     key_name = shape.key.query_name or "key"
     value_name = shape.value.query_name or "value"
     read_key, read_value = _reader(shape.key), _reader(shape.value)
+    most = shape.elements_max
 
     def entries(node: Node) -> Iterator[Node]:
         if not flattened:
-            return _indexed(node.children["entry"]) if "entry" in node.children else iter(())
+            return _indexed(node.children["entry"], most) if "entry" in node.children else iter(())
         if key_name in node.children:  # `Attribute.Name=…&Attribute.Value=…`, as SQS's reference writes it
             return iter((node,))
-        return _indexed(node)
+        return _indexed(node, most)
 
     def read(node: Node) -> Value:
         parsed = {}
@@ -104,8 +106,10 @@ def _map(shape: Shape, *, flattened: bool) -> Reader:
     return read
 
 
-def _indexed(node: Node) -> Iterator[Node]:
+def _indexed(node: Node, most: float) -> Iterator[Node]:
     """Return the numbered steps below a node in the order of their numbers, which may have gaps."""
+    if len(node.children) > most:
+        raise _malformed(f"A list or map of {len(node.children)} elements is too long")
     for index in node.children:
         if _INDEX.fullmatch(index) is None:
             raise _malformed(f"{index} is not a valid index")

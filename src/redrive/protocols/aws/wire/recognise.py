@@ -1,4 +1,4 @@
-"""Which service, operation and protocol a request means, before anything of it is believed."""
+"""Which service, operation and protocol a request means, before anything of it is believed or its body is read."""
 
 import re
 from dataclasses import dataclass
@@ -7,13 +7,15 @@ from typing import Final
 
 from redrive.protocols.aws.wire.cbor_rpc import CBOR
 from redrive.protocols.aws.wire.codec import Codec, answer_headers
-from redrive.protocols.aws.wire.form import Form, read_form
+from redrive.protocols.aws.wire.content import is_folded
+from redrive.protocols.aws.wire.form import search
 from redrive.protocols.aws.wire.jsonrpc import JSON_1_0, JSON_1_1, JsonCodec
 from redrive.protocols.aws.wire.profiles import PROFILES
-from redrive.protocols.aws.wire.query import QueryAsJsonCodec, QueryCodec
+from redrive.protocols.aws.wire.query import QUERY, QUERY_AS_JSON
 from redrive.protocols.aws.wire.rest_json import RestJsonCodec
 from redrive.protocols.aws.wire.rest_routes import route
 from redrive.protocols.aws.wire.service import Service
+from redrive.protocols.aws.wire.sigv4 import credential_scope
 from redrive.protocols.http import Request, Response
 
 
@@ -23,12 +25,13 @@ class Recognised:
 
     Attributes:
         service: Botocore's name of it: `Service.load` takes it.
-        operation: As the request names it; the service may have none of that name.
+        operation: As the request names it; the service may have none of that name. None: the name is in a compressed
+            form, which is unfolded for known callers alone; `action` finds it then.
         codec: Its protocol for this request; None for one that is recognised but not spoken.
     """
 
     service: str
-    operation: str
+    operation: str | None
     codec: Codec | None
 
 
@@ -47,11 +50,30 @@ def recognise(request: Request) -> Recognised | None:
     return _by_route(request) or _by_action(request)
 
 
+def service_named(request: Request) -> str | None:
+    """Return the service that a request's head names, for its body to be measured by before it is here."""
+    target = request.headers.get("x-amz-target")
+    if target is not None:
+        return _TARGETS.get(target.rpartition(".")[0])
+    if request.path.startswith(_CBOR_PATH):
+        called = _CBOR_ROUTE.fullmatch(request.path)
+        return None if called is None else _TARGETS.get(called[1])
+    dated = _DATED_PATH.match(request.path)
+    return _query_service(request) if dated is None else _DATES.get(dated[1])
+
+
+def action(request: Request) -> str:
+    """The operation that a form names; empty where it names none."""
+    return search(request, _ACTION)
+
+
 def unrecognised(request_id: str) -> Response:
     """Return what AWS's front answers to a request no protocol claims: 404 and one element."""
     return Response(404, b"<UnknownOperationException/>\n", "text/xml", answer_headers(request_id))
 
 
+_ACTION: Final = b"&Action="
+_VERSION: Final = b"&Version="
 _CBOR_PATH: Final = "/service/"
 _CBOR_ROUTE: Final = re.compile(r"/service/([^/]+)/operation/([^/]+)/?")
 
@@ -74,7 +96,6 @@ _QUERY_ENDPOINTS: Final = {
 _VERSIONS: Final = {PROFILES[name].api_version: name for name in _QUERY_ENDPOINTS.values()}
 
 _HOST_LABELS: Final = 3  # `sqs.us-east-1.…`, `us-east-1.queue.…`, `vpce-0a1b.sqs.us-east-1.…`
-_SCOPE_SERVICE: Final = 3  # key/date/region/service/aws4_request
 
 
 def _by_target(request: Request, target: str) -> Recognised | None:
@@ -113,35 +134,23 @@ def _by_route(request: Request) -> Recognised | None:
 
 
 def _by_action(request: Request) -> Recognised | None:
-    form = read_form(request)
-    action = form.fields.get("Action")
-    if not action:
+    codec = QUERY_AS_JSON if "application/json" in request.headers.get("accept", "") else QUERY
+    service = _query_service(request)
+    if is_folded(request):
+        return None if service is None else Recognised(service, None, codec)
+    operation = action(request)
+    if not operation:
         return None
-    service = _query_service(request, form, action)
-    if service is None:
-        return None
-    wants_json = "application/json" in request.headers.get("accept", "")
-    return Recognised(service, action, QueryAsJsonCodec(form) if wants_json else QueryCodec(form))
+    service = service or _VERSIONS.get(search(request, _VERSION)) or _actions_of_one().get(operation)
+    return None if service is None else Recognised(service, operation, codec)
 
 
-def _query_service(request: Request, form: Form, action: str) -> str | None:
-    return (
-        _QUERY_ENDPOINTS.get(_scope_service(request, form))
-        or _by_host(request.host)
-        or _VERSIONS.get(form.fields.get("Version", ""))
-        or _actions_of_one().get(action)
-    )
-
-
-def _scope_service(request: Request, form: Form) -> str:
-    """Return the service a signature is scoped to, from its header or from a presigned query; empty if none."""
-    _, _, credential = request.headers.get("authorization", "").partition("Credential=")
-    scope = (credential or form.fields.get("X-Amz-Credential", "")).partition(",")[0].split("/")
-    return scope[-2].strip() if len(scope) > _SCOPE_SERVICE else ""
-
-
-def _by_host(host: str) -> str | None:
-    for label in host.lower().split(".")[:_HOST_LABELS]:
+def _query_service(request: Request) -> str | None:
+    """The query service that a signature is scoped to, or that the host names."""
+    scope = credential_scope(request)
+    if scope is not None and scope.service in _QUERY_ENDPOINTS:
+        return _QUERY_ENDPOINTS[scope.service]
+    for label in request.host.lower().split(".", _HOST_LABELS)[:_HOST_LABELS]:
         if label in _QUERY_ENDPOINTS:
             return _QUERY_ENDPOINTS[label]
     return None

@@ -9,6 +9,7 @@ import orjson
 from redrive.protocols.aws.wire import timestamps
 from redrive.protocols.aws.wire.codec import answer_headers
 from redrive.protocols.aws.wire.errors import AwsError, common
+from redrive.protocols.aws.wire.json_document import load
 from redrive.protocols.aws.wire.json_input import reader
 from redrive.protocols.aws.wire.json_output import as_base64, writer
 from redrive.protocols.aws.wire.service import Operation, Service
@@ -35,7 +36,7 @@ class RestJsonCodec:
             AwsError: `SerializationException`.
         """
         shape = operation.input
-        parsed = self._from_body(shape, request.body)
+        parsed = self._from_body(shape, request.body, operation.service.profile.values_max)
         query = _query_of(request.query)
         for name, member in shape.members.items():
             value = self._located(member, query, request.headers)
@@ -58,15 +59,15 @@ class RestJsonCodec:
             case _:
                 return None
 
-    def _from_body(self, shape: Shape, body: bytes) -> Structure:
+    def _from_body(self, shape: Shape, body: bytes, values_max: int) -> Structure:
         if shape.payload:
             member = shape.members[shape.payload]
             if member.shape.type == "blob":
                 return {shape.payload: body}
-            return {shape.payload: _json_of(member.shape, body)} if body else {}
+            return {shape.payload: _json_of(member.shape, body, values_max)} if body else {}
         if not body:
             return {}
-        parsed: Structure = _json_of(shape, body)
+        parsed: Structure = _json_of(shape, body, values_max)
         return {name: value for name, value in parsed.items() if not shape.members[name].location}
 
     def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
@@ -112,9 +113,9 @@ def _query_of(query: str) -> Mapping[str, list[str]]:
         raise common("SerializationException") from error
 
 
-def _json_of(shape: Shape, body: bytes) -> Value:
+def _json_of(shape: Shape, body: bytes, values_max: int) -> Value:
     try:
-        return reader(shape)(orjson.loads(body))
+        return reader(shape)(load(body, values_max))
     except orjson.JSONDecodeError as error:
         raise common("SerializationException") from error
     except RecursionError as error:  # only a shape that contains itself can go as deep as the document

@@ -9,6 +9,9 @@ from urllib.parse import parse_qs, unquote
 
 from redrive.protocols.aws.wire.service import Service
 
+#: Of a path, and parameters of a query: more than any operation's. Nobody has been authenticated yet.
+_PATH_CHARS_MAX: Final = 1024
+_QUERY_FIELDS_MAX: Final = 100
 _NAME: Final = re.compile(r"\{(\w+)(\+?)\}")
 
 
@@ -31,6 +34,8 @@ class Route:
 
 def route(service: str, method: str, path: str, query: str) -> tuple[str, Mapping[str, str]] | None:
     """Return the operation of a request and its path's parameters, or None where the service has no such path."""
+    if len(path) > _PATH_CHARS_MAX or query.count("&") >= _QUERY_FIELDS_MAX:
+        return None
     for candidate in _routes(service).get(method, ()):
         found = candidate.path.fullmatch(path)
         if found is not None and _fits(candidate, query):
@@ -42,7 +47,7 @@ def route(service: str, method: str, path: str, query: str) -> tuple[str, Mappin
 def _fits(candidate: Route, query: str) -> bool:
     if not candidate.query:
         return True
-    given = parse_qs(query, keep_blank_values=True, max_num_fields=100)
+    given = parse_qs(query, keep_blank_values=True)
     return all(given.get(name) == values for name, values in candidate.query.items())
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Final, TypeAlias
 
 #: A value of some shape: str, int, float, bool, bytes, milliseconds since the epoch for a timestamp, a list,
@@ -19,6 +20,9 @@ SCALARS: Final = frozenset(
 )
 
 _PARTS: Final = ("member", "key", "value")
+
+#: A list of a few elements too many gets the service's own answer; one of many times as many is not read for it.
+_READ_BEYOND: Final = 10
 
 
 @dataclass(slots=True, eq=False)
@@ -50,6 +54,11 @@ class Shape:
     pattern: str | None = None
     timestamp_format: str | None = None
     payload: str = ""
+
+    @property
+    def elements_max(self) -> float:
+        """How many elements of a list or a map are read at all, so that the service can say what it has against them."""
+        return inf if self.most is None else _READ_BEYOND * self.most
 
     @property
     def element(self) -> "Member":

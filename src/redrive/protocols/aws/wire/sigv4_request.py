@@ -1,18 +1,27 @@
-"""A signature as a request presents it, in its Authorization header or in its query; nothing is believed yet."""
+"""A signature as a request presents it, in its Authorization header or in its query; nothing is proved yet.
+
+Whoever sends a request decides what stands in it, so every step here is bounded (`QUERY_FIELDS_MAX` and its like).
+"""
 
 import base64
 import hashlib
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Final, NamedTuple
+from functools import lru_cache
+from typing import ClassVar, Final, NamedTuple
 from urllib.parse import unquote
 
-from redrive.protocols.aws.wire.sigv4_refusals import IncompleteSignature, MissingToken, SignatureMismatch
 from redrive.protocols.http import Request
 
 SKEW_MS: Final = 15 * 60 * 1000  # how far the signer's clock may be off, as SQS, SNS and STS answer it
 EXPIRES_SECONDS_MAX: Final = 604_800  # a presigned URL's longest life: a week
+
+#: Parameters of a presigned query. 16 KiB of them would be eight thousand, and 10 ms to put in order; the longest call
+#: that fits into a URL, a batch of ten messages with ten attributes each, has some 400.
+QUERY_FIELDS_MAX: Final = 512
+_AUTHORIZATION_PARTS_MAX: Final = 16  # four are usual
+_DATE_CHARS_MAX: Final = 64
 
 _BASIC_FORMAT: Final = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 _WHOLE_NUMBER: Final = re.compile(r"[0-9]{1,9}")
@@ -24,9 +33,79 @@ _IN_QUERY: Final = (
     "X-Amz-SignedHeaders",
     "X-Amz-Date",
 )
+_READ_IN_QUERY: Final = frozenset((*_IN_QUERY, "X-Amz-Expires"))
 
 
-class Claim(NamedTuple):
+# ---- how a request without a good signature is answered --------------------------------------------------------
+
+
+class SignatureRefused(Exception):  # noqa: N818 - these are answers, named as a caller says them
+    """The caller is not who the request says, or the request does not say.
+
+    Attributes:
+        code: The query and REST-XML protocols' error code.
+        json_code: The JSON and REST-JSON protocols' name for the same.
+        status: The query protocol's HTTP status.
+        message: The service's sentence.
+    """
+
+    code: ClassVar[str]
+    json_code: ClassVar[str]
+    status: ClassVar[int] = 403
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class MissingToken(SignatureRefused):
+    """The request carries no signature of this version."""
+
+    code = "MissingAuthenticationToken"
+    json_code = "MissingAuthenticationTokenException"
+
+    def __init__(self) -> None:
+        super().__init__("Request is missing Authentication Token")
+
+
+class IncompleteSignature(SignatureRefused):
+    """A part of the signature is absent or cannot be read."""
+
+    code = "IncompleteSignature"
+    json_code = "IncompleteSignatureException"
+    status = 400
+
+
+class UnknownKey(SignatureRefused):
+    """Nobody has that access key, or it was switched off."""
+
+    code = "InvalidClientTokenId"
+    json_code = "UnrecognizedClientException"
+
+    def __init__(self) -> None:
+        super().__init__("The security token included in the request is invalid.")
+
+
+class SignatureMismatch(SignatureRefused):
+    """The request is not the one that was signed, or not now, or not here."""
+
+    code = "SignatureDoesNotMatch"
+    json_code = "InvalidSignatureException"
+
+    def __init__(
+        self,
+        message: str = (
+            "The request signature we calculated does not match the signature you provided. Check your AWS "
+            "Secret Access Key and signing method. Consult the service documentation for details."
+        ),
+    ) -> None:
+        super().__init__(message)
+
+
+# ---- what the request says of its signature --------------------------------------------------------------------
+
+
+class PresentedSignature(NamedTuple):
     """What the request says of its signature.
 
     Attributes:
@@ -52,29 +131,29 @@ class Claim(NamedTuple):
     presigned: bool
 
 
-def read_claim(request: Request) -> Claim:
+def read_signature(request: Request) -> PresentedSignature:
     """Find and take apart the request's signature.
 
     Raises:
-        SignatureRefused: There is none, there are two, or it cannot be read.
+        SignatureRefused: There is no signature, there are two, or it cannot be read.
     """
     authorization = request.headers.get("authorization")
-    in_query = "&X-Amz-Algorithm=" in f"&{request.query}"
+    in_query = bool(request.query) and "&X-Amz-Algorithm=" in f"&{request.query}"
     if authorization is None:
         if not in_query:
             raise MissingToken
-        return _claim_in_query(request)
+        return _signature_in_query(request)
     if in_query:
         raise SignatureMismatch(
             "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header."
         )
     if not authorization.startswith("AWS4-"):
         raise MissingToken
-    return _claim_in_header(request, authorization)
+    return _signature_in_header(request, authorization)
 
 
-def _claim_in_header(request: Request, authorization: str) -> Claim:
-    algorithm, *pieces = authorization.replace(",", " ").split()
+def _signature_in_header(request: Request, authorization: str) -> PresentedSignature:
+    algorithm, *pieces = authorization.replace(",", " ").split(maxsplit=_AUTHORIZATION_PARTS_MAX)
     parts: dict[str, str] = {}
     for piece in pieces:
         name, found, value = piece.partition("=")
@@ -94,7 +173,7 @@ def _claim_in_header(request: Request, authorization: str) -> Claim:
         digest = _fingerprint(authorization)
         lacking.append(f"(Hashed with SHA-256 and encoded with Base64) Authorization={digest}")
         raise IncompleteSignature(" ".join(lacking))
-    return Claim(
+    return PresentedSignature(
         algorithm=algorithm,
         credential=parts["Credential"],
         signed_headers=parts["SignedHeaders"],
@@ -107,19 +186,24 @@ def _claim_in_header(request: Request, authorization: str) -> Claim:
     )
 
 
-def _claim_in_query(request: Request) -> Claim:
+def _signature_in_query(request: Request) -> PresentedSignature:
+    if request.query.count("&") >= QUERY_FIELDS_MAX:
+        raise IncompleteSignature(
+            f"A presigned query string has at most {QUERY_FIELDS_MAX} parameters. Send them in the body."
+        )
     pieces = request.query.split("&")
     values: dict[str, str] = {}
     for piece in pieces:
         name, _, value = piece.partition("=")
-        values.setdefault(name, unquote(value))  # the first of two, as `credential_scope` reads it
+        if name in _READ_IN_QUERY:
+            values.setdefault(name, unquote(value))  # the first of two, as `credential_scope` reads it
     lacking = [
         f"AWS query-string parameters must include '{name}'." for name in _IN_QUERY if not values.get(name)
     ]
     if lacking:
         raise IncompleteSignature(" ".join([*lacking, "Re-examine the query-string parameters."]))
     timestamp = values["X-Amz-Date"]
-    return Claim(
+    return PresentedSignature(
         algorithm=values["X-Amz-Algorithm"],
         credential=values["X-Amz-Credential"],
         signed_headers=values["X-Amz-SignedHeaders"],
@@ -150,7 +234,7 @@ def _life_ms(expires: str | None) -> int:
 def _header_timestamp(request: Request) -> str:
     """The signing time in ISO 8601's basic format, or whatever the headers have in its place."""
     date = request.headers.get("x-amz-date") or request.headers.get("date", "")
-    if "," not in date:
+    if "," not in date or len(date) > _DATE_CHARS_MAX:
         return date
     try:
         moment = parsedate_to_datetime(date)
@@ -161,6 +245,9 @@ def _header_timestamp(request: Request) -> str:
     return f"{moment:%Y%m%dT%H%M%SZ}"
 
 
+# A busy client signs many requests in one second. Only timestamps of sixteen characters are ever remembered: what has
+# another form raises.
+@lru_cache(maxsize=64)
 def _milliseconds(timestamp: str) -> int:
     try:
         if _BASIC_FORMAT.fullmatch(timestamp):

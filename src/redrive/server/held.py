@@ -1,0 +1,50 @@
+"""What the front holds for its clients, in all and for each address, so that nobody can have all the room."""
+
+from dataclasses import dataclass, field
+
+from redrive.server.limits import HttpLimits
+
+
+@dataclass(slots=True)
+class _Share:
+    """Connections, and bytes of requests that are not answered yet."""
+
+    connections: int = 0
+    bytes: int = 0
+
+
+@dataclass(slots=True)
+class Held:
+    """The connections and unanswered bytes of a front."""
+
+    limits: HttpLimits
+    _total: _Share = field(default_factory=_Share)
+    _by_address: dict[str, _Share] = field(default_factory=dict)
+
+    def admit(self, address: str) -> int:
+        """Count a new connection in; by how many there are too many now."""
+        own = self._by_address.setdefault(address, _Share())
+        own.connections += 1
+        self._total.connections += 1
+        limits = self.limits
+        return max(
+            self._total.connections - limits.connections_max,
+            own.connections - limits.connections_per_address_max,
+        )
+
+    def leave(self, address: str, counted: int) -> None:
+        """Count a connection out, with the bytes that were counted of it."""
+        own = self._by_address[address]
+        for share in (own, self._total):
+            share.connections -= 1
+            share.bytes -= counted
+        if not own.connections:
+            del self._by_address[address]
+
+    def add(self, address: str, more: int) -> bool:
+        """Count bytes in, or out where `more` is negative; whether there is room for what is held now."""
+        own = self._by_address[address]
+        own.bytes += more
+        self._total.bytes += more
+        limits = self.limits
+        return own.bytes <= limits.held_bytes_per_address_max and self._total.bytes <= limits.held_bytes_max
