@@ -98,6 +98,7 @@ async def end(queue: Bench) -> None:
 async def peek(queue: Bench) -> None:
     assert len(await queue.peek(10, -950_000)) == 10
     await queue.store.notes(queue.id, fresh_id())
+    assert await queue.store.locate(queue.id, fresh_id(), b"-", 10) == []
 
 
 Verb = Callable[[Bench], Awaitable[None]]

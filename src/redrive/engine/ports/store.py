@@ -119,6 +119,14 @@ class Store(Protocol):
         """Look, without touching: deliveries in order of arrival, waiting and claimed."""
         ...
 
+    async def locate(self, queue_id: int, message_id: bytes, text: bytes, limit: int) -> list[Delivery]:
+        """Look for a message among the `limit` deliveries that arrived first: a scan, for a person who asks.
+
+        Found is what has that id, and what has the text in its headers: where a message was published, its
+        deliveries have ids of their own and its id stands there.
+        """
+        ...
+
     async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
         """What is remembered of a message's attempts in that queue, in their order: the first 10, the last 90."""
         ...

@@ -10,6 +10,11 @@ from redrive.stores.postgres import rows
 from redrive.stores.postgres.reaching import COLUMNS
 
 _PEEK: Final = f"SELECT {COLUMNS} FROM deliveries WHERE queue_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"  # noqa: S608 - constants
+_LOCATE: Final = f"""
+    SELECT {COLUMNS} FROM (
+        SELECT {COLUMNS} FROM deliveries WHERE queue_id = $1 ORDER BY seq LIMIT $4
+    ) AS first WHERE message_id = $2 OR position($3 IN headers) > 0
+"""  # noqa: S608 - constants
 # By the line's index and the groups' alone, but for delayed messages behind others of their group, and for what of
 # the later ones is claimed.
 _LINE: Final = "SELECT token FROM deliveries WHERE queue_id = $1 AND place > 0 AND available_at {} $2"
@@ -33,6 +38,14 @@ _DELAYED_BEHIND: Final = (
 async def peek(connection: Connection, queue_id: int, limit: int, after_seq: int) -> list[Delivery]:
     """Deliveries in order of arrival."""
     return [rows.delivery_of(record) for record in await connection.fetch(_PEEK, queue_id, after_seq, limit)]
+
+
+async def locate(
+    connection: Connection, queue_id: int, message_id: bytes, text: bytes, limit: int
+) -> list[Delivery]:
+    """What of the first deliveries has this id, or this text in its headers."""
+    found = await connection.fetch(_LOCATE, queue_id, message_id, text, limit)
+    return [rows.delivery_of(record) for record in found]
 
 
 async def count(connection: Connection, queue_id: int, now: int) -> Counts:

@@ -183,6 +183,12 @@ class PostgresStore(TelemetryVerbs):
             lambda connection: looking.peek(connection, queue_id, limit, after_seq)
         )
 
+    async def locate(self, queue_id: int, message_id: bytes, text: bytes, limit: int) -> list[Delivery]:
+        """See `Store.locate`."""
+        return await self._connections.run(
+            lambda connection: looking.locate(connection, queue_id, message_id, text, limit)
+        )
+
     async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
         """See `Store.notes`."""
         return await self._connections.run(lambda connection: notes.read(connection, queue_id, message_id))

@@ -216,6 +216,10 @@ class SqliteStore(TelemetryVerbs):
         """See `Store.peek`."""
         return await self._read(functools.partial(looking.peek, queue_id, limit, after_seq))
 
+    async def locate(self, queue_id: int, message_id: bytes, text: bytes, limit: int) -> list[Delivery]:
+        """See `Store.locate`."""
+        return await self._read(functools.partial(looking.locate, queue_id, message_id, text, limit))
+
     async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
         """See `Store.notes`."""
         return await self._read(functools.partial(notes.read, queue_id, message_id))
