@@ -65,6 +65,8 @@ from redrive.server.endpoints import PATH as ENDPOINTS_PATH
 from redrive.server.endpoints import EndpointRoutes
 from redrive.server.http import HttpFront
 from redrive.server.limits import HttpLimits
+from redrive.server.resources import PATHS as RESOURCE_PATHS
+from redrive.server.resources import ResourceRoutes
 from redrive.server.tls import local_authority, server_context
 from redrive.settings import Settings, risks
 from redrive.stores.sqlite.store import SqliteStore
@@ -163,6 +165,7 @@ class App:
             PEEK_PATH: Peek(self.engine, authentication, self._presenters).answer,
             DEAD_LETTER_PATH: DeadLetterRoutes(self.engine, authentication).answer,
             ENDPOINTS_PATH: EndpointRoutes(self.engine, authentication).answer,
+            **dict.fromkeys(RESOURCE_PATHS, ResourceRoutes(self.engine, authentication).answer),
             CERTIFICATE_PATH: self._certificate,
         }
         azure = event_grid.gateway(

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,24 @@ def test_no_password_within_a_setting_is_printed(
     assert main(["config"]) == 0
     (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith(f"{setting} "))
     assert line.split()[1] == shown
+
+
+def test_settings_and_keys_are_json_for_programs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["config", "--port", "5000", "--json"]) == 0
+    settings = {each["name"]: each for each in json.loads(capsys.readouterr().out)["settings"]}
+    assert settings["port"] == {"name": "port", "value": "5000", "source": "flag"}
+    store = ("--store", f"sqlite:///{tmp_path}/redrive.db")
+    assert main(["keys", "create", "--account", "123456789012", *store]) == 0
+    made = capsys.readouterr().out.split()[0].partition("=")[2]
+    assert main(["keys", "list", "--json", *store]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "keys": [{"id": made, "account": "123456789012", "active": True}]
+    }
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_can_be_told_what_there_is_to_complete(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    for word in ("redrive", "serve", "trace", "--store", "cancel"):
+        assert word.removeprefix("--") in script

@@ -1,65 +1,19 @@
 """`redrive dlq` and `redrive endpoints` against a running server whose endpoint fails as told."""
 
+import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 
 import orjson
 import pytest
 
+from redrive.cli import redriving
 from redrive.cli.main import main
-from tests.contracts.protocols.sns import Sns, Topic, Webhook, follow
-from tests.services.server import Server, serving
-
-Command = Callable[..., str]
-POLICY = {"healthyRetryPolicy": {"numRetries": 2, "minDelayTarget": 20, "maxDelayTarget": 20}}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serving("sqlite://:memory:", "--clock", "simulated", "--allow-reset") as server:
-        yield server
-
-
-@pytest.fixture
-def sns(server: Server) -> Sns:
-    server.reset()
-    return Sns(server)
-
-
-@pytest.fixture
-def redrive(
-    sns: Sns, server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Command:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", sns.account)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-
-    def run(*words: str, status: int = 0) -> str:
-        assert main([*words, "--url", server.url, "--region", sns.region]) == status
-        said = capsys.readouterr()
-        return said.err if status else said.out
-
-    return run
-
-
-@pytest.fixture
-def webhook() -> Iterator[Webhook]:
-    with Webhook().serving() as webhook:
-        yield webhook
-
-
-def confirmed(topic: Topic, webhook: Webhook, **attributes: str) -> str:
-    """A subscription of the webhook; its id."""
-    arn = topic.subscribe("http", webhook.url, **attributes)
-    follow(webhook.next().document["SubscribeURL"])
-    return arn.rpartition(":")[2]
-
-
-def fail(server: Server, endpoint: str, status: int | None) -> None:
-    wish = orjson.dumps({"endpoint": endpoint, "status": status})
-    assert server.ask("POST", "/_redrive/faults", wish)[0] == 200
+from tests.cli.telling import POLICY, Command, confirmed, fail
+from tests.contracts.protocols.sns import Sns, Webhook, follow
+from tests.services.server import Server
 
 
 def test_dead_letters_are_listed_shown_and_sent_back(
@@ -225,3 +179,169 @@ def test_a_client_error_may_count_as_delivered(
 )
 def test_what_is_not_there_is_said(redrive: Command, words: tuple[str, ...], said: str) -> None:
     assert said in redrive("endpoints", *words, status=1)
+
+
+# ---- how queues, topics and subscriptions are named --------------------------------------------------------------
+
+
+def test_a_queue_may_be_named_by_its_name_its_arn_and_its_url(sns: Sns, redrive: Command) -> None:
+    queue = sns.sqs.queue()
+    queue.send("one")
+    shown = {redrive("dlq", "list", name) for name in (queue.name, queue.arn, queue.url)}
+    assert len(shown) == 1
+    assert shown.pop().endswith("  one\n")
+
+
+def test_an_arn_says_its_region(sns: Sns, redrive: Command) -> None:
+    queue = sns.elsewhere(region="eu-west-1").sqs.queue()
+    queue.send("one")
+    assert redrive("dlq", "list", queue.arn).endswith("  one\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (
+            "arn:aws:sqs:us-east-1:210987654321:orders",
+            "is of account 210987654321, and the request of account",
+        ),
+        (
+            "http://localhost:4566/210987654321/orders",
+            "is of account 210987654321, and the request of account",
+        ),
+        ("arn:aws:sns:us-east-1:000000000000:orders", "is of sns, not of sqs"),
+        ("arn:aws:sqs", "An ARN must have at least 6 elements"),
+        ("http://localhost:4566/orders", "is not the URL of a queue"),
+        ("", "no queue is named"),
+    ],
+)
+def test_a_name_of_no_queue_of_the_callers(redrive: Command, name: str, why: str) -> None:
+    assert why in redrive("dlq", "list", name, status=1)
+
+
+def test_a_subscription_may_be_named_by_its_arn(sns: Sns, redrive: Command, webhook: Webhook) -> None:
+    topic = sns.topic()
+    subscription = confirmed(topic, webhook)
+    name = topic.arn.rpartition(":")[2]
+    told = f"{name}  {subscription}  rests=on\n"
+    assert redrive("endpoints", "set", f"{topic.arn}:{subscription}", "--rests", "on") == told
+    assert redrive("endpoints", "set", topic.arn, subscription, "--rests", "on") == told
+    assert redrive("endpoints", "lift", name, f"{topic.arn}:{subscription}") == "it was not on probation\n"
+    assert "no subscription is named" in redrive("endpoints", "lift", topic.arn, status=1)
+
+
+# ---- listings ----------------------------------------------------------------------------------------------------
+
+
+def test_letters_are_listed_page_by_page(
+    sns: Sns, server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "redrive.cli.listing.PAGE_MAX", 2
+    )  # so that one listing takes several of the server's
+    queue = sns.sqs.queue()
+    for number in range(5):
+        queue.send(f"m{number}")
+    words = ["dlq", "list", queue.name, "--url", server.url]
+    assert main([*words, "--limit", "3"]) == 0
+    said = capsys.readouterr()
+    assert re.findall(r"m\d", said.out) == ["m0", "m1", "m2"]
+    assert said.err.startswith("redrive: there are more: --after ")
+    last = said.err.split()[-1]
+    assert main([*words, "--limit", "3", "--after", last]) == 0
+    said = capsys.readouterr()
+    assert (re.findall(r"m\d", said.out), said.err) == (["m3", "m4"], "")
+
+
+def test_endpoints_are_listed_page_by_page(
+    sns: Sns, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic = sns.topic()
+    for _ in range(3):
+        topic.queue()
+    words = ["endpoints", "list", "--all", "--url", server.url]
+    assert main([*words, "--limit", "2"]) == 0
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == 4
+    after = said.err.split()[-1]
+    assert main([*words, "--after", after]) == 0
+    said = capsys.readouterr()
+    assert (len(said.out.splitlines()), said.err) == (2, "")
+
+
+def test_listings_are_json_for_programs(sns: Sns, redrive: Command, webhook: Webhook) -> None:
+    source, dead = sns.sqs.with_dead_letters(1)
+    dead.send("one")
+    topic = sns.topic()
+    subscription = confirmed(topic, webhook)
+    (queue,) = json.loads(redrive("dlq", "queues", "--json"))["queues"]
+    assert (queue["queue"], queue["letters"], queue["from_queues"]) == (dead.name, 1, [source.name])
+    page = json.loads(redrive("dlq", "list", dead.name, "--json"))
+    assert ([letter["body"] for letter in page["letters"]], page["more"]) == (["one"], False)
+    assert json.loads(redrive("dlq", "show", dead.name, "--json")) == page["letters"][0]
+    assert json.loads(redrive("endpoints", "list", "--json"))["endpoints"] == []
+    (endpoint,) = json.loads(redrive("endpoints", "list", "--all", "--json"))["endpoints"]
+    assert endpoint["id"] == subscription
+
+
+# ---- tasks -------------------------------------------------------------------------------------------------------
+
+
+def test_a_redrive_may_be_waited_for(sns: Sns, redrive: Command) -> None:
+    _, dead = sns.sqs.with_dead_letters(1)
+    other = sns.sqs.queue()
+    for number in range(3):
+        dead.send(f"m{number}")
+    said = redrive("dlq", "redrive", dead.name, "--to", other.arn, "--wait").splitlines()
+    assert said[1] == "completed: 3 of 3 moved"
+    assert len(other.bodies()) == 3
+    assert re.search(rf"completed +3 of 3 moved  to queue {other.name}$", redrive("dlq", "tasks", dead.name))
+    (task,) = json.loads(redrive("dlq", "tasks", dead.name, "--json"))["tasks"]
+    assert (task["state"], task["moved"], task["to"]) == ("completed", 3, other.name)
+
+
+def test_a_task_that_is_cancelled_moves_no_more(sns: Sns, redrive: Command, server: Server) -> None:
+    _, dead = sns.sqs.with_dead_letters(1)
+    other = sns.sqs.queue()
+    for number in range(5):  # one moves at once, and each further one a second of the stopped clock later
+        dead.send(f"m{number}")
+    redrive("dlq", "redrive", dead.name, "--to", other.name, "--rate", "1")
+    assert "task " in redrive("dlq", "cancel", dead.name)
+    server.advance(10)
+    (task,) = json.loads(redrive("dlq", "tasks", dead.name, "--json"))["tasks"]
+    assert task["state"] == "cancelled"
+    assert task["moved"] == len(other.bodies()) < 5
+    assert "no task of" in redrive("dlq", "cancel", dead.name, status=1)
+    assert "is cancelled" in redrive("dlq", "cancel", dead.name, task["task"], status=1)
+    assert "there is no task 1 of" in redrive("dlq", "cancel", dead.name, "1", status=1)
+
+
+class _Client:
+    """Answers as a server whose task goes on each time it is asked about."""
+
+    def __init__(self, *tasks: dict[str, object]) -> None:
+        self._tasks = list(tasks)
+
+    def get(self, *_: object, **__: object) -> dict[str, object]:
+        return {"tasks": [self._tasks.pop(0)]}
+
+
+class _NoTime:
+    """A clock on which waits are over at once."""
+
+    def now(self) -> int:
+        return 0
+
+    async def sleep_until(self, at: int) -> None:
+        assert at == redriving._LOOK_AGAIN_MS
+
+
+async def test_a_task_is_watched_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    task = {"task": "1", "to_move": 9, "failure": None}
+    client = _Client(
+        task | {"state": "running", "moved": 0},
+        task | {"state": "cancelling", "moved": 4},
+        task | {"state": "failed", "moved": 5, "failure": "the queue is gone"},
+    )
+    assert await redriving._watch(client, _NoTime(), "dead", "1") == 1  # type: ignore[arg-type]  # as much of both as it takes
+    assert capsys.readouterr().out == "failed: 5 of 9 moved: the queue is gone\n"

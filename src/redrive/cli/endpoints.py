@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from redrive.cli.client import Client, add_server, asking
+from redrive.cli.listing import Entry, Listing, add_listing
 from redrive.cli.terminal import moment
 
 
@@ -13,6 +14,7 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="list the endpoints on probation")
     listing.add_argument("--all", action="store_true", help="the others too")
+    add_listing(listing, "TOPIC/ID")
     listing.set_defaults(run=asking(_list))
     lift = actions.add_parser("lift", help="serve an endpoint again at once")
     lift.set_defaults(run=asking(_lift))
@@ -27,18 +29,28 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     )
     options.set_defaults(run=asking(_set))
     for action in (lift, options):
-        action.add_argument("topic", help="as `redrive endpoints list` shows it")
-        action.add_argument("id", help="the subscription's id")
+        action.add_argument("topic", help="its name or ARN, or the subscription's ARN")
+        action.add_argument("id", nargs="?", help="the subscription's id, unless its ARN is given")
     for action in (listing, lift, options):
         add_server(action)
 
 
 def _list(client: Client, parsed: argparse.Namespace) -> int:
-    found = client.get("/_redrive/endpoints", **({"all": "true"} if parsed.all else {}))
-    for one in found["endpoints"]:
-        print(f"{one['topic']}  {one['id']}  {one['protocol']}  {one['endpoint']}")
-        print(f"    {_state(one['probation'], found['now'])}{_options(one)}")
-    return 0
+    nothing = "there are no subscriptions" if parsed.all else "no endpoint is on probation"
+    listing = Listing(
+        "/_redrive/endpoints",
+        "endpoints",
+        lambda endpoint: f"{endpoint['topic']}/{endpoint['id']}",
+        _show,
+        nothing,
+    )
+    return listing.run(client, parsed, **({"all": "true"} if parsed.all else {}))
+
+
+def _show(endpoints: list[Entry]) -> None:
+    for endpoint in endpoints:
+        print(f"{endpoint['topic']}  {endpoint['id']}  {endpoint['protocol']}  {endpoint['endpoint']}")
+        print(f"    {_state(endpoint['probation'])}{_options(endpoint)}")
 
 
 def _lift(client: Client, parsed: argparse.Namespace) -> int:
@@ -53,22 +65,22 @@ def _set(client: Client, parsed: argparse.Namespace) -> int:
         wish["rests"] = parsed.rests == "on"
     if parsed.client_errors:
         wish["client_errors_delivered"] = parsed.client_errors == "delivered"
-    one = client.post("/_redrive/endpoints", wish)["endpoint"]
-    print(f"{one['topic']}  {one['id']}{_options(one)}")
+    endpoint = client.post("/_redrive/endpoints", wish)["endpoint"]
+    print(f"{endpoint['topic']}  {endpoint['id']}{_options(endpoint)}")
     return 0
 
 
-def _state(probation: dict[str, Any] | None, now: int) -> str:
+def _state(probation: Entry | None) -> str:
     if probation is None:
         return "served"
     status = f" {probation['status']}" if probation["status"] else ""
     failures = "1 failure" if probation["failures"] == 1 else f"{probation['failures']} failures"
     why = f"{probation['reason']}{status}, {failures} in a row"
-    if probation["until"] <= now:
+    if probation["over"]:
         return f"on probation since {moment(probation['since'])} ({why}): one delivery is tried next"
     return f"rests until {moment(probation['until'])} ({why})"
 
 
-def _options(one: dict[str, Any]) -> str:
-    rests = "  rests=on" if one["rests"] else ""
-    return rests + ("  client-errors=delivered" if one["client_errors_delivered"] else "")
+def _options(endpoint: Entry) -> str:
+    rests = "  rests=on" if endpoint["rests"] else ""
+    return rests + ("  client-errors=delivered" if endpoint["client_errors_delivered"] else "")

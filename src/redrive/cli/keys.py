@@ -8,7 +8,9 @@ from typing import Any
 
 from redrive.access.keyring import Keyring
 from redrive.access.keys import new_access_key
+from redrive.cli.listing import add_json
 from redrive.cli.options import add_settings, settings_of
+from redrive.cli.terminal import CommandFailed, print_json
 from redrive.engine.ports import Runtime
 from redrive.runtime.chance import real_runtime
 from redrive.runtime.clock import SystemClock
@@ -24,6 +26,7 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     create.add_argument("--account", required=True, help="12 digits")
     create.set_defaults(run=_create)
     listing = actions.add_parser("list", help="list the keys, without their secrets")
+    add_json(listing)
     listing.set_defaults(run=_list)
     remove = actions.add_parser("remove", help="remove a key; a running server refuses it within 5 seconds")
     remove.add_argument("access_key_id")
@@ -48,7 +51,12 @@ def _create(parsed: argparse.Namespace) -> int:
 
 def _list(parsed: argparse.Namespace) -> int:
     async def show(keyring: Keyring, _: Runtime) -> int:
-        for key in await keyring.all():
+        keys = await keyring.all()
+        if parsed.json:
+            shown = [{"id": key.access_key_id, "account": key.account, "active": key.active} for key in keys]
+            print_json({"keys": shown})
+            return 0
+        for key in keys:
             print(f"{key.access_key_id}  {key.account}  {'active' if key.active else 'inactive'}")
         return 0
 
@@ -59,8 +67,7 @@ def _remove(parsed: argparse.Namespace) -> int:
     async def remove(keyring: Keyring, _: Runtime) -> int:
         if await keyring.remove(parsed.access_key_id):
             return 0
-        print(f"redrive: there is no key {parsed.access_key_id}", file=sys.stderr)
-        return 1
+        raise CommandFailed(f"there is no key {parsed.access_key_id}")
 
     return _with_keyring(parsed, remove)
 

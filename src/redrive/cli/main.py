@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from redrive import __version__
-from redrive.cli import config, demo, dlq, endpoints, keys, schedule, serve
+from redrive.cli import completion, config, demo, dlq, endpoints, keys, queues, schedule, serve, topics, trace
 from redrive.cli.terminal import CommandFailed, note
 from redrive.model.errors import StoreUnavailable
 from redrive.settings import SettingsInvalid
@@ -16,7 +16,7 @@ from redrive.settings import SettingsInvalid
 _INTERRUPTED: Final = 130
 _NOBODY_READS: Final = 141
 
-COMMANDS = (serve, demo, dlq, endpoints, schedule, keys, config)
+COMMANDS = (serve, demo, queues, topics, trace, dlq, endpoints, schedule, keys, config)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -29,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in COMMANDS:
         command.register(commands)
+    completion.register(commands, parser)
     return top
 
 

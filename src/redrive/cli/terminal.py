@@ -1,7 +1,10 @@
 """What commands say on a terminal: moments, counts, notes beside a list, and why they failed."""
 
+import json
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 
 class CommandFailed(Exception):  # noqa: N818 - an answer for whoever runs the command
@@ -11,6 +14,11 @@ class CommandFailed(Exception):  # noqa: N818 - an answer for whoever runs the c
 def note(text: str) -> None:
     """Say something beside the output, so that a program that reads the output does not read it."""
     print(f"redrive: {text}", file=sys.stderr)
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """Print a document for programs: JSON, indented, as the control route behind the command answers it."""
+    print(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def moment(moment_ms: int) -> str:

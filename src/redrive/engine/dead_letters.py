@@ -83,11 +83,13 @@ class DeadLetters:
 
     async def letters(self, queue: Queue, after_seq: int, limit: int) -> list[DeadLetter]:
         """What is in a dead-letter queue, in order of arrival."""
-        return [await self._letter(one) for one in await self._store.peek(queue.id, limit, after_seq)]
+        return [await self.letter(one) for one in await self._store.peek(queue.id, limit, after_seq)]
 
-    async def _letter(self, delivery: Delivery) -> DeadLetter:
+    async def letter(self, delivery: Delivery) -> DeadLetter:
+        """A delivery with where it came from, if it was dead-lettered, and the attempts that failed, here or there."""
         if delivery.origin is None:
-            return DeadLetter(delivery, None, None, ())
+            notes = await self._store.notes(delivery.queue_id, delivery.message_id)
+            return DeadLetter(delivery, None, None, notes)
         subscription = await self._topics.subscription_of_queue(delivery.origin)
         from_queue = None if subscription is not None else await self._queues.name_of(delivery.origin)
         notes = await self._store.notes(delivery.origin, delivery.message_id)

@@ -29,6 +29,7 @@ from redrive.engine.resources import Resources, Subscriptions
 from redrive.engine.settle import Settler
 from redrive.engine.sweep import Sweeper
 from redrive.engine.topics import Topics
+from redrive.engine.tracing import Tracer
 from redrive.engine.unsettled import SettleRetrier
 from redrive.model.errors import StoreUnavailable
 
@@ -144,6 +145,7 @@ class Engine:
             self.redriver,
             self.replayer,
             self.dead_letters,
+            Tracer(self.store, self.clock, self.queues, self.topics, self.dead_letters),
             self.probations,
             self.dispatcher,
             self.faults,

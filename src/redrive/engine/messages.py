@@ -11,7 +11,7 @@ from redrive.engine.settle import Settler
 from redrive.engine.sweep import Sweeper
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
-from redrive.model.topic import Topic
+from redrive.model.topic import Subscription, Topic
 
 __all__ = ["Gone", "Messages"]
 
@@ -66,6 +66,10 @@ class Messages:
     async def count(self, queue: Queue) -> Counts:
         """How many deliveries a queue has now: available, claimed and delayed."""
         return await self._store.count(queue.id, self._clock.now())
+
+    async def count_backlog(self, subscription: Subscription) -> Counts:
+        """How many deliveries of a subscription wait to be pushed, are being tried, and wait for a later moment."""
+        return await self._store.count(subscription.queue_id, self._clock.now())
 
     async def archive_size(self, topic: Topic) -> tuple[int, int]:
         """How many publications a topic's archive holds, and of how many bytes; see `archive.size`."""

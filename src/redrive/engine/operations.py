@@ -10,6 +10,7 @@ from redrive.engine.probation import Probations
 from redrive.engine.redrive import BATCH_MAX, Redriver
 from redrive.engine.replay import Replayer
 from redrive.engine.sweep import Sweeper
+from redrive.engine.tracing import Tracer
 from redrive.model.probation import Probation
 from redrive.model.topic import Subscription, Topic
 
@@ -27,6 +28,7 @@ class Operations:
         move: Moves chosen dead letters at once (`Redriver.move`).
         dead_letter_queues: Of an account's region (`DeadLetters.queues`).
         dead_letters: What is in one of them (`DeadLetters.letters`).
+        trace: Where a message's deliveries stand (`Tracer.trace`).
         start_replay: Sends a subscription what its topic archived (`Replayer.start`).
         end_replay: Takes a replay away (`Replayer.end`).
         replay_of: A subscription's replay, under way or ended (`Replayer.of`).
@@ -39,6 +41,7 @@ class Operations:
         redriver: Redriver,
         replayer: Replayer,
         dead_letters: DeadLetters,
+        tracer: Tracer,
         probations: Probations,
         dispatcher: Dispatcher,
         faults: Faults,
@@ -58,6 +61,7 @@ class Operations:
         self.move = redriver.move
         self.dead_letter_queues = dead_letters.queues
         self.dead_letters = dead_letters.letters
+        self.trace = tracer.trace
         self.start_replay = replayer.start
         self.end_replay = replayer.end
         self.replay_of = replayer.of

@@ -10,7 +10,16 @@ from redrive.model.queue import ResourceName
 from redrive.model.topic import Subscription
 from redrive.protocols.aws.authentication import Authentication
 from redrive.protocols.http import Request, Response
-from redrive.server.owned import OwnedRoute, OwnedRoutes, Unusable, document_of, json_answer, parameters
+from redrive.server.naming import subscription_named
+from redrive.server.owned import (
+    OwnedRoute,
+    OwnedRoutes,
+    Unusable,
+    document_of,
+    json_answer,
+    page_of,
+    parameters,
+)
 
 PATH: Final = "/_redrive/endpoints"
 _OPTIONS: Final = ("rests", "client_errors_delivered")
@@ -27,12 +36,20 @@ class EndpointRoutes:
 
     async def _list(self, request: Request, where: ResourceName) -> Response:
         """Those on probation; with `all=true` the others too."""
-        everybody = parameters(request).get("all") == "true"
-        circuit = self._engine.operations.circuit
-        found = await self._engine.resources.subscriptions.of_account(where.account, where.region)
-        states = [(one, await circuit(one)) for one in found]
-        shown = [_shown(one, state) for one, state in states if everybody or state is not None]
-        return json_answer(200, {"endpoints": shown, "now": self._engine.clock.now()})
+        asked = parameters(request)
+        after, limit = page_of(asked)
+        everybody = asked.get("all") == "true"
+        circuits = await self._engine.operations.open_circuits()
+        found = await self._engine.resources.subscriptions.of_account(
+            where.account,
+            where.region,
+            where._replace(name=after).key if after else "",
+            limit + 1 if everybody else None,
+        )
+        listed = [each for each in found if everybody or each.key in circuits]
+        now = self._engine.clock.now()
+        shown = [_shown(each, circuits.get(each.key), now) for each in listed[:limit]]
+        return json_answer(200, {"endpoints": shown, "more": len(listed) > limit, "now": now})
 
     async def _change(self, request: Request, where: ResourceName) -> Response:
         """`{"topic", "id", "lift"?: true, "rests"?: bool, "client_errors_delivered"?: bool}`."""
@@ -53,15 +70,16 @@ class EndpointRoutes:
             subscription = await self._engine.resources.subscriptions.update(subscription, opted)
         lifted = wish.get("lift") is True and await self._engine.operations.close_circuit(subscription)
         state = await self._engine.operations.circuit(subscription)
-        return json_answer(200, {"endpoint": _shown(subscription, state), "lifted": lifted})
+        shown = _shown(subscription, state, self._engine.clock.now())
+        return json_answer(200, {"endpoint": shown, "lifted": lifted})
 
     async def _subscription(self, where: ResourceName, wish: Mapping[str, Any]) -> Subscription:
-        topic, name = wish.get("topic"), wish.get("id")
-        if not isinstance(topic, str) or not isinstance(name, str):
-            raise Unusable('expected {"topic": "…", "id": "…"}: of which subscription?')
-        found = await self._engine.resources.subscriptions.get(where._replace(name=topic), name)
+        topic, name = subscription_named(where, wish.get("topic"), wish.get("id"))
+        found = await self._engine.resources.subscriptions.get(topic, name)
         if found is None:
-            raise Unusable(f"there is no subscription {name} of {topic} in {where.account} {where.region}")
+            raise Unusable(
+                f"there is no subscription {name} of {topic.name} in {topic.account} {topic.region}"
+            )
         return found
 
 
@@ -73,7 +91,7 @@ def _options(wish: Mapping[str, Any]) -> dict[str, bool]:
     return options
 
 
-def _shown(subscription: Subscription, state: Probation | None) -> dict[str, Any]:
+def _shown(subscription: Subscription, state: Probation | None, now: int) -> dict[str, Any]:
     return {
         "topic": subscription.topic.name,
         "id": subscription.id,
@@ -81,13 +99,13 @@ def _shown(subscription: Subscription, state: Probation | None) -> dict[str, Any
         "endpoint": subscription.endpoint_shown,
         "rests": subscription.rests,
         "client_errors_delivered": subscription.client_errors_delivered,
-        "probation": None if state is None else _shown_state(state),
+        "probation": None if state is None else _shown_state(state, now),
     }
 
 
-def _shown_state(state: Probation) -> dict[str, Any]:
+def _shown_state(state: Probation, now: int) -> dict[str, Any]:
     """A probation but for the endpoint it is of, whose URL may carry a password, and which node tries it."""
     document = state.to_document()
     for own in ("endpoint", "prober", "probing_until"):
         del document[own]
-    return document
+    return {**document, "over": state.until <= now}

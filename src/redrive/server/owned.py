@@ -1,7 +1,7 @@
 """Control routes about what belongs to the caller: who asks, about whose things, and what can go wrong."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qs
 
 import orjson
@@ -12,6 +12,7 @@ from redrive.protocols.aws.authentication import Authentication, TrustAll
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.http import Request, Response
 
+PAGE_MAX: Final = 1000  # of any listing: what is counted or read for one answer
 SIGNING_NAME = "redrive"  # the service a request is signed for, where signatures are required
 
 # Answers a request about the things of an account in a region: a name without its last part.
@@ -98,6 +99,11 @@ def number(value: object, least: int, most: int = 2**63 - 1) -> int:
     if not (text.isascii() and text.isdigit()) or not least <= int(text[:20]) <= most:
         raise Unusable(f"{text!r} is not a number from {least} to {most}")
     return int(text)
+
+
+def page_of(asked: Mapping[str, str], least_after: str = "") -> tuple[str, int]:
+    """After which a page of a listing begins, and how many it has."""
+    return asked.get("after", least_after), number(asked.get("limit", "100"), 1, PAGE_MAX)
 
 
 def json_answer(status: int, document: Mapping[str, Any]) -> Response:

@@ -9,7 +9,7 @@ from redrive.stores.sqlite import rows
 _PEEK = f"{rows.SELECT} WHERE queue_id = ? AND seq > ? ORDER BY seq LIMIT ?"
 # The condition reads a row as far as its headers; the bodies of those left out stay unread.
 _LOCATE = (
-    f"{rows.SELECT} WHERE queue_id = ?1"
+    f"{rows.SELECT} WHERE queue_id = ?1"  # noqa: S608 - constants
     " AND seq <= (SELECT max(seq) FROM (SELECT seq FROM deliveries WHERE queue_id = ?1 ORDER BY seq LIMIT ?4))"
     " AND (message_id = ?2 OR instr(headers, ?3) > 0) ORDER BY seq"
 )
@@ -33,13 +33,9 @@ def peek(queue_id: int, limit: int, after_seq: int, cursor: apsw.Cursor) -> list
     return [rows.delivery_of(row) for row in cursor.execute(_PEEK, (queue_id, after_seq, limit))]
 
 
-def locate(
-    queue_id: int, message_id: bytes, text: bytes, limit: int, cursor: apsw.Cursor
-) -> list[Delivery]:
+def locate(queue_id: int, message_id: bytes, text: bytes, limit: int, cursor: apsw.Cursor) -> list[Delivery]:
     """What of the first deliveries has this id, or this text in its headers: 10,000 in 40 ms."""
-    return [
-        rows.delivery_of(row) for row in cursor.execute(_LOCATE, (queue_id, message_id, text, limit))
-    ]
+    return [rows.delivery_of(row) for row in cursor.execute(_LOCATE, (queue_id, message_id, text, limit))]
 
 
 def count(queue_id: int, now: int, cursor: apsw.Cursor) -> Counts:

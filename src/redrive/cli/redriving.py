@@ -1,0 +1,139 @@
+"""`redrive dlq redrive`, `tasks` and `cancel`: dead letters on their way back."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Iterator
+from typing import Any, Final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from redrive.cli.client import Client, asking
+from redrive.cli.listing import PAGE_MAX, Entry, add_json
+from redrive.cli.terminal import many, moment, note, print_json
+from redrive.engine.ports import Clock
+from redrive.runtime.clock import SystemClock
+
+LETTERS: Final = "/_redrive/dead-letters"
+_TASKS: Final = "/_redrive/dead-letter-tasks"
+_LOOK_AGAIN_MS: Final = 200  # while somebody watches the bar
+
+
+def register(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.ArgumentParser, ...]:
+    """Add the commands to those of `redrive dlq`; the commands."""
+    back = actions.add_parser("redrive", help="send dead letters back where they came from, or elsewhere")
+    back.add_argument("queue", help="its name, ARN or URL")
+    back.add_argument("id", type=int, nargs="*", help="these, at once and together; none: all, as a task")
+    back.add_argument("--to", metavar="QUEUE", help="to this queue instead")
+    back.add_argument("--rate", type=int, metavar="N", help="at most N messages a second")
+    back.add_argument("--dry-run", action="store_true", help="say what would go where, and do nothing")
+    back.add_argument(
+        "--wait", action="store_true", help="show how far the task is, and return when it has ended"
+    )
+    back.set_defaults(run=asking(_redrive))
+    tasks = actions.add_parser("tasks", help="list the redrive tasks of a queue, the latest first")
+    tasks.add_argument("queue", help="its name, ARN or URL")
+    add_json(tasks)
+    tasks.set_defaults(run=asking(_tasks))
+    cancel = actions.add_parser("cancel", help="let a redrive task stop; what it has moved stays moved")
+    cancel.add_argument("queue", help="its name, ARN or URL")
+    cancel.add_argument("task", nargs="?", help="its id; none: the one that is running")
+    cancel.set_defaults(run=asking(_cancel))
+    return back, tasks, cancel
+
+
+def origin(source: Entry) -> str:
+    """Where a letter came from, for a terminal."""
+    if "queue" in source:
+        return f"queue {source['queue']}"
+    return f"{source['topic']} to {source['endpoint']}" if source else "unknown"
+
+
+def _redrive(client: Client, parsed: argparse.Namespace) -> int:
+    if parsed.dry_run:
+        return _rehearse(client, parsed)
+    wish: dict[str, Any] = {"queue": parsed.queue}
+    if parsed.to:
+        wish["to"] = parsed.to
+    if parsed.id:
+        wish["ids"] = parsed.id
+    if parsed.rate:
+        wish["rate"] = parsed.rate
+    answer = client.post(LETTERS, wish)
+    if "moved" in answer:
+        print(f"{answer['moved']} of {len(parsed.id)} moved")
+        return 0 if answer["moved"] == len(parsed.id) else 1
+    moves = f"{answer['to_move']} {many(answer['to_move'], 'message')}"
+    print(f"task {answer['task']} moves {moves}; it goes on though the server is restarted")
+    return asyncio.run(_watch(client, SystemClock(), parsed.queue, answer["task"])) if parsed.wait else 0
+
+
+async def _watch(client: Client, clock: Clock, queue: str, task_id: str) -> int:
+    """Show how far a task is until it has ended; 1 if it did not end by having moved everything.
+
+    A terminal sees a bar. Whoever stops watching stops nothing but that.
+    """
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("moved"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
+        bar = progress.add_task(queue)
+        while True:
+            task = next(task for task in client.get(_TASKS, queue=queue)["tasks"] if task["task"] == task_id)
+            progress.update(bar, completed=task["moved"], total=max(task["to_move"], task["moved"]))
+            if task["state"] not in ("running", "cancelling"):
+                break
+            await clock.sleep_until(clock.now() + _LOOK_AGAIN_MS)
+    print(f"{task['state']}: {task['moved']} of {task['to_move']} moved{_why(task)}")
+    return 0 if task["state"] == "completed" else 1
+
+
+def _rehearse(client: Client, parsed: argparse.Namespace) -> int:
+    wanted = set(parsed.id)
+    missing, number = set(wanted), 0
+    for letter in _all(client, parsed.queue):
+        number = letter["id"]
+        if not wanted or number in wanted:
+            stays = "  stays: it is in flight" if letter["in_flight"] else ""
+            unknown = "" if parsed.to or letter["from"] else "  stays: nobody knows where it came from"
+            print(f"{number:>10}  to {parsed.to or origin(letter['from'])}{stays or unknown}")
+        missing.discard(number)
+    for number in sorted(missing):
+        note(f"there is no dead letter {number} in {parsed.queue}")
+    if not number:
+        note(f"there is nothing in {parsed.queue}")
+    return 1 if missing else 0
+
+
+def _all(client: Client, queue: str) -> Iterator[Entry]:
+    after = 0
+    while letters := client.get(LETTERS, queue=queue, after=after, limit=PAGE_MAX)["letters"]:
+        yield from letters
+        after = letters[-1]["id"]
+
+
+def _tasks(client: Client, parsed: argparse.Namespace) -> int:
+    answer = client.get(_TASKS, queue=parsed.queue)
+    if parsed.json:
+        print_json(answer)
+        return 0
+    if not answer["tasks"]:
+        note(f"there are no redrive tasks of {parsed.queue}")
+    for task in answer["tasks"]:
+        target = f"to queue {task['to']}" if task["to"] else "back"
+        rate = f"  at most {task['rate']} a second" if task["rate"] else ""
+        print(
+            f"{task['task']}  {moment(task['started_at'])}  {task['state']:10}"
+            f" {task['moved']:>8} of {task['to_move']} moved  {target}{rate}{_why(task)}"
+        )
+    return 0
+
+
+def _cancel(client: Client, parsed: argparse.Namespace) -> int:
+    wish = {"queue": parsed.queue, "cancel": True, **({"task": parsed.task} if parsed.task else {})}
+    task = client.post(_TASKS, wish)["task"]
+    print(f"task {task['task']} stops; {task['moved']} of {task['to_move']} moved so far")
+    return 0
+
+
+def _why(task: Entry) -> str:
+    return f": {task['failure']}" if task["failure"] else ""

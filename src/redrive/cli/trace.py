@@ -1,0 +1,113 @@
+"""`redrive trace`: where a message's deliveries stand, what their attempts came to, and what the logs say of it."""
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from typing import Any, Final
+
+import botocore.session
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from redrive.cli.client import Client, add_server, asking
+from redrive.cli.dlq import print_attempts
+from redrive.cli.listing import Entry, add_json
+from redrive.cli.redriving import origin
+from redrive.cli.terminal import CommandFailed, many, moment, note, print_json, shortened
+
+_LOG_GROUPS: Final = "sns/"  # SNS's delivery-status logs: sns/REGION/ACCOUNT/TOPIC
+
+
+def register(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Add the command."""
+    command = commands.add_parser(
+        "trace",
+        help="show where a message's deliveries stand and what their attempts came to",
+        description="Show where the deliveries of a message stand: the MessageId that SendMessage or Publish answered.",
+    )
+    command.add_argument("message", metavar="MESSAGE_ID")
+    add_json(command)
+    add_server(command)
+    command.set_defaults(run=asking(_run))
+
+
+def _run(client: Client, parsed: argparse.Namespace) -> int:
+    trace = client.get("/_redrive/trace", message=parsed.message)
+    entries = [] if client.place else list(_log_entries(client, parsed.message))
+    if parsed.json:
+        print_json({**trace, "logged": entries})
+        return 0
+    for delivery in trace["deliveries"]:
+        print(f"{_place(delivery)}: {_state(delivery)}")
+        print_attempts(delivery["history"])
+    for entry in entries:
+        print(f"logged {moment(entry['timestamp'])}  {_logged(entry['message'])}")
+    if trace["partial"]:
+        note(
+            "there is more than one trace looks at: 10,000 queues and subscriptions, 10,000 messages of each"
+        )
+    if not trace["deliveries"]:
+        note(
+            f"no delivery of {parsed.message} is waiting, in flight or a dead letter: done, or never accepted here"
+        )
+    return 0
+
+
+def _place(delivery: Entry) -> str:
+    subscription = delivery["subscription"]
+    if subscription:
+        return f"{subscription['topic']} to {subscription['endpoint']} ({subscription['id']})"
+    if delivery["dead_letter"]:
+        return f"dead letter {delivery['id']} in {delivery['queue']}, from {origin(delivery['from'])}"
+    return f"queue {delivery['queue']}"
+
+
+def _state(delivery: Entry) -> str:
+    pushed = delivery["subscription"] or delivery["dead_letter"]
+    attempts = f"{delivery['attempts']} {many(delivery['attempts'], 'attempt' if pushed else 'receive')}"
+    if delivery["dead_letter"] and delivery["state"] == "available":
+        return attempts
+    if delivery["state"] == "available":
+        return f"waits, {attempts}"
+    until = moment(delivery["available_at"])
+    return (
+        f"in flight until {until}, {attempts}"
+        if delivery["state"] == "in_flight"
+        else f"waits until {until}, {attempts}"
+    )
+
+
+def _logged(line: str) -> str:
+    """A delivery-status entry in short: how it ended, where, and the endpoint's status."""
+    try:
+        document = json.loads(line)
+        delivery = document["delivery"]
+        return f"{document['status']}  {delivery['destination']}  {delivery.get('statusCode', '')}".rstrip()
+    except (ValueError, KeyError, TypeError):
+        return shortened(line, 200)  # of another writer, who knows the message as well
+
+
+def _log_entries(client: Client, message_id: str) -> Iterator[Entry]:
+    """What delivery-status logs say of the message, where topics have them written."""
+    logs: Any = botocore.session.get_session().create_client(
+        "logs",
+        region_name=client.region,
+        endpoint_url=client.url,
+        config=Config(retries={"total_max_attempts": 1}),
+        aws_access_key_id=os.environ.get("AWS_ACCESS_KEY_ID", "test"),
+        aws_secret_access_key=os.environ.get("AWS_SECRET_ACCESS_KEY", "test"),
+    )
+    try:
+        for page in logs.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=_LOG_GROUPS):
+            for group in page["logGroups"]:
+                found = logs.filter_log_events(
+                    logGroupName=group["logGroupName"], filterPattern=f'"{message_id}"'
+                )
+                for event in found["events"]:
+                    yield {
+                        "group": group["logGroupName"],
+                        **{name: event[name] for name in ("timestamp", "message")},
+                    }
+    except (BotoCoreError, ClientError) as error:
+        raise CommandFailed(f"the delivery-status logs cannot be read: {error}") from None
