@@ -1,7 +1,7 @@
-"""Facts: what happened, told once, to whoever keeps count or writes logs.
+"""Facts: events in the life of messages, told once to metrics and logs.
 
-The engine tells; metrics, delivery logs and the console listen. A listener must be quick and must not fail: it is
-called on the hot path, and what it writes it writes later.
+A listener must be quick and must not fail: it is called on the hot path, and what it writes it writes later. Which
+listeners hear a fact is decided in `listeners`.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,16 +18,16 @@ from redrive.model.topic import Subscription, Topic
 
 @dataclass(frozen=True, slots=True)
 class Attempted:
-    """One attempt was made, and its delivery has moved on.
+    """One attempt at a delivery, and the outcome that was decided.
 
     Attributes:
         topic: Where the message was published.
         subscription: Whose delivery.
         delivery: As it was when it was tried: `attempts` includes this one, `sent_at` is when it was published.
-        attempt: What came of it.
-        transition: What becomes of the delivery.
-        at: When it ended (ms).
-        position: Its place among the deliveries of the attempt, from 0.
+        attempt: The attempt's result.
+        transition: The delivery's outcome.
+        at: When the attempt ended (ms).
+        position: The delivery's place among those of the attempt, from 0.
     """
 
     topic: Topic
@@ -40,12 +40,12 @@ class Attempted:
 
     @property
     def replayed(self) -> bool:
-        """Whether what was delivered comes out of an archive."""
+        """Whether the message comes out of an archive."""
         return is_replayed(self.delivery.headers)
 
 
 class Accepted(NamedTuple):
-    """Queues of this server took a publication straight from its topic, each at the first attempt.
+    """A publication that queues of this server took straight from its topic, each at the first attempt.
 
     One fact for all of them: a publication to four queues spent a quarter of its time on a fact for each.
 
@@ -66,13 +66,13 @@ class Accepted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeadLettered:
-    """A delivery that could not be made was handed to its dead-letter queue, or could not be.
+    """A delivery that failed for good, and its dead-letter queue's answer.
 
     Attributes:
         topic: Where the message was published.
         subscription: Whose delivery.
         delivery: As it was.
-        attempt: Handing it to the dead-letter queue: DELIVERED, or why not.
+        attempt: The result of handing it to the dead-letter queue.
         at: When (ms).
     """
 
@@ -84,19 +84,19 @@ class DeadLettered:
 
 
 class Listener:
-    """Somebody who wants to know; who derives from it passes over what they have no method of their own for."""
+    """Receives facts. Every method does nothing; override those that are needed."""
 
     def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
-        """So many messages were accepted, of so many bytes in all; so many of them somebody wanted."""
+        """Messages were accepted, of so many bytes in all; `matched` of them had a subscription."""
 
     def archived(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
-        """So many of the messages that were accepted entered the topic's archive: repetitions do not."""
+        """Messages entered the topic's archive: those that were accepted, without repetitions."""
 
     def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
-        """So many subscriptions did not want a message, for that reason."""
+        """A message did not pass the filters of so many subscriptions, for that reason."""
 
     def asked(self, topic: Topic, asked: Sequence[tuple[Subscription, int]], now: int) -> None:
-        """So many advanced filters of subscriptions were asked about a message."""
+        """Advanced filters were evaluated for a message: how many, by subscription."""
 
     def attempted(self, fact: Attempted) -> None:
         """See Attempted."""
@@ -105,19 +105,19 @@ class Listener:
         """See Accepted; neither `attempted` nor `sent` tells of it again."""
 
     def expired(self, fact: Attempted) -> None:
-        """A delivery's time was over before it was tried (again): `delivery.attempts` is how often it was."""
+        """A delivery's time was over before it was tried (again): `delivery.attempts` counts those that were made."""
 
     def dead_lettered(self, fact: DeadLettered) -> None:
         """See DeadLettered."""
 
     def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
-        """Callers sent messages to a queue, or a topic's dead letters entered it."""
+        """Messages entered a queue: callers sent them, or a topic's dead letters went there."""
 
     def received(self, queue: Queue, messages: int, now: int) -> None:
-        """A receive was answered, with so many messages; 0 for an empty one."""
+        """A receive was answered with so many messages; 0 for an empty one."""
 
     def deleted(self, queue: Queue, messages: int, now: int) -> None:
-        """Consumers are done with messages."""
+        """Consumers deleted messages."""
 
     def dropped(self, queue: Queue, messages: int, why: End, now: int) -> None:
-        """Messages of a queue are gone that nobody is done with, and no dead-letter queue has them."""
+        """Messages of a queue are lost: nobody deleted them, and no dead-letter queue has them."""

@@ -1,8 +1,9 @@
-"""Which endpoints are on probation: remembered here, kept in the store, the same on every node.
+"""Circuit breakers: the endpoints on probation, kept in the store, remembered here, the same on every node.
 
-A state is written when a rest begins and removed when a delivery is taken; failures in between are counted in memory
-alone, so that an endpoint that fails costs the store two writes and not one for each failure. A node that dies forgets
-at most a row of failures that had not led to a rest yet.
+A breaker opens when its endpoint begins to rest: a document is written. It is half open when the rest is over: one node
+probes with one delivery. It closes when a delivery is taken: the document is removed. Failures in between are counted in
+memory alone, so that a failing endpoint costs the store two writes and not one for each failure. A node that dies
+forgets at most a row of failures that had not led to a rest yet.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ PROBATION: Kind[Probation] = Kind("probation", Probation.to_document, Probation.
 
 
 class Probations:
-    """The endpoints that rest, by their subscriptions' keys."""
+    """The circuit breakers that are open or half open, by their subscriptions' keys."""
 
     def __init__(self, directory: Directory, node: str) -> None:
         """Keep the states in this directory, for this node."""
@@ -34,8 +35,8 @@ class Probations:
         self._states: dict[str, Probation] = {}
         self._failures: dict[str, int] = {}
         self._news = 0
-        self._unread: dict[str, int] = {}  # what changed since it was read: which news said so
-        self._all_unread = 1  # the same of all of them; 0: they were read
+        self._unread: dict[str, int] = {}  # keys that changed since they were read: the news that said so
+        self._all_unread = 1  # the news that said so of all keys; 0: all were read
         self._reading = asyncio.Lock()
         directory.on_forget(self._forget)
 
@@ -49,7 +50,7 @@ class Probations:
             self._all_unread = self._news
 
     async def of(self, subscription: Subscription) -> Probation | None:
-        """Where a subscription's endpoint stands; None: it is served as usual."""
+        """The state of a subscription's breaker; None: it is closed."""
         key = subscription.key
         await self._read_all()
         while (news := self._unread.get(key)) is not None:
@@ -58,7 +59,7 @@ class Probations:
         return None if state is None or state.endpoint != subscription.endpoint else state
 
     async def all(self) -> Mapping[str, Probation]:
-        """Every endpoint on probation, by its subscription's key."""
+        """Every breaker that is not closed, by its subscription's key."""
         if len(self._unread) > ONE_BY_ONE_MAX:
             self._forget(PROBATION.name, "")
         await self._read_all()
@@ -67,9 +68,9 @@ class Probations:
         return self._states
 
     async def _read_all(self) -> None:
-        """At the beginning, and when nobody knows what changed."""
+        """Read every state: at the beginning, and when it is not known which changed."""
         while self._all_unread:
-            async with self._reading:  # who comes meanwhile waits: what is known is not so any more
+            async with self._reading:  # others wait meanwhile: what is remembered is out of date
                 if not (began := self._all_unread):
                     return
                 before = self._news
@@ -80,7 +81,7 @@ class Probations:
                     self._all_unread = 0
 
     async def _read(self, key: str, news: int) -> None:
-        """Read one, and have read it unless it changed meanwhile."""
+        """Read one state; it counts as read unless it changed meanwhile."""
         state = await self._directory.get(PROBATION, key)
         if self._unread.get(key) != news:
             return
@@ -91,9 +92,9 @@ class Probations:
             self._states[key] = state
 
     async def probe(self, subscription: Subscription, lease_ms: int, now: int) -> bool:
-        """Whether this node is the one to try, now that a rest is over; if it is, no other does for so long.
+        """Claim the probe of a half-open breaker; whether this node has it, and no other for `lease_ms`.
 
-        The state's own version decides: one write a probe, of which there are as many as rests.
+        The version of the document decides: one write a probe, of which there are as many as rests.
         """
 
         def taken(current: Probation) -> Probation:
@@ -112,7 +113,7 @@ class Probations:
     async def note(
         self, subscription: Subscription, policy: ProbationPolicy | None, attempt: Attempt, now: int
     ) -> None:
-        """An attempt ended: a delivery that was taken ends the probation, one that failed may begin or prolong it."""
+        """Take an attempt's result: a success closes the breaker, a failure may open it or keep it open for longer."""
         key = subscription.key
         if attempt.delivered or policy is None:
             self._failures.pop(key, None)
@@ -120,7 +121,7 @@ class Probations:
                 await self.lift(subscription)
             return
         before = await self.of(subscription)
-        counted = 0 if before is None else before.failures  # by another node, or before this one was begun
+        counted = 0 if before is None else before.failures  # by another node, or before this node was started
         failures = self._failures[key] = max(self._failures.get(key, 0), counted) + 1
         after = after_failure(policy, before, failures, attempt, now)
         if after is not None and after != before:
@@ -135,12 +136,12 @@ class Probations:
             )
 
     async def lift(self, subscription: Subscription) -> bool:
-        """End a probation; whether there was one."""
+        """Close a subscription's breaker; whether it was open."""
         self._failures.pop(subscription.key, None)
         return await self.forget(subscription.key)
 
     async def forget(self, key: str) -> bool:
-        """Remove the state of a subscription, which need not be there any more; whether there was one."""
+        """Remove the state of a subscription, which may be gone itself; whether there was a state."""
         self._states.pop(key, None)
         try:
             return await self._directory.remove(PROBATION, key)
@@ -148,7 +149,7 @@ class Probations:
             self._forget(PROBATION.name, key)  # what was read meanwhile may be from before
 
     async def sweep(self, is_there: Callable[[str], Awaitable[bool]]) -> None:
-        """Forget the endpoints of subscriptions that are gone: an attempt may end, and fail, after those are."""
+        """Remove the states of subscriptions that are gone: an attempt may end, and fail, after they are."""
         for key in {**self._failures, **await self.all()}:
             if not await is_there(key):
                 self._failures.pop(key, None)
@@ -167,6 +168,6 @@ class Probations:
 
 
 def _longer(current: Probation, state: Probation) -> Probation:
-    """What two nodes that found a failure at the same moment agree on."""
+    """The later end, where two nodes open the same breaker at the same moment."""
     outlasts = current.endpoint == state.endpoint and current.until > state.until
     return current if outlasts else state

@@ -1,4 +1,4 @@
-"""Publish: messages become deliveries."""
+"""Send: messages that callers put into one queue become deliveries."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Receive: somebody asks a queue for deliveries, and may wait for them."""
+"""Receive: a caller asks a queue for deliveries, and may wait for them."""
 
 import logging
 
@@ -43,11 +43,11 @@ class Receiver:
 
     @property
     def flights(self) -> "Flights":
-        """How many deliveries are in flight, for those who end claims."""
+        """The estimate of deliveries in flight, for the parts that end claims."""
         return self._flights
 
     def close(self) -> None:
-        """Answer whoever waits with nothing, and let nobody wait any more."""
+        """Answer waiting callers with nothing; from now on no call waits."""
         self._closing = True
         self._arrivals.announce_all()
 
@@ -64,12 +64,12 @@ class Receiver:
         """Claim up to `limit` deliveries, waiting up to `wait_ms` for the first.
 
         Args:
-            queue: Where.
-            limit: At most so many.
-            lease_ms: How long the claim holds; the queue's own lease if None.
-            wait_ms: How long to wait; the queue's own wait if None.
+            queue: The queue.
+            limit: The largest number.
+            lease_ms: How long the claim holds; None: the queue's own lease.
+            wait_ms: How long to wait; None: the queue's own wait.
             attempt_id: See `ClaimOrder.attempt_id`.
-            gone: Tells when the caller went away: it stops waiting, and what it had claimed is given back.
+            gone: Tells when the caller hangs up: the wait ends, and what was claimed for it is given back.
 
         Raises:
             InFlightLimit: An unordered queue has too many deliveries in flight, and the caller does not wait.
@@ -84,7 +84,9 @@ class Receiver:
                 claimed = await self._claim(queue, limit, lease_ms, attempt_id, waits=wait_ms > 0)
             except BaseException:
                 if woken:
-                    arrivals.announce(queue.id)  # what woke this receiver is there still, for the next one
+                    arrivals.announce(
+                        queue.id
+                    )  # the delivery that woke this receiver is still there for the next
                 raise
             if claimed.deliveries:
                 self._tell(queue, len(claimed.deliveries))
@@ -98,10 +100,10 @@ class Receiver:
             woken = True
 
     async def _hand_over(self, queue: Queue, deliveries: list[Delivery], gone: Gone | None) -> list[Delivery]:
-        """Wake the next receiver, who finds more or learns when to look again."""
+        """Return the deliveries, and wake the next receiver, who finds more or learns when to look again."""
         if gone is not None and gone.happened:
             now = self._runtime.clock.now()
-            claims = [(one.seq, one.token or 0, now) for one in deliveries]
+            claims = [(delivery.seq, delivery.token or 0, now) for delivery in deliveries]
             await self._store.extend(queue.id, claims, now, ordered=queue.ordered)
             self._flights.add(queue.id, -len(deliveries))
             self._arrivals.announce(queue.id, len(deliveries))
@@ -114,7 +116,7 @@ class Receiver:
         self._listeners.queues.received(queue, number, self._runtime.clock.now())
 
     def _leave(self, queue: Queue, due_at: int | None) -> None:
-        """Nothing came. Whoever goes on waiting is told when to look again."""
+        """Count an empty receive; a receiver who goes on waiting looks again when the next delivery falls due."""
         self._measure.queue(queue).empty_receives += 1
         self._tell(queue, 0)
         if due_at is not None:
@@ -147,7 +149,7 @@ class Receiver:
         return claimed
 
     async def end_unasked(self, queue: Queue) -> None:
-        """Send on what is exhausted or kept too long at the front of a queue that nobody may be asking."""
+        """Dead-letter or drop what is exhausted or expired at the front of a queue that nobody may be receiving from."""
         target = await self._queues.dead_letters_to(queue)
         order = ClaimOrder(
             queue_id=queue.id,
@@ -203,7 +205,7 @@ class Flights:
         self._counted_at: dict[int, int] = {}
 
     def add(self, queue_id: int, number: int) -> None:
-        """So many were claimed, or (negative) settled."""
+        """Count deliveries that were claimed, or (negative) settled."""
         estimate = self._estimates.get(queue_id, 0) + number
         if estimate > 0:
             self._estimates[queue_id] = estimate
@@ -211,12 +213,12 @@ class Flights:
             self._estimates.pop(queue_id, None)
 
     def forget(self, queue_id: int) -> None:
-        """The queue is gone."""
+        """Forget a queue that is gone."""
         self._estimates.pop(queue_id, None)
         self._counted_at.pop(queue_id, None)
 
     async def full(self, queue_id: int) -> bool:
-        """Whether no more may be claimed now."""
+        """Whether the limit is reached."""
         if self._estimates.get(queue_id, 0) < self._limit:
             return False
         now = self._clock.now()

@@ -1,4 +1,4 @@
-"""Settle: a claim ends, or is made to hold longer."""
+"""Settle: callers end their claims, or make them hold longer."""
 
 from collections.abc import Sequence
 
@@ -37,17 +37,17 @@ class Settler:
     async def delete(
         self, queue: Queue, claims: Sequence[tuple[int, int]], *, in_time: bool = False
     ) -> list[Settled]:
-        """The consumer has the messages: end their claims `(seq, token)` for good.
+        """End claims `(seq, token)` of messages that the consumer is done with.
 
         Args:
             queue: Where they were claimed.
-            claims: Of which deliveries, under which tokens.
+            claims: The deliveries' places and the claims' tokens.
             in_time: A claim that ran out is refused ("lapsed"), as it is in an ordered queue, though nobody has
                 claimed the delivery since.
         """
         settlements = [Settlement(seq, token) for seq, token in claims]
         settled, now = await self._settle(queue, settlements, in_time=in_time)
-        done = sum(one.done for one in settled)
+        done = sum(answer.done for answer in settled)
         self._measure.queue(queue).messages_deleted += len(claims)
         self._listeners.queues.deleted(queue, len(claims), now)
         if queue.ordered and done:  # a group's next may be claimed now
@@ -57,11 +57,11 @@ class Settler:
     async def release(
         self, queue: Queue, claims: Sequence[tuple[int, int]], delay_ms: int, *, in_time: bool = False
     ) -> list[Settled]:
-        """The consumer cannot take the messages now: end their claims, and offer them again after `delay_ms`."""
+        """End claims of messages that the consumer cannot take now; they are offered again after `delay_ms`."""
         due_at = self._clock.now() + delay_ms
         settlements = [Settlement(seq, token, Ending.RETRY, due_at) for seq, token in claims]
         settled, now = await self._settle(queue, settlements, in_time=in_time)
-        if (done := sum(one.done for one in settled)) and due_at <= now:
+        if (done := sum(answer.done for answer in settled)) and due_at <= now:
             self._arrivals.announce(queue.id, done)
         elif done:
             self._arrivals.expect(queue.id, due_at)
@@ -70,14 +70,14 @@ class Settler:
     async def reject(
         self, queue: Queue, claims: Sequence[tuple[int, int, AttemptNote]], *, in_time: bool = False
     ) -> list[Settled]:
-        """The consumer will never take the messages: to the dead-letter queue with them, or away where none stands."""
+        """End claims of messages that the consumer will never take; without a dead-letter queue they are dropped."""
         target = await self._queues.dead_letters_to(queue)
         ending = Ending.DROPPED if target is None else Ending.DEAD_LETTERED
         settlements = [
             Settlement(seq, token, ending, target=target, note=note) for seq, token, note in claims
         ]
         settled, now = await self._settle(queue, settlements, in_time=in_time)
-        done = sum(one.done for one in settled)
+        done = sum(answer.done for answer in settled)
         measure = self._measure.queue(queue)
         if target is None:
             measure.messages_dropped += done
@@ -93,7 +93,7 @@ class Settler:
     ) -> tuple[list[Settled], int]:
         now = self._clock.now()
         settled = await self._store.settle(queue.id, settlements, now, ordered=queue.ordered or in_time)
-        self._flights.add(queue.id, -sum(one.done for one in settled))
+        self._flights.add(queue.id, -sum(answer.done for answer in settled))
         return settled, now
 
     async def extend(
@@ -103,8 +103,8 @@ class Settler:
         now = self._clock.now()
         until = [(seq, token, now + lease_ms) for seq, token, lease_ms in claims]
         settled = await self._store.extend(queue.id, until, now, ordered=queue.ordered or in_time)
-        for (_, _, due_at), one in zip(until, settled, strict=True):
-            if not one.done:
+        for (_, _, due_at), answer in zip(until, settled, strict=True):
+            if not answer.done:
                 continue
             if due_at <= now:
                 self._flights.add(queue.id, -1)
