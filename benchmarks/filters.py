@@ -25,6 +25,7 @@ from redrive.model.queue import Queue, ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.runtime.chance import real_runtime
 from redrive.runtime.clock import SystemClock
+from redrive.settings import Settings
 
 FILTERED_MIN: Final = 0.5
 
@@ -48,7 +49,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
 async def _prepare(store_url: str, others: int) -> None:
     """Two topics whose messages some queues want; one has other subscribers, each of whom wants something else."""
     runtime = real_runtime(SystemClock())
-    store = open_store(store_url, runtime)
+    store = open_store(Settings(store=store_url), runtime)
     await store.open()
     directory = Directory(store)
     queues = Queues(store, directory, runtime.clock)

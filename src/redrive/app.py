@@ -22,6 +22,7 @@ from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import Clock, DeliveryProfile, Kind, NodeStore, Runtime
 from redrive.event_grid import EventGrid
 from redrive.model.delivery import Delivery
+from redrive.model.errors import StoreUnavailable
 from redrive.model.message import id_text
 from redrive.protocols.aws.authentication import Authentication, SigV4Verifier, TrustAll
 from redrive.protocols.aws.cloudwatch.facade import CloudWatch
@@ -69,6 +70,7 @@ from redrive.server.resources import PATHS as RESOURCE_PATHS
 from redrive.server.resources import ResourceRoutes
 from redrive.server.tls import local_authority, server_context
 from redrive.settings import Settings, risks
+from redrive.stores.seal import UNSEALED, Seal, read_keys
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.telemetry.telemetry import Telemetry
 
@@ -80,15 +82,30 @@ DRAIN_SECONDS = (
 )
 
 
-def open_store(url: str, runtime: Runtime, *, alone: bool = False) -> NodeStore:
-    """The store that a URL names, not opened yet; `alone` for a server, which shares a file with no other."""
+def open_store(settings: Settings, runtime: Runtime, *, alone: bool = False) -> NodeStore:
+    """The store that the settings name, not opened yet; `alone` for a server, which shares a file with no other.
+
+    Raises:
+        StoreUnavailable: The file with its keys cannot be used.
+    """
+    url, seal = settings.store, _seal(settings.store_key_file, runtime)
     if url == "sqlite://:memory:":
         return SqliteStore(None)
     if url.startswith("sqlite://"):
-        return SqliteStore(Path(url.removeprefix("sqlite:///").removeprefix("sqlite://")), alone=alone)
+        path = Path(url.removeprefix("sqlite:///").removeprefix("sqlite://"))
+        return SqliteStore(path, alone=alone, seal=seal)
     from redrive.stores.postgres.store import PostgresStore  # noqa: PLC0415 - asyncpg is needed by this store alone
 
-    return PostgresStore(url, runtime.clock, runtime.node)
+    return PostgresStore(url, runtime.clock, runtime.node, seal=seal)
+
+
+def _seal(file: str, runtime: Runtime) -> Seal:
+    if not file:
+        return UNSEALED
+    try:
+        return Seal(read_keys(Path(file).read_text()), runtime.chance.randbytes)
+    except (OSError, ValueError) as error:
+        raise StoreUnavailable(f"store_key_file {file} cannot be used: {error}") from None
 
 
 def _front(router: Router, runtime: Runtime) -> HttpFront:
@@ -114,7 +131,7 @@ class App:
             client_errors_delivered=settings.client_errors_count_as_delivered,
         )
         self._endpoints = make_endpoints(settings, runtime)
-        self._store = store = open_store(settings.store, runtime, alone=True)
+        self._store = store = open_store(settings, runtime, alone=True)
         self._webhook_tokens = WebhookTokens(SystemClock())
         profiles: dict[str, DeliveryProfile] = {
             "sns": self._sns_profile,

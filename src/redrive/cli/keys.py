@@ -15,7 +15,7 @@ from redrive.engine.ports import Runtime
 from redrive.runtime.chance import real_runtime
 from redrive.runtime.clock import SystemClock
 
-_STORE = frozenset({"store"})
+_STORE = frozenset({"store", "store_key_file"})
 
 
 def register(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -79,7 +79,7 @@ def _with_keyring(parsed: argparse.Namespace, use: Callable[[Keyring, Runtime], 
 
     async def run() -> int:
         runtime = real_runtime(SystemClock())
-        store = open_store(settings.store, runtime)
+        store = open_store(settings, runtime)
         await store.open()
         try:
             return await use(Keyring(store, runtime.clock), runtime)

@@ -124,6 +124,9 @@ class Settings:
         check=_check_store,
         mask=_hide_passwords,
     )
+    store_key_file: str = _setting(
+        "", "keys that configuration and secrets in the store are sealed with: 32 bytes in base64, one a line"
+    )
     clock: str = _setting(
         "system",
         "system, or simulated: time passes by POST /_redrive/clock alone",

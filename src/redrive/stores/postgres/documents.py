@@ -8,6 +8,7 @@ from asyncpg import Connection
 
 from redrive.engine.ports import Change, Put, Remove, Require, RequireNone, Resource
 from redrive.model.errors import Conflict
+from redrive.stores.seal import Seal
 
 _GET: Final = "SELECT kind, key, version, document FROM resources WHERE kind = $1 AND key = $2"
 _FIND: Final = (
@@ -38,6 +39,13 @@ _REMOVE: Final = (
     " WHERE r.kind = gone.kind AND r.key = gone.key"
 )
 _ANY: Final = "SELECT key FROM resources WHERE kind = $1 AND key >= $2 AND key < $3 ORDER BY key LIMIT 1"
+_NOT_SEALED: Final = (
+    "SELECT kind, key, version, document FROM resources WHERE left(document::text, $1) <> $2 LIMIT 500"
+)
+# Unless another node has changed it, or sealed it, since it was read.
+_RESEAL: Final = (
+    "UPDATE resources SET document = $1::json WHERE kind = $2 AND key = $3 AND document::text = $4"
+)
 _LAST: Final = "\U0010ffff"  # behind every key that begins with what stands before it
 
 DocumentKey = tuple[str, str]  # kind and key
@@ -86,6 +94,15 @@ async def write(connection: Connection, changes: Sequence[Change]) -> list[int]:
         if isinstance(change, RequireNone):
             await _refuse_any(connection, change)
     return [_answer(change, stored) for change in changes]
+
+
+async def reseal(connection: Connection, seal: Seal) -> None:
+    """Seal whatever is not sealed with the first key."""
+    while found := await connection.fetch(_NOT_SEALED, len(seal.prefix), seal.prefix):
+        for record in found:
+            stored = seal.opened(_resource_of(record))
+            document = orjson.dumps(seal.sealed(stored.kind, stored.key, stored.document)).decode()
+            await connection.execute(_RESEAL, document, stored.kind, stored.key, record["document"])
 
 
 def changed(changes: Sequence[Change], versions: Sequence[int]) -> list[tuple[str, str]]:

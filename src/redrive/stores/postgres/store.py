@@ -37,6 +37,7 @@ from redrive.stores.postgres.merging import Lanes
 from redrive.stores.postgres.migrate import migrate
 from redrive.stores.postgres.settling import Ends, Extensions, Settler
 from redrive.stores.postgres.telemetry import TelemetryVerbs
+from redrive.stores.seal import UNSEALED, Seal
 
 _IDS_RESERVED: Final = 32  # as many as one record of the sequence in the database's log stands for
 _NEW_IDS: Final = "SELECT nextval('resource_ids') FROM generate_series(1, $1)"
@@ -51,7 +52,9 @@ _LAST_SEQ: Final = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM d
 class PostgresStore(TelemetryVerbs):
     """`redrive.engine.ports.NodeStore` in a PostgreSQL database."""
 
-    def __init__(self, url: str, clock: Clock, node: str, connections: int = 4) -> None:
+    def __init__(
+        self, url: str, clock: Clock, node: str, connections: int = 4, seal: Seal = UNSEALED
+    ) -> None:
         """Name the database; nothing is connected yet.
 
         Args:
@@ -59,6 +62,7 @@ class PostgresStore(TelemetryVerbs):
             clock: For the pauses between news and between attempts to listen again; no delivery depends on it.
             node: Shown in the database's list of connections.
             connections: At most so many, and one more for news.
+            seal: Documents are kept as it has them.
         """
         name = f"redrive {node}"
         self._connections = Connections(url, name, connections)
@@ -69,10 +73,13 @@ class PostgresStore(TelemetryVerbs):
         self._ids: list[int] = []  # reserved for this node; the rest is lost when it ends
         self._claimer = Claimer(self._connections)
         self._settler = Settler(self._connections, self._notices)
+        self._seal = seal
 
     async def open(self) -> None:
         """Connect, and bring the schema up to date."""
         await self._connections.run(migrate)
+        if self._seal.prefix:
+            await self._connections.run(lambda connection: documents.reseal(connection, self._seal))
         await self._notices.open()
 
     async def close(self) -> None:
@@ -100,11 +107,12 @@ class PostgresStore(TelemetryVerbs):
     async def write(self, changes: Sequence[Change], arrivals: Sequence[Arrival] = ()) -> list[int]:
         """See `Store.write`."""
         refuse_repeated(changes)
+        kept = self._seal.closed(changes)
 
         async def run(connection: Connection) -> list[int]:
             async with connection.transaction():
                 await rows.lock_groups(connection, arriving.groups_of(arrivals))
-                versions = await documents.write(connection, changes)
+                versions = await documents.write(connection, kept)
                 if arrivals:
                     await arriving.add_locked(connection, arrivals)
                 await self._notices.tell_changes(connection, documents.changed(changes, versions))
@@ -117,13 +125,15 @@ class PostgresStore(TelemetryVerbs):
 
     async def get(self, kind: str, key: str) -> Resource | None:
         """See `Store.get`."""
-        return await self._connections.run(lambda connection: documents.get(connection, kind, key))
+        found = await self._connections.run(lambda connection: documents.get(connection, kind, key))
+        return None if found is None else self._seal.opened(found)
 
     async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
         """See `Store.find`."""
-        return await self._connections.run(
+        found = await self._connections.run(
             lambda connection: documents.find(connection, kind, prefix, after, limit)
         )
+        return [self._seal.opened(resource) for resource in found]
 
     async def new_id(self) -> int:
         """See `Store.new_id`."""

@@ -1,5 +1,6 @@
 """The small documents: looked at on either connection, changed on the writing one."""
 
+import logging
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -8,7 +9,10 @@ import orjson
 
 from redrive.engine.ports import Change, Put, Remove, Require, RequireNone, Resource
 from redrive.model.errors import Conflict
+from redrive.stores.seal import Seal
 from redrive.stores.sqlite import rows
+
+logger = logging.getLogger(__name__)
 
 _GET: Final = "SELECT kind, key, version, document FROM resources WHERE kind = ? AND key = ?"
 _FIND: Final = (
@@ -19,6 +23,10 @@ _VERSION: Final = "SELECT version FROM resources WHERE kind = ? AND key = ?"
 _KEYS: Final = "SELECT key FROM resources WHERE kind = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?"
 _PUT: Final = "INSERT OR REPLACE INTO resources (kind, key, version, document) VALUES (?, ?, ?, ?)"
 _REMOVE: Final = "DELETE FROM resources WHERE kind = ? AND key = ?"
+_NOT_SEALED: Final = (
+    "SELECT kind, key, version, document FROM resources WHERE substr(document, 1, ?) <> ? LIMIT 500"
+)
+_RESEAL: Final = "UPDATE resources SET document = ? WHERE kind = ? AND key = ?"
 _LAST: Final = "\U0010ffff"  # behind every key that begins with what stands before it
 
 
@@ -44,6 +52,28 @@ def write(cursor: apsw.Cursor, changes: Sequence[Change]) -> list[int]:
     """
     stored = [_checked(cursor, change, changes) for change in changes]
     return [_apply(cursor, change, version) for change, version in zip(changes, stored, strict=True)]
+
+
+def reseal(connection: apsw.Connection, seal: Seal) -> None:
+    """Seal whatever is not sealed with the first key, and write the file anew: its free space has what stood there."""
+    beginning = seal.prefix.encode()
+    found = connection.execute(_NOT_SEALED, (len(beginning), beginning)).fetchall()
+    if not found:
+        return
+    while found:
+        with connection:
+            for row in found:
+                stored = seal.opened(_resource_of(row))
+                document = seal.sealed(stored.kind, stored.key, stored.document)
+                connection.execute(_RESEAL, (orjson.dumps(document), stored.kind, stored.key))
+        found = connection.execute(_NOT_SEALED, (len(beginning), beginning)).fetchall()
+    try:
+        connection.execute("VACUUM")
+    except apsw.FullError as error:
+        logger.warning(
+            "store.remnants error=%s: what was sealed is still readable in free parts of the file", error
+        )
+    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
 
 def _checked(cursor: apsw.Cursor, change: Change, changes: Sequence[Change]) -> int:

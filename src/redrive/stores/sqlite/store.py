@@ -35,6 +35,7 @@ from redrive.engine.ports import (
 )
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
+from redrive.stores.seal import UNSEALED, Seal
 from redrive.stores.sqlite import arriving, claiming, documents, looking, notes, settling
 from redrive.stores.sqlite.checkpoint import Checkpointer
 from redrive.stores.sqlite.commit import GroupCommit
@@ -65,15 +66,17 @@ _WRITER_PRAGMAS = (
 class SqliteStore(TelemetryVerbs):
     """`redrive.engine.ports.NodeStore` in a SQLite file, or in memory where `path` is None."""
 
-    def __init__(self, path: Path | None, *, alone: bool = False) -> None:
+    def __init__(self, path: Path | None, *, alone: bool = False, seal: Seal = UNSEALED) -> None:
         """Name the file; nothing is opened yet.
 
         Args:
             path: The file.
             alone: For a server: no other may have the file. Commands that read or write documents need no such thing.
+            seal: Documents are kept as it has them.
         """
         self._path = path
         self._alone = alone
+        self._seal = seal
         self._held: FileHold | None = None
         self._seq = 0
         self._seq_reserved = 0
@@ -86,29 +89,38 @@ class SqliteStore(TelemetryVerbs):
         Raises:
             StoreUnavailable: It cannot be opened, or another server has it.
         """
-        if self._path:
-            make_private(self._path)
-        if self._path and self._alone:
-            self._held = FileHold(self._path)
-        try:
-            self._open()
-        except apsw.Error as error:
-            raise self._unavailable(error) from error
+        with contextlib.ExitStack() as undo:
+            if self._path:
+                make_private(self._path)
+            if self._path and self._alone:
+                self._held = FileHold(self._path)
+                undo.callback(self._held.release)
+            try:
+                self._connection = apsw.Connection(str(self._path) if self._path else ":memory:")
+                undo.callback(self._connection.close)
+                self._prepare()
+            except apsw.Error as error:
+                raise self._unavailable(error) from error
+            undo.pop_all()
+        self._begin()
         if self._path:
             tighten(self._path)
 
-    def _open(self) -> None:
-        self._connection = apsw.Connection(str(self._path) if self._path else ":memory:")
+    def _prepare(self) -> None:
         self._connection.set_busy_timeout(5000)
         # Without this, SQLite plans a statement anew for the values bound to it: 20 µs a claim instead of 8.
         self._connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         for pragma in _WRITER_PRAGMAS:
             self._connection.execute(f"PRAGMA {pragma}")
         migrate(self._connection)
+        if self._alone and self._seal.prefix:
+            documents.reseal(self._connection, self._seal)
         self._seq = self._seq_reserved = self._stored_seq()
         if self._alone:  # so that not even the first queue made costs a commit for its number
             self._reserve(self._seq + SEQ_BLOCK)
             self._seq_kept = self._seq_reserved
+
+    def _begin(self) -> None:
         self._commit = GroupCommit(
             self._connection, self._inserts, inline=self._path is None, undone=self._forget_reserve
         )
@@ -147,9 +159,10 @@ class SqliteStore(TelemetryVerbs):
     async def write(self, changes: Sequence[Change], arrivals: Sequence[Arrival] = ()) -> list[int]:
         """See `Store.write`."""
         refuse_repeated(changes)
+        kept = self._seal.closed(changes)
 
         def run(cursor: apsw.Cursor) -> list[int]:
-            versions = documents.write(cursor, changes)
+            versions = documents.write(cursor, kept)
             if arrivals:
                 arriving.enqueue(cursor, self._next_seq, self._inserts, arrivals)
             return versions
@@ -158,11 +171,13 @@ class SqliteStore(TelemetryVerbs):
 
     async def get(self, kind: str, key: str) -> Resource | None:
         """See `Store.get`."""
-        return await self._read(functools.partial(documents.get, kind, key))
+        found = await self._read(functools.partial(documents.get, kind, key))
+        return None if found is None else self._seal.opened(found)
 
     async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
         """See `Store.find`."""
-        return await self._read(functools.partial(documents.find, kind, prefix, after, limit))
+        found = await self._read(functools.partial(documents.find, kind, prefix, after, limit))
+        return [self._seal.opened(resource) for resource in found]
 
     async def new_id(self) -> int:
         """See `Store.new_id`: from memory, as far as the reserve is on disk."""
