@@ -18,9 +18,7 @@ from benchmarks.rounds import Lane, compared, in_turn
 from benchmarks.servers import redrive
 from benchmarks.topics import arn
 from redrive.app import open_store
-from redrive.engine.directory import Directory
-from redrive.engine.queues import Queues
-from redrive.engine.topics import Topics
+from redrive.engine.engine import Engine
 from redrive.model.queue import Queue, ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.runtime.chance import real_runtime
@@ -51,19 +49,17 @@ async def _prepare(store_url: str, others: int) -> None:
     runtime = real_runtime(SystemClock())
     store = open_store(Settings(store=store_url), runtime)
     await store.open()
-    directory = Directory(store)
-    queues = Queues(store, directory, runtime.clock)
-    topics = Topics(store, directory, queues, runtime.clock)
+    resources = Engine(store, runtime).resources
     for name in ("few", "many"):
-        await topics.create(Topic(0, _HERE._replace(name=name), "sns"))
+        await resources.topics.create(Topic(0, _HERE._replace(name=name), "sns"))
         for number in range(FAN_OUT):
-            queue = await queues.create(Queue(0, _HERE._replace(name=f"{name}-{number}")))
-            await topics.subscribe(_subscription(name, number, queue.name.name, _WANTED))
+            queue = await resources.queues.create(Queue(0, _HERE._replace(name=f"{name}-{number}")))
+            await resources.subscriptions.create(_subscription(name, number, queue.name.name, _WANTED))
     subscribe = functools.partial(_subscription, "many")
     for start in range(FAN_OUT, FAN_OUT + others, _AT_ONCE):
         numbers = range(start, min(start + _AT_ONCE, FAN_OUT + others))
         made = [subscribe(number, f"other-{number}", f"something else {number}") for number in numbers]
-        await asyncio.gather(*map(topics.subscribe, made))
+        await asyncio.gather(*map(resources.subscriptions.create, made))
     await store.close()
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import AttemptNote
-from redrive.engine.sweep import MAKING_MS
 from redrive.model.queue import CopyTarget, DeadLetterTarget, Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
@@ -170,17 +169,30 @@ async def test_what_is_kept_too_long_is_buried_by_the_sweep_and_not_removed(
 # ---- the queue of a subscription -----------------------------------------------------------------------------------
 
 
-async def test_a_queue_goes_with_the_subscription_it_serves(engine: Engine, clock: VirtualClock) -> None:
-    await engine.topics.create(Topic(0, named("t"), "plain"))
-    wanted = Subscription("s", named("t"), 0, "1", "pull", "")
+async def test_a_queue_goes_with_the_subscription_it_serves(engine: Engine) -> None:
+    topics, subscriptions, queues = (
+        engine.resources.topics,
+        engine.resources.subscriptions,
+        engine.resources.queues,
+    )
+    topic = await topics.create(Topic(0, named("t"), "plain"))
+    wanted = [Subscription(one, topic.name, 0, "1", "pull", "") for one in ("left", "swept along")]
+    served = [await make_queue(engine, f"serves {one.id}", serves=one.key) for one in wanted]
+    left, _ = [await subscriptions.create(one) for one in wanted]
+    assert await queues.find(named("")) == served
+    await subscriptions.delete(left)
+    assert await queues.find(named("")) == served[1:]
+    await topics.delete(topic)
+    assert await queues.find(named("")) == []
+
+
+async def test_a_queue_goes_with_the_subscription_it_serves_when_the_time_of_that_is_over(
+    engine: Engine, clock: VirtualClock
+) -> None:
+    topic = await engine.resources.topics.create(Topic(0, named("t"), "plain"))
+    wanted = Subscription("s", topic.name, 0, "1", "pull", "", expires_at=clock.now() + MINUTE_MS)
     queue = await make_queue(engine, "served", serves=wanted.key)
+    await engine.resources.subscriptions.create(wanted)
+    await clock.sleep_until(clock.now() + MINUTE_MS)
     await engine.sweeper.round()
-    assert await engine.queues.get(queue.name) is not None, "it may be made a moment before its subscription"
-    subscription = await engine.topics.subscribe(wanted)
-    await clock.sleep_until(clock.now() + MAKING_MS - 1)
-    await engine.sweeper.round()
-    assert await engine.queues.get(queue.name) is not None
-    await engine.topics.unsubscribe(subscription)
-    await clock.sleep_until(clock.now() + 1)
-    await engine.sweeper.round()
-    assert await engine.queues.get(queue.name) is None
+    assert await engine.resources.queues.get(queue.name) is None

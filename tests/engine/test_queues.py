@@ -4,8 +4,8 @@ from collections.abc import Callable
 import pytest
 
 from redrive.engine.engine import ROUND_MS, Engine
+from redrive.engine.kinds import DUE, GRAVE, NUMBER, QUEUE, TOMBSTONE_MS
 from redrive.engine.ports import Target
-from redrive.engine.queues import GRAVE, NUMBER, QUEUE, TOMBSTONE_MS
 from redrive.model.errors import AlreadyExists, NotFound, StoreUnavailable
 from redrive.model.queue import Queue
 from redrive.testing import VirtualClock
@@ -111,6 +111,7 @@ async def test_a_number_is_remembered_as_long_as_a_dead_letter_may_carry_it(
     assert await engine.sweeper.round() == 1
     assert await engine.queues.name_of(queue.id) is None
     assert await documents(engine, GRAVE.name) == await documents(engine, NUMBER.name) == 0
+    assert await documents(engine, DUE.name) == 0
 
 
 async def test_two_may_delete_the_same_queue(engine: Engine, nodes: Callable[[str], Engine]) -> None:
@@ -137,10 +138,11 @@ async def test_a_deletion_that_was_cut_short_can_be_repeated(
     assert len(await engine.queues.graves()) == 1
 
 
-async def test_a_deletion_that_was_cut_short_is_ended_by_the_sweep(
+async def test_a_deletion_that_was_cut_short_leaves_the_queue_as_it_was(
     engine: Engine, nodes: Callable[[str], Engine], store: HeldStore
 ) -> None:
     queue = await make_queue(engine, "q")
+    await send(engine, queue, "a")
     held = store.hold("remove")
     deleting = asyncio.create_task(engine.queues.delete(queue))
     await held.reached
@@ -148,7 +150,17 @@ async def test_a_deletion_that_was_cut_short_is_ended_by_the_sweep(
     with pytest.raises(StoreUnavailable):
         await deleting
     await nodes("two").sweeper.round()
-    assert await documents(engine, QUEUE.name) == 0
+    assert await documents(engine, QUEUE.name) == 1
+    assert await documents(engine, GRAVE.name) == await documents(engine, DUE.name) == 0
+    assert await bodies(engine, queue) == ["a"]
+
+
+async def test_a_queue_of_the_same_name_is_not_deleted_for_one_that_is_gone(engine: Engine) -> None:
+    gone = await make_queue(engine, "q")
+    await engine.queues.delete(gone)
+    again = await make_queue(engine, "q")
+    assert not await engine.queues.delete(gone)
+    assert await engine.queues.get(again.name) == again
 
 
 async def test_a_reset_during_a_round_harms_neither(

@@ -126,7 +126,7 @@ async def test_one_that_comes_as_the_replay_ends_does_not_begin_it_anew(
     publishing = asyncio.create_task(publish(engine, topic, "late"))
     await late.reached
     ending: asyncio.Future[Held] = asyncio.get_running_loop().create_future()
-    engine.topics.on_subscription = lambda one: None if one.held else ending.set_result(store.hold("peek"))
+    engine.subscriptions.on_backlog = lambda one: None if one.held else ending.set_result(store.hold("peek"))
     beginning.let_go()
     letting_go = await ending
     await letting_go.reached

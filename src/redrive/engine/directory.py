@@ -30,10 +30,15 @@ class Directory:
         self._known: dict[Key, tuple[int, Any]] = {}
         self._changes = 0
         self._followers: list[Callable[[str, str], None]] = []
+        self._writing: list[Callable[[str, str, object | None], None]] = []
 
     def on_forget(self, follower: Callable[[str, str], None]) -> None:
         """Tell a follower, who remembers more than documents, of every change of another node's."""
         self._followers.append(follower)
+
+    def on_write(self, follower: Callable[[str, str, object | None], None]) -> None:
+        """Tell a follower of every document that this node changed, with its value; None: it was removed."""
+        self._writing.append(follower)
 
     def forget(self, kind: str, key: str) -> None:
         """Another node changed this document (an empty key: any of the kind, or all where both are empty)."""
@@ -206,13 +211,28 @@ class Directory:
         except Conflict as conflict:
             self._drop(conflict.kind, conflict.key)
             raise
-        finally:
-            undisturbed = self._changes == before
-            for change in changes:  # also for who began to read before, and has yet to hear the answer
-                if isinstance(change, Put | Remove):
-                    self._drop(change.kind, change.key)
-            if undisturbed:
-                for change, version in zip(changes, versions, strict=False):  # none where it failed
-                    if isinstance(change, Put):
-                        self._known[change.kind, change.key] = version, values[change.kind, change.key]
+        except BaseException:
+            self._lose(changes)
+            raise
+        undisturbed = self._changes == before
+        for change in changes:  # also for who began to read before, and has yet to hear the answer
+            if isinstance(change, Put | Remove):
+                self._drop(change.kind, change.key)
+        if undisturbed:
+            for change, version in zip(changes, versions, strict=True):
+                if isinstance(change, Put):
+                    self._known[change.kind, change.key] = version, values[change.kind, change.key]
+        self._tell(changes, values)
         return versions
+
+    def _lose(self, changes: Sequence[Change]) -> None:
+        """Nobody knows whether these were made."""
+        for change in changes:
+            if isinstance(change, Put | Remove):
+                self.forget(change.kind, change.key)
+
+    def _tell(self, changes: Sequence[Change], values: Mapping[Key, Any]) -> None:
+        for change in changes:
+            if isinstance(change, Put | Remove):
+                for follower in self._writing:
+                    follower(change.kind, change.key, values.get((change.kind, change.key)))

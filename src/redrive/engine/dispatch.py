@@ -39,8 +39,8 @@ class Dispatcher:
         self._looked_after = ""
         self._unseen: set[int] = set()
         self._closed = False
-        topics.on_subscription = self._watch
-        topics.on_unsubscription = self._unwatch
+        topics.subscriptions.on_backlog = self._watch
+        topics.subscriptions.on_no_backlog = self._unwatch
 
     async def open(self) -> None:
         """Take up every backlog."""
@@ -118,8 +118,8 @@ class Dispatcher:
     def _count(self) -> None:
         self.attempts += 1
 
-    def _unwatch(self, subscription: Subscription) -> None:
-        consumer = self.forget(subscription.queue_id)
+    def _unwatch(self, queue_id: int) -> None:
+        consumer = self.forget(queue_id)
         if consumer is not None:
             consumer.stop()
 

@@ -17,7 +17,9 @@ class Reader(Protocol):
         """The value with its version; 0 and None where there is none."""
         ...
 
-    async def stored(self, kind: Kind[T], prefix: str) -> list[tuple[str, int, T]]:
+    async def stored(
+        self, kind: Kind[T], prefix: str, after: str = "", limit: int | None = None
+    ) -> list[tuple[str, int, T]]:
         """Keys, versions and values, for keys that begin so."""
         ...
 
@@ -46,12 +48,14 @@ class Draft:
         value: T | None = self.values.get(at)
         return value
 
-    async def find(self, kind: Kind[T], prefix: str) -> list[tuple[str, T]]:
+    async def find(self, kind: Kind[T], prefix: str, limit: int | None = None) -> list[tuple[str, T]]:
         """Keys and values as the draft leaves them, in order of the keys, for keys that begin so.
+
+        With a limit so many are read of what is stored.
 
         It is only written if those of them that it changes still stand then. More may have come: see `require_none`.
         """
-        found = await self._reader.stored(kind, prefix)
+        found = await self._reader.stored(kind, prefix, limit=limit)
         for key, version, _ in found:
             if (kind.name, key) not in self._changes:
                 self._versions.setdefault((kind.name, key), version)

@@ -31,6 +31,7 @@ from redrive.engine.sweep import Sweeper
 from redrive.engine.topics import Topics
 from redrive.engine.tracing import Tracer
 from redrive.engine.unsettled import SettleRetrier
+from redrive.engine.upgrade import Upgrade
 from redrive.model.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
@@ -81,7 +82,9 @@ class Engine:
         self.directory = Directory(store)
         self.arrivals = Arrivals(clock)
         self.queues = Queues(store, self.directory, clock)
-        self.topics = Topics(store, self.directory, self.queues, clock)
+        self.subscriptions = Subscriptions(store, self.directory, self.queues, clock)
+        self.topics = Topics(store, self.directory, self.queues, self.subscriptions, clock)
+        self.resources = Resources(self.topics, self.subscriptions, self.queues, self.directory)
         self.contexts = SubscriptionContexts(self._profiles)
         self.publisher = Publisher(store, clock, self.arrivals, self.measure, heard)
         self.receiver = Receiver(store, runtime, self.queues, self.arrivals, self.measure, heard)
@@ -96,8 +99,7 @@ class Engine:
         self.sweeper = Sweeper(
             store,
             clock,
-            self.queues,
-            self.topics,
+            self.resources,
             self.probations,
             self.measure,
             self.receiver.end_unasked,
@@ -140,7 +142,6 @@ class Engine:
             self.settler,
             self.sweeper,
         )
-        self.resources = Resources(self.topics, Subscriptions(self.topics), self.queues, self.directory)
         self.operations = Operations(
             self.redriver,
             self.replayer,
@@ -194,6 +195,7 @@ class Engine:
         await self.store.open()
         if begin is not None:
             await begin()
+        await Upgrade(self.directory, self.queues, self.subscriptions).run()
         await self.dispatcher.open()
 
     async def check(self) -> None:
@@ -245,7 +247,7 @@ class Engine:
         while topics := await self.topics.everybodys(limit=100):
             for topic in topics:
                 await self.topics.delete(topic)
-        await self.probations.sweep(self.topics.is_there)
+        await self.probations.sweep(self.subscriptions.is_there)
         while queues := await self.queues.all_after("", limit=100):
             for queue in queues:
                 await self.queues.delete(queue)

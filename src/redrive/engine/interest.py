@@ -152,6 +152,14 @@ class Interests:
         if interest is not None:
             interest.remove(key.rpartition("/")[2])
 
+    def forget_topic(self, key: str) -> None:
+        """The topic of that key changed, or is gone; all of them where it is empty."""
+        self._changes += 1
+        if key:
+            self._interests.pop(key, None)
+        else:
+            self._interests.clear()
+
     async def _read_once(self, topic: Topic) -> Interest:
         """Read once for all who ask meanwhile."""
         key = topic.name.key

@@ -8,8 +8,9 @@ from redrive.model.queue import Queue, ResourceName
 
 @dataclass(slots=True)
 class QueueMeasure:
-    """Counts of one queue. Names of the fields after the first are the metric names, units last."""
+    """Counts of one queue. Names of the fields after the first two are the metric names, units last."""
 
+    queue_id: int
     name: ResourceName
     messages_sent: int = 0
     bytes_sent: int = 0
@@ -36,7 +37,7 @@ class Measure:
         """The counts of a queue, to be added to."""
         found = self._queues.get(queue.id)
         if found is None:
-            found = self._queues[queue.id] = QueueMeasure(queue.name)
+            found = self._queues[queue.id] = QueueMeasure(queue.id, queue.name)
         return found
 
     def forget(self, queue_id: int) -> None:
@@ -50,4 +51,4 @@ class Measure:
         return iter(list(self._queues.values()))
 
 
-METRIC_NAMES = tuple(field.name for field in fields(QueueMeasure)[1:])
+METRIC_NAMES = tuple(field.name for field in fields(QueueMeasure)[2:])

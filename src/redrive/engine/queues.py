@@ -1,51 +1,21 @@
 """Queues come and go: their names, their numbers and their attributes."""
 
-import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
-from redrive.engine.directory import Directory, Kind
-from redrive.engine.ports import Clock, Store, Target
-from redrive.model.errors import AlreadyExists, Conflict, NotFound, Refused
-from redrive.model.queue import DAY_MS, Queue, ResourceName
-
-QUEUE: Kind[Queue] = Kind("queue", Queue.to_document, Queue.from_document)
-
-# A deleted queue's number may stand on its dead letters as their origin for as long as a message can be kept.
-TOMBSTONE_MS = 14 * DAY_MS
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """Which name a queue's number stands for, and whether the queue was deleted (ms), and emptied since."""
-
-    id: int
-    name: ResourceName
-    deleted_at: int | None = None
-    emptied: bool = False
-
-
-def _write_number(number: Number) -> dict[str, Any]:
-    return {
-        "id": number.id,
-        "name": list(number.name),
-        "deleted_at": number.deleted_at,
-        "emptied": number.emptied,
-    }
-
-
-NUMBER: Kind[Number] = Kind(
-    "queue_number",
-    _write_number,
-    lambda d: Number(d["id"], ResourceName(*d["name"]), d["deleted_at"], d["emptied"]),
-)
-# Deleted queues once more by name, which may have been used for several in turn.
-GRAVE: Kind[Number] = Kind("deleted_queue", NUMBER.write, NUMBER.read)
+from redrive.engine.directory import Directory
+from redrive.engine.draft import Draft
+from redrive.engine.kinds import DUE, GRAVE, NUMBER, QUEUE, SERVING, Number, due_of, grave_key, number_key
+from redrive.engine.ports import Clock, Removal, Store, Target
+from redrive.model.errors import AlreadyExists, Refused
+from redrive.model.queue import Queue, ResourceName
 
 
 class Queues:
-    """The queues of all accounts and regions."""
+    """The queues of all accounts and regions.
+
+    Verbs that end with `_in` change what a draft holds; the others write at once.
+    """
 
     def __init__(self, store: Store, directory: Directory, clock: Clock) -> None:
         """Keep queues in this directory."""
@@ -57,6 +27,8 @@ class Queues:
     def changes(self) -> int:
         """A number that moves with every change of a queue, or of a topic or subscription."""
         return self._directory.changes
+
+    # ---- reading ----------------------------------------------------------------------------------------
 
     def known(self, name: ResourceName) -> Queue | None:
         """The queue if this node remembers it, without waiting."""
@@ -74,20 +46,46 @@ class Queues:
         """Queues of anybody, by key."""
         return await self._directory.find(QUEUE, "", key, limit)
 
+    async def sources_of(self, target: ResourceName) -> list[Queue]:
+        """The queues whose dead letters go to `target`, by name; they are all in its account and region."""
+        queues = await self.find(target._replace(name=""))
+        return [
+            queue for queue in queues if queue.dead_letter is not None and queue.dead_letter.queue == target
+        ]
+
+    async def name_of(self, queue_id: int) -> ResourceName | None:
+        """The name a queue's number stands or stood for."""
+        number = await self._directory.get(NUMBER, number_key(queue_id))
+        return None if number is None else number.name
+
+    async def dead_letters_to(self, queue: Queue) -> Target | None:
+        """Where the queue's dead letters go, if it has such a place and it stands."""
+        if queue.dead_letter is None:
+            return None
+        target = self.known(queue.dead_letter.queue) or await self.get(queue.dead_letter.queue)
+        return None if target is None else Target(target.id, target.ordered, queue.copies)
+
+    # ---- writing ----------------------------------------------------------------------------------------
+
     async def create(self, wanted: Queue) -> Queue:
         """Make a queue; `wanted.id` and its times are given here.
 
         Raises:
             AlreadyExists: There is one of that name.
         """
+        return await self._directory.transact(lambda draft: self.create_in(draft, wanted))
+
+    async def create_in(self, draft: Draft, wanted: Queue) -> Queue:
+        """See `create`; a queue that serves a subscription goes with it."""
+        if await draft.get(QUEUE, wanted.name.key) is not None:
+            raise AlreadyExists(wanted.name.key)
         now = self._clock.now()
         queue = replace(wanted, id=await self._store.new_id(), created_at=now, modified_at=now)
-        await self._directory.create(NUMBER, _number_key(queue.id), Number(queue.id, queue.name))
-        try:
-            await self._directory.create(QUEUE, queue.name.key, queue)
-        except Conflict:
-            await self._directory.remove(NUMBER, _number_key(queue.id))
-            raise AlreadyExists(queue.name.key) from None
+        draft.put(QUEUE, queue.name.key, queue)
+        draft.put(NUMBER, number_key(queue.id), Number(queue.id, queue.name))
+        if queue.serves:
+            await draft.get(SERVING, queue.serves)
+            draft.put(SERVING, queue.serves, queue.name.key)
         return queue
 
     async def update(self, name: ResourceName, change: Callable[[Queue], Queue]) -> Queue:
@@ -127,72 +125,65 @@ class Queues:
 
         await self._directory.update(QUEUE, queue.name.key, purged)
 
-    async def sources_of(self, target: ResourceName) -> list[Queue]:
-        """The queues whose dead letters go to `target`, by name; they are all in its account and region."""
-        queues = await self.find(target._replace(name=""))
-        return [
-            queue for queue in queues if queue.dead_letter is not None and queue.dead_letter.queue == target
-        ]
+    # ---- the end of a queue -----------------------------------------------------------------------------
 
     async def delete(self, queue: Queue) -> bool:
-        """Take a queue away at once; its messages are removed by the sweep, which also ends what was cut short."""
-        grave = await self.bury(queue.id, queue.name)
-        await self._directory.update(NUMBER, _number_key(queue.id), lambda _: grave)
-        return await self._directory.remove(QUEUE, queue.name.key)
+        """Take a queue away at once, and have the sweep remove its messages; whether it was there."""
+        return await self._directory.transact(lambda draft: self.delete_in(draft, queue))
 
-    async def bury(self, queue_id: int, name: ResourceName) -> Number:
-        """Let the sweep empty what has that number, a queue or a subscription's backlog; twice is once."""
+    async def delete_in(self, draft: Draft, queue: Queue) -> bool:
+        """See `delete`."""
+        current = await draft.get(QUEUE, queue.name.key)
+        if current is None or current.id != queue.id:
+            return False
+        draft.remove(QUEUE, queue.name.key)
+        if queue.serves:
+            draft.remove(SERVING, queue.serves)
+        grave = self.bury(draft, queue.id, queue.name)
+        await draft.get(NUMBER, number_key(queue.id))
+        draft.put(NUMBER, number_key(queue.id), grave)
+        return True
+
+    def bury(self, draft: Draft, queue_id: int, name: ResourceName) -> Number:
+        """Let the sweep empty what has that number: a queue, a subscription's backlog, an archive."""
         grave = Number(queue_id, name, deleted_at=self._clock.now())
-        with contextlib.suppress(Conflict):
-            await self._directory.create(GRAVE, _grave_key(grave), grave)
+        draft.put(GRAVE, grave_key(grave), grave)
+        draft.put(DUE, due_of(grave).due_key, due_of(grave))
         return grave
-
-    async def finish_deletion(self, grave: Number) -> None:
-        """Take the queue away if whoever deleted it did not come so far.
-
-        Else it could be neither used for long, since it is emptied, nor deleted.
-        """
-        stored = await self._store.get(QUEUE.name, grave.name.key)
-        if stored is not None and QUEUE.read(stored.document).id == grave.id:
-            await self._directory.remove(QUEUE, grave.name.key)
 
     async def deleted_at(self, name: ResourceName) -> int | None:
         """When a queue of that name was deleted last (ms), if that is remembered."""
         graves = await self._directory.find(GRAVE, f"{name.key}/")
         return graves[-1].deleted_at if graves else None
 
-    async def name_of(self, queue_id: int) -> ResourceName | None:
-        """The name a queue's number stands or stood for."""
-        number = await self._directory.get(NUMBER, _number_key(queue_id))
-        return None if number is None else number.name
-
-    async def dead_letters_to(self, queue: Queue) -> Target | None:
-        """Where the queue's dead letters go, if it has such a place and it stands."""
-        if queue.dead_letter is None:
-            return None
-        target = self.known(queue.dead_letter.queue) or await self.get(queue.dead_letter.queue)
-        return None if target is None else Target(target.id, target.ordered, queue.copies)
+    async def grave(self, key: str) -> Number | None:
+        """A deleted queue that is remembered, by its key."""
+        return await self._directory.get(GRAVE, key)
 
     async def graves(self) -> list[Number]:
         """Deleted queues that are remembered."""
         return await self._directory.find(GRAVE, "")
 
     async def emptied(self, grave: Number) -> None:
-        """Remember that nothing of a deleted queue is left, unless it is forgotten by now."""
-        with contextlib.suppress(NotFound):
-            await self._directory.update(
-                GRAVE, _grave_key(grave), lambda stored: replace(stored, emptied=True)
-            )
+        """Nothing of a deleted queue is left: remember that, and have its number forgotten when its time has come."""
+
+        async def decide(draft: Draft) -> None:
+            stored = await draft.get(GRAVE, grave_key(grave))
+            if stored is None or stored.emptied:
+                return
+            later = replace(stored, emptied=True)
+            draft.put(GRAVE, grave_key(grave), later)
+            draft.remove(DUE, due_of(stored).due_key)
+            draft.put(DUE, due_of(later).due_key, due_of(later))
+
+        await self._directory.transact(decide)
 
     async def forget(self, grave: Number) -> None:
         """Forget a deleted queue for good."""
-        await self._directory.remove(NUMBER, _number_key(grave.id))
-        await self._directory.remove(GRAVE, _grave_key(grave))
-
-
-def _grave_key(grave: Number) -> str:
-    return f"{grave.name.key}/{_number_key(grave.id)}"
-
-
-def _number_key(queue_id: int) -> str:
-    return f"{queue_id:020d}"
+        await self._directory.write(
+            [
+                Removal(NUMBER, number_key(grave.id)),
+                Removal(GRAVE, grave_key(grave)),
+                Removal(DUE, due_of(grave).due_key),
+            ]
+        )

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from redrive.engine.arrivals import Arrivals
 from redrive.engine.directory import Directory
-from redrive.engine.leased_tasks import LEASE_MS, LeasedTasks
+from redrive.engine.draft import Draft
+from redrive.engine.leased_tasks import LeasedTasks
 from redrive.engine.measure import Measure
 from redrive.engine.ports import Kind, Moved, MoveOrder, Runtime, Store, Target
 from redrive.engine.queues import Queues
@@ -23,6 +24,8 @@ from redrive.model.topic import Subscription
 logger = logging.getLogger(__name__)
 
 TASK: Kind[MoveTask] = Kind("move_task", MoveTask.to_document, MoveTask.from_document)
+# Of each source the task that was started last: who starts another changes it, so of two at once one is written.
+LAST_TASK: Kind[str] = Kind("last_move_task", lambda key: {"key": key}, lambda document: document["key"])
 
 BATCH_MAX = 100  # a batch is one transaction: long enough to be quick, short enough to hold up nobody
 TASKS_KEPT = 10  # finished ones per source, as many as ListMessageMoveTasks shows
@@ -55,13 +58,9 @@ class Redriver:
     async def start(self, source: Queue, destination: Queue | None, rate_max: int | None) -> MoveTask:
         """Begin to move what waits in `source` now.
 
-        Who comes at the same moment is refused by looking again once the task stands: of two at least one sees the
-        other, and withdraws.
-
         Raises:
             TaskActive: A task for this source is running.
         """
-        tasks = await self._refuse_if_active(source)
         now = self._runtime.clock.now()
         task = MoveTask(
             id=self._runtime.message_id().hex(),
@@ -71,25 +70,24 @@ class Redriver:
             to_move=(await self._store.count(source.id, now)).available,
             started_at=now,
             last_seq=await self._store.last_seq(),
-            lease_until=now + LEASE_MS,  # nobody's yet; if this node dies now, another one's then
         )
-        await self._directory.create(TASK, task.key, task)
-        try:
-            await self._refuse_if_active(source, besides=task)
-        except TaskActive:
-            await self._directory.remove(TASK, task.key)
-            raise
-        task = await self._directory.update(TASK, task.key, self._tasks.leased)
-        for old in tasks[TASKS_KEPT - 1 :]:
-            await self._directory.remove(TASK, old.key)
+        task = self._tasks.leased(task)
+        await self._directory.transact(lambda draft: self._start_in(draft, task))
         self._tasks.begin(task, self._carry_on)
         return task
 
-    async def _refuse_if_active(self, source: Queue, besides: MoveTask | None = None) -> list[MoveTask]:
-        tasks = await self.tasks_of(source.name)
-        if any(task.state.active and (besides is None or task.id != besides.id) for task in tasks):
-            raise TaskActive(source.name.key)
-        return tasks
+    async def _start_in(self, draft: Draft, task: MoveTask) -> None:
+        """Write a task as its source's last; of two that begin at the same moment, the other finds it there."""
+        await draft.get(
+            LAST_TASK, task.source.key
+        )  # first: what is found was there when it was read, or before
+        tasks = await draft.find(TASK, f"{task.source.key}/")
+        if any(earlier.state.active for _, earlier in tasks):
+            raise TaskActive(task.source.key)
+        draft.put(TASK, task.key, task)
+        draft.put(LAST_TASK, task.source.key, task.key)
+        for key, _ in tasks[: 1 - TASKS_KEPT]:
+            draft.remove(TASK, key)
 
     async def move(self, source: Queue, seqs: Sequence[int], destination: Queue | None) -> Moved:
         """Move chosen dead letters at once, in one transaction; those that are in flight or not there stay.
@@ -157,6 +155,7 @@ class Redriver:
     async def reset(self) -> None:
         """Stop and forget every task."""
         await self._tasks.reset()
+        await self._directory.clear(LAST_TASK)
 
     # ---- carrying a task on ------------------------------------------------------------------------------
 

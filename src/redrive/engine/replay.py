@@ -31,7 +31,7 @@ from redrive.engine.leased_tasks import LeasedTasks
 from redrive.engine.ports import Kind, Runtime, Store, Timer
 from redrive.engine.topics import Topics
 from redrive.engine.waiting import Terms, Waiting
-from redrive.model.errors import Conflict, NotFound
+from redrive.model.errors import NotFound
 from redrive.model.filtering import Subject
 from redrive.model.replay import Replay, ReplayState
 from redrive.model.topic import Subscription
@@ -90,20 +90,13 @@ class Replayer:
             starts_at=min(starts_at, self._runtime.clock.now()),
             ends_at=ends_at,
         )
-        replay = await self._put(self._tasks.leased(fresh))
+        replay = self._tasks.leased(fresh)
+        await self._directory.update_or_create(REPLAY, replay.key, replay, lambda _: replay)
         terms = await self._waiting.terms(replay)
         if terms is not None:
             await self._hold(replay, terms)
         self._tasks.begin(replay, self._carry_on)
         return replay
-
-    async def _put(self, replay: Replay) -> Replay:
-        while True:
-            with contextlib.suppress(Conflict):
-                await self._directory.create(REPLAY, replay.key, replay)
-                return replay
-            with contextlib.suppress(NotFound):
-                return await self._directory.update(REPLAY, replay.key, lambda _: replay)
 
     async def expecting(self, wanted: Subscription) -> Subscription:
         """A subscription that is about to be made and to begin with a replay: what is published waits for it."""

@@ -1,11 +1,12 @@
 """Resources: the part of the door through which configuration is read and written."""
 
 from redrive.engine.directory import Directory as Documents
+from redrive.engine.draft import Draft
 from redrive.engine.queues import Queues
 from redrive.engine.subscriptions import Subscriptions
 from redrive.engine.topics import Topics
 
-__all__ = ["Documents", "Queues", "Resources", "Subscriptions", "Topics"]
+__all__ = ["Documents", "Draft", "Queues", "Resources", "Subscriptions", "Topics"]
 
 
 class Resources:
@@ -16,6 +17,8 @@ class Resources:
         subscriptions: Of all topics.
         queues: Of all accounts and regions.
         documents: Typed, versioned, remembered by every node that read them.
+        write: Carries out a decision over several of them in one transaction (`Directory.transact`): what it reads and
+            changes goes through the draft it is given, by verbs that end with `_in`.
     """
 
     def __init__(
@@ -26,3 +29,4 @@ class Resources:
         self.subscriptions = subscriptions
         self.queues = queues
         self.documents = documents
+        self.write = documents.transact

@@ -6,20 +6,18 @@ Receivers check the retention period themselves, so sweeping late loses disk and
 
 from collections.abc import Awaitable, Callable
 
+from redrive.engine.kinds import DUE, SUBSCRIPTION, TOMBSTONE_MS, Due, Number
 from redrive.engine.measure import Measure
 from redrive.engine.ports import Clock, Store
 from redrive.engine.probation import Probations
-from redrive.engine.queues import TOMBSTONE_MS, Number, Queues
-from redrive.engine.topics import Topics
+from redrive.engine.resources import Resources
 from redrive.model.queue import Queue
-from redrive.model.topic import Subscription
 
 QUEUES_PER_TURN = 50  # documents read and queues swept before others have their turn
 ROWS_PER_SWEEP = 1_000  # about 5 ms of the store's time
 # An archive keeps days, and a publication is remembered for five minutes: to read every topic for that each time would
 # be most of a round where there are thousands.
 ARCHIVES_MS = 300_000
-MAKING_MS = 60_000  # a subscription may be made before its topic, and that a moment later
 
 
 class Sweeper:
@@ -29,8 +27,7 @@ class Sweeper:
         self,
         store: Store,
         clock: Clock,
-        queues: Queues,
-        topics: Topics,
+        resources: Resources,
         probations: Probations,
         measure: Measure,
         end_unasked: Callable[[Queue], Awaitable[None]],
@@ -41,18 +38,18 @@ class Sweeper:
         Args:
             store: The store.
             clock: The time.
-            queues: All of them.
-            topics: Likewise.
+            resources: What is there, and what of it falls due.
             probations: Of the subscriptions' endpoints.
             measure: Where what went is counted.
             end_unasked: See `Receiver.end_unasked`; for queues whose deliveries end otherwise than by being removed.
-            forget: Called with the number of every queue that is gone, once a round as long as it is known that it was:
-                whichever node deleted it, what this one remembers of it is of no use.
+            forget: Called with the number of every queue that is gone and had something happen to it on this node.
         """
         self._store = store
         self._clock = clock
-        self._queues = queues
-        self._topics = topics
+        self._documents = resources.documents
+        self._queues = resources.queues
+        self._topics = resources.topics
+        self._subscriptions = resources.subscriptions
         self._probations = probations
         self._measure = measure
         self._end_unasked = end_unasked
@@ -67,22 +64,20 @@ class Sweeper:
             for queue in queues:
                 gone += await self._sweep_queue(queue)
             after = queues[-1].name.key
-        gone += await self._backlogs() + await self._archives()
-        await self._probations.sweep(self._topics.is_there)
-        for grave in await self._queues.graves():
-            gone += await self._tend(grave)
-            self._forget(grave.id)
+        gone += await self._backlogs() + await self._archives() + await self._due()
+        await self._probations.sweep(self._subscriptions.is_there)
+        await self._forget_the_gone()
         return gone
 
-    async def _sweep_queue(self, queue: Queue) -> int:
-        """What goes to a dead-letter queue when its time is over must not be removed before it got there.
+    async def _forget_the_gone(self) -> None:
+        """Whichever node deleted a queue, what this one remembers of it is of no use."""
+        for counts in self._measure:
+            queue = self._queues.known(counts.name) or await self._queues.get(counts.name)
+            if queue is None or queue.id != counts.queue_id:
+                self._forget(counts.queue_id)
 
-        A queue whose subscription is over, or was not made in the end, goes as a whole.
-        """
-        settled = self._clock.now() >= queue.created_at + MAKING_MS
-        if queue.serves and settled and not await self._topics.is_there(queue.serves):
-            await self._queues.delete(queue)
-            return 0
+    async def _sweep_queue(self, queue: Queue) -> int:
+        """What goes to a dead-letter queue when its time is over must not be removed before it got there."""
         if queue.ends_unasked:
             await self._end_unasked(queue)
         buries = queue.buries_expired and await self._queues.dead_letters_to(queue) is not None
@@ -96,20 +91,36 @@ class Sweeper:
         """A backlog's deliveries end by their schedule, never by age; only its memories are swept."""
         gone = 0
         after = ""
-        while page := await self._topics.all_after(after, QUEUES_PER_TURN):
+        while page := await self._subscriptions.all_after(after, QUEUES_PER_TURN):
             for subscription in page:
-                gone += await self._sweep_backlog(subscription)
+                gone += await self._sweep(subscription.queue_id, 0, self._clock.now())
             after = page[-1].key
         return gone
 
-    async def _sweep_backlog(self, subscription: Subscription) -> int:
-        """Also take away subscriptions that are over, and those whose topic's deletion was cut short."""
-        now = self._clock.now()
-        over = subscription.expires_at is not None and now >= subscription.expires_at
-        settled = now >= subscription.created_at + MAKING_MS
-        if over or (settled and await self._topics.get(subscription.topic) is None):
-            await self._topics.unsubscribe(subscription)
-        return await self._sweep(subscription.queue_id, 0, now)
+    async def _due(self) -> int:
+        """Take away the subscriptions whose time is over, and empty queues that were deleted; how much was in them."""
+        gone = 0
+        while page := await self._documents.find(DUE, "", limit=QUEUES_PER_TURN):
+            for due in page:
+                if due.at > self._clock.now():
+                    return gone
+                gone += await self._look_at(due)
+        return gone
+
+    async def _look_at(self, due: Due) -> int:
+        if due.kind == SUBSCRIPTION.name:
+            await self._subscriptions.end(due)
+            return 0
+        grave = await self._queues.grave(due.key)
+        if grave is None:
+            await self._documents.remove(DUE, due.due_key)
+            return 0
+        gone = await self.empty(grave)
+        if grave.emptied:
+            await self._queues.forget(grave)
+        else:
+            await self._queues.emptied(grave)
+        return gone
 
     async def _archives(self) -> int:
         """What an ordered topic keeps under its own number: an archive, and the memory of what was published."""
@@ -133,21 +144,6 @@ class Sweeper:
             total += swept.deliveries
             if not swept.left:
                 return total
-
-    async def _tend(self, grave: Number) -> int:
-        forgotten_at = (grave.deleted_at or 0) + TOMBSTONE_MS
-        if grave.emptied and self._clock.now() < forgotten_at:
-            return 0
-        await self._queues.finish_deletion(grave)
-        await self._topics.finish_removal(grave.id)
-        gone = await self.empty(
-            grave
-        )  # in the end once more: a node that had not heard yet may have sent there
-        if grave.emptied:
-            await self._queues.forget(grave)
-        else:
-            await self._queues.emptied(grave)
-        return gone
 
     async def empty(self, grave: Number) -> int:
         """Remove all that a deleted queue left, deduplication included; how many deliveries went."""

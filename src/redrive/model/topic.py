@@ -108,6 +108,16 @@ class Subscription:
         return f"{self.topic.key}/{self.id}"
 
     @property
+    def backlogs(self) -> list[int]:
+        """The numbers of the queues that are its own: of its backlog, and of what waits behind a replay."""
+        return [self.queue_id] if self.waiting_id is None else [self.queue_id, self.waiting_id]
+
+    @property
+    def backlog_name(self) -> ResourceName:
+        """What its backlogs are called when they are deleted."""
+        return self.topic._replace(name=self.id)
+
+    @property
     def endpoint_shown(self) -> str:
         """The endpoint as anybody may see it: `https://user:****@host/`, without the password that a URL may carry."""
         return _PASSWORD.sub(r"\1****@", self.endpoint)

@@ -9,6 +9,7 @@ import contextlib
 from typing import Final
 
 from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
 from redrive.model.errors import AlreadyExists
 from redrive.model.message import Publication, id_text
 from redrive.model.queue import ResourceName
@@ -86,11 +87,15 @@ class Direct:
         topic = topics.known(only.topic) or await topics.get(only.topic)
         if topic is not None:
             return topic
-        # The subscription comes first: whoever finds the topic can publish to it.
+        resources = self._engine.resources
+
+        async def made(draft: Draft) -> Topic:
+            topic = await resources.topics.create_in(draft, unmade(only))
+            await resources.subscriptions.create_in(draft, only)
+            return topic
+
         with contextlib.suppress(AlreadyExists):
-            await topics.subscribe(only, topic_follows=True)
-        with contextlib.suppress(AlreadyExists):
-            await topics.create(unmade(only))
+            return await resources.write(made)
         return await self.topic(only)
 
 

@@ -1,0 +1,105 @@
+"""The kinds of documents that topics, subscriptions and queues are kept as, and what is found beside them."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from redrive.engine.ports import Kind
+from redrive.model.queue import DAY_MS, Queue, ResourceName
+from redrive.model.topic import Subscription, Topic
+
+# A deleted queue's number may stand on its dead letters as their origin for as long as a message can be kept.
+TOMBSTONE_MS: Final = 14 * DAY_MS
+
+TOPIC: Final[Kind[Topic]] = Kind("topic", Topic.to_document, Topic.from_document)
+QUEUE: Final[Kind[Queue]] = Kind("queue", Queue.to_document, Queue.from_document)
+SUBSCRIPTION: Final[Kind[Subscription]] = Kind(
+    "subscription", Subscription.to_document, Subscription.from_document
+)
+
+
+def _write_key(key: str) -> dict[str, Any]:
+    return {"key": key}
+
+
+def _read_key(document: Any) -> str:
+    key: str = document["key"]
+    return key
+
+
+# Of a backlog's number: its subscription's key.
+OF_QUEUE: Final = Kind("subscription_of_queue", _write_key, _read_key)
+# Those that an account has at topics of others, by the account: they are found among nobody's own.
+ELSEWHERE: Final = Kind("subscription_elsewhere", _write_key, _read_key)
+# Of a subscription's key: the key of the queue that callers receive from for it.
+SERVING: Final = Kind("serving_queue", _write_key, _read_key)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Which name a queue's number stands for, and whether the queue was deleted (ms), and emptied since."""
+
+    id: int
+    name: ResourceName
+    deleted_at: int | None = None
+    emptied: bool = False
+
+
+def _write_number(number: Number) -> dict[str, Any]:
+    return asdict(number) | {"name": list(number.name)}
+
+
+def _read_number(document: Any) -> Number:
+    return Number(
+        document["id"], ResourceName(*document["name"]), document["deleted_at"], document["emptied"]
+    )
+
+
+NUMBER: Final = Kind("queue_number", _write_number, _read_number)
+# Deleted queues once more by name, which may have been used for several in turn.
+GRAVE: Final = Kind("deleted_queue", _write_number, _read_number)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A document that the sweep is to look at from a moment (ms) on: a subscription that ends, a deleted queue."""
+
+    at: int
+    kind: str
+    key: str
+
+    @property
+    def due_key(self) -> str:
+        """What it is kept under: what falls due first comes first."""
+        return f"{self.at:015d}/{self.kind}/{self.key}"
+
+
+DUE: Final[Kind[Due]] = Kind("due", asdict, lambda document: Due(**document))
+
+
+def due_of(grave: Number) -> Due:
+    """When the sweep looks at a deleted queue: at once, and when it is emptied once more before it is forgotten.
+
+    A node that had not heard of the deletion may have sent there meanwhile.
+    """
+    at = (grave.deleted_at or 0) + (TOMBSTONE_MS if grave.emptied else 0)
+    return Due(at, GRAVE.name, grave_key(grave))
+
+
+def end_of(subscription: Subscription, at: int) -> Due:
+    """When the sweep looks at a subscription whose time is over at that moment (ms)."""
+    return Due(at, SUBSCRIPTION.name, subscription.key)
+
+
+def number_key(queue_id: int) -> str:
+    """What is kept of a queue's number, or of a backlog's, is kept under this."""
+    return f"{queue_id:020d}"
+
+
+def grave_key(grave: Number) -> str:
+    """What a deleted queue is kept under: its name and its number."""
+    return f"{grave.name.key}/{number_key(grave.id)}"
+
+
+def of_account(account: str, region: str) -> str:
+    """How the keys of what an account has in a region begin, or in any region where that is empty."""
+    return f"{account}/{region}/" if region else f"{account}/"

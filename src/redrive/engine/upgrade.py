@@ -1,0 +1,122 @@
+"""Upgrade: what an older version left half done in a store is put right once, before anything of it is taken up.
+
+Older versions wrote a topic, a subscription or a queue as several documents one after the other, and their sweep ended
+what a crash had cut short. Now each is one transaction, and what falls due is found by documents of its own.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+from redrive.engine.directory import Directory
+from redrive.engine.draft import Draft
+from redrive.engine.kinds import (
+    DUE,
+    GRAVE,
+    OF_QUEUE,
+    QUEUE,
+    SERVING,
+    SUBSCRIPTION,
+    TOPIC,
+    Due,
+    Number,
+    due_of,
+    end_of,
+    grave_key,
+    number_key,
+)
+from redrive.engine.ports import Kind
+from redrive.engine.queues import Queues
+from redrive.engine.subscriptions import Subscriptions
+from redrive.model.queue import Queue
+from redrive.model.topic import Subscription, Topic
+
+T = TypeVar("T")
+
+FORMAT: Final[Kind[int]] = Kind("format", lambda number: {"number": number}, lambda d: int(d["number"]))
+_KEY: Final = "resources"
+CURRENT: Final = 2
+_AT_ONCE: Final = 200  # documents put right in one transaction
+
+
+class Upgrade:
+    """Puts the documents of an older version right."""
+
+    def __init__(self, directory: Directory, queues: Queues, subscriptions: Subscriptions) -> None:
+        """Look through this directory."""
+        self._directory = directory
+        self._queues = queues
+        self._subscriptions = subscriptions
+
+    async def run(self) -> None:
+        """Do what is to be done, if it was not done before; twice is once, also on two nodes at the same time."""
+        if await self._directory.get(FORMAT, _KEY) == CURRENT:
+            return
+        await self._each(GRAVE, self._end_deletion)
+        await self._each(SUBSCRIPTION, self._check_subscription)
+        await self._each(QUEUE, self._check_queue)
+        await self._directory.update_or_create(FORMAT, _KEY, CURRENT, lambda _: CURRENT)
+
+    async def _each(self, kind: Kind[T], put_right: Callable[[Draft, T], Awaitable[None]]) -> None:
+        async for page in self._pages(kind):
+
+            async def decide(draft: Draft, keys: list[str] = page) -> None:
+                for key in keys:
+                    value: T | None = await draft.get(kind, key)
+                    if value is not None:
+                        await put_right(draft, value)
+
+            await self._directory.transact(decide)
+
+    async def _pages(self, kind: Kind[Any]) -> AsyncIterator[list[str]]:
+        after = ""
+        while found := await self._directory.stored(kind, "", after, _AT_ONCE):
+            keys = [key for key, _, _ in found]
+            yield keys
+            after = keys[-1]
+
+    async def _end_deletion(self, draft: Draft, grave: Number) -> None:
+        """What was buried goes, if whoever buried it did not come so far; and the sweep is to find the grave."""
+        if not grave.emptied:
+            queue: Queue | None = await draft.get(QUEUE, grave.name.key)
+            if queue is not None and queue.id == grave.id:
+                draft.remove(QUEUE, queue.name.key)
+            if await self._end_unsubscription(draft, grave):
+                return
+        await _find_again(draft, due_of(grave))
+
+    async def _end_unsubscription(self, draft: Draft, grave: Number) -> bool:
+        key: str | None = await draft.get(OF_QUEUE, number_key(grave.id))
+        if key is None:
+            return False
+        subscription: Subscription | None = await draft.get(SUBSCRIPTION, key)
+        if subscription is None or subscription.queue_id != grave.id:
+            return False
+        await self._remove(draft, subscription)
+        return True
+
+    async def _remove(self, draft: Draft, subscription: Subscription) -> None:
+        for queue_id in subscription.backlogs:  # some may be buried already
+            await draft.get(GRAVE, grave_key(Number(queue_id, subscription.backlog_name)))
+        self._subscriptions.remove(draft, subscription)
+
+    async def _check_subscription(self, draft: Draft, subscription: Subscription) -> None:
+        """A subscription goes whose topic's deletion was cut short; the sweep is to find the end of the others."""
+        topic: Topic | None = await draft.get(TOPIC, subscription.topic.key)
+        if topic is None:
+            await self._remove(draft, subscription)
+        elif subscription.expires_at is not None:
+            await _find_again(draft, end_of(subscription, subscription.expires_at))
+
+    async def _check_queue(self, draft: Draft, queue: Queue) -> None:
+        """A queue that serves a subscription goes if that is gone, and else is to go with it."""
+        if not queue.serves:
+            return
+        if await draft.get(SUBSCRIPTION, queue.serves) is None:
+            await self._queues.delete_in(draft, queue)
+        elif await draft.get(SERVING, queue.serves) is None:
+            draft.put(SERVING, queue.serves, queue.name.key)
+
+
+async def _find_again(draft: Draft, due: Due) -> None:
+    if await draft.get(DUE, due.due_key) is None:
+        draft.put(DUE, due.due_key, due)

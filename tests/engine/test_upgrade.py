@@ -1,0 +1,179 @@
+"""What an older version left half done is put right when a store of its is opened first."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from redrive.engine.engine import Engine
+from redrive.engine.kinds import (
+    DUE,
+    ELSEWHERE,
+    GRAVE,
+    OF_QUEUE,
+    QUEUE,
+    SERVING,
+    SUBSCRIPTION,
+    TOPIC,
+    Number,
+    number_key,
+)
+from redrive.engine.upgrade import CURRENT, FORMAT, Upgrade
+from redrive.model.topic import Subscription, Topic
+from redrive.testing import VirtualClock
+from tests.engine.held_store import HeldStore
+from tests.engine.samples import bodies, make_queue, named, send
+
+MINUTE_MS = 60_000
+
+
+@pytest.fixture
+async def older(engine: Engine) -> Engine:
+    """A node whose store is as an older version left it: nothing says what falls due."""
+    await engine.directory.clear(FORMAT)
+    return engine
+
+
+async def brought_up_to_date(nodes: Callable[[str], Engine], older: Engine) -> Engine:
+    for kind in (DUE, SERVING):
+        await older.directory.clear(kind)
+    newer = nodes("newer")
+    await upgrade(newer)
+    return newer
+
+
+async def upgrade(engine: Engine) -> None:
+    """As when a node opens its store."""
+    await Upgrade(engine.directory, engine.queues, engine.subscriptions).run()
+
+
+async def buried(engine: Engine, queue_id: int, name: str, **fields: bool) -> Number:
+    """What an older version wrote first of all when it deleted something."""
+    grave = Number(queue_id, named(name), deleted_at=engine.clock.now(), **fields)
+    await engine.directory.create(GRAVE, f"{grave.name.key}/{number_key(queue_id)}", grave)
+    return grave
+
+
+async def topic_of(engine: Engine) -> Topic:
+    return await engine.resources.topics.create(Topic(0, named("t"), "plain"))
+
+
+def wanted(topic: Topic, **fields: int) -> Subscription:
+    return Subscription("s", topic.name, 0, "2", "http", "http://a", **fields)
+
+
+async def test_a_deleted_queue_is_emptied_and_forgotten_in_the_end(
+    older: Engine, nodes: Callable[[str], Engine]
+) -> None:
+    queue = await make_queue(older, "q")
+    await send(older, queue, "a")
+    await older.queues.delete(queue)
+    newer = await brought_up_to_date(nodes, older)
+    assert await newer.sweeper.round() == 1
+    assert [grave.emptied for grave in await newer.queues.graves()] == [True]
+
+
+async def test_the_deletion_of_a_queue_that_was_cut_short_is_ended(
+    older: Engine, nodes: Callable[[str], Engine]
+) -> None:
+    queue = await make_queue(older, "q")
+    await send(older, queue, "a")
+    await buried(older, queue.id, "q")
+    newer = await brought_up_to_date(nodes, older)
+    assert await newer.queues.get(queue.name) is None
+    await newer.sweeper.round()
+    assert await bodies(newer, queue) == []
+
+
+async def test_a_queue_made_anew_under_the_name_of_a_deleted_one_stays(
+    older: Engine, nodes: Callable[[str], Engine]
+) -> None:
+    queue = await make_queue(older, "q")
+    await buried(older, queue.id + 1000, "q")
+    newer = await brought_up_to_date(nodes, older)
+    assert await newer.queues.get(queue.name) == queue
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_an_unsubscription_that_was_cut_short_is_ended(
+    older: Engine, nodes: Callable[[str], Engine], waits: bool
+) -> None:
+    topic = await topic_of(older)
+    more = {"waiting_id": 999} if waits else {}
+    subscription = await older.resources.subscriptions.create(wanted(topic, **more))
+    for backlog in subscription.backlogs:
+        await buried(older, backlog, "s")
+    await buried(older, subscription.queue_id + 1000, "s")  # of one that left long ago
+    newer = await brought_up_to_date(nodes, older)
+    for kind in (SUBSCRIPTION, OF_QUEUE, ELSEWHERE):
+        assert await newer.directory.find(kind, "") == []
+    await newer.sweeper.round()
+    assert all(grave.emptied for grave in await newer.queues.graves())
+    assert len(await newer.queues.graves()) == 2 + waits
+
+
+async def test_a_subscription_whose_topic_is_gone_goes(older: Engine, nodes: Callable[[str], Engine]) -> None:
+    topic = await topic_of(older)
+    await older.resources.subscriptions.create(wanted(topic))
+    await older.directory.remove(TOPIC, topic.name.key)
+    newer = await brought_up_to_date(nodes, older)
+    assert await newer.directory.find(SUBSCRIPTION, "") == []
+
+
+async def test_a_subscription_goes_when_its_time_is_over(
+    older: Engine, nodes: Callable[[str], Engine], clock: VirtualClock
+) -> None:
+    topic = await topic_of(older)
+    await older.resources.subscriptions.create(wanted(topic, expires_at=clock.now() + MINUTE_MS))
+    newer = await brought_up_to_date(nodes, older)
+    await newer.sweeper.round()
+    assert len(await newer.directory.find(SUBSCRIPTION, "")) == 1
+    await clock.sleep_until(clock.now() + MINUTE_MS)
+    await newer.sweeper.round()
+    assert await newer.directory.find(SUBSCRIPTION, "") == []
+
+
+async def test_a_queue_goes_whose_subscription_was_not_made_in_the_end_and_another_with_its_own(
+    older: Engine, nodes: Callable[[str], Engine]
+) -> None:
+    topic = await topic_of(older)
+    subscription = await older.resources.subscriptions.create(wanted(topic))
+    served = await make_queue(older, "served", serves=subscription.key)
+    await make_queue(older, "left", serves=f"{topic.name.key}/nobody")
+    newer = await brought_up_to_date(nodes, older)
+    assert await newer.directory.find(QUEUE, "") == [served]
+    await newer.resources.subscriptions.delete(subscription)
+    assert await newer.directory.find(QUEUE, "") == []
+
+
+async def test_many_documents_are_put_right_in_turns_and_once(
+    older: Engine, nodes: Callable[[str], Engine], store: HeldStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("redrive.engine.upgrade._AT_ONCE", 2)
+    for number in range(5):
+        await older.queues.delete(await make_queue(older, f"q{number}"))
+    newer = await brought_up_to_date(nodes, older)
+    assert len(await newer.directory.find(DUE, "")) == 5
+    store.calls.clear()
+    await upgrade(nodes("third"))
+    assert "write" not in store.calls
+
+
+async def test_two_nodes_may_put_it_right_at_the_same_time(
+    older: Engine, nodes: Callable[[str], Engine], store: HeldStore
+) -> None:
+    queue = await make_queue(older, "q")
+    await older.queues.delete(queue)
+    await older.directory.clear(DUE)
+    two, three = nodes("two"), nodes("three")
+    held = store.hold("write")
+    opening = asyncio.create_task(upgrade(two))
+    await held.reached
+    await upgrade(three)
+    held.let_go()
+    await opening
+    assert len(await three.directory.find(DUE, "")) == 1
+
+
+async def test_a_node_that_opens_its_store_has_put_it_right(engine: Engine) -> None:
+    assert await engine.directory.get(FORMAT, "resources") == CURRENT
