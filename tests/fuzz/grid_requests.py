@@ -246,8 +246,8 @@ def filled(draw: st.DrawFn, method: str, pattern: str) -> str:
 
 
 def _standing(pattern: str, name: str) -> tuple[str, ...]:
-    if name == "topic" and "/namespaces/" in pattern:
-        return ("stars",)
+    if "/namespaces/" in pattern and name in ("topic", "eventSubscription"):
+        return ("stars",) if name == "topic" else _STANDING["name"]
     return ("first",) if name == "topic" and "/domains/" in pattern else _STANDING[name]
 
 

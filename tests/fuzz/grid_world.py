@@ -89,7 +89,7 @@ class Webhook:
 
 
 class GridWorld(Watched):
-    """Azure's rooms on a store in memory, on a clock that stands."""
+    """Azure's services on a store in memory, on a clock that stands."""
 
     waits_ms = 121_000
 
@@ -128,14 +128,14 @@ class GridWorld(Watched):
         insights = Insights(self._store, self._telemetry.flush, sources.resource)
         self.arm = Arm(clock, authentication, build_operations(engine, handshakes, _where, [insights]), None)
         credentials = PublisherCredentials(authentication, clock, required=secured)
-        rooms = [
+        services = [
             Publishers(engine, credentials, self._measures),
             Namespaces(engine, Credentials(authentication, clock, required=secured), self._measures),
             self.arm,
             handshakes,
             Entra(clock, authentication, None, self._tokens),
         ]
-        return AzureGateway(runtime, rooms)
+        return AzureGateway(runtime, services)
 
     async def open(self) -> None:
         """Make a resource of each kind, subscribe to all of them, and hold events under locks."""

@@ -116,11 +116,10 @@ def right_path(method: str, pattern: str) -> str:
         "topic": "made" if new and pattern.endswith("{topic}") else "orders",
         "domain": "made" if new and pattern.endswith("{domain}") else "orders",
         "systemTopic": "made" if new else "blobs",
-        "name": "made" if new else "pulled",
         "eventSubscription": "made" if new else "watcher",
     }
     if "/namespaces/" in pattern and not (new and pattern.endswith("{topic}")):
-        names["topic"] = "stars"
+        names |= {"topic": "stars", "eventSubscription": "made" if new else "pulled"}
     return re.sub(r"\{([\w.]+)\}", lambda match: names[match[1]], pattern)
 
 

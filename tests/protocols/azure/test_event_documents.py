@@ -9,13 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.model.topic import Topic
-from redrive.protocols.azure.arm import event_documents
 from redrive.protocols.azure.arm.destinations import shown_destination
 from redrive.protocols.azure.arm.event_sources import new_topic
+from redrive.protocols.azure.arm.subscription_documents import Accepted, engine_subscription, state_of
+from redrive.protocols.azure.arm.subscription_forms import SubscriptionForm
 from redrive.protocols.azure.eventgrid import names, settings
 from redrive.protocols.azure.wire.errors import AzureError
 from tests.protocols.azure.stage import ACCOUNT, TOPIC
 
+FORM = SubscriptionForm()
 NOW = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1000)
 PROTECTED = {
     "azureActiveDirectoryTenantId": "contoso.example",
@@ -56,11 +58,9 @@ def resource(kind: str, resource_id: str, **fields: Any) -> dict[str, Any]:
     return {"endpointType": kind, "properties": {"resourceId": resource_id, **fields}}
 
 
-def accepted(
-    before: dict[str, Any] | None = None, schema: str = "EventGridSchema", **given: Any
-) -> event_documents.Accepted:
+def accepted(before: dict[str, Any] | None = None, schema: str = "EventGridSchema", **given: Any) -> Accepted:
     given = {"destination": webhook()} | given
-    return event_documents.accepted(given, before or {}, topic(schema), PLACES.get, NOW)
+    return FORM.accepted(given, before or {}, topic(schema), PLACES.get, NOW)
 
 
 def refused(**given: Any) -> str:
@@ -279,7 +279,7 @@ def test_the_engines_document() -> None:
         deadLetterDestination=resource("StorageBlob", ACCOUNT.text, blobContainerName="dead"),
         expirationTimeUtc="2026-01-01T00:00:01Z",
     )
-    made = event_documents.subscription(topic(), f"{TOPIC.text}/x/Billing", found, "Succeeded", 0)
+    made = engine_subscription(topic(), f"{TOPIC.text}/x/Billing", found)
     assert (made.id, made.topic, made.confirmed) == ("billing", names.topic_name(TOPIC), True)
     assert (made.protocol, made.endpoint) == ("https", "https://hook.example/a?b=c")
     assert made.dead_letter == names.dead_letter_queue(made.topic, "billing")
@@ -291,14 +291,14 @@ def test_the_engines_document() -> None:
 
 
 def test_a_subscription_without_a_filter_takes_everything() -> None:
-    made = event_documents.subscription(topic(), "x/billing", accepted(filter={}), "Succeeded", 0)
+    made = engine_subscription(topic(), "x/billing", accepted(filter={}))
     assert (made.filter_text, made.dead_letter, made.expires_at) == (None, None, None)
 
 
 def test_who_is_waited_for_too_long_has_failed() -> None:
-    made = event_documents.subscription(topic(), "x/billing", accepted(), "AwaitingManualAction", NOW)
+    made = engine_subscription(topic(), "x/billing", accepted(), "AwaitingManualAction", NOW)
     assert not made.confirmed
-    assert [event_documents.state_of(made, now) for now in (NOW - 1, NOW)] == [
+    assert [state_of(made, now) for now in (NOW - 1, NOW)] == [
         "AwaitingManualAction",
         "Failed",
     ]
@@ -344,18 +344,18 @@ _JSON = st.recursive(
 @given(st.dictionaries(st.sampled_from(_KNOWN), _JSON, max_size=4))
 def test_whatever_is_sent_is_taken_or_refused(given: dict[str, Any]) -> None:
     try:
-        taken = event_documents.accepted({"destination": webhook(), **given}, {}, topic(), PLACES.get, NOW)
+        taken = FORM.accepted({"destination": webhook(), **given}, {}, topic(), PLACES.get, NOW)
     except AzureError:
         return
-    made = event_documents.subscription(topic(), "x/billing", taken, "Succeeded", 0)
-    shown = event_documents.shown(made, TOPIC.text, NOW, "x/billing")
-    again = event_documents.accepted(shown["properties"], dict(taken.properties), topic(), PLACES.get, NOW)
+    made = engine_subscription(topic(), "x/billing", taken)
+    shown = FORM.shown(made, TOPIC.text, None, NOW)
+    again = FORM.accepted(shown["properties"], dict(taken.properties), topic(), PLACES.get, NOW)
     assert again == taken
 
 
 def test_a_patch_replaces_one_way_of_naming_a_destination_by_the_other() -> None:
     before = dict(accepted(labels=["a"]).properties)
     within = {"identity": {"type": "SystemAssigned"}, "destination": webhook()}
-    after = event_documents.patched(before, {"deliveryWithResourceIdentity": within, "labels": None})
+    after = FORM.patched(before, {"deliveryWithResourceIdentity": within, "labels": None})
     assert "destination" not in after
     assert (after["labels"], after["deliveryWithResourceIdentity"]) == (["a"], within)

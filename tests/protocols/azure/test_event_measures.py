@@ -10,8 +10,9 @@ import pytest
 from redrive.model.metric import MetricPoint
 from redrive.model.queue import ResourceName
 from redrive.protocols.azure.arm.call import ArmCall
-from redrive.protocols.azure.arm.event_sources import SYSTEM_TOPIC, EventSources, SystemTopic
+from redrive.protocols.azure.arm.event_sources import EventSources
 from redrive.protocols.azure.arm.subscribers import Subscribers
+from redrive.protocols.azure.arm.system_topic import SYSTEM_TOPIC, SystemTopic
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.eventgrid.credentials import Credentials
 from redrive.protocols.azure.eventgrid.failure_log import FailureLog
@@ -245,8 +246,15 @@ async def test_a_resource_without_metrics(stage: Measured) -> None:
 
 async def test_a_system_topic_is_a_name_for_its_account(stage: Measured) -> None:
     resource = GROUP._replace(parts=("systemTopics", "blobs"))
-    named = SystemTopic(resource.text, ACCOUNT.text, "Microsoft.Storage.StorageAccounts", {})
-    await stage.engine.resources.documents.create(SYSTEM_TOPIC, named.key, named)
+    named = SystemTopic.from_document(
+        {
+            "id": resource.text,
+            "source": ACCOUNT.text,
+            "topic_type": "Microsoft.Storage.StorageAccounts",
+            "document": {},
+        }
+    )
+    await stage.engine.resources.documents.create(SYSTEM_TOPIC, named.name.key, named)
     account = await stage.topic(ACCOUNT)
     await stage.subscribe(account)
     await stage.publish(account, EVENT)

@@ -8,8 +8,9 @@ import pytest
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
 from redrive.model.topic import Topic
-from redrive.protocols.azure.arm import event_documents
 from redrive.protocols.azure.arm.event_sources import new_topic
+from redrive.protocols.azure.arm.subscription_documents import engine_subscription
+from redrive.protocols.azure.arm.subscription_forms import SubscriptionForm
 from redrive.protocols.azure.handshake import ACTION_MS, QUESTION, Handshakes, Question
 from redrive.protocols.azure.wire.errors import AzureError
 from redrive.testing import VirtualClock
@@ -32,10 +33,10 @@ async def questions(stage: Stage) -> list[str]:
 async def ask(
     stage: Stage, topic: Topic, name: str, answer: Attempt, *first: Attempt, schema: str = "EventGridSchema"
 ) -> Question | None:
-    accepted = event_documents.accepted(
+    accepted = SubscriptionForm().accepted(
         {"destination": WEBHOOK, "eventDeliverySchema": schema}, {}, topic, lambda _: None, stage.clock.now()
     )
-    asked = event_documents.subscription(topic, f"{TOPIC.text}/x/{name}", accepted, "Succeeded", 0)
+    asked = engine_subscription(topic, f"{TOPIC.text}/x/{name}", accepted)
     stage.web = Scripted(stage.clock, answer, deque(first))
     handshakes = Handshakes(stage.engine, {"https": stage.web}, stage.tokens, stage.clock)
     return await handshakes.ask(asked, "http://redrive.example", stage.clock.now())

@@ -1,10 +1,11 @@
-"""From where topics may be published to: addresses, masks, and the private side."""
+"""Network rules of topics: addresses, masks, and the private side."""
 
 from typing import Any
 
 import pytest
 
-from redrive.protocols.azure.arm.network_rules import accepted_network
+from redrive.protocols.azure.arm.network_rules import NETWORK
+from redrive.protocols.azure.arm.schema import Schema
 from redrive.protocols.azure.eventgrid.network import Network
 from redrive.protocols.azure.wire.errors import AzureError
 from tests.protocols.azure.stage import EVENT, TOPIC, Stage
@@ -17,6 +18,7 @@ def rules(*masks: str, **others: Any) -> dict[str, Any]:
     return {"inboundIpRules": [{"ipMask": mask, "action": "Allow"} for mask in masks], **others}
 
 
+NETWORK_SCHEMA = Schema(NETWORK)
 CLOSED = {"publicNetworkAccess": "Disabled"}
 OPEN = {"publicNetworkAccess": "Enabled"}
 
@@ -57,7 +59,7 @@ OPEN = {"publicNetworkAccess": "Enabled"}
         (rules("203.0.113.0/24", **CLOSED), "10.1.2.3", True),
     ],
 )
-def test_who_may_come_in(properties: dict[str, Any], client_host: str, admitted: bool) -> None:
+def test_a_network_admits_addresses(properties: dict[str, Any], client_host: str, admitted: bool) -> None:
     assert Network.of(properties).admits(client_host) is admitted
 
 
@@ -76,20 +78,22 @@ def test_who_may_come_in(properties: dict[str, Any], client_host: str, admitted:
         {"minimumTlsVersionAllowed": "1.3"},
     ],
 )
-def test_what_cannot_be_held_to_is_refused(properties: dict[str, Any]) -> None:
+def test_network_rules_that_cannot_be_enforced_are_refused(properties: dict[str, Any]) -> None:
     with pytest.raises(AzureError) as refusal:
-        accepted_network(properties)
+        NETWORK_SCHEMA.accept(properties)
     assert refusal.value.status == 400
 
 
-def test_what_is_said_of_the_network_is_kept() -> None:
+def test_network_rules_are_kept_with_public_access_as_the_default() -> None:
     said = rules(*["10.0.0.0/8"] * 128, minimumTlsVersionAllowed="1.2", publicNetworkAccess="disabled")
-    assert accepted_network(said) == CLOSED
-    assert accepted_network({}) == OPEN
+    assert NETWORK_SCHEMA.accept(said) == {**said, **CLOSED}
+    assert NETWORK_SCHEMA.accept({}) == OPEN
 
 
 @pytest.mark.parametrize("method", ["POST", "OPTIONS"])
-async def test_a_publisher_from_elsewhere(stage: Stage, publishers: Publishers, method: str) -> None:
+async def test_a_publisher_outside_the_masks_is_refused(
+    stage: Stage, publishers: Publishers, method: str
+) -> None:
     await stage.topic(TOPIC, **rules("10.0.0.0/8"))
     asked = request([EVENT], method=method, host="orders.example")
     assert (asked.client_host, (error := await refusal(publishers, asked)).status) == ("127.0.0.1", 403)

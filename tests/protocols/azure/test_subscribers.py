@@ -6,9 +6,10 @@ import pytest
 
 from redrive.model.errors import NotFound
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.azure.arm import event_documents
 from redrive.protocols.azure.arm.event_sources import new_topic
 from redrive.protocols.azure.arm.subscribers import DEAD_LETTERS_KEPT_MS, Subscribers
+from redrive.protocols.azure.arm.subscription_documents import engine_subscription
+from redrive.protocols.azure.arm.subscription_forms import SubscriptionForm
 from redrive.protocols.azure.eventgrid import names
 from tests.protocols.azure.stage import ACCOUNT, CONTAINER, TOPIC, Stage
 
@@ -26,8 +27,8 @@ async def topic(stage: Stage) -> Topic:
 
 def wanted(topic: Topic, *, letters: bool) -> Subscription:
     given = {"destination": WEBHOOK, **({"deadLetterDestination": LETTERS} if letters else {})}
-    accepted = event_documents.accepted(given, {}, topic, lambda _: None, 0)
-    return event_documents.subscription(topic, f"{TOPIC.text}/x/Billing", accepted, "Succeeded", 0)
+    accepted = SubscriptionForm().accepted(given, {}, topic, lambda _: None, 0)
+    return engine_subscription(topic, f"{TOPIC.text}/x/Billing", accepted)
 
 
 async def kept(stage: Stage, topic: Topic) -> list[tuple[str, str, bool]]:
@@ -37,7 +38,7 @@ async def kept(stage: Stage, topic: Topic) -> list[tuple[str, str, bool]]:
 
 async def test_dead_letters_have_a_queue_and_a_store(stage: Stage, topic: Topic) -> None:
     subscribers = Subscribers(stage.engine)
-    made = await subscribers.write(wanted(topic, letters=True))
+    made = await subscribers.write(topic, wanted(topic, letters=True))
     assert await kept(stage, topic) == [
         ("billing", "https://hook.example", True),
         ("billing:dead-letters", CONTAINER, False),
@@ -55,18 +56,20 @@ async def test_dead_letters_have_a_queue_and_a_store(stage: Stage, topic: Topic)
 
 async def test_a_change_keeps_the_backlog_and_the_letters(stage: Stage, topic: Topic) -> None:
     subscribers = Subscribers(stage.engine)
-    before = await subscribers.write(wanted(topic, letters=True))
+    before = await subscribers.write(topic, wanted(topic, letters=True))
     assert before.dead_letter is not None
     queue = await stage.engine.resources.queues.get(before.dead_letter)
-    after = await subscribers.write(replace(wanted(topic, letters=True), endpoint="https://other.example"))
+    after = await subscribers.write(
+        topic, replace(wanted(topic, letters=True), endpoint="https://other.example")
+    )
     assert (after.queue_id, after.created_at) == (before.queue_id, before.created_at)
     assert await stage.engine.resources.queues.get(before.dead_letter) == queue
 
 
 async def test_letters_go_when_the_destination_does(stage: Stage, topic: Topic) -> None:
     subscribers = Subscribers(stage.engine)
-    before = await subscribers.write(wanted(topic, letters=True))
-    after = await subscribers.write(wanted(topic, letters=False))
+    before = await subscribers.write(topic, wanted(topic, letters=True))
+    after = await subscribers.write(topic, wanted(topic, letters=False))
     assert (after.queue_id, after.dead_letter) == (before.queue_id, None)
     assert await kept(stage, topic) == [("billing", "https://hook.example", True)]
     assert before.dead_letter is not None
@@ -75,8 +78,8 @@ async def test_letters_go_when_the_destination_does(stage: Stage, topic: Topic) 
 
 async def test_a_topic_goes_with_all(stage: Stage, topic: Topic) -> None:
     subscribers = Subscribers(stage.engine)
-    await subscribers.write(wanted(topic, letters=True))
-    await subscribers.remove_all(topic)
+    await subscribers.write(topic, wanted(topic, letters=True))
+    await subscribers.remove_topics([topic])
     assert await kept(stage, topic) == []
     assert await stage.engine.resources.queues.find(topic.name._replace(name="")) == []
 
@@ -84,4 +87,4 @@ async def test_a_topic_goes_with_all(stage: Stage, topic: Topic) -> None:
 async def test_nobody_subscribes_at_a_topic_that_is_gone(stage: Stage, topic: Topic) -> None:
     await stage.engine.resources.topics.delete(topic)
     with pytest.raises(NotFound):
-        await Subscribers(stage.engine).write(wanted(topic, letters=False))
+        await Subscribers(stage.engine).write(topic, wanted(topic, letters=False))

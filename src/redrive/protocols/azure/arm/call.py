@@ -54,6 +54,11 @@ class ArmCall:
             raise _no_object()
         return read
 
+    @property
+    def account_and_group(self) -> tuple[str, str]:
+        """The Azure subscription and the resource group of the path, in lower case; no group where it has none."""
+        return self.params["subscription"].lower(), self.params.get("group", "").lower()
+
     def resource(self, provider: str, *types: str) -> ArmId:
         """The id of a resource of the call's group.
 

@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from redrive.protocols.azure.arm import fields
-from redrive.protocols.azure.arm.fields import Document
+from redrive.protocols.azure.arm import schema
+from redrive.protocols.azure.arm.schema import Document
 from redrive.protocols.azure.wire.errors import invalid
 
 MAPPINGS: Final = "deliveryAttributeMappings"
@@ -52,20 +52,20 @@ def masked(mappings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def _accepted(given: Any, secrets: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise invalid(f"The property '{MAPPINGS}' must be a list of objects.")
-    name = fields.text(given, "name") or ""
+    name = schema.text(given, "name") or ""
     if not _NAME.fullmatch(name) or name.lower().startswith(_OURS):
         raise invalid(f"The delivery attribute '{name}' has a name that no header of a delivery can have.")
-    kind = fields.one_of(given, "type", ("Static", "Dynamic"))
-    properties = fields.present(fields.part(given, "properties") or {})
+    kind = schema.one_of(given, "type", "Static", "Dynamic")
+    properties = schema.present(schema.part(given, "properties") or {})
     if kind == "Static":
         return {"name": name, "type": kind, "properties": _static(name, properties, secrets)}
-    if kind == "Dynamic" and fields.text(properties, "sourceField"):
+    if kind == "Dynamic" and schema.text(properties, "sourceField"):
         return {"name": name, "type": kind, "properties": properties}
     raise invalid(f"The delivery attribute '{name}' is neither Static nor Dynamic with a sourceField.")
 
 
 def _static(name: str, properties: Document, secrets: Mapping[str, str]) -> dict[str, Any]:
-    value, secret = fields.text(properties, "value"), fields.flag(properties, "isSecret") or False
+    value, secret = schema.text(properties, "value"), schema.flag(properties, "isSecret") or False
     if secret and value in (None, HIDDEN):
         value = secrets.get(name.lower(), value)
     if value is None:

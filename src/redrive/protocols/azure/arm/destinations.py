@@ -11,10 +11,10 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from redrive.model.queue import ResourceName
-from redrive.protocols.azure.arm import delivery_attributes, fields
+from redrive.protocols.azure.arm import delivery_attributes, schema
 from redrive.protocols.azure.arm.delivery_attributes import MAPPINGS
-from redrive.protocols.azure.arm.fields import Document
-from redrive.protocols.azure.arm.network_rules import check_tls
+from redrive.protocols.azure.arm.network_rules import TLS
+from redrive.protocols.azure.arm.schema import Document
 from redrive.protocols.azure.eventgrid.settings import APPLICATION, TENANT, WEBHOOK
 from redrive.protocols.azure.wire.arm_id import ArmId
 from redrive.protocols.azure.wire.errors import AzureError, invalid
@@ -85,10 +85,10 @@ def accepted_destination(given: Document, before: Document, resolve: EndpointRes
     Raises:
         AzureError: It is none, or this server cannot deliver there.
     """
-    kind = fields.one_of(given, "endpointType", KINDS)
+    kind = schema.one_of(given, "endpointType", *KINDS)
     if kind is None:
         raise invalid("The destination has no endpointType.")
-    said = fields.present(fields.part(given, "properties") or {})
+    said = schema.present(schema.part(given, "properties") or {})
     said.pop("endpointBaseUrl", None)
     earlier = before.get("properties") or {}
     if kind == WEBHOOK and before.get("endpointType") == WEBHOOK:
@@ -98,11 +98,11 @@ def accepted_destination(given: Document, before: Document, resolve: EndpointRes
         }  # `az … update` leaves out what it was not shown
     protocol, endpoint = _webhook(said) if kind == WEBHOOK else _resource(kind, said, resolve)
     if kind in _BATCHED:
-        events = fields.number(said, "maxEventsPerBatch", 1, BATCH_EVENTS_MAX)
-        kilobytes = fields.number(said, "preferredBatchSizeInKilobytes", 1, BATCH_KILOBYTES_MAX)
+        events = schema.number(said, "maxEventsPerBatch", 1, BATCH_EVENTS_MAX)
+        kilobytes = schema.number(said, "preferredBatchSizeInKilobytes", 1, BATCH_KILOBYTES_MAX)
         said["maxEventsPerBatch"] = events or (1 if kilobytes is None else BATCH_EVENTS_MAX)
         said["preferredBatchSizeInKilobytes"] = kilobytes or 64
-    mappings = fields.items(said, MAPPINGS) or []
+    mappings = schema.items(said, MAPPINGS) or []
     if mappings and kind in _WITHOUT_ATTRIBUTES:
         raise invalid(f"A destination of the type {kind} has no delivery attributes.")
     if kind not in _WITHOUT_ATTRIBUTES:
@@ -118,10 +118,10 @@ def accepted_container(given: Document) -> dict[str, Any]:
     Raises:
         AzureError: It is none.
     """
-    fields.one_of(given, "endpointType", ("StorageBlob",))
-    said = fields.part(given, "properties") or {}
+    schema.one_of(given, "endpointType", "StorageBlob")
+    said = schema.part(given, "properties") or {}
     _checked_id(said, "StorageBlob", STORAGE_ACCOUNT)
-    container = fields.text(said, "blobContainerName") or ""
+    container = schema.text(said, "blobContainerName") or ""
     if not _CONTAINER_NAME.fullmatch(container):
         raise invalid(f"The blobContainerName '{container}' is no name of a container.")
     return {"endpointType": "StorageBlob", "properties": dict(said)}
@@ -145,8 +145,8 @@ def queue_at(endpoint: str) -> ResourceName | None:
 
 
 def _webhook(said: Document) -> tuple[str, str]:
-    url = fields.text(said, "endpointUrl") or ""
-    check_tls(said)
+    url = schema.text(said, "endpointUrl") or ""
+    TLS.read(said, TLS.name)
     if queue_at(url) is not None:
         return "queue", url
     try:
@@ -167,7 +167,7 @@ def _check_audience(said: Document, protocol: str) -> None:
     Raises:
         AzureError: A part is missing, or a request would have no room for them.
     """
-    tenant, application = fields.text(said, TENANT), fields.text(said, APPLICATION)
+    tenant, application = schema.text(said, TENANT), schema.text(said, APPLICATION)
     if not tenant and not application:
         return
     if not application or not _TENANT_NAME.fullmatch(tenant or ""):
@@ -196,10 +196,10 @@ def _resource(kind: str, said: Document, resolve: EndpointResolver) -> tuple[str
 
 
 def _storage_queue(account: ArmId, said: Document, resolve: EndpointResolver) -> str:
-    name = fields.text(said, "queueName") or ""
+    name = schema.text(said, "queueName") or ""
     if not _CONTAINER_NAME.fullmatch(name):
         raise invalid(f"The queueName '{name}' is no name of a storage queue.")
-    seconds = fields.number(said, "queueMessageTimeToLiveInSeconds", -1, None)
+    seconds = schema.number(said, "queueMessageTimeToLiveInSeconds", -1, None)
     if seconds == 0:
         raise invalid("The queueMessageTimeToLiveInSeconds must be more than 0, or -1 for ever.")
     if resolve(account.text) is None:
@@ -218,7 +218,7 @@ def _url(address: str, resolve: EndpointResolver, resource: ArmId, beneath: str)
 
 
 def _checked_id(said: Document, kind: str, resource_type: str) -> ArmId:
-    text = fields.text(said, "resourceId") or ""
+    text = schema.text(said, "resourceId") or ""
     resource = ArmId.parse(text)
     if resource is None or resource.type != resource_type:
         raise invalid(f"The resourceId '{text}' of a {kind} destination is not the id of a {resource_type}.")

@@ -5,8 +5,8 @@ from typing import Any, Final
 import orjson
 
 from redrive.model.filtering import EventFilterInvalid, read_event_filter
-from redrive.protocols.azure.arm import fields
-from redrive.protocols.azure.arm.fields import Document
+from redrive.protocols.azure.arm import schema
+from redrive.protocols.azure.arm.schema import Document
 from redrive.protocols.azure.wire.errors import invalid
 
 SUBJECT_CHARS_MAX: Final = 512
@@ -19,14 +19,14 @@ def accepted_filter(given: Document | None) -> dict[str, Any]:
     Raises:
         AzureError: It asks for something that there is not, or for more than the limits allow.
     """
-    said = fields.present(given or {})
+    said = schema.present(given or {})
     for name in ("subjectBeginsWith", "subjectEndsWith"):
-        if len(fields.text(said, name) or "") > SUBJECT_CHARS_MAX:
+        if len(schema.text(said, name) or "") > SUBJECT_CHARS_MAX:
             raise invalid(f"The property '{name}' may have {SUBJECT_CHARS_MAX} characters.")
-    fields.texts(said, "includedEventTypes")
+    schema.texts(said, "includedEventTypes")
     for name in ("isSubjectCaseSensitive", "enableAdvancedFilteringOnArrays"):
-        fields.flag(said, name)
-    if not all(isinstance(one, dict) for one in fields.items(said, "advancedFilters") or ()):
+        schema.flag(said, name)
+    if not all(isinstance(one, dict) for one in schema.items(said, "advancedFilters") or ()):
         raise invalid("The property 'advancedFilters' must be a list of objects.")
     try:
         read_event_filter(orjson.dumps(said).decode())

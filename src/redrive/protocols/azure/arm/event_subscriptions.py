@@ -1,37 +1,56 @@
-"""Event subscriptions: made, shown, changed and removed, in the extension form and the nested ones.
+"""Event subscriptions: made, shown, changed and removed, in the extension form and nested in what they are made at.
 
 Both forms name the same object: `{topic}/providers/Microsoft.EventGrid/eventSubscriptions/{name}` and
-`{topic}/eventSubscriptions/{name}`; it is shown under the id that it was asked for by.
+`{topic}/eventSubscriptions/{name}`; it is shown under the id that it was asked for by. Those of namespaces' topics are
+nested alone, and have documents of their own.
 """
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from redrive.engine.engine import Engine
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.azure.arm import event_documents, fields, paging
+from redrive.protocols.azure.arm import paging, schema
+from redrive.protocols.azure.arm import subscription_documents as documents
 from redrive.protocols.azure.arm.call import ArmCall, Verb, begun, check_theirs
 from redrive.protocols.azure.arm.delivery_attributes import MAPPINGS
 from redrive.protocols.azure.arm.destinations import Destination, EndpointResolver, queue_at
-from redrive.protocols.azure.arm.event_documents import Accepted
 from redrive.protocols.azure.arm.event_sources import NAMESPACE_TOPIC, EventSources
-from redrive.protocols.azure.arm.fields import Document
-from redrive.protocols.azure.arm.publishers import no_such
+from redrive.protocols.azure.arm.resource import IN_GROUP, PROVIDER, no_such
+from redrive.protocols.azure.arm.schema import Document
 from redrive.protocols.azure.arm.subscribers import Subscribers
+from redrive.protocols.azure.arm.subscription_forms import (
+    EXTENSION,
+    NamespaceForm,
+    SubscriptionForm,
+)
 from redrive.protocols.azure.eventgrid import names, settings
 from redrive.protocols.azure.handshake import Handshakes, Question
 from redrive.protocols.azure.wire.answers import empty_answer, json_answer
 from redrive.protocols.azure.wire.arm_id import ArmId
-from redrive.protocols.azure.wire.errors import AzureError, invalid, not_found
+from redrive.protocols.azure.wire.errors import invalid
 from redrive.protocols.http import Response
 
-EXTENSION: Final = "providers/Microsoft.EventGrid/eventSubscriptions"
 _NAME: Final = "eventSubscription"
 
 
+class _Scope(NamedTuple):
+    """What a call is about.
+
+    Attributes:
+        source: The event source.
+        form: The form of its event subscriptions' documents.
+        nested_in: The resource in the path, where the call names event subscriptions as nested in it.
+    """
+
+    source: ArmId
+    form: SubscriptionForm
+    nested_in: ArmId | None
+
+
 class EventSubscriptionOperations:
-    """What is done to event subscriptions."""
+    """The operations on event subscriptions."""
 
     def __init__(
         self,
@@ -41,12 +60,12 @@ class EventSubscriptionOperations:
         handshakes: Handshakes,
         resolve: EndpointResolver,
     ) -> None:
-        """Do it through this engine.
+        """Offer them on this engine.
 
         Args:
-            engine: Keeps them.
-            subscribers: Writes and removes them.
-            sources: What they are made at.
+            engine: Keeps topics and queues.
+            subscribers: Writes and removes event subscriptions.
+            sources: Finds what they are made at.
             handshakes: Asks endpoints whether they agree.
             resolve: What stands behind the resource ids of destinations.
         """
@@ -60,7 +79,11 @@ class EventSubscriptionOperations:
     def routes(self) -> Mapping[str, Verb]:
         """See `Operations.routes`; both forms take whatever is before them, so they come after all others."""
         routes: dict[str, Verb] = {}
-        for several in (f"/{{scope...}}/{EXTENSION}", "/{parent...}/eventSubscriptions"):
+        for several in (
+            f"{IN_GROUP}/namespaces/{{namespace}}/topics/{{topic}}/eventSubscriptions",
+            f"/{{scope...}}/{EXTENSION}",
+            "/{parent...}/eventSubscriptions",
+        ):
             one = f"{several}/{{{_NAME}}}"
             routes |= {
                 f"PUT {one}": self.put,
@@ -76,178 +99,175 @@ class EventSubscriptionOperations:
     # ---- make and change ---------------------------------------------------------------------------------------
 
     async def put(self, call: ArmCall) -> Response:
-        """Make it, or replace it: its endpoint is asked whether it agrees, in either case."""
-        event_documents.check_name(call.params[_NAME])
-        resource = await self._resource(call)
-        topic = await self._sources.wanted(resource)
-        existing = await self._existing(call, topic)
-        given = fields.part(call.document, "properties") or {}
-        return await self._write(call, topic, existing, given)
+        """Make an event subscription, or replace it: its endpoint is asked whether it agrees, in either case."""
+        documents.check_name(call.params[_NAME])
+        scope = await self._scope(call)
+        topic = await self._sources.wanted(scope.source)
+        given = schema.part(call.document, "properties") or {}
+        existing = await self._standing(call, topic)
+        if existing is not None and documents.is_over(existing, call.now):
+            await self._subscribers.remove(existing)
+            existing = None
+        return await self._write(call, scope, topic, existing, given)
 
     async def patch(self, call: ArmCall) -> Response:
-        """Change some of it; here the document has no `properties`."""
-        topic, existing = await self._found(call)
-        change = call.document
-        given = event_documents.patched(event_documents.properties_of(existing), change)
-        return await self._write(call, topic, existing, given)
+        """Change some of an event subscription."""
+        scope, topic, existing = await self._found(call)
+        given = scope.form.patched(documents.properties_of(existing), call.document)
+        return await self._write(call, scope, topic, existing, given)
 
     async def _write(
-        self, call: ArmCall, topic: Topic, existing: Subscription | None, given: Document
+        self, call: ArmCall, scope: _Scope, topic: Topic, existing: Subscription | None, given: Document
     ) -> Response:
-        before = {} if existing is None else event_documents.properties_of(existing)
-        wanted = event_documents.accepted(given, before, topic, self._resolve, call.now)
-        check_theirs(call, *event_documents.named(wanted.properties))
-        await self._check_local(call, wanted.destination)
-        resource_id = f"{topic.attributes[settings.ID]}/{EXTENSION}/{call.params[_NAME]}"
-        question = await self._agreed(call, topic, existing, wanted, resource_id)
+        before = {} if existing is None else documents.properties_of(existing)
+        accepted = scope.form.accepted(given, before, topic, self._resolve, call.now)
+        check_theirs(call, *documents.named(accepted.properties))
+        await self._check_local(call, accepted.destination)
+        resource_id = scope.form.resource_id(scope.source, topic, call.params[_NAME], existing)
+        question = await self._question(call, topic, existing, accepted, resource_id)
         topic = await self._sources.ensured(topic)
-        state = event_documents.SUCCEEDED if question is None else event_documents.AWAITING
-        ends_at = 0 if question is None else question.ends_at
-        made = event_documents.subscription(topic, resource_id, wanted, state, ends_at)
-        written = await self._subscribers.write(made)
+        made = documents.engine_subscription(topic, resource_id, accepted)
+        if question is not None:
+            made = documents.engine_subscription(
+                topic, resource_id, accepted, documents.AWAITING, question.ends_at
+            )
+        written = await self._subscribers.write(topic, made)
         if question is not None:
             written = await self._handshakes.remember(question, written)
-        shown = begun(self._shown(call, topic, written), "Creating" if existing is None else "Updating")
-        return json_answer(shown, HTTPStatus.CREATED, _soon(shown))
+        return self._written(call, scope, topic, written, is_new=existing is None)
 
-    async def _agreed(
-        self, call: ArmCall, topic: Topic, existing: Subscription | None, wanted: Accepted, resource_id: str
+    def _written(
+        self, call: ArmCall, scope: _Scope, topic: Topic, written: Subscription, *, is_new: bool
+    ) -> Response:
+        shown = self._shown(call, scope, topic, written)
+        if scope.form.in_steps:
+            shown = begun(shown, "Creating" if is_new else "Updating")
+        status = HTTPStatus.CREATED if is_new else scope.form.replaced
+        return json_answer(shown, status, _soon(scope, shown))
+
+    async def _question(
+        self,
+        call: ArmCall,
+        topic: Topic,
+        existing: Subscription | None,
+        accepted: documents.Accepted,
+        resource_id: str,
     ) -> Question | None:
-        """None: nobody has to agree, or has agreed; else what is still to be answered.
+        """The question that an endpoint still has to answer; None where there is none, or it agreed.
 
         An endpoint that agreed once needs no second action by hand when something else is changed.
         """
-        if not wanted.destination.is_webhook:
+        if accepted.destination is None or not accepted.destination.is_webhook:
             return None
-        asked = event_documents.subscription(topic, resource_id, wanted, event_documents.AWAITING, 0)
+        asked = documents.engine_subscription(topic, resource_id, accepted, documents.AWAITING)
         question = await self._handshakes.ask(asked, call.base_url, call.now)
         agreed = existing is not None and existing.confirmed and existing.endpoint == asked.endpoint
         return None if agreed else question
 
-    async def _check_local(self, call: ArmCall, destination: Destination) -> None:
-        """What a destination names of this server has to stand."""
-        if destination.protocol == "queue":
+    async def _check_local(self, call: ArmCall, destination: Destination | None) -> None:
+        """Refuse a destination of this server that does not exist, or is not the caller's."""
+        if destination is not None and destination.protocol == "queue":
             name = queue_at(destination.endpoint)
             permitted = name is not None and call.caller.account in (None, name.account)
             if name is None or not permitted or await self._engine.resources.queues.get(name) is None:
                 raise invalid(f"The queue '{destination.endpoint}' does not exist at this server.")
-        if destination.protocol == "topic":
+        if destination is not None and destination.protocol == "topic":
             resource = ArmId.parse(destination.endpoint)
-            topic = None if resource is None else names.topic_name(resource)
-            if topic is None or await self._engine.resources.topics.get(topic) is None:
+            if resource is None or await self._sources.topic(resource) is None:
                 raise invalid(f"The namespace topic '{destination.endpoint}' does not exist.")
 
     # ---- show and remove ---------------------------------------------------------------------------------------
 
     async def get(self, call: ArmCall) -> Response:
-        """Show it."""
-        topic, found = await self._found(call)
-        return json_answer(shown := self._shown(call, topic, found), headers=_soon(shown))
+        """Show an event subscription."""
+        scope, topic, found = await self._found(call)
+        shown = self._shown(call, scope, topic, found)
+        return json_answer(shown, headers=_soon(scope, shown))
 
     async def delete(self, call: ArmCall) -> Response:
-        """Remove it, and a domain topic with the last."""
-        resource = await self._resource(call)
-        topic = await self._sources.topic(resource)
+        """Remove an event subscription, and a domain topic with its last."""
+        scope = await self._scope(call)
+        topic = await self._sources.topic(scope.source)
         if topic is not None:
-            found = await self._existing(call, topic)
+            found = await self._standing(call, topic)
             if found is not None:
                 await self._subscribers.remove(found)
-                await self._sources.cleared(topic)
+                await self._sources.clear(topic)
                 self._handshakes.farewell(found, call.now)
         return empty_answer(HTTPStatus.NO_CONTENT)
 
     async def full_url(self, call: ArmCall) -> Response:
         """A webhook's URL with its query, which may be a secret."""
-        _, found = await self._found(call)
-        destination = event_documents.destination_of(event_documents.properties_of(found))
-        return json_answer({"endpointUrl": destination["properties"].get("endpointUrl")})
+        return json_answer({"endpointUrl": (await self._destination(call)).get("endpointUrl")})
 
     async def delivery_attributes(self, call: ArmCall) -> Response:
-        """The headers of its deliveries, secrets included."""
-        _, found = await self._found(call)
-        destination = event_documents.destination_of(event_documents.properties_of(found))
-        return json_answer({"value": destination["properties"].get(MAPPINGS) or []})
+        """The headers of deliveries, secrets included."""
+        return json_answer({"value": (await self._destination(call)).get(MAPPINGS) or []})
 
     async def list(self, call: ArmCall) -> Response:
-        """Those of one source."""
-        resource = await self._resource(call)
-        topic = await self._sources.topic(resource)
+        """The event subscriptions of one source."""
+        scope = await self._scope(call)
+        topic = await self._sources.wanted(scope.source)
 
         async def fetch(after: str, limit: int) -> Sequence[Subscription]:
-            if topic is None:
-                return ()
             return await self._engine.resources.subscriptions.of(topic.name, after, limit)
 
-        if topic is None:
-            await self._sources.wanted(resource)
         return await paging.page(
             call,
             fetch,
-            lambda one: one.key,
-            lambda one: listed_name(one, call.now),
-            lambda one: self._shown(call, topic, one),
+            lambda found: found.key,
+            lambda found: listed_name(found, call.now),
+            lambda found: self._shown(call, scope, topic, found),
         )
 
-    # ---- where -------------------------------------------------------------------------------------------------
+    # ---- find --------------------------------------------------------------------------------------------------
 
-    async def _resource(self, call: ArmCall) -> ArmId:
-        scope, spelt = _scope(call)
+    async def _scope(self, call: ArmCall) -> _Scope:
+        if "namespace" in call.params:
+            topic = call.resource(PROVIDER, "namespaces", "topics")
+            return _Scope(topic, NamespaceForm(), topic)
+        spelt = call.params.get("scope") or call.params["parent"]
+        scope, path = ArmId.parse(spelt), f"/{spelt.lstrip('/')}"
         if scope is not None and scope.type == NAMESPACE_TOPIC:
-            raise invalid(f"Event subscriptions of '{spelt}' are made at '{spelt}/eventSubscriptions'.")
-        return await self._sources.resource(scope, spelt)
+            raise invalid(f"Event subscriptions of '{path}' are made at '{path}/eventSubscriptions'.")
+        source = await self._sources.resource(scope, path)
+        return _Scope(source, SubscriptionForm(), scope if "parent" in call.params else None)
 
-    async def _existing(self, call: ArmCall, topic: Topic) -> Subscription | None:
-        found = await self._engine.resources.subscriptions.get(
-            topic.name, names.subscription_id(call.params[_NAME])
-        )
-        return None if found is None or is_over(found, call.now) else found
+    async def _standing(self, call: ArmCall, topic: Topic) -> Subscription | None:
+        """The event subscription, also one that has expired and was not swept away yet."""
+        own = names.subscription_id(call.params[_NAME])
+        return await self._engine.resources.subscriptions.get(topic.name, own)
 
-    async def _found(self, call: ArmCall) -> tuple[Topic, Subscription]:
-        resource = await self._resource(call)
-        topic = await self._sources.topic(resource)
+    async def _found(self, call: ArmCall) -> tuple[_Scope, Topic, Subscription]:
+        scope = await self._scope(call)
+        topic = await self._sources.topic(scope.source)
         if topic is None:
-            raise no_such(resource)
-        found = await self._existing(call, topic)
-        if found is None:
-            raise _no_such_subscription(call, resource)
-        return topic, found
+            raise no_such(scope.source)
+        found = await self._standing(call, topic)
+        if found is None or documents.is_over(found, call.now):
+            raise scope.form.no_such(scope.source, call.params[_NAME])
+        return scope, topic, found
 
-    def _shown(self, call: ArmCall, topic: Topic | None, found: Subscription) -> Mapping[str, Any]:
-        scope, _ = _scope(call)
-        resource_id = found.attributes[settings.ID]
-        topic_id = (
-            resource_id.partition(f"/{EXTENSION}")[0] if topic is None else topic.attributes[settings.ID]
+    async def _destination(self, call: ArmCall) -> Mapping[str, Any]:
+        """The properties of the destination; empty in queue mode."""
+        _, _, found = await self._found(call)
+        properties: Mapping[str, Any] = (
+            documents.destination_of(documents.properties_of(found)).get("properties") or {}
         )
-        kind = event_documents.TYPE
-        if scope is not None and "scope" not in call.params:
-            resource_id = scope.child("eventSubscriptions", resource_id.rpartition("/")[2]).text
-            kind = "/".join((scope.provider, *scope.parts[::2], "eventSubscriptions"))
-        return event_documents.shown(found, topic_id, call.now, resource_id, kind)
+        return properties
 
-
-def _soon(shown: Mapping[str, Any]) -> Mapping[str, str]:
-    """Who waits for an action by hand asks again in a second: by itself a client does so twice a minute."""
-    awaiting = shown["properties"]["provisioningState"] == event_documents.AWAITING
-    return {"Retry-After": "1"} if awaiting else {}
-
-
-def is_over(found: Subscription, now: int) -> bool:
-    """Whether an event subscription has expired, though it has not been swept away yet."""
-    return found.expires_at is not None and now >= found.expires_at
+    def _shown(self, call: ArmCall, scope: _Scope, topic: Topic, found: Subscription) -> dict[str, Any]:
+        return scope.form.shown(found, topic.attributes[settings.ID], scope.nested_in, call.now)
 
 
 def listed_name(found: Subscription, now: int) -> str | None:
     """An event subscription's name in lists; None: it has expired, or is a dead-letter store beside one."""
-    if names.is_dead_letter_store(found.id) or is_over(found, now):
+    if names.is_dead_letter_store(found.id) or documents.is_over(found, now):
         return None
     return found.attributes[settings.ID].rpartition("/")[2]
 
 
-def _scope(call: ArmCall) -> tuple[ArmId | None, str]:
-    """What a call is about, and how it was spelt."""
-    spelt = call.params.get("scope") or call.params["parent"]
-    return ArmId.parse(spelt), f"/{spelt.lstrip('/')}"
-
-
-def _no_such_subscription(call: ArmCall, resource: ArmId) -> AzureError:
-    return not_found(f"The event subscription '{call.params[_NAME]}' of '{resource.text}' was not found.")
+def _soon(scope: _Scope, shown: Mapping[str, Any]) -> Mapping[str, str]:
+    """Headers that let a client ask again in a second for what awaits an action: by itself it does so twice a minute."""
+    awaiting = shown["properties"]["provisioningState"] == documents.AWAITING
+    return {"Retry-After": "1"} if awaiting and scope.form.in_steps else {}

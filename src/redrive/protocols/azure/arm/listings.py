@@ -3,17 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import orjson
-
 from redrive.engine.engine import Engine
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.azure.arm import event_documents, paging
+from redrive.protocols.azure.arm import paging
 from redrive.protocols.azure.arm.call import ArmCall, Verb
 from redrive.protocols.azure.arm.destinations import STORAGE_ACCOUNT
-from redrive.protocols.azure.arm.documents import RESOURCE
-from redrive.protocols.azure.arm.event_sources import SYSTEM_TOPIC, EventSources
-from redrive.protocols.azure.arm.event_subscriptions import EXTENSION, listed_name
-from redrive.protocols.azure.arm.publishers import IN_GROUP, IN_SUBSCRIPTION
+from redrive.protocols.azure.arm.event_sources import EventSources
+from redrive.protocols.azure.arm.event_subscriptions import listed_name
+from redrive.protocols.azure.arm.resource import (
+    IN_GROUP,
+    IN_SUBSCRIPTION,
+    is_same_location,
+    location_of,
+    properties_of,
+)
+from redrive.protocols.azure.arm.subscription_forms import EXTENSION, SubscriptionForm
+from redrive.protocols.azure.arm.system_topic import SYSTEM_TOPIC
 from redrive.protocols.azure.eventgrid import settings
 from redrive.protocols.azure.wire.answers import json_answer
 from redrive.protocols.azure.wire.arm_id import ArmId
@@ -23,7 +28,7 @@ from redrive.protocols.http import Response
 _TYPES: Final = "/providers/Microsoft.EventGrid/topicTypes"
 _BLOB_CREATED: Final = "Microsoft.Storage.BlobCreated"
 _TOPIC_TYPES: Final = {
-    # Topic type: what the names of the engine's topics begin with, and how people call it.
+    # Topic type: the beginning of the names of its topics in the engine, and its name for people.
     "Microsoft.EventGrid.Topics": ("topics:", "Event Grid Topics"),
     "Microsoft.EventGrid.Domains": ("domains:", "Event Grid Domains"),
     "Microsoft.Storage.StorageAccounts": ("storageaccounts:", "Storage Accounts"),
@@ -31,7 +36,7 @@ _TOPIC_TYPES: Final = {
 
 
 class ListingOperations:
-    """What is asked about more than one topic."""
+    """The operations on more than one source of events."""
 
     def __init__(self, engine: Engine, sources: EventSources) -> None:
         """Look through this engine."""
@@ -55,8 +60,8 @@ class ListingOperations:
         return routes
 
     async def list(self, call: ArmCall) -> Response:
-        """Event subscriptions of a group or a whole Azure subscription, of one location or topic type or of all."""
-        account, group = call.params["subscription"].lower(), call.params.get("group", "").lower()
+        """List event subscriptions of a group or an Azure subscription, of one location or topic type or of all."""
+        account, group = call.account_and_group
         beginnings = self._beginnings(call)
         elsewhere = await self._topics_elsewhere(account, group, call.params.get("location"))
 
@@ -68,55 +73,55 @@ class ListingOperations:
                 return None
             return listed_name(found, call.now)
 
-        return await paging.page(call, fetch, lambda one: one.key, name, lambda one: _shown(one, call.now))
+        return await paging.page(
+            call, fetch, lambda found: found.key, name, lambda found: _shown(found, call.now)
+        )
 
     def _beginnings(self, call: ArmCall) -> tuple[str, ...]:
         wanted = call.params.get("topicType", "").lower()
         return tuple(begins for kind, (begins, _) in _TOPIC_TYPES.items() if wanted in ("", kind.lower()))
 
     async def _topics_elsewhere(self, account: str, group: str, location: str | None) -> frozenset[str]:
-        """The keys of topics in another location; what has none of its own is everywhere."""
+        """The keys of topics in another location; a topic without a location is in all of them."""
         if location is None:
             return frozenset()
         topics = await self._engine.resources.topics.of_account(account, group)
         return frozenset(topic.name.key for topic in topics if _is_elsewhere(topic, location))
 
     async def topic_types(self, _: ArmCall) -> Response:
-        """What publishes events."""
+        """List the types of what publishes events."""
         return json_answer({"value": [_topic_type(kind) for kind in _TOPIC_TYPES]})
 
     async def topic_type(self, call: ArmCall) -> Response:
-        """One of them."""
+        """Show a topic type."""
         return json_answer(_topic_type(_known_type(call)))
 
     async def event_types_of_type(self, call: ArmCall) -> Response:
-        """The events that one of them publishes by itself."""
+        """List the events that a topic type publishes by itself."""
         stores = _known_type(call) == "Microsoft.Storage.StorageAccounts"
         return json_answer({"value": [_event_type(_BLOB_CREATED, {})] if stores else []})
 
     async def event_types(self, call: ArmCall) -> Response:
-        """The events that a resource publishes: for a topic, those that it says it has."""
+        """List the events that a resource publishes: for a topic, those that it says it has."""
         resource = await self._sources.resource(ArmId.parse(call.params["scope"]), call.params["scope"])
         if resource.type == STORAGE_ACCOUNT:
             return json_answer({"value": [_event_type(_BLOB_CREATED, {})]})
         topic = await self._sources.wanted(resource)
-        info = orjson.loads(topic.attributes[settings.PROPERTIES]).get("eventTypeInfo") or {}
+        info = properties_of(topic).get("eventTypeInfo") or {}
         inline = info.get("inlineEventTypes") or {}
         return json_answer({"value": [_event_type(name, said or {}) for name, said in inline.items()]})
 
     async def extension_topic(self, call: ArmCall) -> Response:
-        """What a resource publishes by itself, and the system topic that is a name for it, if there is one."""
+        """Show what a resource publishes by itself, with the system topic that is a name for it, if there is one."""
         resource = await self._sources.resource(ArmId.parse(call.params["scope"]), call.params["scope"])
         if resource.type != STORAGE_ACCOUNT:
             raise not_found(f"The resource '{resource.text}' publishes no events by itself.")
-        everybodys = await self._engine.resources.documents.find(
-            SYSTEM_TOPIC, f"{resource.subscription}/".lower()
-        )
-        system_topics = [one.id for one in everybodys if one.source.lower() == resource.key]
-        properties = {
-            "description": resource.text,
-            "systemTopic": system_topics[0] if system_topics else None,
-        }
+        beginning = f"{resource.subscription}/".lower()
+        system_topics = await self._engine.resources.documents.find(SYSTEM_TOPIC, beginning)
+        ids = [
+            found.attributes[settings.ID] for found in system_topics if found.source.lower() == resource.key
+        ]
+        properties = {"description": resource.text, "systemTopic": ids[0] if ids else None}
         shown = {
             "id": f"{resource.text}/providers/Microsoft.EventGrid/extensionTopics/default",
             "name": "default",
@@ -127,17 +132,12 @@ class ListingOperations:
 
 
 def _shown(found: Subscription, now: int) -> Mapping[str, Any]:
-    resource_id = found.attributes[settings.ID]
-    return event_documents.shown(found, resource_id.partition(f"/{EXTENSION}")[0], now, resource_id)
+    topic_id = found.attributes[settings.ID].partition(f"/{EXTENSION}")[0]
+    return SubscriptionForm().shown(found, topic_id, None, now)
 
 
 def _is_elsewhere(topic: Topic, location: str) -> bool:
-    own = orjson.loads(topic.attributes.get(RESOURCE, "{}")).get("location") or location
-    return bool(_compared(own) != _compared(location))
-
-
-def _compared(location: str) -> str:
-    return location.replace(" ", "").lower()
+    return not is_same_location(location_of(topic) or location, location)
 
 
 def _known_type(call: ArmCall) -> str:

@@ -51,6 +51,23 @@ def topic_name(resource: ArmId) -> ResourceName | None:
     return place_of(resource, ":".join((kind, *resource.names)))
 
 
+def topic_name_of(resource: ArmId) -> ResourceName:
+    """The engine topic of a resource that is known to have one.
+
+    Raises:
+        ValueError: The resource publishes no events.
+    """
+    name = topic_name(resource)
+    if name is None:
+        raise ValueError(f"not a resource that publishes events: {resource.text}")
+    return name
+
+
+def within(name: ResourceName) -> ResourceName:
+    """The beginning of the names of the engine topics in a domain, `domains:d:`, or in a namespace."""
+    return name._replace(name=f"{name.name}:")
+
+
 def publishing_path(resource: ArmId) -> str:
     """Where events are published to a topic or a domain, below the server's URL; each has a path of its own.
 

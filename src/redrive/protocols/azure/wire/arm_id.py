@@ -27,7 +27,12 @@ class ArmId(NamedTuple):
     @property
     def type(self) -> str:
         """The provider and the types, in lower case: `microsoft.eventgrid/domains/topics`."""
-        return "/".join((self.provider, *self.parts[::2])).lower()
+        return self.type_as_spelt.lower()
+
+    @property
+    def type_as_spelt(self) -> str:
+        """The provider and the types, as they were spelt."""
+        return "/".join((self.provider, *self.parts[::2]))
 
     @property
     def name(self) -> str:
