@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import uvloop
 
 from redrive.access.keyring import Keyring
+from redrive.access.keys import ANY_ACCOUNT, chosen_access_key
 from redrive.access.signing_pair import SigningPair, signing_pair
 from redrive.destinations import connect_telephones, make_endpoints
 from redrive.engine.engine import ROUND_MS, Engine
@@ -25,6 +26,7 @@ from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
 from redrive.model.message import id_text
 from redrive.protocols.aws.authentication import Authentication, SigV4Verifier, TrustAll
+from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.cloudwatch.facade import CloudWatch
 from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.logs.facade import Logs
@@ -55,6 +57,7 @@ from redrive.protocols.azure.namespaces.places import NAMESPACE
 from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.protocols.azure.wire import bearer
 from redrive.protocols.http import Request, Response
+from redrive.provisioning import Provisioner, check_keys
 from redrive.runtime.chance import real_runtime
 from redrive.runtime.clock import SystemClock, warn_of_jumps
 from redrive.runtime.simulated import SimulatedClock
@@ -70,6 +73,7 @@ from redrive.server.resources import PATHS as RESOURCE_PATHS
 from redrive.server.resources import ResourceRoutes
 from redrive.server.tls import local_authority, server_context
 from redrive.settings import Settings, risks
+from redrive.settings.declared import read_declared
 from redrive.stores.seal import UNSEALED, Seal, read_keys
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.telemetry.telemetry import Telemetry
@@ -158,18 +162,17 @@ class App:
         self._signer: Signer | None = None
         authentication = self._authentication()
         findings = AuditLog(self.telemetry.logs, self.telemetry.count, runtime.chance, stream)
-        gateway = Gateway(
-            runtime,
-            authentication,
-            {
-                "cloudwatch": CloudWatch(store, self.telemetry.flush),
-                "logs": Logs(store, self.engine.resources.documents, self.telemetry.flush),
-                "sns": Sns(self.engine, findings, settings.filter_policies_max),
-                "sqs": Sqs(self.engine, self._presenters, fifo_quotas=settings.fifo_quotas),
-                "sts": Sts(),
-            },
-            settings.public_url.rstrip("/") or None,
-        )
+        facades: dict[str, Facade] = {
+            "cloudwatch": CloudWatch(store, self.telemetry.flush),
+            "logs": Logs(store, self.engine.resources.documents, self.telemetry.flush),
+            "sns": Sns(self.engine, findings, settings.filter_policies_max),
+            "sqs": Sqs(self.engine, self._presenters, fifo_quotas=settings.fifo_quotas),
+            "sts": Sts(),
+        }
+        self._declared = read_declared(settings.resources)
+        check_keys(self._declared.keys, settings)
+        self._provisioner = Provisioner(facades, self._keyring(), runtime, settings.region)
+        gateway = Gateway(runtime, authentication, facades, settings.public_url.rstrip("/") or None)
         control = Control(
             self.engine,
             dict.fromkeys(("cloudwatch", "logs", "sns", "sqs"), "running"),
@@ -222,15 +225,19 @@ class App:
             return Response(404, b"", "text/plain")
         return Response(200, certificate, "application/x-pem-file")
 
+    def _keyring(self) -> Keyring:
+        test = chosen_access_key(ANY_ACCOUNT, "test", "test", SystemClock().now())
+        return Keyring(self._store, SystemClock(), unkept=[test] if self._settings.insecure_test_keys else ())
+
     def _authentication(self) -> Authentication:
         if self._settings.auth == "off":
             return TrustAll(self._settings.region)
-        return SigV4Verifier(Keyring(self._store, SystemClock()), SystemClock())
+        return SigV4Verifier(self._keyring(), SystemClock())
 
     def _bearer_authentication(self) -> bearer.Authentication:
         if self._settings.auth == "off":
             return bearer.Believing()
-        return bearer.Verifying(Keyring(self._store, SystemClock()), SystemClock())
+        return bearer.Verifying(self._keyring(), SystemClock())
 
     async def _reset(self) -> None:
         """Remove all that callers made; access keys and the signing key stay."""
@@ -239,6 +246,7 @@ class App:
         for kind in (*Sns.kinds, *Logs.kinds, *AZURE_KINDS, NAMESPACE):
             await self.engine.resources.documents.clear(kind)
         await self.telemetry.reset()
+        await self._provisioner.apply(self._declared)
 
     def _advance(self, clock: Clock) -> Advance | None:
         if not isinstance(clock, SimulatedClock):
@@ -306,6 +314,7 @@ class App:
             logger.warning("%s", risk)
         await self.engine.open(self._take_up_moment)
         try:
+            await self._provisioner.apply(self._declared)
             context = self._ssl_context()
             await self.front.start(self._settings.host, self._settings.port, context)
             url = f"{'https' if context else 'http'}://{_in_url(self._settings.host)}:{self.front.port}"

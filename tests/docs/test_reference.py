@@ -113,7 +113,7 @@ def test_a_topic_s_metric_has_its_line(metric: str) -> None:
 
 
 def operations() -> list[tuple[str, str]]:
-    gateway = router()._otherwise.__self__
+    gateway = router()._otherwise
     return [(service, name) for service, facade in gateway._facades.items() for name in facade.operations]
 
 

@@ -1,5 +1,8 @@
 """The access keys of a store."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from redrive.access.keys import AccessKey
 from redrive.engine.ports import Clock, Put, Remove, Store
 
@@ -13,14 +16,23 @@ REMEMBERED_MS = 5_000
 class Keyring:
     """Finds, adds and removes access keys."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        """Keep keys in this store."""
+    def __init__(self, store: Store, clock: Clock, unkept: Sequence[AccessKey] = ()) -> None:
+        """Keep keys in this store.
+
+        Args:
+            store: Where keys are kept.
+            clock: Says how long ago the store was asked.
+            unkept: Keys that are believed besides, for as long as this process runs.
+        """
+        self._unkept = {key.access_key_id: key for key in unkept}
         self._store = store
         self._clock = clock
         self._known: dict[str, tuple[int, AccessKey]] = {}
 
     async def get(self, access_key_id: str) -> AccessKey | None:
         """The key of that id, as it was at most `REMEMBERED_MS` ago; None where there is none or it is inactive."""
+        if access_key_id in self._unkept:
+            return self._unkept[access_key_id]
         now = self._clock.now()
         known = self._known.get(access_key_id)
         if known is None or now - known[0] >= REMEMBERED_MS:
@@ -34,6 +46,17 @@ class Keyring:
     async def add(self, key: AccessKey) -> None:
         """Keep a new key."""
         await self._store.write([Put(KIND, key.access_key_id, key.to_document())])
+
+    async def put(self, key: AccessKey) -> None:
+        """Keep a key whether there is one of that id or not; one that is the same stays as it is."""
+        stored = await self._store.get(KIND, key.access_key_id)
+        if stored is not None:
+            kept = AccessKey.from_document(stored.document)
+            if kept == replace(key, created_at=kept.created_at):
+                return
+        version = 0 if stored is None else stored.version
+        await self._store.write([Put(KIND, key.access_key_id, key.to_document(), version)])
+        self._known.pop(key.access_key_id, None)
 
     async def remove(self, access_key_id: str) -> bool:
         """Forget a key; whether it was there."""

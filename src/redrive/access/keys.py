@@ -1,6 +1,7 @@
 """Access keys: the id a caller shows, the secret it signs with, and the account both belong to."""
 
 import random
+import re
 import string
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -16,6 +17,10 @@ _ID_ALPHABET: Final = string.ascii_uppercase + "234567"  # base 32
 _ID_RANDOM_CHARS: Final = 16
 _SECRET_ALPHABET: Final = string.ascii_letters + string.digits + "+/"  # base 64
 _SECRET_CHARS: Final = 40
+_CHOSEN_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_CHOSEN_SECRET: Final = re.compile(r"[!-~]{1,128}")
+#: A secret that is shorter can be guessed.
+SECRET_CHARS_MIN: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,21 @@ def new_access_key(account: str, now: int, chance: random.Random) -> AccessKey:
         account=account,
         created_at=now,
     )
+
+
+def chosen_access_key(account: str, access_key_id: str, secret: str, now: int) -> AccessKey:
+    """Make a key with an id and a secret that somebody chose, who knows how well they can be guessed.
+
+    Raises:
+        ValueError: The account is not twelve digits, or the id or the secret cannot be signed with.
+    """
+    if not is_account(account):
+        raise ValueError(f"An account is {ACCOUNT_DIGITS} digits, not {account!r}")
+    if not _CHOSEN_ID.fullmatch(access_key_id):
+        raise ValueError("An access key id has 1 to 128 letters, digits, hyphens and underscores")
+    if not _CHOSEN_SECRET.fullmatch(secret):
+        raise ValueError("A secret has 1 to 128 characters of ASCII, and no spaces")
+    return AccessKey(access_key_id, secret, account, now)
 
 
 def account_of_key_id(access_key_id: str) -> str:

@@ -2,16 +2,16 @@
 
 import argparse
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from redrive.access.keyring import Keyring
-from redrive.access.keys import new_access_key
+from redrive.access.keys import SECRET_CHARS_MIN, AccessKey, chosen_access_key, new_access_key
 from redrive.cli.listing import add_json
 from redrive.cli.options import add_settings, settings_of
-from redrive.cli.terminal import CommandFailed, print_json
+from redrive.cli.terminal import CommandFailed, note, print_json
 from redrive.engine.ports import Runtime
+from redrive.model.errors import Conflict
 from redrive.runtime.chance import real_runtime
 from redrive.runtime.clock import SystemClock
 
@@ -24,6 +24,8 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
     create = actions.add_parser("create", help="make a key and print it, the secret once and never again")
     create.add_argument("--account", required=True, help="12 digits")
+    create.add_argument("--id", help="an id of your own, with --secret: for development")
+    create.add_argument("--secret", help="a secret of your own; other users of the machine may see it here")
     create.set_defaults(run=_create)
     listing = actions.add_parser("list", help="list the keys, without their secrets")
     add_json(listing)
@@ -38,15 +40,30 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
 def _create(parsed: argparse.Namespace) -> int:
     async def create(keyring: Keyring, runtime: Runtime) -> int:
         try:
-            key = new_access_key(parsed.account, runtime.clock.now(), runtime.chance)
+            key = _key(parsed, runtime)
         except ValueError as error:
-            print(f"redrive: {error}", file=sys.stderr)
+            note(str(error))
             return 2
-        await keyring.add(key)
+        try:
+            await keyring.add(key)
+        except Conflict:
+            raise CommandFailed(f"there is a key {key.access_key_id} already; remove it first") from None
         print(f"AWS_ACCESS_KEY_ID={key.access_key_id}\nAWS_SECRET_ACCESS_KEY={key.secret}")
         return 0
 
     return _with_keyring(parsed, create)
+
+
+def _key(parsed: argparse.Namespace, runtime: Runtime) -> AccessKey:
+    """A key that nobody can guess, or the one that the command line names."""
+    now = runtime.clock.now()
+    if parsed.id is None and parsed.secret is None:
+        return new_access_key(parsed.account, now, runtime.chance)
+    if parsed.id is None or parsed.secret is None:
+        raise ValueError("--id and --secret go together")
+    if len(parsed.secret) < SECRET_CHARS_MIN:
+        note(f"a secret of fewer than {SECRET_CHARS_MIN} characters can be guessed: for development alone")
+    return chosen_access_key(parsed.account, parsed.id, parsed.secret, now)
 
 
 def _list(parsed: argparse.Namespace) -> int:

@@ -8,6 +8,11 @@ from redrive.settings.table import Settings
 
 def risks(settings: Settings) -> Iterator[str]:
     """What these settings expose, each as a line for the log."""
+    if settings.insecure_test_keys:
+        yield (
+            f"server.insecure_test_keys host={settings.host}: whoever reaches this server knows the access key test with"
+            " the secret test, and may do everything with account 000000000000; never use this where others are"
+        )
     encrypted = settings.tls != "off" or bool(settings.tls_cert)
     if not encrypted and not is_loopback(settings.host):
         yield (

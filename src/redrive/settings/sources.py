@@ -6,6 +6,7 @@ from dataclasses import Field, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
+from redrive.settings.declared import SEPARATOR, TABLES
 from redrive.settings.invalid import SettingsInvalid
 from redrive.settings.table import Settings, row_of
 
@@ -47,12 +48,15 @@ def read_settings(
     Raises:
         SettingsInvalid: Something is unknown or unusable.
     """
-    from_file = _read_file(file)
+    from_file, declares = _read_file(file)
     values: dict[str, Any] = {}
     origins: list[Origin] = []
     for field in fields(Settings):
         given, source = _nearest(field, flags, environment, from_file, file)
         value = values[field.name] = _typed(field.name, given, type(field.default))
+        if field.name == "resources" and declares:
+            value = values[field.name] = SEPARATOR.join(filter(None, (str(file), str(value))))
+            source = f"file ({file})" if source == "default" else f"{source} and file ({file})"
         origins.append(Origin(field.name, value, source, row_of(field).shown(value)))
     return Settings(**values), origins
 
@@ -74,17 +78,19 @@ def _nearest(
     return field.default, "default"
 
 
-def _read_file(file: Path | None) -> dict[str, Any]:
+def _read_file(file: Path | None) -> tuple[dict[str, Any], bool]:
+    """The settings of a file, and whether it declares resources as well."""
     if file is None:
-        return {}
+        return {}, False
     try:
         values = tomllib.loads(file.read_text())
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise SettingsInvalid(f"cannot read {file}: {error}") from None
-    unknown = values.keys() - {field.name for field in fields(Settings)}
+    settings = {name: value for name, value in values.items() if name not in TABLES}
+    unknown = settings.keys() - {field.name for field in fields(Settings)}
     if unknown:
         raise SettingsInvalid(f"{file} has unknown settings: {', '.join(sorted(unknown))}")
-    return values
+    return settings, len(settings) < len(values)
 
 
 def _typed(name: str, value: object, wanted: type) -> str | int | bool:

@@ -137,6 +137,13 @@ class Settings:
     tls_cert: str = _setting("", "certificate file (PEM)")
     tls_key: str = _setting("", "key file (PEM)")
     public_url: str = _setting("", "what URLs in answers begin with")
+    insecure_test_keys: bool = _switch(
+        "INSECURE, for development: believe the access key test with the secret test, and short secrets"
+    )
+    resources: str = _setting(
+        "",
+        "files or directories (TOML, JSON) of queues, topics and keys that are to be there; colons between",
+    )
     region: str = _setting("us-east-1", "region of requests that name none")
     allow_reset: bool = _switch("let POST /_redrive/reset remove everything")
     fifo_quotas: bool = _switch("enforce the documented throughput of FIFO queues")

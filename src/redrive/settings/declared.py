@@ -1,0 +1,206 @@
+"""Resources that are declared: queues, topics, subscriptions and keys that are to be there when the server starts.
+
+They are tables of the settings file, or of other files in TOML or JSON. Attributes are those of SQS and SNS under
+their own names; where those want JSON in a text, a table will do.
+"""
+
+import json
+import os
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from redrive.settings.invalid import SettingsInvalid
+
+T = TypeVar("T")
+
+#: The tables of a file that declare something.
+TABLES: Final = ("queues", "topics", "keys")
+#: Between the paths of several files, as in PATH.
+SEPARATOR: Final = os.pathsep
+_SUFFIXES: Final = (".json", ".toml")
+_ACCOUNT: Final = "000000000000"
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredQueue:
+    """A queue that is to be there.
+
+    Attributes:
+        name: Its name.
+        account: Whose it is, twelve digits.
+        region: Where; empty for the server's own region.
+        attributes: As SetQueueAttributes takes them.
+        tags: Free labels.
+    """
+
+    name: str
+    account: str
+    region: str
+    attributes: Mapping[str, str]
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredSubscription:
+    """A subscription that is to be there.
+
+    Attributes:
+        protocol: As Subscribe takes it.
+        endpoint: As Subscribe takes it; for `sqs` a queue's bare name will do.
+        attributes: As Subscribe takes them.
+    """
+
+    protocol: str
+    endpoint: str
+    attributes: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTopic:
+    """A topic that is to be there, with its subscriptions; the rest as for a queue."""
+
+    name: str
+    account: str
+    region: str
+    attributes: Mapping[str, str]
+    tags: Mapping[str, str]
+    subscriptions: Sequence[DeclaredSubscription]
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredKey:
+    """An access key that is to be there."""
+
+    id: str
+    secret: str = field(repr=False)
+    account: str
+
+
+@dataclass(slots=True)
+class Declared:
+    """All that is declared."""
+
+    queues: list[DeclaredQueue] = field(default_factory=list)
+    topics: list[DeclaredTopic] = field(default_factory=list)
+    keys: list[DeclaredKey] = field(default_factory=list)
+
+
+def read_declared(paths: str) -> Declared:
+    """Read what files declare.
+
+    Args:
+        paths: Files, and directories of files, with colons between them. Other tables than `TABLES` are settings, and
+            passed over.
+
+    Raises:
+        SettingsInvalid: A file cannot be read, or declares something unusable; the message names it.
+    """
+    declared = Declared()
+    for file in _files(paths):
+        where, document = str(file), _document(file)
+        declared.queues += _Table.each(where, document, "queues", _queue)
+        declared.topics += _Table.each(where, document, "topics", _topic)
+        declared.keys += _Table.each(where, document, "keys", _key)
+    return declared
+
+
+def _files(paths: str) -> Iterator[Path]:
+    for path in map(Path, filter(None, paths.split(SEPARATOR))):
+        if path.is_dir():
+            yield from sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
+        else:
+            yield path
+
+
+def _document(file: Path) -> Mapping[str, Any]:
+    try:
+        text = file.read_text()
+        document = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
+    except (OSError, ValueError) as error:  # both languages' errors are ValueErrors
+        raise SettingsInvalid(f"cannot read {file}: {error}") from None
+    if not isinstance(document, dict):
+        raise SettingsInvalid(f"{file} is not an object with {', '.join(TABLES)}")
+    return document
+
+
+class _Table:
+    """One table of a file, whose members are taken out one after the other; what is left is unknown."""
+
+    def __init__(self, where: str, members: object) -> None:
+        if not isinstance(members, dict):
+            raise SettingsInvalid(f"{where} is not a table")
+        self.where = where
+        self._members = dict(members)
+
+    @classmethod
+    def each(
+        cls, where: str, members: Mapping[str, Any], name: str, read: "Callable[[_Table], T]"
+    ) -> list[T]:
+        """What is read of each table in the list that a member is."""
+        tables = members.get(name, [])
+        if not isinstance(tables, list):
+            raise SettingsInvalid(f"{where}: {name} is not a list of tables")
+        found = []
+        for number, table_members in enumerate(tables, start=1):
+            table = cls(f"{where}: {name} {number}", table_members)
+            found.append(read(table))
+            table.end()
+        return found
+
+    def text(self, name: str, default: str | None = None) -> str:
+        value = self._members.pop(name, default)
+        if not isinstance(value, str) or (not value and default is None):
+            raise SettingsInvalid(f"{self.where} has no {name}")
+        return value
+
+    def tables(self, name: str, read: "Callable[[_Table], T]") -> list[T]:
+        found = self.each(self.where, self._members, name, read)
+        self._members.pop(name, None)
+        return found
+
+    def texts(self, name: str) -> dict[str, str]:
+        values = self._members.pop(name, {})
+        if not isinstance(values, dict):
+            raise SettingsInvalid(f"{self.where} has {name} that are not a table")
+        return {key: _text(value) for key, value in values.items()}
+
+    def end(self) -> None:
+        if self._members:
+            raise SettingsInvalid(f"{self.where} has unknown members: {', '.join(sorted(self._members))}")
+
+
+def _text(value: object) -> str:
+    """An attribute's value as AWS has it: a text, whatever it is."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _queue(table: _Table) -> DeclaredQueue:
+    return DeclaredQueue(
+        table.text("name"),
+        table.text("account", _ACCOUNT),
+        table.text("region", ""),
+        table.texts("attributes"),
+        table.texts("tags"),
+    )
+
+
+def _topic(table: _Table) -> DeclaredTopic:
+    return DeclaredTopic(
+        table.text("name"),
+        table.text("account", _ACCOUNT),
+        table.text("region", ""),
+        table.texts("attributes"),
+        table.texts("tags"),
+        table.tables("subscriptions", _subscription),
+    )
+
+
+def _subscription(table: _Table) -> DeclaredSubscription:
+    return DeclaredSubscription(table.text("protocol"), table.text("endpoint"), table.texts("attributes"))
+
+
+def _key(table: _Table) -> DeclaredKey:
+    return DeclaredKey(table.text("id"), table.text("secret"), table.text("account", _ACCOUNT))

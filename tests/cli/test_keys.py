@@ -1,0 +1,55 @@
+from pathlib import Path
+
+import pytest
+
+from redrive.cli.main import main
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> tuple[str, str]:
+    return ("--store", f"sqlite:///{tmp_path}/redrive.db")
+
+
+def create(store: tuple[str, str], *words: str) -> int:
+    return main(["keys", "create", "--account", "123456789012", *words, *store])
+
+
+def test_a_key_may_have_an_id_and_a_secret_of_ones_own(
+    store: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert create(store, "--id", "ci-runner", "--secret", "sixteen-or-more/+") == 0
+    said = capsys.readouterr()
+    assert said.out == "AWS_ACCESS_KEY_ID=ci-runner\nAWS_SECRET_ACCESS_KEY=sixteen-or-more/+\n"
+    assert said.err == ""
+    assert main(["keys", "list", *store]) == 0
+    assert capsys.readouterr().out == "ci-runner  123456789012  active\n"
+
+
+def test_a_secret_that_can_be_guessed_is_told_of(
+    store: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert create(store, "--id", "test", "--secret", "test") == 0
+    assert "fewer than 16 characters can be guessed" in capsys.readouterr().err
+
+
+def test_an_id_is_given_once(store: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert create(store, "--id", "test", "--secret", "sixteen-or-more/+") == 0
+    assert create(store, "--id", "test", "--secret", "another-secret/+") == 1
+    assert "there is a key test already; remove it first" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--id", "test"), "--id and --secret go together"),
+        (("--secret", "x" * 16), "--id and --secret go together"),
+        (("--id", "a/b", "--secret", "x" * 16), "An access key id has 1 to 128 letters"),
+        (("--id", "test", "--secret", "a secret with blanks"), "A secret has 1 to 128 characters"),
+        (("--id", "", "--secret", ""), "An access key id has 1 to 128 letters"),
+    ],
+)
+def test_what_cannot_be_signed_with_is_refused(
+    words: tuple[str, ...], why: str, store: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert create(store, *words) == 2
+    assert why in capsys.readouterr().err.splitlines()[-1]
