@@ -84,6 +84,10 @@ class Topics:
         """
         return await self._directory.transact(lambda draft: self.create_in(draft, wanted))
 
+    async def get_in(self, draft: Draft, name: ResourceName) -> Topic | None:
+        """The topic of that name, which is to stand still, or still not to be there, when the draft is written."""
+        return await draft.get(TOPIC, name.key)
+
     async def create_in(self, draft: Draft, wanted: Topic) -> Topic:
         """See `create`."""
         if await draft.get(TOPIC, wanted.name.key) is not None:

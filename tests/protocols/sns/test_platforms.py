@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from redrive.protocols.aws.sns.devices import platform
-from redrive.protocols.aws.sns.devices.platform import DEVICE, OF_TOKEN, Device, take_token
+from redrive.protocols.aws.sns.devices.platform import DEVICE, OF_TOKEN, Device, token_key
 from tests.protocols.sns.stage import ACCOUNT, OTHER, REGION, Stage, invalid, refused, topic_arn
 
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/feedback"
@@ -226,10 +226,9 @@ class TestDevices:
         arn = await _device(stage, await _application(stage), "old")
         directory = stage.engine.directory
         (device,) = await directory.find(DEVICE, "")
-        assert (
-            await take_token(directory, replace(device, attributes={**device.attributes, "Token": "new"}))
-            is None
-        )
+        await directory.create(
+            OF_TOKEN, token_key(device.application, "new"), device.id
+        )  # as an older version did
         await _set(stage, arn, Token="new")
         assert (await _shown(stage, arn))["Token"] == "new"
         assert len(await directory.find(OF_TOKEN, "")) == 1

@@ -44,9 +44,9 @@ class Direct:
                 `PlatformApplicationDisabled`.
         """
         named = platform.device_in(call, arn, "Publish", "TargetArn")
-        directory = self._engine.directory
-        device = await directory.get(DEVICE, named.key)
-        application = await directory.get(APPLICATION, named.application.key)
+        documents = self._engine.resources.documents
+        device = await documents.get(DEVICE, named.key)
+        application = await documents.get(APPLICATION, named.application.key)
         if device is None or application is None:
             raise invalid("TargetArn Reason: No endpoint found for the target arn specified")
         if application.attributes[platform.ENABLED] != "true":
@@ -79,11 +79,11 @@ class Direct:
         urgent = {SMS_TYPE: ("String", TRANSACTIONAL)}
         published = Published(id_text(message_id), names.arn_of(topic.name), call.now, attributes=urgent)
         publication = Publication(message_id, text, {}, {}, published.envelope(), len(text.encode()))
-        await self._engine.topic_publisher.publish(topic, [publication])
+        await self._engine.messages.publish(topic, [publication])
 
     async def topic(self, only: Subscription) -> Topic:
         """The topic of a destination, made if this is its first message."""
-        topics = self._engine.topics
+        topics = self._engine.resources.topics
         topic = topics.known(only.topic) or await topics.get(only.topic)
         if topic is not None:
             return topic

@@ -41,7 +41,7 @@ class PlatformApplicationOperations:
     def __init__(self, engine: Engine) -> None:
         """Keep them in this engine's directory."""
         self._engine = engine
-        self._directory = engine.directory
+        self._documents = engine.resources.documents
 
     async def create_platform_application(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_CreatePlatformApplication.html."""
@@ -51,9 +51,9 @@ class PlatformApplicationOperations:
         _check_credentials(name.platform, given)
         wanted = _changed(Application(name, {platform.ENABLED: "true"}), given)
         try:
-            await self._directory.create(APPLICATION, name.key, wanted)
+            await self._documents.create(APPLICATION, name.key, wanted)
         except Conflict:
-            existing = await self._directory.get(APPLICATION, name.key)
+            existing = await self._documents.get(APPLICATION, name.key)
             if existing != wanted:
                 raise invalid(
                     "Name Reason: An application with the same name but different properties already exists"
@@ -65,7 +65,7 @@ class PlatformApplicationOperations:
         name = platform.application_in(
             call, params["PlatformApplicationArn"], "GetPlatformApplicationAttributes"
         )
-        application = await self._directory.get(APPLICATION, name.key)
+        application = await self._documents.get(APPLICATION, name.key)
         if application is None:
             raise no_such("PlatformApplication")
         return {"Attributes": _shown(application)}
@@ -77,7 +77,7 @@ class PlatformApplicationOperations:
         )
         given: Mapping[str, str] = params["Attributes"]
         try:
-            await self._directory.update(APPLICATION, name.key, lambda current: _changed(current, given))
+            await self._documents.update(APPLICATION, name.key, lambda current: _changed(current, given))
         except NotFound:
             raise no_such("PlatformApplication") from None
         return {}
@@ -85,7 +85,7 @@ class PlatformApplicationOperations:
     async def list_platform_applications(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListPlatformApplications.html."""
         prefix = f"{call.account}/{call.region}/"
-        found = await self._directory.find(APPLICATION, prefix, paging.after(params), paging.PAGE + 1)
+        found = await self._documents.find(APPLICATION, prefix, paging.after(params), paging.PAGE + 1)
         page, token = paging.paged(found, lambda application: application.name.key)
         listed = [{"PlatformApplicationArn": one.name.arn, "Attributes": _shown(one)} for one in page]
         return {"PlatformApplications": listed, **token}
@@ -93,9 +93,11 @@ class PlatformApplicationOperations:
     async def delete_platform_application(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_DeletePlatformApplication.html; and its endpoints, untold."""
         name = platform.application_in(call, params["PlatformApplicationArn"], "DeletePlatformApplication")
-        await self._directory.remove(APPLICATION, name.key)
-        while devices := await self._directory.find(DEVICE, f"{name.key}/", limit=_DEVICES_PER_ROUND):
-            await asyncio.gather(*(platform.remove_device(self._engine, device) for device in devices))
+        await self._documents.remove(APPLICATION, name.key)
+        while devices := await self._documents.find(DEVICE, f"{name.key}/", limit=_DEVICES_PER_ROUND):
+            await asyncio.gather(
+                *(platform.remove_device(self._engine.resources, device) for device in devices)
+            )
         return {}
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.engine.engine import Engine
-from redrive.model.errors import NotFound
+from redrive.engine.resources import Draft
 from redrive.model.message import id_text
 from redrive.protocols.aws.attributes import BOOLEAN
 from redrive.protocols.aws.call import Call
@@ -25,7 +25,8 @@ class PlatformEndpointOperations:
     def __init__(self, engine: Engine) -> None:
         """Keep them in this engine's directory."""
         self._engine = engine
-        self._directory = engine.directory
+        self._resources = engine.resources
+        self._documents = engine.resources.documents
         self._events = Events(engine)
 
     async def create_platform_endpoint(self, call: Call, params: Structure) -> Structure:
@@ -37,33 +38,18 @@ class PlatformEndpointOperations:
         if params.get(platform.USER_DATA):
             given[platform.USER_DATA] = params[platform.USER_DATA]
         given |= params.get("Attributes") or {}
-        if await self._directory.get(APPLICATION, name.key) is None:
+        if await self._documents.get(APPLICATION, name.key) is None:
             raise no_such("PlatformApplication")
         wanted = _changed(Device(name, id_text(self._engine.runtime.message_id())), given)
-        made = await self._made(wanted)
+        made = await self._resources.write(lambda draft: _made(draft, wanted))
         if made is wanted:
             await self._events.tell(made, events.CREATED)
         return {"EndpointArn": made.arn}
 
-    async def _made(self, wanted: Device) -> Device:
-        """The device with the token: one that stands already, or this."""
-        token = wanted.attributes[platform.TOKEN]
-        holder = await platform.registered(self._directory, wanted.application, token)
-        if holder is None:
-            # The device comes first: a token never leads to nothing for longer than a crash takes.
-            await self._directory.create(DEVICE, wanted.key, wanted)
-            holder = await platform.take_token(self._directory, wanted)
-            if holder is None:
-                return wanted
-            await self._directory.remove(DEVICE, wanted.key)
-        if holder.attributes != wanted.attributes:
-            raise _taken(holder)
-        return holder
-
     async def get_endpoint_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_GetEndpointAttributes.html."""
         named = platform.device_in(call, params["EndpointArn"], "GetEndpointAttributes")
-        device = await self._directory.get(DEVICE, named.key)
+        device = await self._documents.get(DEVICE, named.key)
         if device is None:
             raise no_such("Endpoint")
         return {"Attributes": dict(device.attributes)}
@@ -72,19 +58,7 @@ class PlatformEndpointOperations:
         """https://docs.aws.amazon.com/sns/latest/api/API_SetEndpointAttributes.html."""
         named = platform.device_in(call, params["EndpointArn"], "SetEndpointAttributes")
         given: Mapping[str, str] = params["Attributes"]
-        before = await self._directory.get(DEVICE, named.key)
-        if before is None:
-            raise no_such("Endpoint")
-        wanted = _changed(before, given)
-        holder = await platform.take_token(self._directory, wanted)
-        if holder is not None:
-            raise _taken(holder)
-        try:
-            after = await self._directory.update(DEVICE, named.key, lambda current: _changed(current, given))
-        except NotFound:
-            raise no_such("Endpoint") from None
-        finally:
-            await platform.leave_tokens(self._directory, before, wanted)
+        before, after = await self._resources.write(lambda draft: _set(draft, named, given))
         if after != before:
             await self._events.tell(after, events.UPDATED)
         return {}
@@ -94,9 +68,9 @@ class PlatformEndpointOperations:
         name = platform.application_in(
             call, params["PlatformApplicationArn"], "ListEndpointsByPlatformApplication"
         )
-        if await self._directory.get(APPLICATION, name.key) is None:
+        if await self._documents.get(APPLICATION, name.key) is None:
             raise no_such("PlatformApplication")
-        found = await self._directory.find(DEVICE, f"{name.key}/", paging.after(params), paging.PAGE + 1)
+        found = await self._documents.find(DEVICE, f"{name.key}/", paging.after(params), paging.PAGE + 1)
         page, token = paging.paged(found, lambda device: device.key)
         listed = [{"EndpointArn": one.arn, "Attributes": dict(one.attributes)} for one in page]
         return {"Endpoints": listed, **token}
@@ -104,11 +78,33 @@ class PlatformEndpointOperations:
     async def delete_endpoint(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_DeleteEndpoint.html; its subscriptions stay."""
         named = platform.device_in(call, params["EndpointArn"], "DeleteEndpoint")
-        device = await self._directory.get(DEVICE, named.key)
+        device = await self._documents.get(DEVICE, named.key)
         if device is not None:
-            await platform.remove_device(self._engine, device)
+            await platform.remove_device(self._resources, device)
             await self._events.tell(device, events.DELETED)
         return {}
+
+
+async def _made(draft: Draft, wanted: Device) -> Device:
+    """The device with the token: one that stands already, or this."""
+    holder = await platform.put_in(draft, None, wanted)
+    if holder is not None and holder.attributes != wanted.attributes:
+        raise _taken(holder)
+    return holder or wanted
+
+
+async def _set(draft: Draft, named: Device, given: Mapping[str, str]) -> tuple[Device, Device]:
+    """A device before and after its attributes were set."""
+    before: Device | None = await draft.get(DEVICE, named.key)
+    if before is None:
+        raise no_such("Endpoint")
+    after = _changed(before, given)
+    if after == before:
+        return before, after
+    holder = await platform.put_in(draft, before, after)
+    if holder is not None:
+        raise _taken(holder)
+    return before, after
 
 
 def _changed(device: Device, given: Mapping[str, str]) -> Device:

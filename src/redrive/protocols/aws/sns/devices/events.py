@@ -88,12 +88,12 @@ class Events:
 
     async def tell(self, device: Device, kind: str) -> None:
         """Publish an event of a device, if its application names a topic for it; one that is gone hears nothing."""
-        application = await self._engine.directory.get(APPLICATION, device.application.key)
+        application = await self._engine.resources.documents.get(APPLICATION, device.application.key)
         arn = "" if application is None else application.attributes.get(f"Event{kind}", "")
         name = topic_at(arn)
         if name is None:
             return
-        topic = await self._engine.topics.get(name)
+        topic = await self._engine.resources.topics.get(name)
         if topic is None:
             logger.warning("platform.event_unheard topic=%s event=%s: there is no such topic", arn, kind)
             return
@@ -101,7 +101,7 @@ class Events:
         now = runtime.clock.now()
         message = _message(device.application, device.arn, kind, now)
         publication = _publication(runtime.message_id(), name, device.application, kind, message, now)
-        await self._engine.topic_publisher.publish(topic, [publication])
+        await self._engine.messages.publish(topic, [publication])
 
 
 def failure(fact: Attempted) -> tuple[FollowUp, ...]:

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple, Self
 
-from redrive.engine.directory import Directory, Kind
-from redrive.engine.engine import Engine
-from redrive.model.errors import Conflict
+from redrive.engine.ports import Kind
+from redrive.engine.resources import Draft, Resources
 from redrive.model.queue import ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import names
@@ -187,48 +186,51 @@ def application_behind(topic: ResourceName) -> ApplicationName | None:
     return ApplicationName(topic.account, region, *rest) if len(rest) == _PLATFORM_AND_NAME else None
 
 
-async def registered(directory: Directory, application: ApplicationName, token: str) -> Device | None:
-    """The device that an application knows by a token."""
-    device_id = await directory.get(OF_TOKEN, token_key(application, token))
-    if device_id is None:
-        return None
-    return await directory.get(DEVICE, f"{application.key}/{device_id}")
+async def put_in(draft: Draft, before: Device | None, after: Device) -> Device | None:
+    """Write a device, to be found under the token it has and under no other.
 
-
-async def take_token(directory: Directory, device: Device) -> Device | None:
-    """Have a device found under its token, also if it is already.
+    Args:
+        draft: What is written; it has read the device.
+        before: The device as it is stored; None: it is new.
+        after: As it is to be.
 
     Returns:
-        The other device that has the token, and keeps it.
+        The other device of the application that has the token, and keeps it: then nothing is written.
     """
-    key = token_key(device.application, device.attributes[TOKEN])
-    while True:
-        try:
-            await directory.create(OF_TOKEN, key, device.id)
-        except Conflict:
-            holder = await registered(directory, device.application, device.attributes[TOKEN])
-            if holder is not None:
-                return None if holder.id == device.id else holder
-            await directory.remove(OF_TOKEN, key)  # whoever removed its device got no further
-        else:
-            return None
+    key = _found_under(after)
+    holder_id = await draft.get(OF_TOKEN, key)
+    if holder_id is not None and holder_id != after.id:
+        holder: Device | None = await draft.get(DEVICE, f"{after.application.key}/{holder_id}")
+        if holder is not None:
+            return holder
+    if before is not None and _found_under(before) != key:
+        await _leave_token_in(draft, before)
+    if holder_id != after.id:
+        draft.put(OF_TOKEN, key, after.id)
+    draft.put(DEVICE, after.key, after)
+    return None
 
 
-async def leave_tokens(directory: Directory, *states: Device) -> None:
-    """Have a device found under no token of these states of it but the one that it has now."""
-    for device in states:
-        now = await directory.get(DEVICE, device.key)
-        if now is not None and now.attributes[TOKEN] == device.attributes[TOKEN]:
-            continue
-        key = token_key(device.application, device.attributes[TOKEN])
-        if await directory.get(OF_TOKEN, key) == device.id:
-            await directory.remove(OF_TOKEN, key)
-
-
-async def remove_device(engine: Engine, device: Device) -> None:
+async def remove_device(resources: Resources, device: Device) -> None:
     """Forget a device with its token and what was published to it alone; its subscriptions stay."""
-    await engine.directory.remove(DEVICE, device.key)
-    await leave_tokens(engine.directory, device)
-    topic = await engine.topics.get(device.topic)
-    if topic is not None:
-        await engine.topics.delete(topic)
+
+    async def decide(draft: Draft) -> None:
+        current: Device | None = await draft.get(DEVICE, device.key)
+        if current is None:
+            return
+        draft.remove(DEVICE, current.key)
+        await _leave_token_in(draft, current)
+        topic = await resources.topics.get_in(draft, current.topic)
+        if topic is not None:
+            await resources.topics.delete_in(draft, topic)
+
+    await resources.write(decide)
+
+
+async def _leave_token_in(draft: Draft, device: Device) -> None:
+    if await draft.get(OF_TOKEN, _found_under(device)) == device.id:
+        draft.remove(OF_TOKEN, _found_under(device))
+
+
+def _found_under(device: Device) -> str:
+    return token_key(device.application, device.attributes[TOKEN])

@@ -6,7 +6,6 @@ place of the old one. Credentials that a service does not know switch nothing of
 application, and one that is mended within the six hours of the schedule loses nothing.
 """
 
-import contextlib
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,9 +14,9 @@ from typing import Final
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Endpoint, Parcel
+from redrive.engine.resources import Draft
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery, Outcome
-from redrive.model.errors import NotFound
 from redrive.model.topic import Subscription
 from redrive.protocols.aws.sns.devices import payloads, platform
 from redrive.protocols.aws.sns.devices.events import FAILED, FAILURES_TO, UPDATED, Events
@@ -86,7 +85,8 @@ class DeviceEndpoint:
             engine: Whose directory, and whose topics hear of events.
             push: Hands notifications to push services, as `redrive.endpoints.push.endpoint` says.
         """
-        self._directory = engine.directory
+        self._resources = engine.resources
+        self._documents = engine.resources.documents
         self._clock = engine.clock
         self._events = Events(engine)
         self._push = push
@@ -101,10 +101,10 @@ class DeviceEndpoint:
         named = platform.device_at(parcel.endpoint)
         if named is None:
             return _NO_DEVICE
-        device = await self._directory.get(DEVICE, named.key)
+        device = await self._documents.get(DEVICE, named.key)
         if device is None:
             return _NO_DEVICE
-        application = await self._directory.get(APPLICATION, named.application.key)
+        application = await self._documents.get(APPLICATION, named.application.key)
         if application is None:
             self._seen.pop(named.application.key, None)
             return _refused(Reason.MISSING, HTTPStatus.NOT_FOUND, "Platform application does not exist")
@@ -124,7 +124,7 @@ class DeviceEndpoint:
         if named is None:
             return None
         key = named.application.key
-        return self._directory.known(APPLICATION, key) or self._seen.get(key)
+        return self._documents.known(APPLICATION, key) or self._seen.get(key)
 
     async def _pushed(self, application: Application, device: Device, parcel: Parcel) -> Attempt:
         if application.attributes[ENABLED] != "true":
@@ -176,30 +176,31 @@ class DeviceEndpoint:
             await self._change(device, {ENABLED: "false"})
             logger.info("platform.endpoint_disabled endpoint=%s: %s", device.arn, attempt.response)
         elif token != device.attributes[TOKEN]:
-            after = replace(device, attributes={**device.attributes, TOKEN: token})
-            if await platform.take_token(
-                self._directory, after
-            ):  # the device is registered anew, under that token
-                await self._change(device, {ENABLED: "false"})
-            else:
-                await self._change(device, {TOKEN: token})
-                await platform.leave_tokens(self._directory, device, after)
+            await self._change(device, {TOKEN: token})
 
     async def _change(self, device: Device, attributes: Mapping[str, str]) -> None:
-        """Change a device, unless its owner has given it another token meanwhile."""
-        changed = False
+        """Change a device, unless its owner has given it another token meanwhile.
 
-        def change(current: Device) -> Device:
-            nonlocal changed
-            same = current.attributes[TOKEN] == device.attributes[TOKEN]
-            after = replace(current, attributes={**current.attributes, **attributes}) if same else current
-            changed = after != current
-            return after
+        Where another device is registered under its new token already, this one is switched off.
+        """
 
-        with contextlib.suppress(NotFound):
-            after = await self._directory.update(DEVICE, device.key, change)
-            if changed:
-                await self._events.tell(after, UPDATED)
+        async def decide(draft: Draft) -> Device | None:
+            current: Device | None = await draft.get(DEVICE, device.key)
+            if current is None or current.attributes[TOKEN] != device.attributes[TOKEN]:
+                return None
+            after = _with(current, attributes)
+            if after != current and await platform.put_in(draft, current, after) is not None:
+                after = _with(current, {ENABLED: "false"})
+                draft.change(DEVICE, current.key, current, lambda _: after)
+            return None if after == current else after
+
+        after = await self._resources.write(decide)
+        if after is not None:
+            await self._events.tell(after, UPDATED)
+
+
+def _with(device: Device, attributes: Mapping[str, str]) -> Device:
+    return replace(device, attributes={**device.attributes, **attributes})
 
 
 def _sender(application: Application) -> dict[str, str]:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from redrive.engine.directory import Directory, Kind
+from redrive.engine.ports import Kind
+from redrive.engine.resources import Documents
 from redrive.protocols.aws.attributes import PERCENTAGE, ROLE_ARN
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns.errors import error, invalid
@@ -24,13 +25,13 @@ SENDER: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9]{1,11}")
 class SmsAttributeOperations:
     """What is set for all text messages at once."""
 
-    def __init__(self, directory: Directory) -> None:
-        """Keep it in this directory."""
-        self._directory = directory
+    def __init__(self, documents: Documents) -> None:
+        """Keep it among these documents."""
+        self._documents = documents
 
     async def get_sms_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_GetSMSAttributes.html."""
-        stored = await self._directory.get(SMS_ATTRIBUTES, _key(call)) or {}
+        stored = await self._documents.get(SMS_ATTRIBUTES, _key(call)) or {}
         wanted: list[str] = params.get("attributes") or []
         everything = {MONTHLY_LIMIT: MONTHLY_LIMIT_DEFAULT, **stored}
         shown = {name: value for name, value in everything.items() if not wanted or name in wanted}
@@ -41,7 +42,7 @@ class SmsAttributeOperations:
         given: Mapping[str, str] = params["attributes"]
         for name, value in given.items():
             _check(name, value)
-        await self._directory.update_or_create(
+        await self._documents.update_or_create(
             SMS_ATTRIBUTES, _key(call), dict(given), lambda stored: {**stored, **given}
         )
         return {}

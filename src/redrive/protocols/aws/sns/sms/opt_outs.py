@@ -5,7 +5,8 @@ A number comes here when its owner answers STOP (see `telephones`), and leaves b
 
 from typing import Final
 
-from redrive.engine.directory import Directory, Kind
+from redrive.engine.ports import Kind
+from redrive.engine.resources import Documents
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import destinations, paging
 from redrive.protocols.aws.sns.errors import invalid
@@ -24,13 +25,13 @@ def key_of(account: str, region: str, number: str) -> str:
 class OptOuts:
     """The numbers of each account's region that have opted out."""
 
-    def __init__(self, directory: Directory) -> None:
-        """Keep them in this directory."""
-        self._directory = directory
+    def __init__(self, documents: Documents) -> None:
+        """Keep them among these documents."""
+        self._documents = documents
 
     async def has(self, call: Call, number: str) -> bool:
         """Whether a number's owner wants no messages from the caller's account."""
-        return await self._directory.get(OPT_OUT, key_of(call.account, call.region, number)) is not None
+        return await self._documents.get(OPT_OUT, key_of(call.account, call.region, number)) is not None
 
     async def check_if_phone_number_is_opted_out(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_CheckIfPhoneNumberIsOptedOut.html."""
@@ -39,7 +40,7 @@ class OptOuts:
     async def list_phone_numbers_opted_out(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListPhoneNumbersOptedOut.html."""
         prefix, after = key_of(call.account, call.region, ""), paging.after(params, "nextToken")
-        found = await self._directory.find(OPT_OUT, prefix, after, paging.PAGE + 1)
+        found = await self._documents.find(OPT_OUT, prefix, after, paging.PAGE + 1)
         page, token = paging.paged(
             found, lambda number: key_of(call.account, call.region, number), member="nextToken"
         )
@@ -47,7 +48,7 @@ class OptOuts:
 
     async def opt_in_phone_number(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_OptInPhoneNumber.html."""
-        await self._directory.remove(OPT_OUT, key_of(call.account, call.region, _number(params)))
+        await self._documents.remove(OPT_OUT, key_of(call.account, call.region, _number(params)))
         return {}
 
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from redrive.engine.directory import Kind
 from redrive.engine.engine import Engine
+from redrive.engine.ports import Kind
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import paging
 from redrive.protocols.aws.sns.direct import Direct
@@ -51,7 +51,7 @@ class SandboxOperations:
     def __init__(self, engine: Engine, direct: Direct) -> None:
         """Keep numbers in this engine's directory, and write to them directly."""
         self._chance = engine.runtime.chance
-        self._directory = engine.directory
+        self._documents = engine.resources.documents
         self._direct = direct
 
     async def get_sms_sandbox_account_status(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as all
@@ -62,11 +62,11 @@ class SandboxOperations:
         """https://docs.aws.amazon.com/sns/latest/api/API_CreateSMSSandboxPhoneNumber.html."""
         code = f"{self._chance.randrange(10**CODE_DIGITS):0{CODE_DIGITS}d}"
         number: str = params["PhoneNumber"]
-        known = await self._directory.find(SANDBOX_NUMBER, _key(call, ""))
+        known = await self._documents.find(SANDBOX_NUMBER, _key(call, ""))
         if len(known) >= NUMBERS_MAX and all(one.number != number for one in known):
             raise error("UserError", f"An account has at most {NUMBERS_MAX} destination numbers")  # chosen
         await self._direct.phone(call, number)
-        await self._directory.update_or_create(
+        await self._documents.update_or_create(
             SANDBOX_NUMBER,
             _key(call, number),
             SandboxNumber(number, code),
@@ -78,26 +78,26 @@ class SandboxOperations:
     async def verify_sms_sandbox_phone_number(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_VerifySMSSandboxPhoneNumber.html."""
         key = _key(call, params["PhoneNumber"])
-        known = await self._directory.get(SANDBOX_NUMBER, key)
+        known = await self._documents.get(SANDBOX_NUMBER, key)
         if known is None:
             raise _no_such_number()
         if params["OneTimePassword"] != known.code:
             raise error(
                 "VerificationException", "The one-time password is not the one that was sent"
             )  # chosen
-        await self._directory.update(SANDBOX_NUMBER, key, lambda current: replace(current, status=_VERIFIED))
+        await self._documents.update(SANDBOX_NUMBER, key, lambda current: replace(current, status=_VERIFIED))
         return {}
 
     async def delete_sms_sandbox_phone_number(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_DeleteSMSSandboxPhoneNumber.html."""
-        if not await self._directory.remove(SANDBOX_NUMBER, _key(call, params["PhoneNumber"])):
+        if not await self._documents.remove(SANDBOX_NUMBER, _key(call, params["PhoneNumber"])):
             raise _no_such_number()
         return {}
 
     async def list_sms_sandbox_phone_numbers(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListSMSSandboxPhoneNumbers.html."""
         limit: int = params.get("MaxResults") or paging.PAGE
-        found = await self._directory.find(SANDBOX_NUMBER, _key(call, ""), paging.after(params), limit + 1)
+        found = await self._documents.find(SANDBOX_NUMBER, _key(call, ""), paging.after(params), limit + 1)
         page, token = paging.paged(found, lambda one: _key(call, one.number), limit)
         return {"PhoneNumbers": [{"PhoneNumber": one.number, "Status": one.status} for one in page], **token}
 

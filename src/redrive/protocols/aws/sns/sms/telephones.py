@@ -15,8 +15,8 @@ from http import HTTPStatus
 from string import whitespace
 from typing import Final, NamedTuple
 
-from redrive.engine.directory import Directory, Kind
-from redrive.engine.ports import Endpoint, Parcel
+from redrive.engine.ports import Endpoint, Kind, Parcel
+from redrive.engine.resources import Documents
 from redrive.engine.trial import NO_ENDPOINT
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
@@ -69,18 +69,18 @@ class Telephones:
     """`redrive.engine.ports.Endpoint`: hands on what may be sent."""
 
     def __init__(
-        self, gateway: Endpoint | None, directory: Directory, now: Callable[[], int], part_price: Decimal
+        self, gateway: Endpoint | None, documents: Documents, now: Callable[[], int], part_price: Decimal
     ) -> None:
         """Hand on to this endpoint.
 
         Args:
             gateway: Takes parcels with what `TextMessages.headers` made; None: nobody does.
-            directory: Has who opted out, and what was spent.
+            documents: Has who opted out, and what was spent.
             now: Milliseconds since the epoch, for the month.
             part_price: What each part of a text costs, in USD.
         """
         self._gateway = gateway
-        self._directory = directory
+        self._documents = documents
         self._now = now
         self._part_price = part_price
 
@@ -108,10 +108,10 @@ class Telephones:
         if text.strip(_AROUND).upper() not in STOP_WORDS:
             logger.debug("sms.heard number=%s: not a word that opts out", number)
             return
-        correspondents = await self._directory.find(CORRESPONDENT, _digits(number) + "/")
+        correspondents = await self._documents.find(CORRESPONDENT, _digits(number) + "/")
         for account, region in correspondents:
             with contextlib.suppress(Conflict):  # said already
-                await self._directory.create(OPT_OUT, key_of(account, region, number), number)
+                await self._documents.create(OPT_OUT, key_of(account, region, number), number)
         logger.info("sms.opted_out number=%s accounts=%d", number, len(correspondents))
 
     # ---- may it be sent? -------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ class Telephones:
         account, region = parcel.headers["Account"], parcel.headers["Region"]
         if len(text) > SMS_CHARS_MAX:
             return _TOO_LONG
-        if await self._directory.get(OPT_OUT, key_of(account, region, parcel.endpoint)) is not None:
+        if await self._documents.get(OPT_OUT, key_of(account, region, parcel.endpoint)) is not None:
             return _OPTED_OUT
         most = price_max(parcel.headers)
         if most is not None and price > most:
@@ -130,11 +130,11 @@ class Telephones:
         return None
 
     async def _limit(self, account: str, region: str) -> Decimal:
-        stored = await self._directory.get(SMS_ATTRIBUTES, f"{account}/{region}") or {}
+        stored = await self._documents.get(SMS_ATTRIBUTES, f"{account}/{region}") or {}
         return Decimal(stored.get(MONTHLY_LIMIT, MONTHLY_LIMIT_DEFAULT))
 
     async def _spent(self, key: str) -> Decimal:
-        spent = await self._directory.get(SPENT, key)
+        spent = await self._documents.get(SPENT, key)
         return spent.usd if spent is not None and spent.month == self._month() else Decimal(0)
 
     def _month(self) -> str:
@@ -152,9 +152,9 @@ class Telephones:
         """Who writes to a telephone is who its owner may want to hear no more of."""
         writer = Correspondent(parcel.headers["Account"], parcel.headers["Region"])
         key = f"{_digits(parcel.endpoint)}/{writer.account}/{writer.region}"
-        if await self._directory.get(CORRESPONDENT, key) is None:
+        if await self._documents.get(CORRESPONDENT, key) is None:
             with contextlib.suppress(Conflict):
-                await self._directory.create(CORRESPONDENT, key, writer)
+                await self._documents.create(CORRESPONDENT, key, writer)
 
     async def _spend(self, parcel: Parcel, price: Decimal) -> tuple[tuple[str, str], ...]:
         """Add it up; what cannot be written down has been sent all the same, and is not sent again for it."""
@@ -164,7 +164,7 @@ class Telephones:
             return Spent(month, price + (spent.usd if spent.month == month else 0))
 
         try:
-            spent = await self._directory.update_or_create(SPENT, key, Spent(month, price), more)
+            spent = await self._documents.update_or_create(SPENT, key, Spent(month, price), more)
         except RedriveError as error:
             logger.warning("sms.spent_unwritten account=%s usd=%s: %s", key, price, error)
             return ()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Final
 
-from redrive.engine.directory import Directory
+from redrive.engine.resources import Documents
 from redrive.model.topic import Subscription
 from redrive.protocols.aws.messages import Attributes
 from redrive.protocols.aws.sns.errors import invalid
@@ -63,14 +63,14 @@ def place_of(subscription: Subscription) -> tuple[str, str]:
 class TextMessages:
     """Knows what each account has set for its text messages."""
 
-    def __init__(self, directory: Directory) -> None:
+    def __init__(self, documents: Documents) -> None:
         """Look it up here."""
-        self._directory = directory
+        self._documents = documents
 
     async def headers(self, subscription: Subscription, published: Published) -> dict[str, str]:
         """What goes beside the text: to the endpoint, and to `Telephones`, which looks at it first."""
         account, region = place_of(subscription)
-        defaults = await self._directory.get(SMS_ATTRIBUTES, f"{account}/{region}") or {}
+        defaults = await self._documents.get(SMS_ATTRIBUTES, f"{account}/{region}") or {}
         own = {
             name: value
             for name, (_, value) in published.attributes.items()
