@@ -146,6 +146,7 @@ class Directory:
                 if not draft.is_outdated_by(conflict):
                     raise
             else:
+                draft.tell()
                 return answer
 
     async def create(self, kind: Kind[T], key: str, value: T) -> None:

@@ -36,6 +36,7 @@ class Draft:
         self._absent: list[RequireNone] = []
         self.values: dict[Key, Any] = {}
         self.arrivals: list[Arrival] = []
+        self._afterwards: list[Callable[[], None]] = []
 
     async def get(self, kind: Kind[T], key: str) -> T | None:
         """The value, as the draft leaves it; it is only written if what is stored stands still, or is still absent."""
@@ -100,6 +101,15 @@ class Draft:
     def enqueue(self, *arrivals: Arrival) -> None:
         """Let deliveries enter their queues in the same transaction."""
         self.arrivals += arrivals
+
+    def afterwards(self, call: Callable[[], None]) -> None:
+        """Make a call when the draft has been written."""
+        self._afterwards.append(call)
+
+    def tell(self) -> None:
+        """The draft has been written."""
+        for call in self._afterwards:
+            call()
 
     @property
     def changes_nothing(self) -> bool:

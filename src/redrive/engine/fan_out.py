@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from redrive.engine.archive import Archived, archived, mark
 from redrive.engine.arrivals import Arrivals
 from redrive.engine.contexts import SubscriptionContexts
+from redrive.engine.draft import Draft
 from redrive.engine.facts import Accepted, Attempted, DeadLettered
 from redrive.engine.faults import Faults
 from redrive.engine.listeners import Listeners
@@ -128,8 +129,13 @@ class TopicPublisher:
             repeated = any(next(places).repeated for _ in routed.arrivals)
             self._tell(routed, now, repeated=repeated)
 
-    async def send(self, topic: Topic, subscription: Subscription, body: str, headers: bytes) -> None:
-        """Send a message to one endpoint alone, which need not have been confirmed: its confirmation, for one."""
+    def publish_alone_in(
+        self, draft: Draft, topic: Topic, subscription: Subscription, body: str, headers: bytes
+    ) -> None:
+        """Send a message to one endpoint alone, which need not have been confirmed: its confirmation, for one.
+
+        It enters the backlog in the transaction that writes the draft.
+        """
         now = self._runtime.clock.now()
         arrival = Arrival(
             queue_id=subscription.queue_id,
@@ -141,8 +147,8 @@ class TopicPublisher:
             group_id="" if topic.ordered else None,
             ordered=topic.ordered,
         )
-        await self._store.enqueue([arrival])
-        self._arrivals.announce(subscription.queue_id)
+        draft.enqueue(arrival)
+        draft.afterwards(lambda: self._arrivals.announce(subscription.queue_id))
 
     # ---- follow-ups -------------------------------------------------------------------------------------
 

@@ -24,7 +24,8 @@ class Messages:
     Attributes:
         publish: Messages to one topic (`TopicPublisher.publish`).
         publish_each: To several topics in one transaction (`TopicPublisher.publish_each`).
-        publish_alone: One message to one subscription, confirmed or not (`TopicPublisher.send`).
+        publish_alone_in: One message to one subscription, confirmed or not, in the transaction of a draft
+            (`TopicPublisher.publish_alone_in`).
         send: Messages to one queue (`Publisher.send`).
         receive: Claims deliveries of a queue, and may wait for them (`Receiver.receive`).
         delete: The consumer has the messages (`Settler.delete`).
@@ -51,7 +52,7 @@ class Messages:
         self._sweeper = sweeper
         self.publish = topic_publisher.publish
         self.publish_each = topic_publisher.publish_each
-        self.publish_alone = topic_publisher.send
+        self.publish_alone_in = topic_publisher.publish_alone_in
         self.send = publisher.send
         self.receive = receiver.receive
         self.delete = settler.delete

@@ -169,6 +169,10 @@ class Subscriptions:
         await _put_end(draft, None, made)
         return made
 
+    async def get_in(self, draft: Draft, topic: ResourceName, subscription_id: str) -> Subscription | None:
+        """The subscription of that id, which is to stand still, or still not to be there, when the draft is written."""
+        return await draft.get(SUBSCRIPTION, f"{topic.key}/{subscription_id}")
+
     async def put_in(self, draft: Draft, wanted: Subscription) -> Subscription:
         """Make a subscription, or change the one of its id to what is wanted, which keeps its backlog.
 
@@ -229,14 +233,15 @@ class Subscriptions:
             queue: Queue | None = await draft.get(QUEUE, serving)
             if queue is not None:
                 await self._queues.delete_in(draft, queue)
-        self.remove(draft, current)
+        await self.remove_in(draft, current)
         return True
 
-    def remove(self, draft: Draft, current: Subscription) -> None:
+    async def remove_in(self, draft: Draft, current: Subscription) -> None:
         """Take away a subscription that the draft has read, and that no queue serves."""
         draft.remove(SUBSCRIPTION, current.key)
         draft.remove(OF_QUEUE, number_key(current.queue_id))
         if current.owner != current.topic.account:
+            await draft.get(ELSEWHERE, _elsewhere_key(current))  # the next of that id is found under it too
             draft.remove(ELSEWHERE, _elsewhere_key(current))
         if current.expires_at is not None:
             draft.remove(DUE, end_of(current, current.expires_at).due_key)

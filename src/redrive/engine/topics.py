@@ -11,7 +11,7 @@ from redrive.engine.numbers import ORDERED, UNORDERED, TopicCounts
 from redrive.engine.ports import Clock, Store
 from redrive.engine.queues import Queues
 from redrive.engine.subscriptions import Subscriptions
-from redrive.model.errors import AlreadyExists
+from redrive.model.errors import AlreadyExists, NotFound
 from redrive.model.queue import ResourceName
 from redrive.model.topic import Topic
 
@@ -102,7 +102,14 @@ class Topics:
         Raises:
             NotFound: There is none of that name.
         """
-        return await self._directory.update(TOPIC, name.key, change)
+        return await self._directory.transact(lambda draft: self.update_in(draft, name, change))
+
+    async def update_in(self, draft: Draft, name: ResourceName, change: Callable[[Topic], Topic]) -> Topic:
+        """See `update`."""
+        current = await draft.get(TOPIC, name.key)
+        if current is None:
+            raise NotFound(f"{TOPIC.name} {name.key}")
+        return draft.change(TOPIC, name.key, current, change)
 
     async def delete(self, topic: Topic) -> None:
         """Take a topic away with its subscriptions; what they are owed still is dropped.
@@ -125,7 +132,7 @@ class Topics:
             if key in served:
                 await self.subscriptions.delete_in(draft, subscription)
             else:
-                self.subscriptions.remove(draft, subscription)
+                await self.subscriptions.remove_in(draft, subscription)
         if len(found) == REMOVED_AT_ONCE:
             return False
         draft.require_none(SUBSCRIPTION, prefix)

@@ -97,7 +97,7 @@ class Upgrade:
     async def _remove(self, draft: Draft, subscription: Subscription) -> None:
         for queue_id in subscription.backlogs:  # some may be buried already
             await draft.get(GRAVE, grave_key(Number(queue_id, subscription.backlog_name)))
-        self._subscriptions.remove(draft, subscription)
+        await self._subscriptions.remove_in(draft, subscription)
 
     async def _check_subscription(self, draft: Draft, subscription: Subscription) -> None:
         """A subscription goes whose topic's deletion was cut short; the sweep is to find the end of the others."""

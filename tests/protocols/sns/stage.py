@@ -80,7 +80,8 @@ class Stage:
         self._recorders = {protocol: Recorder() for protocol in ENDPOINTS}
         self.endpoints: dict[str, Any] = dict(self._recorders)
         runtime = Runtime(self.clock, random.Random(7), "a")
-        self.engine = Engine(SqliteStore(None), runtime, {"sns": self.dialect}, self.endpoints)
+        self.store = SqliteStore(None)
+        self.engine = Engine(self.store, runtime, {"sns": self.dialect}, self.endpoints)
         signer = Signer(signing_pair())
         texts = TextMessages(self.engine.directory)
         self.parcels = Parcels(Links(BASE_URL, certificate_path(signing_pair())), signer, texts)

@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Kind
+from redrive.engine.resources import Draft
 from redrive.model.message import id_text
 from redrive.model.queue import DAY_MS, ResourceName
 from redrive.model.topic import Subscription, Topic
@@ -67,18 +68,21 @@ class Confirmations:
         """Ask through this engine."""
         self._engine = engine
 
-    async def ask(self, topic: Topic, subscription: Subscription, kind: str, now: int) -> None:
-        """Send an endpoint a token, as a delivery of the subscription's own.
+    async def ask_in(
+        self, draft: Draft, topic: Topic, subscription: Subscription, kind: str, now: int
+    ) -> None:
+        """Send an endpoint a token, as a delivery of the subscription's own, when the draft is written.
 
         Args:
+            draft: What makes or changes the subscription.
             topic: Whose subscription.
             subscription: Whose endpoint.
             kind: `SubscriptionConfirmation` or `UnsubscribeConfirmation`.
             now: ms.
         """
-        await self._clear(now)
+        await self._clear_in(draft, now)
         question = Question(self._token(now), topic.name, subscription.id, now)
-        await self._engine.resources.documents.create(QUESTION, question.token, question)
+        draft.put(QUESTION, question.token, question)
         confirmation = Confirmation(
             kind=kind,
             id=id_text(self._engine.runtime.message_id()),
@@ -88,22 +92,22 @@ class Confirmations:
             sent_at=now,
             version=topic.attributes.get("SignatureVersion", "1"),
         )
-        await self._engine.messages.publish_alone(topic, subscription, "", confirmation.pack())
+        self._engine.messages.publish_alone_in(draft, topic, subscription, "", confirmation.pack())
 
     def _token(self, now: int) -> str:
         random_chars = TOKEN_CHARS - len(_BEGINNING) - _TIME_CHARS
         return f"{_BEGINNING}{now:0{_TIME_CHARS}x}{self._engine.runtime.chance.randbytes(random_chars // 2).hex()}"
 
-    async def _clear(self, now: int) -> None:
+    async def _clear_in(self, draft: Draft, now: int) -> None:
         """Forget the oldest questions as far as they are over, with the subscriptions that nobody confirmed."""
         subscriptions = self._engine.resources.subscriptions
-        for question in await self._engine.resources.documents.find(QUESTION, "", limit=_CLEARED_MAX):
+        for token, question in await draft.find(QUESTION, "", _CLEARED_MAX):
             if now < question.asked_at + subscription_state.PENDING_MS:
                 return
-            subscription = await subscriptions.get(question.topic, question.subscription)
+            subscription = await subscriptions.get_in(draft, question.topic, question.subscription)
             if subscription is not None and subscription_state.is_over(subscription, now):
-                await subscriptions.delete(subscription)
-            await self._engine.resources.documents.remove(QUESTION, question.token)
+                await subscriptions.delete_in(draft, subscription)
+            draft.remove(QUESTION, token)
 
     async def confirm_subscription(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ConfirmSubscription.html."""

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.engine.engine import Engine
-from redrive.model.errors import AlreadyExists, NotFound
+from redrive.engine.resources import Draft
+from redrive.model.errors import NotFound
 from redrive.model.message import id_text
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
@@ -53,36 +54,36 @@ class SubscriptionOperations:
         topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "Subscribe")
         given: Mapping[str, str] = params.get("Attributes") or {}
         wanted = _wanted(call, topic, params, given)
-        subscription = await self._made(call, topic, wanted, given)
+        subscription = await self._engine.resources.write(
+            lambda draft: self._subscribe_in(draft, call, topic, wanted, given)
+        )
         if (
             replays.POLICY in subscription.attributes
             and await self._engine.operations.replay_of(subscription) is None
         ):
             await replays.follow(self._engine.operations, subscription)
-        if not subscription.confirmed:
-            await self._confirmations.ask(topic, subscription, SUBSCRIBE, call.now)
-            if not params.get("ReturnSubscriptionArn"):
-                return {"SubscriptionArn": "pending confirmation"}
+        if not subscription.confirmed and not params.get("ReturnSubscriptionArn"):
+            return {"SubscriptionArn": "pending confirmation"}
         return {"SubscriptionArn": names.subscription_arn(subscription)}
 
-    async def _made(
-        self, call: Call, topic: Topic, wanted: Subscription, given: Mapping[str, str]
+    async def _subscribe_in(
+        self, draft: Draft, call: Call, topic: Topic, wanted: Subscription, given: Mapping[str, str]
     ) -> Subscription:
-        """The subscription as it stands already, or as it is wanted."""
+        """The subscription as it stands already, or as it is wanted; an endpoint that has not agreed is asked."""
         subscriptions = self._engine.resources.subscriptions
-        while True:
-            existing = await subscriptions.get(wanted.topic, wanted.id)
-            if existing is not None and subscription_state.is_there(existing, call.now):
-                if subscription_attributes.differ(existing, wanted, given):
-                    raise invalid("Attributes Reason: Subscription already exists with different attributes")
-                return existing
-            if existing is not None:
-                await subscriptions.delete(existing)
+        subscription = await subscriptions.get_in(draft, wanted.topic, wanted.id)
+        if subscription is not None and not subscription_state.is_there(subscription, call.now):
+            await subscriptions.delete_in(draft, subscription)
+            subscription = None
+        if subscription is None:
             await limits.check_subscriptions(subscriptions, topic, wanted, self._filters_max)
-            try:
-                return await subscriptions.create(await replays.expecting(self._engine.operations, wanted))
-            except AlreadyExists:
-                continue
+            expecting = await replays.expecting(self._engine.operations, wanted)
+            subscription = await subscriptions.create_in(draft, expecting)
+        elif subscription_attributes.differ(subscription, wanted, given):
+            raise invalid("Attributes Reason: Subscription already exists with different attributes")
+        if not subscription.confirmed:
+            await self._confirmations.ask_in(draft, topic, subscription, SUBSCRIBE, call.now)
+        return subscription
 
     # ---- unsubscribe -----------------------------------------------------------------------------------------
 
@@ -103,36 +104,25 @@ class SubscriptionOperations:
             raise invalid(
                 "SubscriptionArn Reason: Cannot unsubscribe a subscription that is pending confirmation"
             )
-        if is_unsigned(call):
-            await self._leave(call, subscription)
-        else:
-            await self._engine.resources.subscriptions.delete(subscription)
-        await self._count_deleted(subscription)
+        await self._engine.resources.write(lambda draft: self._unsubscribe_in(draft, call, subscription))
         return {}
 
-    async def _leave(self, call: Call, subscription: Subscription) -> None:
-        """Unsubscribe for somebody who followed a link: the endpoint is told, and may object."""
-        if subscription_state.is_locked(subscription):
-            arn = names.subscription_arn(subscription)
-            raise denied(call.principal.name, "Unsubscribe", arn)
-        topic = await self._engine.resources.topics.get(subscription.topic)
+    async def _unsubscribe_in(self, draft: Draft, call: Call, subscription: Subscription) -> None:
+        """End a subscription; somebody who followed a link is told of it, and may object."""
+        topics, subscriptions = self._engine.resources.topics, self._engine.resources.subscriptions
+        if is_unsigned(call) and subscription_state.is_locked(subscription):
+            raise denied(call.principal.name, "Unsubscribe", names.subscription_arn(subscription))
+        topic = await topics.get_in(draft, subscription.topic)
         if topic is None:
-            await self._engine.resources.subscriptions.delete(subscription)
-            return
-        leaving = await self._engine.resources.subscriptions.update(
-            subscription, lambda current: subscription_state.leaving(current, call.now)
-        )
-        await self._confirmations.ask(topic, leaving, UNSUBSCRIBE, call.now)
-
-    async def _count_deleted(self, subscription: Subscription) -> None:
-        def counted(topic: Topic) -> Topic:
-            before = int(topic.attributes.get(topic_attributes.DELETED, "0"))
-            return replace(topic, attributes={**topic.attributes, topic_attributes.DELETED: str(before + 1)})
-
-        try:
-            await self._engine.resources.topics.update(subscription.topic, counted)
-        except NotFound:
-            return  # the topic went with all its subscriptions
+            return  # it went with all its subscriptions
+        if is_unsigned(call):
+            leaving = await subscriptions.update_in(
+                draft, subscription, lambda current: subscription_state.leaving(current, call.now)
+            )
+            await self._confirmations.ask_in(draft, topic, leaving, UNSUBSCRIBE, call.now)
+        else:
+            await subscriptions.delete_in(draft, subscription)
+        await topics.update_in(draft, topic.name, _one_more_deleted)
 
     # ---- look and change ---------------------------------------------------------------------------------------
 
@@ -266,3 +256,8 @@ def _arn_listed(subscription: Subscription, now: int) -> str:
     if subscription.confirmed:
         return names.subscription_arn(subscription)
     return "Deleted" if subscription_state.is_leaving(subscription, now) else "PendingConfirmation"
+
+
+def _one_more_deleted(topic: Topic) -> Topic:
+    before = int(topic.attributes.get(topic_attributes.DELETED, "0"))
+    return replace(topic, attributes={**topic.attributes, topic_attributes.DELETED: str(before + 1)})

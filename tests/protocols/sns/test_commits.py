@@ -1,0 +1,53 @@
+"""What SNS configures is one commit a call, whatever is written for it."""
+
+import pytest
+
+from tests.engine.commits import Commits
+from tests.protocols.sns.stage import Stage
+
+TOPIC = "arn:aws:sns:us-east-1:123456789012:orders"
+PLATFORM = {"PlatformCredential": "secret", "PlatformPrincipal": "sender"}
+
+
+@pytest.fixture
+async def commits(stage: Stage) -> Commits:
+    await stage.call("CreateTopic", Name="another")  # the first call reserves a block of numbers besides
+    return Commits(stage.store)
+
+
+async def test_a_topic_and_its_subscriptions(stage: Stage, commits: Commits) -> None:
+    await stage.call("CreateTopic", Name="orders")
+    assert commits.taken() == 1
+    queue = "arn:aws:sqs:us-east-1:123456789012:q"
+    made = await stage.call("Subscribe", TopicArn=TOPIC, Protocol="sqs", Endpoint=queue)
+    assert commits.taken() == 1
+    await stage.call("Unsubscribe", SubscriptionArn=made["SubscriptionArn"])
+    assert commits.taken() == 1
+    await stage.call("Subscribe", TopicArn=TOPIC, Protocol="sqs", Endpoint=queue)
+    await stage.call("Subscribe", TopicArn=TOPIC, Protocol="sqs", Endpoint=f"{queue}2")
+    commits.taken()
+    await stage.call("DeleteTopic", TopicArn=TOPIC)
+    assert commits.taken() == 1
+
+
+async def test_a_webhook_is_subscribed_with_its_confirmation(stage: Stage, commits: Commits) -> None:
+    await stage.call("CreateTopic", Name="orders")
+    commits.taken()
+    await stage.call("Subscribe", TopicArn=TOPIC, Protocol="http", Endpoint="http://a")
+    assert commits.taken() == 1
+    await stage.advance(1)
+    assert (await stage.asked("http"))["Type"] == "SubscriptionConfirmation"
+
+
+async def test_a_device(stage: Stage, commits: Commits) -> None:
+    made = await stage.call("CreatePlatformApplication", Platform="GCM", Name="app", Attributes=PLATFORM)
+    commits.taken()
+    device = await stage.call(
+        "CreatePlatformEndpoint", PlatformApplicationArn=made["PlatformApplicationArn"], Token="t"
+    )
+    assert commits.taken() == 1
+    arn = device["EndpointArn"]
+    await stage.call("SetEndpointAttributes", EndpointArn=arn, Attributes={"Token": "new"})
+    assert commits.taken() == 1
+    await stage.call("DeleteEndpoint", EndpointArn=arn)
+    assert commits.taken() == 1
