@@ -232,7 +232,7 @@ class Redriver:
     async def _record(self, task: MoveTask, moved: int) -> MoveTask:
         def counted(current: MoveTask) -> MoveTask:
             current = self._tasks.leased(current) if self._tasks.is_ours(current) else current
-            return replace(current, moved=current.moved + moved)
+            return current.counting(moved, self._runtime.clock.now())
 
         return await self._directory.update(TASK, task.key, counted)
 

@@ -2,10 +2,12 @@
 
 import enum
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from redrive.model.queue import ResourceName
+
+TELL_EVERY_MS = 10_000  # recorded: two seconds after its start, a task that moved two messages says none
 
 
 class TaskState(enum.StrEnum):
@@ -34,6 +36,8 @@ class MoveTask:
         rate_max: Messages a second; None: as fast as the store takes them.
         to_move: How many were waiting when the task began.
         moved: How many have gone.
+        told: How many of them callers are told of while the task runs: as Amazon's, the number lags behind.
+        told_at: When that was brought up to date (ms); 0: not yet.
         state: See TaskState.
         failure: Why it failed, in the engine's words.
         started_at: ms.
@@ -55,6 +59,20 @@ class MoveTask:
     failure: str | None = None
     lease_until: int = 0
     node: str = ""
+    told: int = 0
+    told_at: int = 0
+
+    def counting(self, moved: int, now: int) -> "MoveTask":
+        """The task when so many more have gone."""
+        counted = replace(self, moved=self.moved + moved)
+        if now < (self.told_at or self.started_at) + TELL_EVERY_MS:
+            return counted
+        return replace(counted, told=counted.moved, told_at=now)
+
+    @property
+    def moved_shown(self) -> int:
+        """How many have gone, as callers are told: exactly, once the task is over."""
+        return self.told if self.state.active else self.moved
 
     @property
     def key(self) -> str:

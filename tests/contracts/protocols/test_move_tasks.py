@@ -125,7 +125,7 @@ def test_a_task_moves_as_fast_as_it_may(sqs: Sqs) -> None:
     sqs.server.advance(2.5)
     assert queue.counts() == (6, 0, 0)
     (task,) = tasks(dead)
-    assert (task["Status"], task["ApproximateNumberOfMessagesMoved"]) == ("RUNNING", 6)
+    assert (task["Status"], task["ApproximateNumberOfMessagesMoved"]) == ("RUNNING", 0)  # told of later
     assert task["MaxNumberOfMessagesPerSecond"] == 2
     sqs.server.advance(10)
     assert ended(dead)["Status"] == "COMPLETED"
@@ -173,7 +173,7 @@ def test_a_task_is_cancelled(sqs: Sqs) -> None:
     handle = start(dead, MaxNumberOfMessagesPerSecond=1)
     sqs.server.advance(2)
     answer = sqs.client.cancel_message_move_task(TaskHandle=handle)
-    assert answer["ApproximateNumberOfMessagesMoved"] == 3
+    assert answer["ApproximateNumberOfMessagesMoved"] == 0  # told of later
     assert tasks(dead)[0]["Status"] == "CANCELLING"
     sqs.server.advance(2)
     task = ended(dead)

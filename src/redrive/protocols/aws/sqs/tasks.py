@@ -62,7 +62,7 @@ class Tasks:
             raise _no_task() from None
         except Refused:
             raise error("UnsupportedOperation", "Task is not running.") from None
-        return {"ApproximateNumberOfMessagesMoved": task.moved}
+        return {"ApproximateNumberOfMessagesMoved": task.moved_shown}
 
     async def list_message_move_tasks(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListMessageMoveTasks.html."""
@@ -131,7 +131,7 @@ def _shown(task: MoveTask) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "Status": task.state.upper(),
         "SourceArn": names.arn_of(task.source),
-        "ApproximateNumberOfMessagesMoved": task.moved,
+        "ApproximateNumberOfMessagesMoved": task.moved_shown,
         "ApproximateNumberOfMessagesToMove": task.to_move,
         "StartedTimestamp": task.started_at,
     }
