@@ -128,7 +128,7 @@ _METADATA = "<ResponseMetadata><RequestId>an-id</RequestId></ResponseMetadata>"
     ("name", "result", "inner"),
     [
         ("DeleteMessage", {}, ""),
-        ("ReceiveMessage", {"Messages": []}, "<ReceiveMessageResult></ReceiveMessageResult>"),
+        ("ReceiveMessage", {"Messages": []}, "<ReceiveMessageResult/>"),
         (
             "ReceiveMessage",
             {"Messages": [MESSAGE]},

@@ -47,11 +47,12 @@ class QueryCodec:
     def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
         """Return the result as XML."""
         frame = _frame(operation)
-        out = [frame.before]
+        out: list[str] = []
         if operation.output is not None:
             structure_writer(operation.output)(result, out)
-        out.append(f"{frame.between}{escaped(request_id)}{frame.after}")
-        return Response(200, "".join(out).encode(), _XML, answer_headers(request_id))
+        inner = f"{frame.start}{''.join(out)}{frame.end}" if out else frame.empty
+        body = f"{frame.before}{inner}{frame.between}{escaped(request_id)}{frame.after}"
+        return Response(200, body.encode(), _XML, answer_headers(request_id))
 
     def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:
         """Return the error as XML."""
@@ -66,9 +67,21 @@ class QueryCodec:
 
 
 class _Frame(NamedTuple):
-    """What stands around an operation's result and the request's id."""
+    """What stands around an operation's result and the request's id.
+
+    Attributes:
+        before: Before the result.
+        start: Opens the result's element.
+        end: Closes it.
+        empty: In the place of all three for a result with nothing in it; recorded for SQS.
+        between: Before the request's id.
+        after: Behind it.
+    """
 
     before: str
+    start: str
+    end: str
+    empty: str
     between: str
     after: str
 
@@ -76,10 +89,12 @@ class _Frame(NamedTuple):
 @cache
 def _frame(operation: Operation) -> _Frame:
     service, wrapper = operation.service, operation.result_wrapper
-    start, end = ("", "") if operation.output is None else (f"<{wrapper}>", f"</{wrapper}>")
     return _Frame(
-        before=f'{service.profile.xml_declaration}<{operation.name}Response xmlns="{service.xml_namespace}">{start}',
-        between=f"{end}<ResponseMetadata><RequestId>",
+        before=f'{service.profile.xml_declaration}<{operation.name}Response xmlns="{service.xml_namespace}">',
+        start=f"<{wrapper}>",
+        end=f"</{wrapper}>",
+        empty="" if operation.output is None else f"<{wrapper}/>",
+        between="<ResponseMetadata><RequestId>",
         after=f"</RequestId></ResponseMetadata></{operation.name}Response>",
     )
 
