@@ -73,5 +73,7 @@ def _deduplicate(queue: Queue, message: Message, arrival: Arrival) -> None:
         given = content_deduplication_id(message.body)
     arrival.deduplication_id = given
     if given is not None:
-        arrival.deduplication_key = f"{message.group_id}\n{given}" if queue.deduplicates_per_group else given
+        key = f"{message.group_id}\n{given}" if queue.deduplicates_per_group else given
+        # What was sent before a purge is forgotten by it: nothing that comes after is known by the same key.
+        arrival.deduplication_key = f"{key}\r{queue.purged_at}" if queue.purged_at else key
         arrival.deduplicate_until = arrival.enqueued_at + DEDUPLICATION_MS
