@@ -252,12 +252,6 @@ def test_a_redrive_policy_counts_in_numbers_or_strings(sqs: Sqs, given: object, 
     assert "RedrivePolicy" not in queue.attributes()
 
 
-def test_a_redrive_policy_gives_10_attempts_by_default(sqs: Sqs) -> None:
-    dead = sqs.queue()
-    queue = sqs.queue(RedrivePolicy=orjson.dumps({"deadLetterTargetArn": dead.arn}).decode())
-    assert orjson.loads(queue.attributes()["RedrivePolicy"])["maxReceiveCount"] == 10
-
-
 @pytest.mark.parametrize("count", [0, -1, 1001, "0", "x", 1.5, True, [], "1" * 5000])
 def test_a_redrive_policy_counts_from_1_to_1000(sqs: Sqs, count: Any) -> None:
     dead = sqs.queue()
@@ -283,6 +277,9 @@ def test_a_redrive_policy_names_a_queue(sqs: Sqs) -> None:
     _refuses_target(queue, dummy, "Invalid value for deadLetterTargetArn.")
     missing = "Redrive policy does not contain mandatory attribute: deadLetterTargetArn."
     _refuses_target(queue, '{"maxReceiveCount": 42}', missing)
+    uncounted = f'{{"deadLetterTargetArn":"{queue.arn}"}}'
+    missing = "Redrive policy does not contain mandatory attribute: maxReceiveCount."
+    _refuses_target(queue, uncounted, missing)
     _refuses_target(queue, "nonsense", "RedrivePolicy is not valid JSON.")
     absent = f'{{"deadLetterTargetArn":"{queue.arn}-not","maxReceiveCount":3}}'
     _refuses_target(queue, absent, "Dead letter target does not exist.")

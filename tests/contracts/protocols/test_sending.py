@@ -187,8 +187,7 @@ def test_a_message_has_at_most_10_attributes(sqs: Sqs) -> None:
     ],
 )
 def test_attributes_no_message_may_have(sqs: Sqs, attribute: dict[str, object], message: str) -> None:
-    code = "InvalidMessageContents" if message == INVALID_CHARACTERS else "InvalidParameterValue"
-    with refused(code, message):
+    with refused("InvalidParameterValue", message):
         sqs.queue().send(MessageAttributes={"X": attribute})
 
 
@@ -203,7 +202,7 @@ def test_types_no_attribute_may_have(sqs: Sqs, data_type: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [".a", "a.", "a..b", "a b", "ä", "AWS.x", "aws.x", "Amazon.x", "amazon.x", "a/b", "a*"]
+    "name", [".a", "a.", "a..b", "a b", "AWS.x", "aws.x", "Amazon.x", "amazon.x", "a/b", "a*"]
 )
 def test_names_no_attribute_may_have(sqs: Sqs, name: str) -> None:
     with refused("InvalidParameterValue", f"Message (user) attribute name '{name}' is invalid."):

@@ -31,7 +31,6 @@ from redrive.protocols.aws.wire.errors import AwsError
 V = TypeVar("V")
 
 ATTEMPTS_MAX: Final = 1000
-ATTEMPTS_DEFAULT: Final = 10
 SOURCES_MAX: Final = 10
 COUNTED: Final = (
     "ApproximateNumberOfMessages",
@@ -134,22 +133,19 @@ def _change_redrive(queue: Queue, value: str) -> Queue:
         return replace(queue, dead_letter=None)
     refused = partial(invalid, _REDRIVE, value)
     document = _document(_REDRIVE, value)
-    arn = document.get("deadLetterTargetArn")
+    for name in ("deadLetterTargetArn", "maxReceiveCount"):
+        if document.get(name) is None:
+            raise refused(f"Redrive policy does not contain mandatory attribute: {name}.")
+    arn = document["deadLetterTargetArn"]
     target = names.name_in_arn(arn) if isinstance(arn, str) else None
-    if arn is None:
-        raise refused("Redrive policy does not contain mandatory attribute: deadLetterTargetArn.")
     if target is None:
         raise refused("Invalid value for deadLetterTargetArn.")
     if (target.account, target.region) != (queue.name.account, queue.name.region):
         raise refused("Dead-letter target owner should be same as the source, and in its region.")
-    return replace(
-        queue, dead_letter=DeadLetterTarget(target, _attempts(value, document.get("maxReceiveCount")))
-    )
+    return replace(queue, dead_letter=DeadLetterTarget(target, _attempts(value, document["maxReceiveCount"])))
 
 
 def _attempts(policy: str, count: object) -> int:
-    if count is None:
-        return ATTEMPTS_DEFAULT
     text = count if isinstance(count, str) else orjson.dumps(count).decode()
     attempts = whole_number(1, ATTEMPTS_MAX).parse(text)
     if attempts is None:

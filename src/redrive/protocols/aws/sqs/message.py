@@ -15,10 +15,14 @@ from redrive.protocols.aws.sqs.errors import error, invalid
 from redrive.protocols.aws.wire.errors import AwsError
 
 ATTRIBUTES_MAX = 10
-_NOT_IN_NAME = re.compile(r"[^A-Za-z0-9_.-]")
+_NOT_IN_NAME = re.compile(r"[^\w.-]")  # letters and digits of every script
 _RESERVED = ("aws.", "amazon.")
 # What a message may hold: the characters of XML 1.0 (SendMessage, SQS API reference).
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FOUND_FORBIDDEN = (
+    "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD |"
+    " #x10000 to #x10FFFF"
+)
 _BINARY = 2
 _TEXT = 1
 _LENGTH = struct.Struct(">I")
@@ -30,12 +34,12 @@ def check_body(body: str) -> None:
     Raises:
         AwsError: `InvalidMessageContents`.
     """
-    if not body.isprintable() and _FORBIDDEN.search(body):
-        raise error(
-            "InvalidMessageContents",
-            "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to"
-            " #xFFFD | #x10000 to #x10FFFF",
-        )
+    if _has_forbidden(body):
+        raise error("InvalidMessageContents", _FOUND_FORBIDDEN)
+
+
+def _has_forbidden(text: str) -> bool:
+    return not text.isprintable() and _FORBIDDEN.search(text) is not None
 
 
 def malformed_id(parameter: str, value: str) -> AwsError:
@@ -83,8 +87,8 @@ def _check_attribute_value(name: str, attribute: Mapping[str, Any]) -> None:
         raise _refused(f"Message (user) attribute '{name}' must contain a non-empty value of type '{kind}'.")
     if kind == "Number" and not messages.is_number(value):
         raise _refused(f"Can't cast the value of message (user) attribute '{name}' to a number.")
-    if isinstance(value, str):
-        check_body(value)
+    if isinstance(value, str) and _has_forbidden(value):
+        raise _refused(_FOUND_FORBIDDEN)
 
 
 # ---- digests ---------------------------------------------------------------------------------------------------
