@@ -95,17 +95,6 @@ def test_visibility_can_be_changed_after_the_timeout(sqs: Sqs) -> None:
     assert queue.bodies() == ["late"]
 
 
-def test_a_message_received_anew_is_no_longer_the_first_receivers(sqs: Sqs) -> None:
-    queue = sqs.queue(VisibilityTimeout="2")
-    queue.send("anew")
-    first = queue.one()
-    sqs.server.advance(2)
-    queue.one(VisibilityTimeout=60)
-    with refused("InvalidParameterValue"):
-        queue.hide(first, 0)
-    assert queue.bodies() == []
-
-
 # ---- deleting ----------------------------------------------------------------------------------------------------
 
 

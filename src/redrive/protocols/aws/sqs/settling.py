@@ -1,6 +1,6 @@
 """DeleteMessage, ChangeMessageVisibility, and both in batches."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Settled
@@ -8,7 +8,7 @@ from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.messages import Entry, failed
 from redrive.protocols.aws.sqs import batches, handles
-from redrive.protocols.aws.sqs.access import queue_at
+from redrive.protocols.aws.sqs.access import QueueAccess
 from redrive.protocols.aws.sqs.errors import error, invalid
 from redrive.protocols.aws.sqs.handles import Handle
 from redrive.protocols.aws.sqs.quotas import Quotas
@@ -18,31 +18,34 @@ from redrive.protocols.aws.wire.shapes import Structure
 
 
 class Settling:
-    """Ends and extends the claims that receipt handles stand for."""
+    """Ends and extends the claims that receipt handles stand for.
 
-    def __init__(self, engine: Engine, quotas: Quotas) -> None:
+    In a standard queue the handle of a message that was received again since still deletes it and changes its
+    visibility, as recorded: it stands for the message's claim of now. In a FIFO queue it does nothing.
+    """
+
+    def __init__(self, engine: Engine, access: QueueAccess, quotas: Quotas) -> None:
         """Settle through this engine."""
         self._engine = engine
+        self._access = access
         self._quotas = quotas
 
     async def delete_message(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html."""
-        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "DeleteMessage")
+        queue = await self._access.at(call, params["QueueUrl"], "DeleteMessage")
         self._quotas.take(queue, "DeleteMessage", call.now)
         handle = handles.read(params["ReceiptHandle"], queue)
-        (settled,) = await self._engine.messages.delete(queue, ((handle.seq, handle.token),))
+        (settled,) = await self._delete(queue, ((handle.seq, handle.token),))
         _check_deleted(params, settled)
         return {}
 
     async def delete_message_batch(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessageBatch.html."""
         entries = batches.entries_of(params, "DeleteMessageBatchRequestEntry")
-        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "DeleteMessage")
+        queue = await self._access.at(call, params["QueueUrl"], "DeleteMessage")
         self._quotas.take(queue, "DeleteMessage", call.now)
         read, failures = _read_all(queue, entries)
-        settled = await self._engine.messages.delete(
-            queue, [(handle.seq, handle.token) for _, handle in read]
-        )
+        settled = await self._delete(queue, [(handle.seq, handle.token) for _, handle in read])
         successful = []
         for (entry, _), outcome in zip(read, settled, strict=True):
             try:
@@ -55,21 +58,17 @@ class Settling:
 
     async def change_message_visibility(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html."""
-        queue = await queue_at(
-            call, self._engine.resources.queues, params["QueueUrl"], "ChangeMessageVisibility"
-        )
+        queue = await self._access.at(call, params["QueueUrl"], "ChangeMessageVisibility")
         handle = handles.read(params["ReceiptHandle"], queue)
         lease_ms = _lease_ms(params, handle, call.now)
-        (settled,) = await self._engine.messages.extend(queue, ((handle.seq, handle.token, lease_ms),))
+        (settled,) = await self._extend(queue, ((handle.seq, handle.token, lease_ms),))
         _check_extended(params, settled)
         return {}
 
     async def change_message_visibility_batch(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibilityBatch.html."""
         entries = batches.entries_of(params, "ChangeMessageVisibilityBatchRequestEntry")
-        queue = await queue_at(
-            call, self._engine.resources.queues, params["QueueUrl"], "ChangeMessageVisibility"
-        )
+        queue = await self._access.at(call, params["QueueUrl"], "ChangeMessageVisibility")
         read, failures = _read_all(queue, entries)
         wanted = []
         for entry, handle in read:
@@ -77,7 +76,7 @@ class Settling:
                 wanted.append((entry, (handle.seq, handle.token, _lease_ms(entry, handle, call.now))))
             except AwsError as refusal:
                 failures.append(failed(entry, refusal))
-        settled = await self._engine.messages.extend(queue, [claim for _, claim in wanted])
+        settled = await self._extend(queue, [claim for _, claim in wanted])
         successful = []
         for (entry, _), outcome in zip(wanted, settled, strict=True):
             try:
@@ -87,6 +86,47 @@ class Settling:
             else:
                 successful.append({"Id": entry["Id"]})
         return batches.answer(successful, failures)
+
+    # ---- handles of messages that were received again ------------------------------------------------------
+
+    async def _delete(self, queue: Queue, claims: Sequence[tuple[int, int]]) -> list[Settled]:
+        settled = await self._engine.messages.delete(queue, claims)
+        for index in _superseded(queue, settled):
+            settled[index] = await self._repeat(
+                queue, claims[index][0], lambda claim: self._engine.messages.delete(queue, (claim,))
+            )
+        return settled
+
+    async def _extend(self, queue: Queue, claims: Sequence[tuple[int, int, int]]) -> list[Settled]:
+        settled = await self._engine.messages.extend(queue, claims)
+        for index in _superseded(queue, settled):
+            seq, _, lease_ms = claims[index]
+
+            def extend(claim: tuple[int, int], lease_ms: int = lease_ms) -> Awaitable[list[Settled]]:
+                return self._engine.messages.extend(queue, ((*claim, lease_ms),))
+
+            settled[index] = await self._repeat(queue, seq, extend)
+        return settled
+
+    async def _repeat(
+        self, queue: Queue, seq: int, settle: Callable[[tuple[int, int]], Awaitable[list[Settled]]]
+    ) -> Settled:
+        """Settle the claim that a message is under now; what others receive meanwhile is followed."""
+        while True:
+            found = await self._engine.messages.peek(queue, 1, seq - 1)
+            token = found[0].token if found and found[0].seq == seq else None
+            if token is None:
+                return Settled(done=False, reason="gone")
+            (settled,) = await settle((seq, token))
+            if settled.reason != "superseded":
+                return settled
+
+
+def _superseded(queue: Queue, settled: Sequence[Settled]) -> list[int]:
+    """The places of claims that a later receive ended, in a standard queue: its earlier handles still count."""
+    if queue.ordered:
+        return []
+    return [index for index, outcome in enumerate(settled) if outcome.reason == "superseded"]
 
 
 def _read_all(queue: Queue, entries: Sequence[Entry]) -> tuple[list[tuple[Entry, Handle]], list[Structure]]:
