@@ -162,13 +162,7 @@ class App:
         self._signer: Signer | None = None
         authentication = self._authentication()
         findings = AuditLog(self.telemetry.logs, self.telemetry.count, runtime.chance, stream)
-        facades: dict[str, Facade] = {
-            "cloudwatch": CloudWatch(store, self.telemetry.flush),
-            "logs": Logs(store, self.engine.resources.documents, self.telemetry.flush),
-            "sns": Sns(self.engine, findings, settings.filter_policies_max),
-            "sqs": Sqs(self.engine, self._presenters, fifo_quotas=settings.fifo_quotas),
-            "sts": Sts(),
-        }
+        facades = self._facades(store, findings)
         self._declared = read_declared(settings.resources)
         check_keys(self._declared.keys, settings)
         self._provisioner = Provisioner(facades, self._keyring(), runtime, settings.region)
@@ -194,6 +188,22 @@ class App:
         needs_credential = settings.auth == "required"
         router = Router(control, paths, [azure], gateway, needs_credential=needs_credential)
         self.front = _front(router, runtime)
+
+    def _facades(self, store: NodeStore, findings: AuditLog) -> dict[str, Facade]:
+        settings, flush = self._settings, self.telemetry.flush
+        return {
+            "cloudwatch": CloudWatch(store, flush),
+            "logs": Logs(store, self.engine.resources.documents, flush),
+            "sns": Sns(self.engine, findings, settings.filter_policies_max),
+            "sqs": Sqs(
+                self.engine,
+                self._presenters,
+                fifo_quotas=settings.fifo_quotas,
+                queue_urls=settings.queue_urls,
+                waits=not settings.skip_queue_waits,
+            ),
+            "sts": Sts(),
+        }
 
     def _status_log(self, runtime: Runtime, stream: str, devices: DeviceEndpoint) -> StatusLog:
         logs, chance = self.telemetry.logs, runtime.chance
@@ -306,6 +316,10 @@ class App:
         Args:
             ready: Called with the server's URL when it accepts requests.
         """
+        if self._settings.skip_queue_waits:
+            logger.warning(
+                "skip_queue_waits is on: queues are made again and purged again at once, where Amazon wants 60 seconds"
+            )
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -147,6 +147,14 @@ class Settings:
     region: str = _setting("us-east-1", "region of requests that name none")
     allow_reset: bool = _switch("let POST /_redrive/reset remove everything")
     fifo_quotas: bool = _switch("enforce the documented throughput of FIFO queues")
+    queue_urls: str = _setting(
+        "plain",
+        "plain, or how queue URLs name their region: path or host",
+        choices=("plain", "path", "host"),
+    )
+    skip_queue_waits: bool = _switch(
+        "for development: let queues be made again and purged again within 60 seconds"
+    )
     filter_policies_max: int = _setting(200, "how many filter policies an SNS topic may have")
     forbid_private_endpoints: bool = _switch(
         "push nothing to private, loopback and link-local addresses, also where host is loopback"

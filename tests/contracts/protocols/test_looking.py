@@ -311,7 +311,7 @@ def test_an_error_has_a_shape_and_a_query_code(server: Server) -> None:
         ("AmazonSQS.ListQueues", b"nonsense", 400),
         ("AmazonSQS.ListQueues", b"[]", 400),
         ("AmazonSQS.SendMessage", b'{"QueueUrl": 7}', 400),
-        ("Nonsense.ListQueues", b"{}", 404),
+        ("Nonsense.ListQueues", b"{}", 400),
     ],
 )
 def test_json_that_is_none(server: Server, target: str, body: bytes, status: int) -> None:

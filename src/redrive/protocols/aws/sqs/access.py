@@ -4,7 +4,8 @@ from redrive.engine.resources import Queues
 from redrive.model.queue import Queue, ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sqs import names
-from redrive.protocols.aws.sqs.errors import denied, no_such_queue
+from redrive.protocols.aws.sqs.errors import denied, error, no_such_queue
+from redrive.protocols.aws.sqs.urls import QueueUrls
 
 # What a policy cannot give to another account ("Limitations of Amazon SQS custom policies", developer guide).
 _OWNER_ALONE = frozenset(
@@ -24,26 +25,44 @@ _OWNER_ALONE = frozenset(
 )
 
 
-async def queue_at(call: Call, queues: Queues, url: str, action: str) -> Queue:
-    """The queue of a URL, for an action the caller may do there; the caller's region is the queue's.
+class QueueAccess:
+    """Finds the queue that a call names, for an action that its caller may do there."""
+
+    def __init__(self, queues: Queues, urls: QueueUrls) -> None:
+        """Find queues among these, by these URLs."""
+        self._queues = queues
+        self.urls = urls
+
+    async def at(self, call: Call, url: str, action: str) -> Queue:
+        """The queue of a URL.
+
+        Raises:
+            AwsError: There is no such queue, or the caller may not.
+        """
+        return await self.named(call, self.urls.read(call, url), action)
+
+    async def named(self, call: Call, name: ResourceName, action: str) -> Queue:
+        """The queue of a name.
+
+        Raises:
+            AwsError: There is no such queue, or the caller may not.
+        """
+        queue = self._queues.known(name) or await self._queues.get(name)
+        if queue is None:
+            raise no_such_queue()
+        check(call, queue, action)
+        return queue
+
+
+def check_not_at_queue(call: Call, action: str) -> None:
+    """Refuse an action of the service that was asked of a queue's URL, as Query requests can be.
 
     Raises:
-        AwsError: There is no such queue, or the caller may not.
+        AwsError: `InvalidAction`.
     """
-    return await queue_named(call, queues, names.name_in_url(url, call.region), action)
-
-
-async def queue_named(call: Call, queues: Queues, name: ResourceName, action: str) -> Queue:
-    """The queue of a name, for an action the caller may do there.
-
-    Raises:
-        AwsError: There is no such queue, or the caller may not.
-    """
-    queue = queues.known(name) or await queues.get(name)
-    if queue is None:
-        raise no_such_queue()
-    check(call, queue, action)
-    return queue
+    if "x-amz-target" not in call.request.headers and call.request.path.count("/") > 1:
+        text = f"The action {action} is not valid for this endpoint."
+        raise error("UnknownOperationException", text)
 
 
 def check(call: Call, queue: Queue, action: str) -> None:

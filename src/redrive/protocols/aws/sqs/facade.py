@@ -6,6 +6,7 @@ from redrive.engine.engine import Engine
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Presenters, Verb
 from redrive.protocols.aws.operations import operations_of
+from redrive.protocols.aws.sqs.access import QueueAccess
 from redrive.protocols.aws.sqs.errors import translated
 from redrive.protocols.aws.sqs.permissions import Permissions
 from redrive.protocols.aws.sqs.queues import QueueOperations
@@ -14,6 +15,7 @@ from redrive.protocols.aws.sqs.receiving import Receiving
 from redrive.protocols.aws.sqs.sending import Sending
 from redrive.protocols.aws.sqs.settling import Settling
 from redrive.protocols.aws.sqs.tasks import Tasks
+from redrive.protocols.aws.sqs.urls import QueueUrls
 from redrive.protocols.aws.wire.errors import AwsError
 
 
@@ -21,7 +23,13 @@ class Sqs:
     """SQS on an engine."""
 
     def __init__(
-        self, engine: Engine, presenters: Presenters | None = None, *, fifo_quotas: bool = False
+        self,
+        engine: Engine,
+        presenters: Presenters | None = None,
+        *,
+        fifo_quotas: bool = False,
+        queue_urls: str = "plain",
+        waits: bool = True,
     ) -> None:
         """Speak for this engine.
 
@@ -29,16 +37,19 @@ class Sqs:
             engine: Whose queues.
             presenters: How messages look that came from other services.
             fifo_quotas: Enforce the documented throughput of FIFO queues.
+            queue_urls: How queue URLs name the region; see `QueueUrls`.
+            waits: Let 60 seconds pass before a queue is made again or purged again, as Amazon does.
         """
         quotas = Quotas(enforced=fifo_quotas)
+        access = QueueAccess(engine.resources.queues, QueueUrls(queue_urls))
         self.operations: Mapping[str, Verb] = operations_of(
             "sqs",
-            QueueOperations(engine),
-            Permissions(engine),
+            QueueOperations(engine, access, waits=waits),
+            Permissions(engine, access),
             Tasks(engine),
-            Sending(engine, quotas),
-            Receiving(engine, quotas, {} if presenters is None else presenters),
-            Settling(engine, quotas),
+            Sending(engine, access, quotas),
+            Receiving(engine, access, quotas, {} if presenters is None else presenters),
+            Settling(engine, access, quotas),
         )
 
     def translated(self, refusal: RedriveError) -> AwsError:

@@ -1,43 +1,17 @@
-"""Names of queues: URL, name and ARN."""
-
-from functools import lru_cache
+"""Names of queues, and their ARNs."""
 
 from redrive.model.queue import ResourceName
-from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sqs.errors import error
 from redrive.protocols.aws.wire.arn import parse_arn
 
 FIFO_SUFFIX = ".fifo"
 NAME_CHARS_MAX = 80
-_URL_CHARS_MAX = 1024
 _NAME_ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
-
-
-def url_of(call: Call, name: ResourceName) -> str:
-    """The queue's URL, under the host the client used or the server's public URL."""
-    return f"{call.base_url}/{name.account}/{name.name}"
 
 
 def arn_of(name: ResourceName) -> str:
     """The queue's ARN."""
     return f"arn:aws:sqs:{name.region}:{name.account}:{name.name}"
-
-
-# Clients repeat their queues' URLs in every request. What is refused is never remembered.
-@lru_cache(maxsize=4096)
-def name_in_url(url: str, region: str) -> ResourceName:
-    """The queue a URL means: its last two path segments are account and name, whatever the host.
-
-    Raises:
-        AwsError: It has no such segments, or is longer than URLs of queues are.
-    """
-    if len(url) > _URL_CHARS_MAX:
-        raise error("InvalidAddress", f"The address {url[:_URL_CHARS_MAX]}… is not valid for this endpoint.")
-    account, _, name = url.rstrip("/").rpartition("/")
-    account = account.rpartition("/")[2]
-    if not name or not account.isdigit():
-        raise error("InvalidAddress", f"The address {url} is not valid for this endpoint.")
-    return ResourceName(account, region, name)
 
 
 def name_in_arn(arn: str) -> ResourceName | None:

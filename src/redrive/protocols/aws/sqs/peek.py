@@ -18,9 +18,10 @@ from redrive.model.message import id_text
 from redrive.model.queue import Queue
 from redrive.protocols.aws.authentication import Authentication
 from redrive.protocols.aws.call import Call, Presenters
-from redrive.protocols.aws.sqs.access import queue_at
+from redrive.protocols.aws.sqs.access import QueueAccess
 from redrive.protocols.aws.sqs.errors import no_such_queue
 from redrive.protocols.aws.sqs.receiving import ATTRIBUTES, Showing
+from redrive.protocols.aws.sqs.urls import QueueUrls
 from redrive.protocols.aws.wire.codec import Codec
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.form import read_form
@@ -45,6 +46,7 @@ class Peek:
     def __init__(self, engine: Engine, authentication: Authentication, presenters: Presenters) -> None:
         """Look through this engine, for callers who may receive."""
         self._engine = engine
+        self._access = QueueAccess(engine.resources.queues, QueueUrls())
         self._authentication = authentication
         self._showing = Showing(engine, presenters)
 
@@ -67,7 +69,7 @@ class Peek:
         call = Call(
             request, caller.principal, region or asked.get("Region", caller.region), now, request_id, ""
         )
-        queue = await queue_at(call, self._engine.resources.queues, url, _OPERATION)
+        queue = await self._access.at(call, url, _OPERATION)
         view = _View(queue, now, asked)
         shown: list[Structure] = []
         after = 0

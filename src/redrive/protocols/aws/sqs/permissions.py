@@ -10,7 +10,7 @@ from redrive.engine.engine import Engine
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sqs import names, policies
-from redrive.protocols.aws.sqs.access import queue_at
+from redrive.protocols.aws.sqs.access import QueueAccess
 from redrive.protocols.aws.sqs.errors import error, invalid, missing
 from redrive.protocols.aws.sqs.policies import Document
 from redrive.protocols.aws.wire.shapes import Structure
@@ -34,20 +34,21 @@ _SHAREABLE = frozenset(
 class Permissions:
     """Changes queues' policies."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, access: QueueAccess) -> None:
         """Change them through this engine."""
         self._engine = engine
+        self._access = access
 
     async def add_permission(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_AddPermission.html."""
-        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "AddPermission")
+        queue = await self._access.at(call, params["QueueUrl"], "AddPermission")
         statement = _statement(queue, params)
         await self._change(queue, lambda policy: _with(policy, statement))
         return {}
 
     async def remove_permission(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_RemovePermission.html."""
-        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "RemovePermission")
+        queue = await self._access.at(call, params["QueueUrl"], "RemovePermission")
         await self._change(queue, lambda policy: _without(policy, params["Label"]))
         return {}
 

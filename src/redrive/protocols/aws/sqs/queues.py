@@ -4,12 +4,14 @@ import asyncio
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 
+import orjson
+
 from redrive.engine.engine import Engine
 from redrive.model.errors import AlreadyExists, Refused
 from redrive.model.queue import Queue, ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sqs import attributes, names
-from redrive.protocols.aws.sqs.access import queue_at, queue_named
+from redrive.protocols.aws.sqs.access import QueueAccess, check_not_at_queue
 from redrive.protocols.aws.sqs.errors import error, invalid
 from redrive.protocols.aws.wire.shapes import Structure
 
@@ -17,19 +19,25 @@ RECREATE_AFTER_MS = 60_000
 PURGE_AGAIN_AFTER_MS = 60_000
 PAGE_MAX = 1000
 TAGS_MAX = 50
+_TARGET = "x-amz-target"
 
 
 class QueueOperations:
     """Creates, finds, changes, empties and deletes queues."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Do it through this engine."""
+    def __init__(self, engine: Engine, access: QueueAccess, *, waits: bool = True) -> None:
+        """Do it through this engine; without waits, what Amazon lets happen once in 60 seconds happens at once."""
         self._engine = engine
+        self._access = access
+        self._recreate_after_ms = RECREATE_AFTER_MS if waits else 0
+        self._purge_again_after_ms = PURGE_AGAIN_AFTER_MS if waits else 0
 
     async def create_queue(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html."""
+        check_not_at_queue(call, "CreateQueue")
         name = ResourceName(call.account, call.region, params["QueueName"])
         given: Mapping[str, str] = params.get("Attributes") or {}
+        _check_no_null(call, "tags")
         tags: Mapping[str, str] = params.get("tags") or {}
         wanted = attributes.new_queue(name, given, tags)
         _check_tags(wanted.tags)
@@ -46,11 +54,11 @@ class QueueOperations:
                 "QueueNameExists",
                 f"A queue already exists with the same name and a different value for attribute {different}",
             )
-        return {"QueueUrl": names.url_of(call, name)}
+        return {"QueueUrl": self._access.urls.write(call, name)}
 
     async def _check_not_just_deleted(self, name: ResourceName, now: int) -> None:
         deleted_at = await self._engine.resources.queues.deleted_at(name)
-        if deleted_at is not None and now < deleted_at + RECREATE_AFTER_MS:
+        if deleted_at is not None and now < deleted_at + self._recreate_after_ms:
             raise error(
                 "QueueDeletedRecently",
                 "You must wait 60 seconds after deleting a queue before you can create another with the same"
@@ -77,7 +85,7 @@ class QueueOperations:
 
     async def delete_queue(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteQueue.html."""
-        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "DeleteQueue")
+        queue = await self._access.at(call, params["QueueUrl"], "DeleteQueue")
         await self._engine.resources.queues.delete(queue)
         return {}
 
@@ -85,33 +93,43 @@ class QueueOperations:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueUrl.html."""
         owner = params.get("QueueOwnerAWSAccountId") or call.account
         name = ResourceName(owner, call.region, params["QueueName"])
-        queue = await queue_named(call, self._engine.resources.queues, name, "GetQueueUrl")
-        return {"QueueUrl": names.url_of(call, queue.name)}
+        queue = await self._access.named(call, name, "GetQueueUrl")
+        return {"QueueUrl": self._access.urls.write(call, queue.name)}
 
     async def list_queues(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListQueues.html."""
+        check_not_at_queue(call, "ListQueues")
         beginning = ResourceName(call.account, call.region, params.get("QueueNamePrefix") or "")
         limit, after = _page(params)
         queues = await self._engine.resources.queues.find(beginning, after, limit + 1)
-        return _paged("QueueUrls", call, queues, limit, paging=params.get("MaxResults") is not None)
+        return self._paged("QueueUrls", call, queues, limit, paging=params.get("MaxResults") is not None)
 
     async def list_dead_letter_source_queues(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListDeadLetterSourceQueues.html."""
-        queue = await queue_at(
-            call, self._engine.resources.queues, params["QueueUrl"], "ListDeadLetterSourceQueues"
-        )
+        queue = await self._access.at(call, params["QueueUrl"], "ListDeadLetterSourceQueues")
         limit, after = _page(params)
         sources = [
             source
             for source in await self._engine.resources.queues.sources_of(queue.name)
             if source.name.key > after
         ]
-        answer = _paged("queueUrls", call, sources, limit, paging=params.get("MaxResults") is not None)
+        answer = self._paged("queueUrls", call, sources, limit, paging=params.get("MaxResults") is not None)
         return {"queueUrls": []} | answer
+
+    def _paged(
+        self, member: str, call: Call, queues: Sequence[Queue], limit: int, *, paging: bool
+    ) -> Structure:
+        answer: Structure = {}
+        shown = queues[:limit]
+        if shown:
+            answer[member] = [self._access.urls.write(call, queue.name) for queue in shown]
+        if paging and len(queues) > limit:
+            answer["NextToken"] = urlsafe_b64encode(shown[-1].name.key.encode()).decode()
+        return answer
 
     async def get_queue_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html."""
-        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "GetQueueAttributes")
+        queue = await self._access.at(call, params["QueueUrl"], "GetQueueAttributes")
         wanted: Sequence[str] = params.get("AttributeNames") or ()
         counts = None
         if attributes.needs_counts(wanted):
@@ -121,7 +139,7 @@ class QueueOperations:
 
     async def set_queue_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html."""
-        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "SetQueueAttributes")
+        queue = await self._access.at(call, params["QueueUrl"], "SetQueueAttributes")
         given: Mapping[str, str] = params["Attributes"]
         await self._check_dead_letter_target(attributes.changed(queue, given), given)
         await self._engine.resources.queues.update(
@@ -131,11 +149,11 @@ class QueueOperations:
 
     async def purge_queue(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_PurgeQueue.html."""
-        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "PurgeQueue")
+        queue = await self._access.at(call, params["QueueUrl"], "PurgeQueue")
         try:
             # The client may go away; a purge once begun goes on to its end.
             await asyncio.shield(
-                asyncio.ensure_future(self._engine.messages.purge(queue, PURGE_AGAIN_AFTER_MS))
+                asyncio.ensure_future(self._engine.messages.purge(queue, self._purge_again_after_ms))
             )
         except Refused:
             raise error(
@@ -148,7 +166,8 @@ class QueueOperations:
 
     async def tag_queue(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_TagQueue.html."""
-        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "TagQueue")
+        queue = await self._access.at(call, params["QueueUrl"], "TagQueue")
+        _check_no_null(call, "Tags")
         given: Mapping[str, str] = params["Tags"]
         if not given:
             raise error("MissingRequiredParameterException", "The request must contain the parameter Tags.")
@@ -158,7 +177,7 @@ class QueueOperations:
 
     async def untag_queue(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_UntagQueue.html."""
-        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "UntagQueue")
+        queue = await self._access.at(call, params["QueueUrl"], "UntagQueue")
         gone = frozenset(params["TagKeys"])
         await self._engine.resources.queues.label(
             queue.name, lambda tags: {key: value for key, value in tags.items() if key not in gone}
@@ -167,8 +186,17 @@ class QueueOperations:
 
     async def list_queue_tags(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListQueueTags.html."""
-        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "ListQueueTags")
+        queue = await self._access.at(call, params["QueueUrl"], "ListQueueTags")
         return {"Tags": dict(queue.tags)} if queue.tags else {}
+
+
+def _check_no_null(call: Call, member: str) -> None:
+    """Refuse null as a tag's value, which readers of JSON pass over in any other map."""
+    if _TARGET not in call.request.headers or "content-encoding" in call.request.headers:
+        return  # Query has no null; no SDK compresses a call of SQS
+    tags = orjson.loads(call.request.body).get(member)
+    if isinstance(tags, dict) and None in tags.values():
+        raise invalid("Value", "null", "Tag values must not be null.")
 
 
 def _check_tags(tags: Mapping[str, str]) -> None:
@@ -197,13 +225,3 @@ def _page(params: Structure) -> tuple[int, str]:
     except ValueError:
         raise invalid("NextToken", token, "The token is not one of ListQueues.") from None
     return limit or PAGE_MAX, after
-
-
-def _paged(member: str, call: Call, queues: Sequence[Queue], limit: int, *, paging: bool) -> Structure:
-    answer: Structure = {}
-    shown = queues[:limit]
-    if shown:
-        answer[member] = [names.url_of(call, queue.name) for queue in shown]
-    if paging and len(queues) > limit:
-        answer["NextToken"] = urlsafe_b64encode(shown[-1].name.key.encode()).decode()
-    return answer

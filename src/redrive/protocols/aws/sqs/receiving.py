@@ -12,7 +12,7 @@ from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call, Presenters
 from redrive.protocols.aws.messages import is_id, sequence_number
 from redrive.protocols.aws.sqs import handles, message, names
-from redrive.protocols.aws.sqs.access import queue_at
+from redrive.protocols.aws.sqs.access import QueueAccess
 from redrive.protocols.aws.sqs.errors import error, invalid
 from redrive.protocols.aws.sqs.quotas import Quotas
 from redrive.protocols.aws.wire.shapes import Structure
@@ -64,15 +64,16 @@ _QUEUE_ATTRIBUTES = frozenset(
 class Receiving:
     """Receives messages from queues."""
 
-    def __init__(self, engine: Engine, quotas: Quotas, presenters: Presenters) -> None:
+    def __init__(self, engine: Engine, access: QueueAccess, quotas: Quotas, presenters: Presenters) -> None:
         """Receive through this engine."""
         self._engine = engine
+        self._access = access
         self._quotas = quotas
         self._showing = Showing(engine, presenters)
 
     async def receive_message(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html."""
-        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "ReceiveMessage")
+        queue = await self._access.at(call, params["QueueUrl"], "ReceiveMessage")
         self._quotas.take(queue, "ReceiveMessage", call.now)
         wanted = _wanted(_named(params, "AttributeNames"), _named(params, "MessageSystemAttributeNames"))
         visibility = params.get("VisibilityTimeout")

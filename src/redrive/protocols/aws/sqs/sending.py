@@ -19,7 +19,7 @@ from redrive.protocols.aws.messages import (
     sequence_number,
 )
 from redrive.protocols.aws.sqs import batches, message
-from redrive.protocols.aws.sqs.access import queue_at
+from redrive.protocols.aws.sqs.access import QueueAccess
 from redrive.protocols.aws.sqs.errors import error, invalid, missing
 from redrive.protocols.aws.sqs.quotas import Quotas
 from redrive.protocols.aws.wire.errors import AwsError
@@ -36,14 +36,15 @@ _HAS_ATTRIBUTES = methodcaller("get", "MessageAttributes")
 class Sending:
     """Sends messages to queues."""
 
-    def __init__(self, engine: Engine, quotas: Quotas) -> None:
+    def __init__(self, engine: Engine, access: QueueAccess, quotas: Quotas) -> None:
         """Send through this engine."""
         self._engine = engine
+        self._access = access
         self._quotas = quotas
 
     async def send_message(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html."""
-        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "SendMessage")
+        queue = await self._access.at(call, params["QueueUrl"], "SendMessage")
         self._quotas.take(queue, "SendMessage", call.now)
         check_ids(queue, params, _ID_REFUSALS)
         sent = self._message(call, queue, params)
@@ -53,7 +54,7 @@ class Sending:
     async def send_message_batch(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html."""
         entries = batches.entries_of(params, "SendMessageBatchRequestEntry")
-        queue = await queue_at(call, self._engine.resources.queues, params["QueueUrl"], "SendMessage")
+        queue = await self._access.at(call, params["QueueUrl"], "SendMessage")
         self._quotas.take(queue, "SendMessage", call.now)
         _check_batch_bytes(entries)
         accepted: list[tuple[Entry, Message]] = []
