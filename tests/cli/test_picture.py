@@ -5,9 +5,10 @@ import pytest
 
 from redrive.cli.drawing import COLUMNS_MAX, Column, columns_of, draw, phase_starts
 from redrive.cli.main import main
-from redrive.cli.picture import picture
+from redrive.cli.picture import DrawnOutage, picture
 from redrive.cli.schedule import PLANS
 from redrive.cli.timetable import runs_of
+from redrive.model.outage import outage
 from redrive.model.retry import Phase, RetrySchedule, Stage
 from redrive.model.retry_curves import Curve
 
@@ -62,7 +63,15 @@ def test_a_long_run_is_cut_and_shows_it() -> None:
     assert [column.attempt for column in managed[-2:]] == [25, 100_016]
     assert [column.cut for column in managed].count(True) == 1
     assert [managed[place].attempt for place in phase_starts(managed)] == [2, 5, 7, 17]
-    assert draw(managed).splitlines()[-2].endswith("┄┄")
+    *bars, axis, _ = draw(managed).splitlines()
+    assert axis.count(" ⋯ ") == 1
+    gap = axis.index(" ⋯ ")
+    assert {bar[gap : gap + 3] for bar in bars} == {"   "}
+
+
+def test_a_gap_stays_where_columns_are_thinned() -> None:
+    columns = [column._replace(cut=column.attempt == 5) for column in of(*range(1, 100))]
+    assert draw(columns, 40).splitlines()[-2].count(" ⋯ ") == 1
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -83,6 +92,57 @@ def test_a_picture_says_what_each_phase_is() -> None:
     assert {"20 s", "100,016", "backoff: 10 after 1 s to 20 s", "post-backoff: 100,000 after 20 s"} <= set(
         texts
     )
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_no_text_of_the_legend_shares_a_line_with_another(name: str) -> None:
+    root = ET.fromstring(picture(columns(name), "", "", outage_of(name, 3_600_000)))
+    below = [text for text in root.iter(f"{SVG}text") if float(text.attrib["y"]) > 460]
+    phases = len(phase_starts(columns(name)))
+    assert len({text.attrib["y"] for text in below}) == len(below) == phases + 1
+    assert all(float(text.attrib["y"]) < float(root.attrib["height"]) for text in below)
+
+
+def test_what_is_left_out_is_a_gap_with_its_number() -> None:
+    root = ET.fromstring(picture(columns("managed"), "", ""))
+    (gap,) = [each for each in root.iter(f"{SVG}polygon") if each.attrib["class"] == "gap"]
+    edges = [float(point.split(",")[0]) for point in gap.attrib["points"].split()]
+    dots = [float(dot.attrib["cx"]) for dot in root.iter(f"{SVG}circle")]
+    assert sum(x < min(edges) for x in dots) == len(dots) - 1
+    assert max(edges) < dots[-1]
+    assert "99,990" in [text.text for text in root.iter(f"{SVG}text")]
+    assert not list(ET.fromstring(picture(columns("customer"), "", "")).iter(f"{SVG}polygon"))
+
+
+def outage_of(name: str, outage_ms: int) -> DrawnOutage:
+    return DrawnOutage(outage(PLANS[name].schedule, 0, outage_ms), "Down.")
+
+
+@pytest.mark.parametrize(
+    ("name", "outage_ms", "failed"),
+    [
+        ("customer", 30 * 60_000, 12),  # 13 attempts fail, the first of which has no dot
+        ("http", 1, 0),
+        ("managed", 40 * 86_400_000, 26 - 1),
+        ("managed", 4 * 3_600_000, 26 - 2),  # ends in the gap
+    ],
+)
+def test_an_outage_is_drawn_over_the_attempts_that_fail(name: str, outage_ms: int, failed: int) -> None:
+    root = ET.fromstring(picture(columns(name), "", "", outage_of(name, outage_ms)))
+    (band,) = [each for each in root.iter(f"{SVG}rect") if each.attrib.get("class") == "outage"]
+    end = float(band.attrib["x"]) + float(band.attrib["width"])
+    dots = list(root.iter(f"{SVG}circle"))
+    assert sum(float(dot.attrib["cx"]) < end for dot in dots) == failed
+    texts = [text.text for text in root.iter(f"{SVG}text")]
+    assert "Down." in texts
+    assert ("734" in texts) is (outage_ms == 4 * 3_600_000)
+
+
+def test_attempts_that_are_not_made_are_hollow() -> None:
+    root = ET.fromstring(picture(columns("customer"), "", "", outage_of("customer", 30 * 60_000)))
+    fills = [dot.attrib["fill"] for dot in root.iter(f"{SVG}circle")]
+    assert fills[13:] == ["#ffffff"] * (50 - 13)
+    assert "#ffffff" not in fills[:13]
 
 
 def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

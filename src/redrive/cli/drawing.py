@@ -1,6 +1,7 @@
 """A schedule's waits as columns of a chart, and that chart in the terminal."""
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from redrive.cli.durations import show_duration
@@ -56,6 +57,7 @@ def phase_starts(columns: Sequence[Column]) -> list[int]:
 _HEIGHT: Final = 8  # lines; a block character has eighths, so 64 steps
 _EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
 _CELL_CHARS_MAX: Final = 6
+_GAP: Final = " ⋯ "  # where retries are left out
 WIDE: Final = 80  # characters a line: more are not used
 _COLUMNS_MIN: Final = 20
 _AXIS_CHARS: Final = 2  # the blank and the axis between the labels and the bars
@@ -73,16 +75,35 @@ def draw(columns: Sequence[Column], room: int = WIDE) -> str:
     margin = max(map(len, labels))
     beside = margin + _AXIS_CHARS + len(f"{columns[-1].attempt:,}")  # its number may stick out to the right
     width = max(_COLUMNS_MIN, min(COLUMNS_MAX, room - beside))
+    width -= len(_GAP) * sum(column.cut for column in columns)
     every = -(-len(columns) // width)
-    columns = columns[::-1][::every][::-1]  # the last one is always among them
+    columns = _thinned(columns, every)
     chars = min(_CELL_CHARS_MAX, width // len(columns))
     lines = []
     for line, label in enumerate(labels):
-        bars = "".join(_bar(column, top_ms, _HEIGHT - 1 - line, chars) for column in columns)
+        bars = "".join(
+            " " * len(_gap(column)) + _bar(column, top_ms, _HEIGHT - 1 - line, chars) for column in columns
+        )
         lines.append(f"{label.rjust(margin)} ┤{bars}".rstrip())
     lines.append(f"{' ' * margin} └{_axis(columns, chars)}")
     lines.append(f"{' ' * margin}  {_attempts(columns, chars)}".rstrip())
     return "\n".join(lines)
+
+
+def _thinned(columns: Sequence[Column], every: int) -> list[Column]:
+    """Every so-manieth column, the last one always; a gap before one that goes is before the next that stays."""
+    thinned: list[Column] = []
+    cut = False
+    for place, column in enumerate(columns):
+        cut = cut or column.cut
+        if (len(columns) - 1 - place) % every == 0:
+            thinned.append(column._replace(cut=cut))
+            cut = False
+    return thinned
+
+
+def _gap(column: Column) -> str:
+    return _GAP if column.cut else ""
 
 
 def _bar(column: Column, top_ms: int, line: int, chars: int) -> str:
@@ -97,7 +118,7 @@ def _bar(column: Column, top_ms: int, line: int, chars: int) -> str:
 def _axis(columns: Sequence[Column], chars: int) -> str:
     starts = frozenset(phase_starts(columns))
     return "".join(
-        ("┬" if place in starts else "┄" if column.cut else "─") + ("┄" if column.cut else "─") * (chars - 1)
+        _gap(column) + ("┬" if place in starts else "─") + "─" * (chars - 1)
         for place, column in enumerate(columns)
     )
 
@@ -105,8 +126,9 @@ def _axis(columns: Sequence[Column], chars: int) -> str:
 def _attempts(columns: Sequence[Column], chars: int) -> str:
     """The attempts' numbers under the beginnings of phases and the last column, where there is room."""
     text = ""
+    gaps = list(accumulate(len(_gap(column)) for column in columns))
     for place in [*phase_starts(columns), len(columns) - 1]:
-        gap = place * chars - len(text)
+        gap = place * chars + gaps[place] - len(text)
         if gap > 0 or not text:
             text += " " * gap + f"{columns[place].attempt:,}"
     return text

@@ -1,18 +1,26 @@
 """A schedule's waits as a picture: one SVG file, which any browser opens."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Final
 from xml.etree import ElementTree as ET
 
 from redrive.cli.drawing import Column, phase_starts
 from redrive.cli.durations import show_duration
+from redrive.cli.terminal import shortened
+from redrive.model.outage import OutageAnswer, OutageEnd
 from redrive.model.retry import Phase
 
-_WIDTH, _HEIGHT = 960, 470
-_LEFT, _RIGHT, _TOP, _BOTTOM = 96, 936, 74, 370  # the plot's edges
+_WIDTH: Final = 960
+_LEFT, _RIGHT, _TOP, _BOTTOM = 96, 936, 96, 392  # the plot's edges
+_LEGEND_TOP: Final = _BOTTOM + 76
+_ROW: Final = 21  # a line each phase, so that no text runs into another, whatever the font
 _TICK_LABEL_GAP: Final = 46  # room for `100,016`
-_LEGEND_STEP: Final = 208
+_TITLE_CHARS_MAX: Final = 80
+_GAP: Final = 84  # what attempts that are left out take on the axis: room for their number
+_GAP_TEXT: Final = 60  # the two lines in it
+_TEAR: Final = 7  # how far the torn edges of a gap go in and out
 
 # Told apart by everybody: blue, orange, green and purple of the Okabe-Ito set, on tints of themselves.
 _COLOURS: Final = {
@@ -21,7 +29,9 @@ _COLOURS: Final = {
     Phase.BACKOFF: "#0072b2",
     Phase.POST_BACKOFF: "#cc79a7",
 }
-_INK, _GRID = "#222222", "#dddddd"
+_INK, _GRID, _PAPER = "#222222", "#dddddd", "#ffffff"
+_DOWN: Final = "#d55e00"  # of the same set: the endpoint is down
+_HATCH: Final = "down"
 
 _SECOND, _MINUTE, _HOUR = 1000, 60_000, 3_600_000
 _TICKS_MAX: Final = 5
@@ -31,116 +41,220 @@ _TICK_STEPS_MS: Final = (
     *(number * _HOUR for number in (1, 2, 3, 6, 12, 24, 48)),
 )
 
+Point = tuple[float, float]
 
-def picture(columns: Sequence[Column], title: str, summary: str) -> str:
+
+@dataclass(frozen=True, slots=True)
+class DrawnOutage:
+    """An outage that is to be seen: which attempts fall into it, and how it ends.
+
+    Attributes:
+        answer: What becomes of a message that is published when it begins.
+        text: The same in words.
+    """
+
+    answer: OutageAnswer
+    text: str
+
+
+def picture(columns: Sequence[Column], title: str, summary: str, outage: DrawnOutage | None = None) -> str:
     """Draw the wait before each retry as SVG.
 
     Args:
         columns: The retries, at least one.
         title: What schedule it is.
         summary: A second line.
+        outage: What is drawn across it.
     """
+    height = _LEGEND_TOP + _ROW * (len(phase_starts(columns)) + (outage is not None))
     root = ET.Element(
         "svg",
         {
             "xmlns": "http://www.w3.org/2000/svg",
-            "viewBox": f"0 0 {_WIDTH} {_HEIGHT}",
+            "viewBox": f"0 0 {_WIDTH} {height}",
             "width": str(_WIDTH),
-            "height": str(_HEIGHT),
+            "height": str(height),
             "role": "img",
             "font-family": "sans-serif",
             "font-size": "13",
         },
     )
     ET.SubElement(root, "title").text = f"{title}: {summary}"
-    _rectangle(root, 0, 0, _WIDTH, _HEIGHT, "#ffffff")
-    _text(root, _LEFT, 30, title, size="18")
-    _text(root, _LEFT, 52, summary)
-    _Plot(root, columns).draw()
+    _rectangle(root, 0, 0, _WIDTH, height, _PAPER)
+    _text(root, (_LEFT, 30), shortened(title, _TITLE_CHARS_MAX), size="18")
+    _text(root, (_LEFT, 52), summary)
+    if outage is not None:
+        _text(root, (_LEFT, 72), outage.text, fill=_DOWN)
+    _Plot(root, columns, outage.answer if outage else None).draw()
     ET.indent(root)
     return ET.tostring(root, encoding="unicode") + "\n"
 
 
 class _Plot:
-    """The chart itself, on its sheet."""
+    """The chart itself, on its sheet: a column a retry, and a gap where retries are left out."""
 
-    def __init__(self, root: ET.Element, columns: Sequence[Column]) -> None:
+    def __init__(self, root: ET.Element, columns: Sequence[Column], outage: OutageAnswer | None) -> None:
         self._root = root
         self._columns = columns
+        self._outage = outage
         self._starts = phase_starts(columns)
-        self._step = (_RIGHT - _LEFT) / len(columns)
+        gaps = list(accumulate(column.cut for column in columns))
+        self._step = (_RIGHT - _LEFT - gaps[-1] * _GAP) / len(columns)
+        self._left = [
+            _LEFT + place * self._step + gap * _GAP for place, gap in enumerate(gaps)
+        ]  # edges of columns
         longest_ms = max(column.wait_ms for column in columns)
         self._tick_ms = next(step for step in _TICK_STEPS_MS if longest_ms <= step * _TICKS_MAX)
         self._ticks = max(1, -(-longest_ms // self._tick_ms))
+        self._points = [
+            (left + self._step / 2, self._y(column.wait_ms))
+            for left, column in zip(self._left, columns, strict=True)
+        ]
 
     def draw(self) -> None:
         """Draw from the back to the front."""
-        self._bands()
-        self._waits()
-        self._curve()
-        self._attempts()
-        self._legend()
-
-    def _x(self, place: float) -> float:
-        return _LEFT + (place + 0.5) * self._step
+        self._draw_bands()
+        self._draw_waits()
+        self._draw_outage()
+        self._draw_curve()
+        self._draw_gaps()
+        self._draw_end_of_outage()
+        self._draw_dots()
+        self._draw_attempts()
+        self._draw_legend()
 
     def _y(self, wait_ms: float) -> float:
         return _BOTTOM - wait_ms / (self._ticks * self._tick_ms) * (_BOTTOM - _TOP)
 
     def _phases(self) -> Iterator[tuple[Phase, int, int]]:
-        for start, end in zip(self._starts, [*self._starts[1:], len(self._columns)], strict=True):
+        """Each phase with the first of its columns, and the one behind its last."""
+        for start, end in pairwise([*self._starts, len(self._columns)]):
             yield self._columns[start].phase, start, end
 
-    def _bands(self) -> None:
+    def _draw_bands(self) -> None:
         for phase, start, end in self._phases():
-            left, right = self._x(start - 0.5), self._x(end - 0.5)
+            left, right = self._left[start], self._left[end - 1] + self._step
             band = _rectangle(self._root, left, _TOP, right - left, _BOTTOM - _TOP, _COLOURS[phase])
             band.set("opacity", "0.1")
 
-    def _waits(self) -> None:
+    def _draw_waits(self) -> None:
         for tick in range(self._ticks + 1):
             wait_ms = tick * self._tick_ms
             _line(self._root, [(_LEFT, self._y(wait_ms)), (_RIGHT, self._y(wait_ms))], _GRID)
-            _text(self._root, _LEFT - 8, self._y(wait_ms) + 4, show_duration(wait_ms), anchor="end")
+            _text(self._root, (_LEFT - 8, self._y(wait_ms) + 4), show_duration(wait_ms), anchor="end")
+        _text(self._root, (_LEFT - 8, _TOP - 14), "wait", anchor="end")
 
-    def _curve(self) -> None:
-        points = [(self._x(place), self._y(column.wait_ms)) for place, column in enumerate(self._columns)]
-        for place, (before, point) in enumerate(pairwise(points), start=1):
-            segment = _line(self._root, [before, point], _INK)
-            if self._columns[place].cut:
-                segment.set("stroke-dasharray", "2 4")
-        for column, (x, y) in zip(self._columns, points, strict=True):
-            radius = min(5.0, self._step / 3)
+    def _draw_curve(self) -> None:
+        for point, after in pairwise(self._points):
+            _line(self._root, [point, after], _INK)
+
+    def _draw_gaps(self) -> None:
+        """Tear the paper where attempts are left out, and say how many."""
+        for right, (before, column) in zip(self._left[1:], pairwise(self._columns), strict=True):
+            if not column.cut:
+                continue
+            left = right - _GAP
+            tear = [*_torn(left, _TOP - 4, _BOTTOM + 4), *_torn(right, _TOP - 4, _BOTTOM + 4)[::-1]]
+            gap = ET.SubElement(self._root, "polygon", {"points": _points(tear), "fill": _PAPER})
+            gap.set("class", "gap")
+            for edge in (left, right):
+                _line(self._root, _torn(edge, _TOP - 4, _BOTTOM + 4), _GRID)
+            number, middle = column.attempt - before.attempt - 1, (left + right) / 2
+            for line, text in enumerate((f"{number:,}", "more")):
+                at = (middle, _TOP + 24 + line * _ROW)
+                _text(self._root, at, text, anchor="middle")
+
+    def _draw_dots(self) -> None:
+        radius = min(5.0, self._step / 3)
+        for column, (x, y) in zip(self._columns, self._points, strict=True):
+            colour = _COLOURS[column.phase]
             dot = ET.SubElement(
-                self._root,
-                "circle",
-                {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{radius:.1f}", "fill": _COLOURS[column.phase]},
+                self._root, "circle", {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{radius:.1f}"}
             )
-            ET.SubElement(
-                dot, "title"
-            ).text = f"attempt {column.attempt:,} ({column.phase}) after {show_duration(column.wait_ms)}"
+            dot.set("fill", colour if self._is_made(column) else _PAPER)
+            dot.set("stroke", colour)
+            said = f"attempt {column.attempt:,} ({column.phase}) after {show_duration(column.wait_ms)}"
+            ET.SubElement(dot, "title").text = said
 
-    def _attempts(self) -> None:
+    def _is_made(self, column: Column) -> bool:
+        return self._outage is None or column.attempt <= self._outage.attempts
+
+    def _draw_outage(self) -> None:
+        """Hatch the attempts that fail."""
+        if self._outage is None:
+            return
+        size = {"width": "8", "height": "8", "patternUnits": "userSpaceOnUse"}
+        pattern = ET.SubElement(self._root, "pattern", {"id": _HATCH, **size})
+        _line(pattern, [(0, 8), (8, 0)], _DOWN)
+        end = self._end_of_outage(self._outage)
+        band = _rectangle(self._root, _LEFT, _TOP, end - _LEFT, _BOTTOM - _TOP, f"url(#{_HATCH})")
+        band.set("opacity", "0.35")
+        band.set("class", "outage")
+
+    def _draw_end_of_outage(self) -> None:
+        """A line where the message is taken, or given up; above a gap, since it may lie in one."""
+        if self._outage is None:
+            return
+        end, top = self._end_of_outage(self._outage), _TOP
+        if self._is_hidden(self._outage):  # below the number of those left out, and with its own
+            top += _GAP_TEXT
+            _text(self._root, (end, _BOTTOM + 20), f"{self._outage.attempts:,}", anchor="middle", fill=_DOWN)
+        _line(self._root, [(end, top), (end, _BOTTOM + 4)], _DOWN, width="2")
+
+    def _end_of_outage(self, answer: OutageAnswer) -> float:
+        """The edge behind the last attempt that fails; within what is left out, the middle of the gap."""
+        failed = _failed(answer)
+        for left, column in zip(self._left, self._columns, strict=True):
+            if column.attempt > failed:
+                return left - (_GAP / 2 if self._is_hidden(answer) else 0)
+        return _RIGHT
+
+    def _is_hidden(self, answer: OutageAnswer) -> bool:
+        """Whether the last attempt that fails is among those left out."""
+        failed = _failed(answer)
+        return any(
+            column.cut and before.attempt < failed < column.attempt - 1
+            for before, column in pairwise(self._columns)
+        )
+
+    def _draw_attempts(self) -> None:
         """Number the attempts where phases begin, the last one, and others while there is room."""
         numbered: list[float] = []
-        for place in (*self._starts, len(self._columns) - 1, *range(len(self._columns))):
-            x = self._x(place)
+        for number in (*self._starts, len(self._columns) - 1, *range(len(self._columns))):
+            x, _ = self._points[number]
             if all(abs(x - other) >= _TICK_LABEL_GAP for other in numbered):
                 numbered.append(x)
-                _text(self._root, x, _BOTTOM + 20, f"{self._columns[place].attempt:,}", anchor="middle")
-        _text(self._root, (_LEFT + _RIGHT) / 2, _BOTTOM + 44, "attempt", anchor="middle")
-        _text(self._root, _LEFT - 8, _TOP - 16, "wait", anchor="end")
+                _text(self._root, (x, _BOTTOM + 20), f"{self._columns[number].attempt:,}", anchor="middle")
+        _text(self._root, ((_LEFT + _RIGHT) / 2, _BOTTOM + 44), "attempt", anchor="middle")
 
-    def _legend(self) -> None:
-        first = {phase: self._columns[start] for phase, start, _ in self._phases()}
-        last = {phase: self._columns[end - 1] for phase, _, end in self._phases()}
-        for place, phase in enumerate(first):
-            x, y = _LEFT + place * _LEGEND_STEP, _BOTTOM + 76
-            _rectangle(self._root, x, y - 11, 12, 12, _COLOURS[phase])
-            retries = last[phase].attempt - first[phase].attempt + 1
-            waits = sorted({first[phase].wait_ms, last[phase].wait_ms})
-            text = f"{phase}: {retries:,} after {' to '.join(map(show_duration, waits))}"
-            _text(self._root, x + 18, y, text)
+    def _draw_legend(self) -> None:
+        for row, (phase, start, end) in enumerate(self._phases()):
+            first, last = self._columns[start], self._columns[end - 1]
+            y = _LEGEND_TOP + row * _ROW
+            _rectangle(self._root, _LEFT, y - 11, 12, 12, _COLOURS[phase])
+            retries = last.attempt - first.attempt + 1
+            waits = " to ".join(map(show_duration, sorted({first.wait_ms, last.wait_ms})))
+            _text(self._root, (_LEFT + 18, y), f"{phase}: {retries:,} after {waits}")
+        if self._outage is None:
+            return
+        y = _LEGEND_TOP + len(self._starts) * _ROW
+        _rectangle(self._root, _LEFT, y - 11, 12, 12, f"url(#{_HATCH})")
+        unmade = "" if all(map(self._is_made, self._columns)) else "; hollow attempts are not made"
+        _text(self._root, (_LEFT + 18, y), f"the endpoint is down{unmade}")
+
+
+def _failed(answer: OutageAnswer) -> int:
+    """The last attempt that fails."""
+    return answer.attempts - (answer.end is OutageEnd.DELIVERED)
+
+
+def _torn(x: float, top: float, bottom: float) -> list[Point]:
+    """A zigzag from top to bottom."""
+    teeth = int((bottom - top) // (2 * _TEAR))
+    height = (bottom - top) / teeth
+    return [
+        (x + (_TEAR / 2 if tooth % 2 else -_TEAR / 2), top + tooth * height) for tooth in range(teeth + 1)
+    ]
 
 
 # ---- SVG ---------------------------------------------------------------------------------------------------------
@@ -151,14 +265,23 @@ def _rectangle(parent: ET.Element, x: float, y: float, width: float, height: flo
     return ET.SubElement(parent, "rect", {**box, "fill": fill})
 
 
-def _line(parent: ET.Element, points: Sequence[tuple[float, float]], stroke: str) -> ET.Element:
-    (x1, y1), (x2, y2) = points
-    ends = {"x1": f"{x1:.1f}", "y1": f"{y1:.1f}", "x2": f"{x2:.1f}", "y2": f"{y2:.1f}"}
-    return ET.SubElement(parent, "line", {**ends, "stroke": stroke})
+def _line(parent: ET.Element, points: Sequence[Point], stroke: str, width: str = "1") -> None:
+    style = {"fill": "none", "stroke": stroke, "stroke-width": width}
+    ET.SubElement(parent, "polyline", {"points": _points(points), **style})
+
+
+def _points(points: Sequence[Point]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
 def _text(
-    parent: ET.Element, x: float, y: float, text: str, *, anchor: str = "start", size: str | None = None
+    parent: ET.Element,
+    at: Point,
+    text: str,
+    *,
+    anchor: str = "start",
+    size: str | None = None,
+    fill: str = _INK,
 ) -> None:
-    place = {"x": f"{x:.1f}", "y": f"{y:.1f}", "text-anchor": anchor, "fill": _INK}
+    place = {"x": f"{at[0]:.1f}", "y": f"{at[1]:.1f}", "text-anchor": anchor, "fill": fill}
     ET.SubElement(parent, "text", {**place, **({"font-size": size} if size else {})}).text = text

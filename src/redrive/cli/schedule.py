@@ -14,9 +14,10 @@ from redrive.cli.client import add_url
 from redrive.cli.drawing import WIDE, columns_of, draw
 from redrive.cli.durations import read_duration, show_duration
 from redrive.cli.forecast import forecast
-from redrive.cli.picture import picture
+from redrive.cli.picture import DrawnOutage, picture
 from redrive.cli.subscribed import ask
 from redrive.cli.timetable import Run, runs_of, table
+from redrive.model.outage import outage
 from redrive.model.retry import RetrySchedule
 from redrive.model.retry_plans import (
     CUSTOMER_ENDPOINT,
@@ -146,8 +147,18 @@ def _paragraphs(plan: Plan, parsed: argparse.Namespace) -> Iterator[str]:
     if parsed.outage is not None:
         yield "\n".join(forecast(plan.schedule, parsed.attempt, parsed.outage))
     if parsed.picture and columns:
-        parsed.picture.write_text(picture(columns, plan.title, _summary(runs)))
+        parsed.picture.write_text(
+            picture(columns, plan.title, _summary(runs), _outage(plan.schedule, parsed))
+        )
         yield f"The picture is in {parsed.picture}."
+
+
+def _outage(schedule: RetrySchedule, parsed: argparse.Namespace) -> DrawnOutage | None:
+    """The outage that a picture shows, by the published waits."""
+    if parsed.outage is None:
+        return None
+    text = next(forecast(schedule, parsed.attempt, parsed.outage))
+    return DrawnOutage(outage(schedule, parsed.attempt, parsed.outage), text)
 
 
 def _room() -> int:
