@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redrive.model.filtering import FilterPolicy, Scope, Subject, Verdict, read_policy
-from redrive.model.filtering.arrays import consistent
+from redrive.model.filtering.arrays import Elements
+from redrive.model.filtering.budget import Budget
 from redrive.model.filtering.condition import Exactly, KeyTest
-from redrive.model.filtering.subject import Fields, Place
+from redrive.model.filtering.subject import Fields, Wanted
 
 Document = Any
 
@@ -84,15 +85,26 @@ def random_body(chance: random.Random) -> Document:
     return {"a": inner, "a.m": chance.randint(0, 1), "c": [scalars() for _ in range(chance.randint(1, 4))]}
 
 
-def try_everything(tests: Sequence[KeyTest], fields: Fields, chosen: Place) -> bool:
+def around(place: int, fields: Fields) -> dict[int, int]:
+    """Of each array around a place, the element."""
+    assert fields.places is not None
+    elements = {}
+    while place:
+        elements[fields.places.arrays[place]] = place
+        place = fields.places.around[place]
+    return elements
+
+
+def try_everything(tests: Sequence[KeyTest], fields: Fields, chosen: dict[int, int]) -> bool:
     """The rule as it is told: every choice of values, one key after the other."""
     if not tests:
         return True
     test, *others = tests
-    places = fields.places or {}
+    values, standing = fields.values.get(test.key, ()), fields.standing.get(test.key, ())
+    places = [(value, around(place, fields)) for value, place in zip(values, standing, strict=True)]
     reachable = [
         (value, place)
-        for value, place in zip(fields.values.get(test.key, ()), places.get(test.key, ()), strict=True)
+        for value, place in places
         if all(chosen.get(array, element) == element for array, element in place.items())
     ]
     if not reachable:
@@ -109,7 +121,8 @@ def test_the_search_finds_what_trying_everything_finds(seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(10):
         tests, body = random_tests(chance), random_body(chance)
-        fields = message(body).body_fields(["a", "a.b", "c", *KEYS])
+        fields = message(body).body_fields(Wanted(KEYS))
         assert fields is not None
-        if fields.places is not None:
-            assert consistent(tests, fields) is try_everything(tests, fields, {})
+        elements = Elements.of(fields)
+        if elements is not None:
+            assert elements.consistent(tests, Budget()) is try_everything(tests, fields, {})

@@ -5,15 +5,20 @@ too: to read ten thousand filters again takes half a second. A change made on an
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 from weakref import WeakValueDictionary
 
 from redrive.engine.directory import Directory, Kind
 from redrive.engine.ports import Clock
 from redrive.model.filtering import (
+    Budget,
+    Event,
     EventFilter,
     FilterIndex,
+    OverBudgetError,
     Scope,
     Subject,
     Verdict,
@@ -21,6 +26,8 @@ from redrive.model.filtering import (
     read_policy,
 )
 from redrive.model.topic import EVENTS, Subscription, Topic
+
+_TURN_STEPS: Final = 25_000  # 10 ms
 
 
 @dataclass(slots=True)
@@ -75,30 +82,49 @@ class Interest:
         else:
             self.event_filtered.pop(subscription_id, None)
 
-    def wanted(self, subject: Subject) -> Wanted:
-        """Who wants a message."""
-        everything = self._everything
-        if everything is None:
-            everything = self._everything = list(self.unfiltered.values())
-        if not self.filtered and not self.event_filtered:
-            return Wanted(everything, {})
-        filtered = self.filters.filter(subject)
+    def wanted(self, subject: Subject, budget: Budget) -> Wanted:
+        """Who wants a message, told within a budget."""
+        everything = self.everything
+        filtered = self.filters.filter(subject, budget)
         passed = [self.filtered[one] for one in sorted(filtered.passed)]
         if not self.event_filtered:
             return Wanted(everything + passed, filtered.refused)
-        events, asked = self._wanted_events(subject)
-        refused = {Verdict.EVENT: len(self.event_filtered) - len(events), **filtered.refused}
-        counted = {why: many for why, many in refused.items() if many}
-        return Wanted([*everything, *passed, *events], counted, asked)
+        events = self._wanted_events(subject, budget)
+        refused = Counter(filtered.refused) + Counter(events.refused)
+        return Wanted([*everything, *passed, *events.subscriptions], refused, events.asked)
 
-    def _wanted_events(self, subject: Subject) -> tuple[list[Subscription], list[tuple[Subscription, int]]]:
+    @property
+    def everything(self) -> list[Subscription]:
+        """Those without a filter."""
+        if self._everything is None:
+            self._everything = list(self.unfiltered.values())
+        return self._everything
+
+    def _wanted_events(self, subject: Subject, budget: Budget) -> Wanted:
         """A topic has 500 subscriptions at most, of which each asks for something else: they are asked in turn."""
         document = subject.document
+        left = len(self.event_filtered)
         if document is None:
-            return [], []
-        answers = [(one, *wants.asked(document)) for wants, one in self.event_filtered.values()]
-        wanted = [one for one, passed, _ in answers if passed]
-        return wanted, [(one, asked) for one, _, asked in answers if asked]
+            return Wanted([], {Verdict.EVENT: left})
+        event = Event(document)
+        wanted: list[Subscription] = []
+        counts: list[tuple[Subscription, int]] = []
+        costly = 0
+        for wants, subscription in self.event_filtered.values():
+            budget.share(left)
+            left -= 1
+            try:
+                passed, asked = wants.asked(event, budget)
+            except OverBudgetError:
+                costly += 1
+                continue
+            if passed:
+                wanted.append(subscription)
+            if asked:
+                counts.append((subscription, asked))
+        others = len(self.event_filtered) - len(wanted) - costly
+        refused = {Verdict.EVENT: others, Verdict.TOO_COSTLY: costly}
+        return Wanted(wanted, {why: many for why, many in refused.items() if many}, counts)
 
 
 class Interests:
@@ -112,13 +138,19 @@ class Interests:
         self._interests: dict[str, Interest] = {}
         self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._changes = 0
+        self._turns = Turns()
 
     async def wanted(self, topic: Topic, subject: Subject) -> Wanted:
         """The subscriptions of a topic that want a message."""
         interest = self._interests.get(topic.name.key)
         if interest is None:
             interest = await self._read_once(topic)
-        wanted = interest.wanted(subject)
+        if interest.filtered or interest.event_filtered:
+            budget = Budget()
+            wanted = interest.wanted(subject, budget)
+            await self._turns.after(budget)
+        else:
+            wanted = Wanted(interest.everything, {})
         if interest.expires_at is None or self._clock.now() < interest.expires_at:
             return wanted
         now = self._clock.now()
@@ -177,11 +209,29 @@ class Interests:
         return interest
 
 
-def wanting(subscription: Subscription) -> Callable[[Subject], bool]:
+class Turns:
+    """Lets others run while many messages are filtered: what matters to them is how long one turn of the loop takes."""
+
+    def __init__(self) -> None:
+        self._steps = 0
+
+    async def after(self, budget: Budget) -> None:
+        """Count what filtering a message took, and let others run where it comes to much since the last turn."""
+        self._steps += budget.spent
+        if self._steps < _TURN_STEPS:
+            return
+        self._steps = 0
+        loop = asyncio.get_running_loop()
+        turn = loop.create_future()
+        loop.call_soon(turn.set_result, None)
+        await turn
+
+
+def wanting(subscription: Subscription) -> Callable[[Subject, Budget], bool]:
     """Whether one subscription wants messages, confirmed or not."""
     interest = Interest()
     interest.add(subscription)
-    return lambda subject: bool(interest.wanted(subject).subscriptions)
+    return lambda subject, budget: bool(interest.wanted(subject, budget).subscriptions)
 
 
 def _topic_of(subscription_key: str) -> str:

@@ -26,13 +26,13 @@ from redrive.engine.archive import Archived
 from redrive.engine.arrivals import Arrivals
 from redrive.engine.directory import Directory
 from redrive.engine.fan_out import TopicPublisher
-from redrive.engine.interest import wanting
+from redrive.engine.interest import Turns, wanting
 from redrive.engine.leased_tasks import LeasedTasks
 from redrive.engine.ports import Kind, Runtime, Store, Timer
 from redrive.engine.topics import Topics
 from redrive.engine.waiting import Terms, Waiting
 from redrive.model.errors import NotFound
-from redrive.model.filtering import Subject
+from redrive.model.filtering import Budget, Subject
 from redrive.model.replay import Replay, ReplayState
 from redrive.model.topic import Subscription
 
@@ -246,12 +246,13 @@ class Replayer:
 
     async def _again(self, replay: Replay, terms: Terms, wanted: Sequence[Archived]) -> None:
         topic, subscription = terms
-        wants = wanting(subscription)
-        passed = [
-            one
-            for one in wanted
-            if wants(Subject(one.publication.attributes, one.publication.body_for(subscription.protocol)))
-        ]
+        wants, turns = wanting(subscription), Turns()
+        passed = []
+        for archived in wanted:
+            publication, budget = archived.publication, Budget()
+            if wants(Subject(publication.attributes, publication.body_for(subscription.protocol)), budget):
+                passed.append(archived)
+            await turns.after(budget)
         if passed:
             past_those_that_wait = replace(subscription, waiting_id=None, held_by=None)
             await self._publisher.publish_again(topic, past_those_that_wait, passed, replay.id)

@@ -4,8 +4,9 @@
 `read_event_filter` compiles the other kind of filter, which looks at a whole event.
 """
 
+from redrive.model.filtering.budget import Budget, OverBudgetError
 from redrive.model.filtering.event_operators import EventFilterInvalid
-from redrive.model.filtering.events import EventFilter, read_event_filter
+from redrive.model.filtering.events import Event, EventFilter, read_event_filter
 from redrive.model.filtering.index import Filtered, FilterIndex
 from redrive.model.filtering.policy import FilterPolicy, Scope, Verdict
 from redrive.model.filtering.reader import NestedPolicyRefused, read_policy
@@ -14,6 +15,8 @@ from redrive.model.filtering.tokens import FilterPolicyInvalid
 
 __all__ = [
     "Attribute",
+    "Budget",
+    "Event",
     "EventFilter",
     "EventFilterInvalid",
     "FilterIndex",
@@ -21,6 +24,7 @@ __all__ = [
     "FilterPolicyInvalid",
     "Filtered",
     "NestedPolicyRefused",
+    "OverBudgetError",
     "Scope",
     "Subject",
     "Verdict",

@@ -5,20 +5,105 @@ are there, but not in one order. The rule and its order of evaluation are event-
 alphabetical order, and a key that must be absent is looked for only where the keys before it were found.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
+from redrive.model.filtering.budget import Budget
 from redrive.model.filtering.condition import KeyTest
-from redrive.model.filtering.subject import Fields, Place
+from redrive.model.filtering.subject import Fields, Places
+
+# What was chosen so far: of each array, the element.
+_Chosen = dict[int, int]
 
 
-def consistent(tests: Sequence[KeyTest], fields: Fields) -> bool:
-    """Whether values can be found for all tests that stand in the same element of each array they share.
+class Elements:
+    """A message with arrays of objects, ready for many filters: what a test accepts of it is looked up once."""
 
-    Args:
-        tests: Sorted by key, no key twice.
-        fields: A message with arrays of objects.
+    def __init__(self, fields: Fields, places: Places) -> None:
+        self._fields = fields
+        self._places = places
+        self._trees: dict[tuple[int, bool], _Tree] = {}
+        self._kept: list[KeyTest] = []  # so that none of their ids is given away
+
+    @classmethod
+    def of(cls, fields: Fields) -> "Elements | None":
+        """The elements of a message; None where it has no arrays of objects."""
+        return None if fields.places is None else cls(fields, fields.places)
+
+    def consistent(self, tests: Sequence[KeyTest], budget: Budget) -> bool:
+        """Whether values can be found for all tests that stand in the same element of each array they share.
+
+        Args:
+            tests: Sorted by key, no key twice.
+            budget: What it may take.
+
+        Raises:
+            OverBudgetError: That was not enough.
+        """
+        accepted = [self._tree(test, budget, accepted=True) for test in tests]
+        if not all(tree.standing or test.absent for test, tree in zip(tests, accepted, strict=True)):
+            return False
+        there = [self._tree(test, budget, accepted=False) if test.absent else None for test in tests]
+        return _Search(accepted, there, self._places, budget).succeeds(0, {})
+
+    def _tree(self, test: KeyTest, budget: Budget, *, accepted: bool) -> "_Tree":
+        """Where values stand that the test accepts, or any at all."""
+        known = self._trees.get((id(test), accepted))
+        if known is not None:
+            return known
+        standing = self._fields.standing.get(test.key, [])
+        if accepted:
+            budget.spend(test.steps * self._fields.weight(test.key))
+            values = self._fields.values.get(test.key, [])
+            standing = [place for place, value in zip(standing, values, strict=True) if test.accepts(value)]
+        else:
+            budget.spend(len(standing))
+        tree = self._trees[id(test), accepted] = _Tree.of(standing, self._places)
+        self._kept.append(test)
+        return tree
+
+
+@dataclass(slots=True)
+class _Tree:
+    """Places of values, to be walked from the outside in.
+
+    Attributes:
+        standing: The places that have a value.
+        reached: Those, and all around them.
+        below: Of each place reached, the elements reached in each array directly within it.
     """
-    return _Search(tests, fields).succeeds(0, {})
+
+    standing: set[int]
+    reached: set[int] = field(default_factory=lambda: {0})
+    below: dict[int, dict[int, list[int]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, standing: Iterable[int], places: Places) -> "_Tree":
+        tree = cls(set(standing))
+        for place in tree.standing:
+            inner = place
+            while inner not in tree.reached:
+                tree.reached.add(inner)
+                around = places.around[inner]
+                tree.below.setdefault(around, {}).setdefault(places.arrays[inner], []).append(inner)
+                inner = around
+        return tree
+
+    def agreeing(self, chosen: _Chosen, budget: Budget) -> Iterator[int]:
+        """The places with a value that are in the chosen elements, as far as their arrays were chosen from."""
+        waiting = [0]
+        while waiting:
+            place = waiting.pop()
+            budget.spend(1)
+            if place in self.standing:
+                yield place
+            for array, elements in self.below.get(place, {}).items():
+                element = chosen.get(array)
+                if element is None:
+                    waiting += elements
+                elif element in self.reached:
+                    waiting.append(element)
+                budget.spend(1)
 
 
 class _Search:
@@ -28,45 +113,56 @@ class _Search:
     agree there fail alike, so independent arrays cost the sum of their lengths and not the product.
     """
 
-    def __init__(self, tests: Sequence[KeyTest], fields: Fields) -> None:
-        self._tests = tests
-        self._values = fields.values
-        self._places = fields.places or {}
+    def __init__(
+        self, accepted: Sequence[_Tree], there: Sequence[_Tree | None], places: Places, budget: Budget
+    ) -> None:
+        self._accepted = accepted
+        self._there = there
+        self._places = places
+        self._budget = budget
         self._shared = self._arrays_from()
-        self._failed: set[tuple[int, frozenset[tuple[int, int]]]] = set()
+        self._failed: set[tuple[int, frozenset[int]]] = set()
 
-    def succeeds(self, number: int, chosen: Place) -> bool:
+    def succeeds(self, number: int, chosen: _Chosen) -> bool:
         """Whether the tests from `number` on hold together with the elements chosen before."""
-        if number == len(self._tests):
+        if number == len(self._accepted):
             return True
+        self._budget.spend(1 + len(chosen))
         shared = self._shared[number]
-        state = number, frozenset(item for item in chosen.items() if item[0] in shared)
+        state = number, frozenset(element for array, element in chosen.items() if array in shared)
         if state in self._failed:
             return False
-        if self._extends(self._tests[number], number, chosen):
+        if self._extends(number, chosen):
             return True
         self._failed.add(state)
         return False
 
-    def _extends(self, test: KeyTest, number: int, chosen: Place) -> bool:
-        found = False
-        for value, place in zip(self._values.get(test.key, ()), self._places.get(test.key, ()), strict=True):
-            if not _agree(chosen, place):
-                continue
-            found = True
-            if test.accepts(value) and self.succeeds(number + 1, {**chosen, **place}):
+    def _extends(self, number: int, chosen: _Chosen) -> bool:
+        for place in self._accepted[number].agreeing(chosen, self._budget):
+            if self.succeeds(number + 1, self._with(chosen, place)):
                 return True
-        return test.absent and not found and self.succeeds(number + 1, chosen)
+        there = self._there[number]
+        if there is None or any(True for _ in there.agreeing(chosen, self._budget)):
+            return False
+        return self.succeeds(number + 1, chosen)
+
+    def _with(self, chosen: _Chosen, place: int) -> _Chosen:
+        around, arrays = self._places.around, self._places.arrays
+        more = dict(chosen)
+        while place and arrays[place] not in chosen:
+            more[arrays[place]] = place
+            place = around[place]
+        self._budget.spend(len(more))
+        return more
 
     def _arrays_from(self) -> list[set[int]]:
         """For each test, the arrays that its key or a later one stands in."""
+        arrays = self._places.arrays
         shared: list[set[int]] = []
         later: set[int] = set()
-        for test in reversed(self._tests):
-            later = later.union(*self._places.get(test.key, ()))
+        for accepted, there in zip(reversed(self._accepted), reversed(self._there), strict=True):
+            tree = there or accepted
+            later = later | {arrays[place] for place in tree.reached if place}
+            self._budget.spend(len(later))
             shared.append(later)
         return shared[::-1]
-
-
-def _agree(chosen: Place, place: Place) -> bool:
-    return all(chosen.get(array, element) == element for array, element in place.items())

@@ -5,13 +5,14 @@ compare as Python compares them, integers exactly and fractions as doubles, whic
 five digits after the point for any number up to 10⁹.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from math import inf
 from typing import Protocol, TypeGuard
 
 Scalar = str | int | float | bool | None
+
+_STEPS_OF_ADDRESS = 10  # reading one takes 3 µs
 
 
 class Condition(Protocol):
@@ -173,18 +174,28 @@ class KeyTest:
         key: Its path, with dots.
         conditions: Any of these will do.
         absent: It will also do that the key is not there.
+        steps: What asking it of one short value takes (`Budget`).
     """
 
     key: str
     conditions: tuple[Condition, ...]
     absent: bool = False
+    steps: int = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", sum(map(_steps, self.conditions)))
 
     def accepts(self, value: Scalar) -> bool:
         """Whether some condition holds for the value."""
         return any(condition.matches(value) for condition in self.conditions)
 
-    def holds(self, values: Iterable[Scalar] | None) -> bool:
-        """Whether the test holds for the values of its key; None for a key that is not there."""
-        if values is None:
-            return self.absent
-        return any(self.accepts(value) for value in values)
+
+def _steps(condition: Condition) -> int:
+    match condition:
+        case AnythingBut(conditions):
+            return sum(map(_steps, conditions))
+        case Wildcard(parts):
+            return len(parts)
+        case InNetwork():
+            return _STEPS_OF_ADDRESS
+    return 1

@@ -6,7 +6,8 @@
 
 All parts have to hold; within an advanced filter one of its values. What a key names is looked for as it is spelt
 and then without regard to case, `data.x` within `data`. A key of a CloudEvent may also be called as in the other
-schema. Filters decide by the event alone, so a filter is compiled once for its text.
+schema. Filters decide by the event alone, so a filter is compiled once for its text; what a key names is looked for once
+for all filters that ask (`Event`), and each filter has its share of the steps that an event may take (`Budget`).
 """
 
 import json
@@ -14,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from redrive.model.filtering.budget import Budget, weight
 from redrive.model.filtering.event_operators import Comparison, EventFilterInvalid, read_comparison
 from redrive.model.memo import remembered
 
@@ -33,22 +35,25 @@ class _Advanced:
     Attributes:
         path: The names that lead to the value.
         comparison: What is asked of it; a boolean: whether there has to be one.
+        operands: How many values it is compared with.
     """
 
     path: tuple[str, ...]
     comparison: Comparison | bool
+    operands: int = 1
 
-    def matches(self, document: Document, *, arrays: bool) -> bool:
-        value = _found(document, self.path)
+    def matches(self, event: "Event", budget: Budget, *, arrays: bool) -> bool:
+        value = event.found(self.path)
         if isinstance(self.comparison, bool):
             return (value is not None) is self.comparison
         if value is None:
             return self.comparison.without
+        budget.spend(self.operands * event.weight(self.path))
         if isinstance(value, list):
             return arrays and self.comparison.accepts_any(value)
         if self.comparison.accepts(value):
             return True
-        attribute = _attribute_text(document, self.path, value)
+        attribute = _attribute_text(event.document, self.path, value)
         return attribute is not None and self.comparison.accepts(attribute)
 
 
@@ -74,20 +79,25 @@ class EventFilter:
 
     def matches(self, document: Document) -> bool:
         """Whether an event passes: see `asked`."""
-        return self.asked(document)[0]
+        return self.asked(Event(document), Budget())[0]
 
-    def asked(self, document: Document) -> tuple[bool, int]:
+    def asked(self, event: "Event", budget: Budget) -> tuple[bool, int]:
         """Whether an event passes, and how many advanced filters were asked for that.
 
         Args:
-            document: The event. What has a schema of its own brings `eventType` and `subject` besides.
+            event: The event.
+            budget: What it may take.
+
+        Raises:
+            OverBudgetError: That was not enough.
         """
+        document = event.document
         if self.types and document.get("eventType", document.get("type")) not in self.types:
             return False, 0
         if (self.begins or self.ends) and not self._matches_subject(document.get("subject")):
             return False, 0
-        for asked, one in enumerate(self.advanced, start=1):
-            if not one.matches(document, arrays=self.arrays):
+        for asked, advanced in enumerate(self.advanced, start=1):
+            if not advanced.matches(event, budget, arrays=self.arrays):
                 return False, asked
         return True, len(self.advanced)
 
@@ -140,27 +150,58 @@ def _read_advanced(said: Mapping[str, Any]) -> _Advanced:
         raise EventFilterInvalid("An advanced filter needs a key and an operatorType")
     path = tuple(key.split("."))
     presence = _PRESENCE.get(operator.lower())
-    return _Advanced(path, read_comparison(operator, said) if presence is None else presence)
+    comparison = read_comparison(operator, said) if presence is None else presence
+    return _Advanced(path, comparison, len(said.get("values") or ()) or 1)
 
 
 # ---- what a key names --------------------------------------------------------------------------------------------
 
 
-def _found(document: Document, path: Sequence[str]) -> object:
-    """The value at the end of a path; None where there is none, as where it is null."""
-    found = _named(document, path[0])
-    if found is None and "specversion" in document:
-        found = document.get(_CLOUD_EVENT_NAMES.get(path[0].lower(), ""))
-    for name in path[1:]:
-        found = _named(found, name) if isinstance(found, Mapping) else None
-    return found
+class Event:
+    """An event as many filters see it.
 
+    Attributes:
+        document: The event. What has a schema of its own brings `eventType` and `subject` besides.
+    """
 
-def _named(document: Document, name: str) -> object:
-    if name in document:
-        return document[name]
-    lower = name.lower()
-    return next((value for key, value in document.items() if key.lower() == lower), None)
+    __slots__ = ("_found", "_lower", "_weights", "document")
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self._found: dict[tuple[str, ...], object] = {}
+        self._lower: dict[int, dict[str, object]] = {}
+        self._weights: dict[tuple[str, ...], int] = {}
+
+    def found(self, path: tuple[str, ...]) -> object:
+        """The value at the end of a path; None where there is none, as where it is null."""
+        if path not in self._found:
+            self._found[path] = self._look_for(path)
+        return self._found[path]
+
+    def weight(self, path: tuple[str, ...]) -> int:
+        """The steps of looking once at what is at the end of a path."""
+        if path not in self._weights:
+            value = self.found(path)
+            self._weights[path] = sum(map(weight, value)) if isinstance(value, list) else weight(value)
+        return self._weights[path]
+
+    def _look_for(self, path: tuple[str, ...]) -> object:
+        found = self._named(self.document, path[0])
+        if found is None and "specversion" in self.document:
+            found = self.document.get(_CLOUD_EVENT_NAMES.get(path[0].lower(), ""))
+        for name in path[1:]:
+            found = self._named(found, name) if isinstance(found, Mapping) else None
+        return found
+
+    def _named(self, document: Document, name: str) -> object:
+        if name in document:
+            return document[name]
+        lower = self._lower.get(id(document))
+        if lower is None:
+            lower = self._lower[id(document)] = {}
+            for key, value in document.items():
+                lower.setdefault(key.lower(), value)
+        return lower.get(name.lower())
 
 
 def _attribute_text(document: Document, path: Sequence[str], value: object) -> str | None:

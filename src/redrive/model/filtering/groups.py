@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from redrive.model.filtering.policy import Clause
-from redrive.model.filtering.postings import Postings
+from redrive.model.filtering.postings import Postings, Values
 from redrive.model.filtering.subject import Fields
 
 
@@ -43,9 +43,10 @@ class Groups:
 
     def candidates(self, fields: Fields) -> Iterator[int]:
         """The clauses that the buckets do not rule out for a message with these fields."""
+        seen: dict[str, Values] = {}
         for anchor in (None, *fields.values):
             for group in self._anchored.get(anchor, ()):
-                yield from group.candidates(fields)
+                yield from group.candidates(fields, seen)
 
 
 class _Group:
@@ -67,11 +68,15 @@ class _Group:
         for test in clause.tests:
             self._postings(test.key).discard(number, test)
 
-    def candidates(self, fields: Fields) -> set[int]:
+    def candidates(self, fields: Fields, seen: dict[str, Values]) -> set[int]:
         values = fields.values
         if any(key not in values for key in self._required):
             return set()
-        hits = [postings.hits(values[key]) for key, postings in self._asked(fields).items()]
+        hits = []
+        for key, postings in self._asked(fields).items():
+            if key not in seen:
+                seen[key] = Values(values[key])
+            hits.append(postings.hits(seen[key]))
         if not hits:
             return self.clauses
         hits.sort(key=lambda hit: hit.size)  # a value that many clauses want is met last

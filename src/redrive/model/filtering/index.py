@@ -3,7 +3,7 @@
 A message's values lead to the clauses that want them, key by key, and the clauses found under all their keys
 are the answer. Only a clause with a condition that no bucket answers (a network, a wildcard, anything-but), or
 any clause for a message with arrays of objects, has its own tests run, and only when the buckets could not rule
-it out.
+it out; and within the steps that a message may take, of which each filter has its share (`Budget`).
 """
 
 from collections import Counter
@@ -11,10 +11,12 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from redrive.model.filtering.arrays import Elements
+from redrive.model.filtering.budget import Budget, OverBudgetError
 from redrive.model.filtering.groups import Groups
 from redrive.model.filtering.policy import Clause, FilterPolicy, Scope, Verdict, read_fields, refusal
 from redrive.model.filtering.postings import is_indexed
-from redrive.model.filtering.subject import Subject
+from redrive.model.filtering.subject import Fields, Subject, Wanted
 
 K = TypeVar("K", bound=Hashable)
 
@@ -56,13 +58,19 @@ class FilterIndex(Generic[K]):
         """The keys of the filters that the message passes."""
         return self.filter(subject).passed
 
-    def filter(self, subject: Subject) -> Filtered[K]:
-        """The keys of the filters that the message passes, and why it does not pass the others."""
+    def filter(self, subject: Subject, budget: Budget | None = None) -> Filtered[K]:
+        """The keys of the filters that the message passes, and why it does not pass the others.
+
+        Args:
+            subject: The message.
+            budget: The steps it may take; None for as many as a message has.
+        """
         passed: set[K] = set()
         refused: Counter[Verdict] = Counter()
+        budget = budget or Budget()
         for index in self._scopes.values():
             if index.policies:  # an index without filters must not have the body parsed
-                found = index.filter(subject)
+                found = index.filter(subject, budget)
                 passed |= found.passed
                 refused.update(found.refused)
         return Filtered(passed, refused)
@@ -87,7 +95,7 @@ class _ScopeIndex(Generic[K]):
         self._entries: dict[int, _Entry[K]] = {}
         self._numbers: dict[K, range] = {}
         self._next = 0
-        self._wanted: Counter[str] = Counter()
+        self._wanted = Wanted()
 
     def add(self, key: K, policy: FilterPolicy) -> None:
         numbers = range(self._next, self._next + len(policy.clauses))
@@ -97,7 +105,8 @@ class _ScopeIndex(Generic[K]):
             self._groups.add(number, clause)
         self.policies[key] = policy
         self._numbers[key] = numbers
-        self._wanted.update(policy.wanted)
+        for wanted in policy.keys:
+            self._wanted.add(wanted)
 
     def remove(self, key: K) -> None:
         policy = self.policies.pop(key, None)
@@ -105,26 +114,30 @@ class _ScopeIndex(Generic[K]):
             return
         for number in self._numbers.pop(key):
             self._groups.remove(number, self._entries.pop(number).clause)
-        self._wanted.subtract(policy.wanted)
-        for path in policy.wanted:
-            if not self._wanted[path]:
-                del self._wanted[path]
+        for wanted in policy.keys:
+            self._wanted.discard(wanted)
 
-    def filter(self, subject: Subject) -> Filtered[K]:
+    def filter(self, subject: Subject, budget: Budget) -> Filtered[K]:
         fields = read_fields(subject, self._scope, self._wanted)
         if fields is None:
             return Filtered(set(), {Verdict.INVALID_BODY: len(self.policies)})
         passed: set[K] = set()
+        undecided: dict[K, list[Clause]] = {}
         for number in self._groups.candidates(fields):
             entry = self._entries[number]
-            if entry.key in passed:
-                continue
-            if (entry.indexed and fields.places is None) or entry.clause.matches(fields):
+            if entry.indexed and fields.places is None:
                 passed.add(entry.key)
+            else:
+                undecided.setdefault(entry.key, []).append(entry.clause)
+        costly = _decide(undecided, fields, passed, budget) if undecided else set()
         unread = self._naming(fields.invalid)
         passed -= unread
-        others = len(self.policies) - len(passed) - len(unread)
-        refused = {Verdict.INVALID_ATTRIBUTES: len(unread), refusal(self._scope, subject): others}
+        costly -= unread
+        refused = {
+            Verdict.INVALID_ATTRIBUTES: len(unread),
+            Verdict.TOO_COSTLY: len(costly),
+            refusal(self._scope, subject): len(self.policies) - len(passed) - len(unread) - len(costly),
+        }
         return Filtered(passed, {verdict: count for verdict, count in refused.items() if count})
 
     def _naming(self, keys: frozenset[str]) -> set[K]:
@@ -136,3 +149,20 @@ class _ScopeIndex(Generic[K]):
 
 def _is_indexed(clause: Clause) -> bool:
     return all(is_indexed(condition) for test in clause.tests for condition in test.conditions)
+
+
+def _decide(undecided: dict[K, list[Clause]], fields: Fields, passed: set[K], budget: Budget) -> set[K]:
+    """Run the tests of what the buckets leave open, and add to `passed`; the filters that took too many steps."""
+    elements = Elements.of(fields)
+    costly: set[K] = set()
+    left = len(undecided)
+    for key, clauses in undecided.items():
+        if key not in passed:
+            budget.share(left)
+            try:
+                if any(clause.matches(fields, elements, budget) for clause in clauses):
+                    passed.add(key)
+            except OverBudgetError:
+                costly.add(key)
+        left -= 1
+    return costly

@@ -1,11 +1,12 @@
 """A compiled filter: which messages a subscription wants, and why one was left out."""
 
 import enum
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
-from redrive.model.filtering.arrays import consistent
+from redrive.model.filtering.arrays import Elements
+from redrive.model.filtering.budget import Budget, OverBudgetError
 from redrive.model.filtering.condition import KeyTest
-from redrive.model.filtering.subject import Fields, Subject, path_and_above
+from redrive.model.filtering.subject import Fields, Subject, Wanted
 
 
 class Scope(enum.StrEnum):
@@ -25,6 +26,7 @@ class Verdict(enum.StrEnum):
     BODY = "body"
     INVALID_BODY = "invalid body"  # the body is no JSON object
     EVENT = "event"  # a filter on events
+    TOO_COSTLY = "too costly"  # the filter needs more steps for this message than it has: see `Budget`
 
 
 class Clause:
@@ -43,13 +45,29 @@ class Clause:
         self.required = frozenset(test.key for test in self.tests if not test.absent)
         self.optional = frozenset(test.key for test in self.tests if test.absent)
 
-    def matches(self, fields: Fields) -> bool:
-        """Whether all tests hold."""
-        if not all(test.holds(fields.values.get(test.key)) for test in self.tests if not test.absent):
-            return False
-        if fields.places is None:
-            return all(test.holds(fields.values.get(test.key)) for test in self.tests if test.absent)
-        return consistent(self.tests, fields)
+    def matches(self, fields: Fields, elements: Elements | None, budget: Budget) -> bool:
+        """Whether all tests hold.
+
+        Args:
+            fields: The message's.
+            elements: What they are looked up by where the message has arrays of objects.
+            budget: What it may take.
+
+        Raises:
+            OverBudgetError: That was not enough.
+        """
+        if elements is not None:
+            return elements.consistent(self.tests, budget)
+        for test in self.tests:
+            values = fields.values.get(test.key)
+            if values is None:
+                if not test.absent:
+                    return False
+                continue
+            budget.spend(test.steps * fields.weight(test.key))
+            if not any(map(test.accepts, values)):
+                return False
+        return True
 
 
 class FilterPolicy:
@@ -59,32 +77,37 @@ class FilterPolicy:
         scope: What of the message is looked at.
         clauses: Alternatives; a filter that lets everything pass has one without tests.
         keys: Every key that is asked about.
-        wanted: What must be read of a message: the keys, and for a body every path that leads to one.
     """
 
-    __slots__ = ("clauses", "keys", "scope", "wanted")
+    __slots__ = ("_wanted", "clauses", "keys", "scope")
 
     def __init__(self, scope: Scope, clauses: Iterable[Clause]) -> None:
         self.scope = scope
         self.clauses = tuple(clauses)
         self.keys = frozenset(test.key for clause in self.clauses for test in clause.tests)
-        self.wanted = self.keys if scope is Scope.ATTRIBUTES else _with_paths_above(self.keys)
+        self._wanted: Wanted | None = None
 
     def match(self, subject: Subject) -> Verdict:
         """Whether the message passes, or why not. An index over many filters answers the same."""
-        fields = read_fields(subject, self.scope, self.wanted)
+        if self._wanted is None:
+            self._wanted = Wanted(self.keys)
+        fields = read_fields(subject, self.scope, self._wanted)
         if fields is None:
             return Verdict.INVALID_BODY
-        if not fields.invalid and any(clause.matches(fields) for clause in self.clauses):
-            return Verdict.MATCHED
         if fields.invalid:
             return Verdict.INVALID_ATTRIBUTES
+        elements, budget = Elements.of(fields), Budget()
+        try:
+            if any(clause.matches(fields, elements, budget) for clause in self.clauses):
+                return Verdict.MATCHED
+        except OverBudgetError:
+            return Verdict.TOO_COSTLY
         return refusal(self.scope, subject)
 
 
-def read_fields(subject: Subject, scope: Scope, wanted: Collection[str]) -> Fields | None:
+def read_fields(subject: Subject, scope: Scope, wanted: Wanted) -> Fields | None:
     """The fields that a scope shows; None where the body is no JSON object."""
-    return subject.body_fields(wanted) if scope is Scope.BODY else subject.attribute_fields(wanted)
+    return subject.body_fields(wanted) if scope is Scope.BODY else subject.attribute_fields(wanted.keys)
 
 
 def refusal(scope: Scope, subject: Subject) -> Verdict:
@@ -92,7 +115,3 @@ def refusal(scope: Scope, subject: Subject) -> Verdict:
     if scope is Scope.BODY:
         return Verdict.BODY
     return Verdict.ATTRIBUTES if subject.attributes else Verdict.NO_ATTRIBUTES
-
-
-def _with_paths_above(keys: frozenset[str]) -> frozenset[str]:
-    return frozenset(path for key in keys for path in path_and_above(key))

@@ -1,7 +1,13 @@
-"""Which clauses a value may satisfy: the conditions of many clauses on one key, in buckets that values lead to."""
+"""Which clauses a value may satisfy: the conditions of many clauses on one key, in buckets that values lead to.
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+A message may have as many values under a key as its size allows, and a key as many conditions as filters have. So each
+view of the values is made once for a message, and where buckets and values meet, the fewer of the two are looked through.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TypeVar
 
 from redrive.model.filtering.condition import (
     Condition,
@@ -17,7 +23,9 @@ from redrive.model.filtering.condition import (
 )
 from redrive.model.filtering.ranges import RangeTable
 
-_Slot = tuple[str, Scalar]
+# Whether it is a boolean, and the value: to Python, True and 1 are the same key.
+_Exact = tuple[bool, Scalar]
+_Slot = TypeVar("_Slot")
 
 
 def is_indexed(condition: Condition) -> bool:
@@ -25,60 +33,142 @@ def is_indexed(condition: Condition) -> bool:
     return isinstance(condition, Exactly | Prefix | Suffix | EqualsIgnoringCase | NumberRange | Present)
 
 
+class Values:
+    """The values that a message has under one key, as buckets ask for them."""
+
+    __slots__ = ("_beginnings", "_ends", "_exact", "_folded", "_numbers", "_texts", "_values")
+
+    def __init__(self, values: Sequence[Scalar]) -> None:
+        self._values = values
+        self._exact: set[_Exact] | None = None
+        self._numbers: list[int | float] | None = None
+        self._texts: list[str] | None = None
+        self._folded: set[str] | None = None
+        self._beginnings: dict[int, set[str]] = {}
+        self._ends: dict[int, set[str]] = {}
+
+    @property
+    def exact(self) -> set[_Exact]:
+        """All of them."""
+        if self._exact is None:
+            self._exact = {(isinstance(value, bool), value) for value in self._values}
+        return self._exact
+
+    @property
+    def numbers(self) -> list[int | float]:
+        """The numbers, in order."""
+        if self._numbers is None:
+            self._numbers = sorted(value for value in self._values if is_number(value))
+        return self._numbers
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts, the shortest first."""
+        if self._texts is None:
+            self._texts = sorted({value for value in self._values if isinstance(value, str)}, key=len)
+        return self._texts
+
+    @property
+    def folded(self) -> set[str]:
+        """The texts in lower case."""
+        if self._folded is None:
+            self._folded = {text.lower() for text in self.texts}
+        return self._folded
+
+    def beginnings(self, length: int) -> set[str]:
+        """The beginnings of that length; of texts that are as long."""
+        if length not in self._beginnings:
+            self._beginnings[length] = {text[:length] for text in self._as_long_as(length)}
+        return self._beginnings[length]
+
+    def ends(self, length: int) -> set[str]:
+        """The ends of that length."""
+        if length not in self._ends:
+            self._ends[length] = {text[len(text) - length :] for text in self._as_long_as(length)}
+        return self._ends[length]
+
+    def _as_long_as(self, length: int) -> Sequence[str]:
+        texts = self.texts
+        return texts[bisect_left(texts, length, key=len) :]
+
+
 class Postings:
     """The conditions on one key, and the numbers of the clauses that have them."""
 
     def __init__(self) -> None:
-        self._buckets: dict[_Slot, set[int]] = {}
+        self._present: set[int] = set()  # also of conditions that no bucket answers for
+        self._exact: defaultdict[_Exact, set[int]] = defaultdict(set)
+        self._folded: defaultdict[str, set[int]] = defaultdict(set)
+        self._prefixes: defaultdict[int, defaultdict[str, set[int]]] = defaultdict(_texts)  # by length
+        self._suffixes: defaultdict[int, defaultdict[str, set[int]]] = defaultdict(_texts)
         self._ranges = RangeTable()
-        # How many conditions there are of each length: a value is cut once for each length, not for each prefix.
-        self._prefix_lengths: Counter[int] = Counter()
-        self._suffix_lengths: Counter[int] = Counter()
 
     def add(self, clause: int, test: KeyTest) -> None:
         """Enter a clause's conditions."""
         for condition in test.conditions:
-            self._count_lengths(condition, 1)
-            if isinstance(condition, NumberRange):
-                self._ranges.add(clause, condition)
-            else:
-                self._buckets.setdefault(_slot(condition), set()).add(clause)
+            match condition:
+                case Exactly(value):
+                    self._exact[isinstance(value, bool), value].add(clause)
+                case EqualsIgnoringCase(text):
+                    self._folded[text.lower()].add(clause)
+                case Prefix(text):
+                    self._prefixes[len(text)][text].add(clause)
+                case Suffix(text):
+                    self._suffixes[len(text)][text].add(clause)
+                case NumberRange():
+                    self._ranges.add(clause, condition)
+                case _:
+                    self._present.add(clause)
 
     def discard(self, clause: int, test: KeyTest) -> None:
         """Take a clause's conditions out again."""
         self._ranges.discard(clause)
+        self._present.discard(clause)
         for condition in test.conditions:
-            self._count_lengths(condition, -1)
-            bucket = self._buckets.get(_slot(condition))
-            if bucket is not None:
-                bucket.discard(clause)
-                if not bucket:
-                    del self._buckets[_slot(condition)]
+            match condition:
+                case Exactly(value):
+                    _discard(self._exact, (isinstance(value, bool), value), clause)
+                case EqualsIgnoringCase(text):
+                    _discard(self._folded, text.lower(), clause)
+                case Prefix(text):
+                    _discard_text(self._prefixes, text, clause)
+                case Suffix(text):
+                    _discard_text(self._suffixes, text, clause)
 
-    def hits(self, values: Iterable[Scalar]) -> "Hits":
+    def hits(self, values: Values) -> "Hits":
         """The clauses whose condition some value may satisfy."""
-        slots = {_PRESENT, *(slot for value in values for slot in self._slots_of(value))}
-        buckets = [self._buckets[slot] for slot in slots if slot in self._buckets]
-        numbers = [value for value in values if is_number(value)] if self._ranges else []
-        return Hits(buckets, self._ranges, numbers)
+        buckets = [self._present] if self._present else []
+        if self._exact:
+            buckets += [self._exact[slot] for slot in values.exact & self._exact.keys()]
+        if self._folded:
+            buckets += [self._folded[text] for text in values.folded & self._folded.keys()]
+        if (self._prefixes or self._suffixes) and values.texts:
+            longest = len(values.texts[-1])
+            for length, prefixes in self._prefixes.items():
+                if length <= longest:
+                    buckets += [prefixes[text] for text in values.beginnings(length) & prefixes.keys()]
+            for length, suffixes in self._suffixes.items():
+                if length <= longest:
+                    buckets += [suffixes[text] for text in values.ends(length) & suffixes.keys()]
+        return Hits(buckets, self._ranges, values.numbers if self._ranges else ())
 
-    def _slots_of(self, value: Scalar) -> Iterator[_Slot]:
-        yield _exact(value)
-        if isinstance(value, str):
-            yield "any case", value.lower()
-            for length in self._prefix_lengths:
-                if length <= len(value):
-                    yield "prefix", value[:length]
-            for length in self._suffix_lengths:
-                if length <= len(value):
-                    yield "suffix", value[len(value) - length :]
 
-    def _count_lengths(self, condition: Condition, change: int) -> None:
-        if isinstance(condition, Prefix | Suffix):
-            lengths = self._prefix_lengths if isinstance(condition, Prefix) else self._suffix_lengths
-            lengths[len(condition.text)] += change
-            if not lengths[len(condition.text)]:
-                del lengths[len(condition.text)]
+def _texts() -> defaultdict[str, set[int]]:
+    return defaultdict(set)
+
+
+def _discard(buckets: defaultdict[_Slot, set[int]], slot: _Slot, clause: int) -> None:
+    if (bucket := buckets.get(slot)) is not None:
+        bucket.discard(clause)
+        if not bucket:
+            del buckets[slot]
+
+
+def _discard_text(lengths: defaultdict[int, defaultdict[str, set[int]]], text: str, clause: int) -> None:
+    if (buckets := lengths.get(len(text))) is not None:
+        _discard(buckets, text, clause)
+        if not buckets:
+            del lengths[len(text)]
 
 
 class Hits:
@@ -90,7 +180,7 @@ class Hits:
 
     __slots__ = ("_buckets", "_numbers", "_ranges", "size")
 
-    def __init__(self, buckets: list[set[int]], ranges: RangeTable, numbers: list[int | float]) -> None:
+    def __init__(self, buckets: list[set[int]], ranges: RangeTable, numbers: Sequence[int | float]) -> None:
         self._buckets = buckets
         self._ranges = ranges
         self._numbers = numbers
@@ -98,7 +188,8 @@ class Hits:
 
     def all(self) -> set[int]:
         """All of them."""
-        return set[int]().union(*self._buckets, *map(self._ranges.around, self._numbers))
+        found = set[int]().union(*self._buckets)
+        return found | self._ranges.around(self._numbers) if self._numbers else found
 
     def among(self, clauses: set[int]) -> set[int]:
         """Those of them that are among `clauses`; costs what `clauses` has, however many there are."""
@@ -107,24 +198,3 @@ class Hits:
             rest = clauses - found
             found.update(clause for clause in rest if self._ranges.holds(clause, self._numbers))
         return found
-
-
-_PRESENT: _Slot = ("present", None)
-
-
-def _exact(value: Scalar) -> _Slot:
-    # Apart: to Python, True and 1 are the same key.
-    return ("truth" if isinstance(value, bool) else "exact", value)
-
-
-def _slot(condition: Condition) -> _Slot:
-    match condition:
-        case Exactly(value):
-            return _exact(value)
-        case EqualsIgnoringCase(text):
-            return ("any case", text.lower())
-        case Prefix(text):
-            return ("prefix", text)
-        case Suffix(text):
-            return ("suffix", text)
-    return _PRESENT

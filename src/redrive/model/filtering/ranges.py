@@ -1,6 +1,7 @@
 """Number ranges of many filters, and at once those of them that a number lies in."""
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +10,8 @@ from redrive.model.filtering.condition import NumberRange
 # A bound and its side: -1 just below the number, 0 at it, 1 just above. So open bounds compare like closed ones.
 _Bound = tuple[float, int]
 _UNSORTED_MAX: Final = 128
+#: Numbers of a message that are looked up one by one; of more, each range looks whether it has one.
+_NUMBERS_MAX: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +19,12 @@ class _Interval:
     low: _Bound
     high: _Bound
     clause: int
+
+    def holds(self, numbers: Sequence[float]) -> bool:
+        """Whether one of the numbers, which are in order, lies in it."""
+        (low, above), (high, below) = self.low, self.high
+        first = (bisect_right if above else bisect_left)(numbers, low)
+        return first < len(numbers) and (numbers[first] < high or (numbers[first] == high and not below))
 
 
 class _Node:
@@ -83,11 +92,15 @@ class RangeTable:
         """Forget every range of a clause."""
         self._gone += len(self._live.pop(clause, ()))
 
-    def around(self, number: float) -> set[int]:
-        """The clauses with a range that the number lies in."""
+    def around(self, numbers: Sequence[float]) -> set[int]:
+        """The clauses with a range that one of the numbers lies in; the numbers are in order."""
+        if len(numbers) > _NUMBERS_MAX:
+            return {clause for clause in self._live if self.holds(clause, numbers)}
         if len(self._unsorted) + self._gone > _UNSORTED_MAX:
             self._sort()
-        point = (number, 0)
+        return set[int]().union(*[self._around((number, 0)) for number in numbers])
+
+    def _around(self, point: _Bound) -> set[int]:
         hits = {interval.clause for interval in self._unsorted if interval.low <= point <= interval.high}
         if self._tree is not None:
             hits.update(self._tree.around(point))
@@ -95,13 +108,9 @@ class RangeTable:
             hits.intersection_update(self._live)
         return hits
 
-    def holds(self, clause: int, numbers: Iterable[float]) -> bool:
-        """Whether the clause has a range that one of the numbers lies in."""
-        return any(
-            interval.low <= (number, 0) <= interval.high
-            for interval in self._live.get(clause, ())
-            for number in numbers
-        )
+    def holds(self, clause: int, numbers: Sequence[float]) -> bool:
+        """Whether the clause has a range that one of the numbers lies in; the numbers are in order."""
+        return any(interval.holds(numbers) for interval in self._live.get(clause, ()))
 
     def _sort(self) -> None:
         self._tree = _tree([interval for intervals in self._live.values() for interval in intervals])

@@ -1,15 +1,12 @@
 """What a filter looks at: a message's attributes or its body, flattened to keys and values."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from redrive.model.filtering.budget import weight
 from redrive.model.filtering.condition import Scalar
-
-# Where in the body a value stands: for each array of objects around it, the array's number and the element's.
-Place = Mapping[int, int]
-_NOWHERE: Final[Place] = {}
 
 
 class Attribute(NamedTuple):
@@ -24,20 +21,112 @@ class Attribute(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The keys that filters ask about, name by name, so that a body is read along them and no further.
+
+    Attributes:
+        keys: Each with how many filters ask about it.
+    """
+
+    __slots__ = ("keys", "root")
+
+    def __init__(self, keys: Iterable[str] = ()) -> None:
+        self.keys: dict[str, int] = {}
+        self.root = _Step()
+        for key in keys:
+            self.add(key)
+
+    def add(self, key: str) -> None:
+        """One filter more asks about the key."""
+        self.keys[key] = self.keys.get(key, 0) + 1
+        if self.keys[key] > 1:
+            return
+        step = self.root
+        for name in key.split("."):
+            step = step.below.setdefault(name, _Step())
+        step.key = key
+
+    def discard(self, key: str) -> None:
+        """One filter fewer asks about it."""
+        self.keys[key] -= 1
+        if self.keys[key]:
+            return
+        del self.keys[key]
+        steps = [self.root]
+        names = key.split(".")
+        for name in names:
+            steps.append(steps[-1].below[name])
+        steps[-1].key = None
+        for name in reversed(names):
+            if (step := steps.pop()).below or step.key is not None:
+                return
+            del steps[-1].below[name]
+
+
+class _Step:
+    """Where a path along the names has come to."""
+
+    __slots__ = ("below", "key")
+
+    def __init__(self) -> None:
+        self.key: str | None = None
+        self.below: dict[str, _Step] = {}
+
+    def to(self, name: str) -> "_Step | None":
+        """Further along a member's name, which may be several of the path's: `{"a.b":1}` is `{"a":{"b":1}}`."""
+        step: _Step | None = self
+        for part in (name,) if "." not in name else name.split("."):
+            step = None if step is None else step.below.get(part)
+        return step
+
+
+@dataclass(slots=True)
+class Places:
+    """Where in a body values stand: for each of its arrays of objects that is around a value, in which element.
+
+    A place is the number of an element, and 0 what is in no such array. Elements are numbered as they are met, those
+    of all arrays together.
+
+    Attributes:
+        around: Of each element, the element around its array.
+        arrays: Of each element, the number of its array.
+    """
+
+    around: list[int] = field(default_factory=lambda: [0])
+    arrays: list[int] = field(default_factory=lambda: [0])
+
+    def add(self, around: int, array: int) -> int:
+        """A new element of an array."""
+        self.around.append(around)
+        self.arrays.append(array)
+        return len(self.around) - 1
+
+
+@dataclass(slots=True)
 class Fields:
     """Keys and their values. A key whose arrays are empty is not there.
 
     Attributes:
         values: For each key, every value it has.
-        places: For each key, where each of its values stands, in the same order; None for a message without
-            arrays of objects, of which all values go together.
+        standing: For each key, the place of each of its values, in the same order.
+        places: What places are; None for a message without arrays of objects, of which all values go together.
         invalid: Keys that are there and could not be read; they have no values.
     """
 
     values: Mapping[str, list[Scalar]]
-    places: Mapping[str, list[Place]] | None = None
+    standing: Mapping[str, list[int]]
+    places: Places | None = None
     invalid: frozenset[str] = frozenset()
+    _weights: dict[str, int] | None = None
+
+    def weight(self, key: str) -> int:
+        """The steps of looking at each value of a key once."""
+        if self._weights is None:
+            self._weights = {}
+        found = self._weights.get(key)
+        if found is None:
+            found = self._weights[key] = sum(map(weight, self.values.get(key, ())))
+        return found
 
 
 class Subject:
@@ -55,7 +144,7 @@ class Subject:
 
     @property
     def document(self) -> Mapping[str, object] | None:
-        """The body as a JSON object; None where it is none."""
+        """The body as a JSON object; None for any other body."""
         if self._document is _UNREAD:
             self._document = _parse(self.body)
         return self._document if isinstance(self._document, dict) else None
@@ -74,10 +163,10 @@ class Subject:
                 continue
             if read:
                 values[name] = read
-        return Fields(values, None, frozenset(invalid))
+        return Fields(values, {}, None, frozenset(invalid))
 
-    def body_fields(self, wanted: Collection[str]) -> Fields | None:
-        """The body's leaves, as far as their paths and all the paths above them are in `wanted`.
+    def body_fields(self, wanted: Wanted) -> Fields | None:
+        """The body's leaves that are wanted.
 
         Returns:
             None where the body is no JSON object. The path of a leaf joins the names around it with dots, so
@@ -88,12 +177,6 @@ class Subject:
 
 
 _UNREAD: Final = object()
-
-
-def path_and_above(key: str) -> list[str]:
-    """A key and every path that leads to it: `a.b.c` gives `a`, `a.b` and `a.b.c`."""
-    names = key.split(".")
-    return [".".join(names[:count]) for count in range(1, len(names) + 1)]
 
 
 def _attribute_values(attribute: Attribute) -> list[Scalar]:
@@ -139,37 +222,28 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-@dataclass(slots=True)
-class _Leaves:
-    """The leaves found so far."""
-
-    values: dict[str, list[Scalar]] = field(default_factory=dict)
-    places: dict[str, list[Place]] = field(default_factory=dict)
-
-    def add(self, path: str, value: Scalar, place: Place) -> None:
-        self.values.setdefault(path, []).append(value)
-        self.places.setdefault(path, []).append(place)
-
-
-def _flatten(document: Mapping[str, Any], wanted: Collection[str]) -> Fields:
-    leaves = _Leaves()
+def _flatten(document: Mapping[str, Any], wanted: Wanted) -> Fields:
+    values: dict[str, list[Scalar]] = {}
+    standing: dict[str, list[int]] = {}
+    places = Places()
     arrays = 0
+    is_scattered = False
     # A stack of its own: a body may be nested deeper than Python calls itself.
-    waiting: list[tuple[str, Any, Place]] = [
-        (name, child, _NOWHERE) for name, child in document.items() if name in wanted
-    ]
+    waiting: list[tuple[_Step, Any, int]] = [(wanted.root, document, 0)]
     while waiting:
-        path, node, place = waiting.pop()
+        step, node, place = waiting.pop()
         if isinstance(node, dict):
-            below = ((f"{path}.{name}", child) for name, child in node.items())
-            waiting.extend((name, child, place) for name, child in below if name in wanted)
+            for name, child in node.items():
+                if (below := step.to(name)) is not None:
+                    waiting.append((below, child, place))
         elif isinstance(node, list):
             # Scalars side by side belong together; objects and arrays stand each in its own element.
-            for number, element in enumerate(node):
-                nested = isinstance(element, dict | list)
-                waiting.append((path, element, {**place, arrays: number} if nested else place))
             arrays += 1
-        else:
-            leaves.add(path, node, place)
-    scattered = any(place for places in leaves.places.values() for place in places)
-    return Fields(leaves.values, leaves.places if scattered else None)
+            for element in node:
+                is_nested = isinstance(element, dict | list)
+                waiting.append((step, element, places.add(place, arrays) if is_nested else place))
+        elif step.key is not None:
+            values.setdefault(step.key, []).append(node)
+            standing.setdefault(step.key, []).append(place)
+            is_scattered = is_scattered or place > 0
+    return Fields(values, standing, places if is_scattered else None)

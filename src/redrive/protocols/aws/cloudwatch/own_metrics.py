@@ -91,7 +91,9 @@ _SNS: Final[Mapping[str, OwnMetric]] = {
         *(_filtered(verdict) for verdict in Verdict if verdict is not Verdict.MATCHED)
     ),
     "NumberOfNotificationsFilteredOut-InvalidAttributes": _count(_filtered(Verdict.INVALID_ATTRIBUTES)),
-    "NumberOfNotificationsFilteredOut-InvalidMessageBody": _count(_filtered(Verdict.INVALID_BODY)),
+    "NumberOfNotificationsFilteredOut-InvalidMessageBody": _count(
+        _filtered(Verdict.INVALID_BODY), _filtered(Verdict.TOO_COSTLY)
+    ),
     "NumberOfNotificationsFilteredOut-MessageAttributes": _count(_filtered(Verdict.ATTRIBUTES)),
     "NumberOfNotificationsFilteredOut-MessageBody": _count(_filtered(Verdict.BODY)),
     "NumberOfNotificationsFilteredOut-NoMessageAttributes": _count(_filtered(Verdict.NO_ATTRIBUTES)),
