@@ -1,7 +1,7 @@
 """`python -m benchmarks [NAME …]`: ask the questions named, or all of them; one line for each figure.
 
 Everything stays on loopback. The exit status is 1 where a figure misses what it is held to. A new question is a file
-with a function `measure(bench)` that yields figures, and its name in QUESTIONS.
+with a function `counters(bench)` that yields figures, and its name in QUESTIONS.
 """
 
 import argparse
@@ -31,15 +31,15 @@ from benchmarks.load import LoadFailedError
 from benchmarks.stores import KINDS
 
 QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
-    "throughput": throughput.measure,
-    "publish": publish.measure,
-    "filters": filters.measure,
-    "webhooks": webhooks.measure,
-    "hanging": hanging.measure,
-    "backlog": backlog.measure,
-    "long_polls": long_polls.measure,
-    "overhead": overhead.measure,
-    "event_grid": event_grid.measure,
+    "throughput": throughput.counters,
+    "publish": publish.counters,
+    "filters": filters.counters,
+    "webhooks": webhooks.counters,
+    "hanging": hanging.counters,
+    "backlog": backlog.counters,
+    "long_polls": long_polls.counters,
+    "overhead": overhead.counters,
+    "event_grid": event_grid.counters,
 }
 
 

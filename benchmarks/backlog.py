@@ -29,7 +29,7 @@ _FILLING_CONNECTIONS: Final = 16
 _MESSAGES_PER_GROUP: Final = 2  # a claimed and deleted one has a successor, whose turn it becomes
 
 
-def measure(bench: Bench) -> Iterator[Figure]:
+def counters(bench: Bench) -> Iterator[Figure]:
     """Memory and restart of the deep server, then what is left of its speed; then of the ordered queue's."""
     with redrive(bench) as empty:
         yield from _deep(bench, empty)

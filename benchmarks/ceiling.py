@@ -68,7 +68,7 @@ class Table:
         self._jobs: SimpleQueue[None] = SimpleQueue()
         threading.Thread(target=self._commit_forever, daemon=True).start()
 
-    def arrival(self, body: str) -> Row:
+    def new_delivery(self, body: str) -> Row:
         """Make a message of a body and let it arrive with the next group."""
         self._seq += 1
         row = (self._seq, now_ms(), new_id(), hashlib.md5(body.encode()).hexdigest(), body)
@@ -155,11 +155,12 @@ class Client(asyncio.Protocol):
 
     def _call(self, target: bytes, wish: dict[str, Any]) -> None:
         if target == b"AmazonSQS.SendMessage":
-            _, _, identity, digest, _ = self._table.arrival(wish["MessageBody"])
+            _, _, identity, digest, _ = self._table.new_delivery(wish["MessageBody"])
             self._table.submit(self, orjson.dumps({"MessageId": identity, "MD5OfMessageBody": digest}))
         elif target == b"AmazonSQS.SendMessageBatch":
             successful = [
-                _sent(entry["Id"], self._table.arrival(entry["MessageBody"])) for entry in wish["Entries"]
+                _sent(entry["Id"], self._table.new_delivery(entry["MessageBody"]))
+                for entry in wish["Entries"]
             ]
             self._table.submit(self, orjson.dumps({"Successful": successful}))
         elif target == b"AmazonSQS.ReceiveMessage":
@@ -170,7 +171,7 @@ class Client(asyncio.Protocol):
     def _publish(self) -> None:
         (body,) = parse_qs(self._body.decode())["Message"]
         for _ in range(FAN_OUT):
-            identity = self._table.arrival(body)[2]
+            identity = self._table.new_delivery(body)[2]
         result = f"<PublishResult><MessageId>{identity}</MessageId></PublishResult>"
         self._table.submit(self, f"<PublishResponse>{result}</PublishResponse>".encode())
 

@@ -35,7 +35,7 @@ _POST: Final = (
 )
 
 
-def measure(bench: Bench) -> Iterator[Figure]:
+def counters(bench: Bench) -> Iterator[Figure]:
     """Events a second, published and delivered."""
     events = bench.scale.events
     yield _figure(bench, events, {"maxEventsPerBatch": 1_000, "preferredBatchSizeInKilobytes": 1_024})

@@ -17,7 +17,7 @@ class Bound:
     limit: float
 
     def holds(self, value: float) -> bool:
-        """Whether a value keeps to it."""
+        """True if a value keeps to it."""
         return value >= self.limit if self.side == "at least" else value < self.limit
 
 
@@ -51,7 +51,7 @@ class Figure:
 
     @property
     def is_missed(self) -> bool:
-        """Whether it does not keep to its bound."""
+        """True if it does not keep to its bound."""
         return self.bound is not None and not self.bound.holds(self.value)
 
     def line(self, question: str) -> str:

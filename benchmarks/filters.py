@@ -19,7 +19,8 @@ from benchmarks.servers import redrive
 from benchmarks.topics import arn
 from redrive.app import open_store
 from redrive.engine.engine import Engine
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.runtime.chance import real_runtime
 from redrive.runtime.clock import SystemClock
@@ -32,7 +33,7 @@ _WANTED: Final = "wanted"  # by `loads/publish_filtered.lua`
 _AT_ONCE: Final = 500
 
 
-def measure(bench: Bench) -> Iterator[Figure]:
+def counters(bench: Bench) -> Iterator[Figure]:
     """The topic with all the filters against one with only those that match."""
     others = bench.scale.filters
     with redrive(bench, lambda store: uvloop.run(_prepare(store, others))) as server:

@@ -18,7 +18,7 @@ _PUBLICATIONS_PER_SECOND: Final = 5
 _RAW: Final = {"RawMessageDelivery": "true"}
 
 
-def measure(bench: Bench) -> Iterator[Figure]:
+def counters(bench: Bench) -> Iterator[Figure]:
     """From the call that publishes to the post that delivers, at the webhooks that answer."""
     with redrive(bench) as server, webhook() as quick, webhook() as hanging:
         report = uvloop.run(_publish(server, quick, hanging, bench.scale))

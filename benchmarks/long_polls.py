@@ -20,7 +20,7 @@ _SETTLING_SECONDS: Final = 1.0  # for the polls' first looks at the queue to be 
 _LEASE_SECONDS: Final = 600  # longer than everything here: what was received does not come back
 
 
-def measure(bench: Bench) -> Iterator[Figure]:
+def counters(bench: Bench) -> Iterator[Figure]:
     """The processor's share of the idle server, then the time from a send to the poll that it wakes."""
     with redrive(bench) as server:
         cpu_share, delays_ms = uvloop.run(_watch(server, bench.scale))
@@ -77,7 +77,7 @@ class Polls:
 
     @property
     def anyone_woke(self) -> bool:
-        """Whether a poll was answered that nobody has looked at."""
+        """True if a poll was answered that nobody has looked at."""
         return not self._woken.empty()
 
     async def received_at(self) -> float:

@@ -21,9 +21,9 @@ from benchmarks.bench import Bench
 from benchmarks.ceiling import FAN_OUT
 from benchmarks.figures import Figure, under
 from benchmarks.load import BODY_BYTES
-from redrive.engine import archive
 from redrive.engine.engine import Engine
-from redrive.model.message import id_text
+from redrive.engine.tasks import archive
+from redrive.model.ids import id_text
 from redrive.protocols.aws.authentication import TrustAll
 from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.gateway import Gateway
@@ -49,7 +49,7 @@ _ROUNDS_MIN: Final = 5
 TOLD_MAX: Final = 1.1
 
 
-def measure(bench: Bench) -> Iterator[Figure]:
+def counters(bench: Bench) -> Iterator[Figure]:
     """For each operation microseconds for one call, then how many times that with telemetry listening."""
     for operation, ask in _ASKED.items():
         alone, told = [], []

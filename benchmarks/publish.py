@@ -19,7 +19,7 @@ _CREDENTIALS: Final = {
 }
 
 
-def measure(bench: Bench) -> Iterator[Figure]:
+def counters(bench: Bench) -> Iterator[Figure]:
     """One figure for each number of connections; what counts is publications."""
     with redrive(bench) as ours, ceiling(bench) as least:
         lanes = Lane("redrive", ours, lambda: _new_topic(ours)), Lane("ceiling", least, least.new_queue)

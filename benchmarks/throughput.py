@@ -14,7 +14,7 @@ SEND_MIN: Final = 0.5
 _LOADS: Final = ("send", "send_batch", "cycle")
 
 
-def measure(bench: Bench) -> Iterator[Figure]:
+def counters(bench: Bench) -> Iterator[Figure]:
     """One figure for each load and number of connections; every load gets fresh servers."""
     for load in _LOADS:
         with redrive(bench) as ours, ceiling(bench) as least:

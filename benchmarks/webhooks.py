@@ -22,7 +22,7 @@ _MESSAGES_PER_CALL: Final = 10
 _PUBLISHING_CONNECTIONS: Final = 8
 
 
-def measure(bench: Bench) -> Iterator[Figure]:
+def counters(bench: Bench) -> Iterator[Figure]:
     """Deliveries a second from a backlog, of texts alone and of signed notifications."""
     for what, attributes in (("raw", {"RawMessageDelivery": "true"}), ("signed", {})):
         with redrive(bench) as server, webhook() as hook:

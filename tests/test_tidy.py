@@ -22,7 +22,7 @@ def test_the_house_keeps_its_rules(rule: Rule) -> None:
     assert not complaints, f"{rule.__doc__}\n" + "\n".join(complaints)
 
 
-_CORE = "src/redrive/engine/settle.py"
+_CORE = "src/redrive/engine/receive/settler.py"
 _LONG_PROSE = "    And so on.\n" * tidy.FUNCTION_LINES_MAX
 _LONG_BODY = "    pass\n" * tidy.FUNCTION_LINES_MAX
 

@@ -53,7 +53,7 @@ class Source:
         return origins
 
     def is_python(self, *folders: str) -> bool:
-        """Whether this is Python, under one of the folders where any are named."""
+        """True if this is Python, under one of the folders where any are named."""
         inside = not folders or any(self.path.is_relative_to(folder) for folder in folders)
         return inside and self.path.suffix == ".py"
 

@@ -20,11 +20,11 @@ from redrive.access.keys import ANY_ACCOUNT, chosen_access_key
 from redrive.access.signing_pair import SigningPair, signing_pair
 from redrive.destinations import connect_telephones, make_endpoints
 from redrive.engine.engine import ROUND_MS, Engine
-from redrive.engine.ports import Clock, DeliveryProfile, Kind, NodeStore, Runtime
+from redrive.engine.ports import Clock, DeliveryProfile, DocumentKind, NodeStore, Runtime
 from redrive.event_grid import EventGrid
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
-from redrive.model.message import id_text
+from redrive.model.ids import id_text
 from redrive.protocols.aws.authentication import Authentication, SigV4Verifier, TrustAll
 from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.cloudwatch.facade import CloudWatch
@@ -37,7 +37,7 @@ from redrive.protocols.aws.sns.devices.push import DeviceEndpoint
 from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
-from redrive.protocols.aws.sns.parcels import Parcels
+from redrive.protocols.aws.sns.notification_renderer import NotificationRenderer
 from redrive.protocols.aws.sns.protection.audit import AuditLog
 from redrive.protocols.aws.sns.published import CONFIRMATION_ENVELOPE, ENVELOPE
 from redrive.protocols.aws.sns.signing import Signer
@@ -80,7 +80,9 @@ from redrive.telemetry.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
 
-_MOMENT: Kind[int] = Kind("simulated_clock", lambda now: {"now": now}, lambda document: int(document["now"]))
+_MOMENT: DocumentKind[int] = DocumentKind(
+    "simulated_clock", lambda now: {"now": now}, lambda document: int(document["now"])
+)
 DRAIN_SECONDS = (
     10  # what is under way when SIGTERM comes, requests and pushes, may take so long to be answered
 )
@@ -223,9 +225,11 @@ class App:
         path = certificate_path(pair)
         self._certificates[path] = pair.pem
         self._signer = Signer(pair)
-        parcels = Parcels(Links(base_url, path), self._signer, TextMessages(self.engine.resources.documents))
-        self._presenters[ENVELOPE] = self._presenters[CONFIRMATION_ENVELOPE] = parcels.present
-        self._sns_profile.prepare(parcels)
+        renderer = NotificationRenderer(
+            Links(base_url, path), self._signer, TextMessages(self.engine.resources.documents)
+        )
+        self._presenters[ENVELOPE] = self._presenters[CONFIRMATION_ENVELOPE] = renderer.present
+        self._sns_profile.prepare(renderer)
         if self._message_centre is not None:
             self._message_centre.start()
 
@@ -364,7 +368,7 @@ class App:
 
 
 def _names(settings: Settings) -> list[str]:
-    """What clients may call this server."""
+    """The host names that clients may use for this server."""
     public = urlsplit(settings.public_url).hostname
     return [settings.host, *([public] if public else [])]
 

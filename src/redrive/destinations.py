@@ -1,4 +1,4 @@
-"""What deliveries can be pushed to, as the settings say: the part of the composition root that knows the endpoints."""
+"""Endpoints made from the settings: the part of the composition root that knows them."""
 
 import logging
 import ssl
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def make_endpoints(settings: Settings, runtime: Runtime) -> dict[str, Endpoint]:
-    """What deliveries are pushed to, by protocol; mail only where a relay is named."""
+    """The endpoints that deliveries are pushed to, by protocol; mail only where a relay is named."""
     ca_file = _ca_file(settings)
     http = HttpEndpoint(SystemClock().now, runtime.chance, _http_policy(settings, ca_file))
     address = partial(address_of, read_addresses(settings.azure_endpoints))
@@ -113,7 +113,7 @@ def _aws_destinations(pairs: str, http: HttpEndpoint) -> dict[str, Endpoint]:
 
 
 def _push_services(pairs: str, ca_file: Path | None, runtime: Runtime) -> Endpoint:
-    """What has a line to mobile devices; SNS's platform endpoints are pushed to through it."""
+    """The connection to mobile devices; SNS's platform endpoints are pushed to through it."""
     return PushEndpoint(SystemClock().now, runtime.chance, read_push_endpoints(pairs), ca_file)
 
 

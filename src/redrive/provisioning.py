@@ -14,7 +14,7 @@ from redrive.access.keys import SECRET_CHARS_MIN, chosen_access_key
 from redrive.access.principals import account_root
 from redrive.engine.ports import Runtime
 from redrive.model.errors import RedriveError, StoreUnavailable
-from redrive.model.message import id_text
+from redrive.model.ids import id_text
 from redrive.protocols.aws.call import Call, Facade
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.service import Service

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from redrive.engine.interest import Turns
+from redrive.engine.publish.matching import Turns
 from redrive.model.filtering import (
     Budget,
     Event,

@@ -5,10 +5,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redrive.endpoints.email import EmailEndpoint, Relay
-from redrive.engine.ports import Parcel
-from redrive.model.attempt import Reason
-from redrive.model.delivery import Outcome
-from redrive.model.queue import ResourceName
+from redrive.engine.ports import PushRequest
+from redrive.model.attempt import AttemptResult, Reason
+from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.aws.sns.destinations import check_endpoint
 from redrive.protocols.aws.wire.errors import AwsError
@@ -54,8 +53,8 @@ def test_a_mailbox_is_subscribed(address: str) -> None:
 
 @pytest.mark.parametrize("address", [*SPECIAL, *CONTROLS])
 async def test_an_address_that_cannot_be_written_is_a_refused_attempt(address: str) -> None:
-    attempt = await relay().push(Parcel(address, b"text", "", {"Subject": "News"}, 1_000))
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.CLIENT_ERROR)
+    attempt = await relay().push(PushRequest(address, b"text", "", {"Subject": "News"}, 1_000))
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
 
 
 @given(st.text(PRINTED, max_size=8), st.sampled_from(["", "@b.example"]))
@@ -64,9 +63,9 @@ async def test_an_address_that_cannot_be_written_is_a_refused_attempt(address: s
 @example("'_?@[_", "@b.example")
 def test_no_address_is_more_than_an_attempt(beginning: str, end: str) -> None:
     endpoint = relay()
-    parcel = Parcel(beginning + end, b"text", "", {}, 1_000)
+    push_request = PushRequest(beginning + end, b"text", "", {}, 1_000)
     try:
-        written = endpoint._written(parcel, 0)
+        written = endpoint._written(push_request, 0)
     except ValueError:
         return
     assert f"To: {beginning}{end}\r\n".encode() in written

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from redrive.destinations import make_endpoints
-from redrive.engine.ports import Endpoint, Parcel, Runtime
-from redrive.model.attempt import Reason
-from redrive.model.delivery import Outcome
+from redrive.engine.ports import Endpoint, PushRequest, Runtime
+from redrive.model.attempt import AttemptResult, Reason
 from redrive.runtime.clock import SystemClock
 from redrive.settings import Settings
 
@@ -81,9 +80,9 @@ async def test_a_name_that_leads_inside_is_not_connected_to(
 ) -> None:
     resolve_to(monkeypatch, address)
     endpoint = web_of(reachable)
-    attempt = await endpoint.push(Parcel("http://inside.test/", b"{}", "text/plain", {}, 5_000))
+    attempt = await endpoint.push(PushRequest("http://inside.test/", b"{}", "text/plain", {}, 5_000))
     await endpoint.close()
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.FORBIDDEN_ADDRESS)
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.FORBIDDEN_ADDRESS)
     assert address not in attempt.response  # else names could be looked up through us
     assert opened == []
 
@@ -94,7 +93,7 @@ async def test_a_spelling_of_loopback_is_not_connected_to(
 ) -> None:
     resolve_numbers_alone(monkeypatch)
     endpoint = web_of(Settings(host="0.0.0.0", auth="required"))
-    attempt = await endpoint.push(Parcel(f"http://{host}:9/", b"{}", "text/plain", {}, 5_000))
+    attempt = await endpoint.push(PushRequest(f"http://{host}:9/", b"{}", "text/plain", {}, 5_000))
     await endpoint.close()
     assert attempt.reason in (Reason.FORBIDDEN_ADDRESS, Reason.NAME_NOT_RESOLVED)
     assert opened == []
@@ -106,6 +105,6 @@ async def test_a_network_that_is_opened_is_connected_to(
     resolve_to(monkeypatch, "10.1.2.3")
     endpoint = web_of(Settings(host="0.0.0.0", auth="required", allow_private_endpoints="10.1.0.0/16"))
     with pytest.raises(AssertionError, match="a socket was opened"):
-        await endpoint.push(Parcel("http://inside.test/", b"{}", "text/plain", {}, 5_000))
+        await endpoint.push(PushRequest("http://inside.test/", b"{}", "text/plain", {}, 5_000))
     await endpoint.close()
     assert len(opened) == 1

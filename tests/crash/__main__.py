@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.crash.rounds import Outcome, Rounds, crash_server
+from tests.crash.rounds import AttemptResult, Rounds, crash_server
 from tests.services.postgres import PostgresServer, end_run, new_run_directory, own_server
 
 
@@ -19,7 +19,7 @@ def main() -> int:
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--seed", type=int, default=0, help="of the first round")
     asked = parser.parse_args()
-    outcomes: list[Outcome] = []
+    outcomes: list[AttemptResult] = []
     with _store(asked.store) as (url, postgres):
         server = crash_server(url)
         server.start()
@@ -34,9 +34,9 @@ def main() -> int:
         finally:
             if server.process.poll() is None:
                 server.kill()
-    seconds = statistics.median(outcome.seconds for outcome in outcomes)
-    calls = sum(outcome.acknowledged for outcome in outcomes)
-    messages = sum(outcome.messages for outcome in outcomes)
+    seconds = statistics.median(result.seconds for result in outcomes)
+    calls = sum(result.acknowledged for result in outcomes)
+    messages = sum(result.messages for result in outcomes)
     _say(f"{len(outcomes)} rounds, {calls} calls, {messages} messages, median {seconds:.2f} s a round")
     return 0
 

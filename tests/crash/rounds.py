@@ -27,7 +27,7 @@ FLAGS = ("--clock", "simulated", "--log-level", "warning")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AttemptResult:
     """One round that kept every promise.
 
     Attributes:
@@ -54,7 +54,7 @@ class Rounds:
         self._postgres = postgres
         self._moment = server.now()
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> AttemptResult:
         """One round.
 
         Raises:
@@ -71,7 +71,7 @@ class Rounds:
         asyncio.run(self._checked(load, Checks.after_all_leases))
         messages = sum(len(journal.entries) for journal in (load.standard, load.fifo, load.source))
         asyncio.run(self._tidied(load))
-        return Outcome(seed, load.acknowledged, messages, crashed.__name__, time.monotonic() - began)
+        return AttemptResult(seed, load.acknowledged, messages, crashed.__name__, time.monotonic() - began)
 
     @property
     def _port(self) -> int:

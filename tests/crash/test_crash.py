@@ -31,4 +31,4 @@ def _rounds(store: str, postgres: PostgresServer | None) -> Iterator[Rounds]:
 def test_what_was_acknowledged_survives_kill_9(request: pytest.FixtureRequest, store: str) -> None:
     rounds: Rounds = request.getfixturevalue(f"on_{store}")
     outcomes = [rounds.run(seed) for seed in SEEDS]
-    assert sum(outcome.acknowledged for outcome in outcomes) > 100 * len(SEEDS)
+    assert sum(result.acknowledged for result in outcomes) > 100 * len(SEEDS)

@@ -11,11 +11,11 @@ import pytest
 
 from redrive.app import App
 from redrive.cli.main import parser
-from redrive.engine.measure import METRIC_NAMES
+from redrive.engine.counters import METRIC_NAMES
 from redrive.protocols.aws.sqs import attributes
 from redrive.protocols.aws.sqs.receiving import ATTRIBUTES
 from redrive.settings import ENVIRONMENT_PREFIX, Settings
-from redrive.telemetry.tally import TOPIC_COUNTERS
+from redrive.telemetry.accumulators import TOPIC_COUNTERS
 from tests.docs.pages import DOCS, Page
 
 REFERENCE = DOCS / "reference"

@@ -1,4 +1,4 @@
-"""How many parcels a second one process pushes, and what signing them costs.
+"""How many requests a second one process pushes, and what signing them costs.
 
 python -m tests.server.hello 9000 bare &
 python -m tests.endpoints.pace 9000
@@ -14,7 +14,7 @@ import uvloop
 
 from redrive.access.signing_pair import make_pair
 from redrive.endpoints.http import HttpEndpoint
-from redrive.engine.ports import Parcel
+from redrive.engine.ports import PushRequest
 from redrive.protocols.aws.sns import notification
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.sns.signing import Signer
@@ -24,8 +24,8 @@ _AT_ONCE = 32  # a subscription's usual limit
 _TEXT = "x" * 1100  # about a notification
 
 
-async def _measure(name: str, push: Callable[[int], Awaitable[None]], parcels: int) -> None:
-    numbers = iter(range(parcels))
+async def _measure(name: str, push: Callable[[int], Awaitable[None]], push_requests: int) -> None:
+    numbers = iter(range(push_requests))
 
     async def worker() -> None:
         for number in numbers:
@@ -33,8 +33,8 @@ async def _measure(name: str, push: Callable[[int], Awaitable[None]], parcels: i
 
     began, cpu_began = time.perf_counter(), time.process_time()
     await asyncio.gather(*(worker() for _ in range(_AT_ONCE)))
-    rate = parcels / (time.perf_counter() - began)
-    cpu_us = (time.process_time() - cpu_began) / parcels * 1e6
+    rate = push_requests / (time.perf_counter() - began)
+    cpu_us = (time.process_time() - cpu_began) / push_requests * 1e6
     sys.stdout.write(f"{name:<32} {rate:>8,.0f} a second {cpu_us:>6.0f} µs of CPU each\n")
 
 
@@ -46,10 +46,10 @@ async def _main(port: int) -> None:
     )
     headers = notification.notification_headers(published)
     url = f"http://127.0.0.1:{port}/hook"
-    parcel = Parcel(url, _TEXT.encode(), notification.CONTENT_TYPE, headers, 15_000)
+    push_request = PushRequest(url, _TEXT.encode(), notification.CONTENT_TYPE, headers, 15_000)
 
     async def push(_: int) -> None:
-        assert (await endpoint.push(parcel)).delivered
+        assert (await endpoint.push(push_request)).delivered
 
     async def sign_and_push(number: int) -> None:
         await signer.sign(f"in a thread {number} {_TEXT}", "1")

@@ -9,8 +9,7 @@ import pytest
 from redrive.endpoints import http
 from redrive.endpoints.authorization import Challenge, Digest, read_challenges
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
-from redrive.model.attempt import Reason
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import AttemptResult, Reason
 from redrive.server.tls import local_authority, server_context
 from tests.contracts.endpoints.kinds import http_endpoint, http_parcel
 from tests.contracts.endpoints.webhook import OK, Received, Webhook, answer, webhook
@@ -76,7 +75,11 @@ async def test_without_a_password_a_challenge_is_a_refusal(plain: tuple[HttpEndp
     endpoint, hook = plain
     hook.say(_BASIC)
     attempt = await endpoint.push(http_parcel(hook.url()))
-    assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.REFUSED, Reason.CLIENT_ERROR, 401)
+    assert (attempt.result, attempt.reason, attempt.status) == (
+        AttemptResult.REFUSED,
+        Reason.CLIENT_ERROR,
+        401,
+    )
     assert len(hook.received) == 1
 
 
@@ -87,7 +90,7 @@ async def test_a_wrong_password_is_a_refusal_and_is_not_remembered(
     hook.say(_BASIC)
     for _ in range(2):
         attempt = await endpoint.push(http_parcel(_with_password(hook)))
-        assert (attempt.outcome, attempt.status, attempt.response) == (Outcome.REFUSED, 401, "who?")
+        assert (attempt.result, attempt.status, attempt.response) == (AttemptResult.REFUSED, 401, "who?")
     assert [given is not None for given in _authorizations(hook)] == [False, True, False, True]
 
 

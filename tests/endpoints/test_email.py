@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from redrive.endpoints.email import EmailEndpoint, Relay
-from redrive.engine.ports import Parcel
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.engine.ports import PushRequest
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.server.tls import local_authority, server_context
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, NOW, mail_parcel
 from tests.contracts.endpoints.relay import (
@@ -24,14 +23,14 @@ from tests.contracts.endpoints.relay import (
 from tests.contracts.endpoints.webhook import listening
 
 
-async def _pushed(port: int, parcel: Parcel | None = None, **relay: Any) -> Attempt:
+async def _pushed(port: int, push_request: PushRequest | None = None, **relay: Any) -> Attempt:
     endpoint = EmailEndpoint(lambda: NOW, Relay(relay.pop("host", "127.0.0.1"), port, SENDER, **relay))
-    return await endpoint.push(parcel or mail_parcel())
+    return await endpoint.push(push_request or mail_parcel())
 
 
-async def _received(parcel: Parcel) -> tuple[EmailMessage, MailServer]:
+async def _received(push_request: PushRequest) -> tuple[EmailMessage, MailServer]:
     async with mail_server() as server:
-        assert (await _pushed(server.port, parcel)).delivered
+        assert (await _pushed(server.port, push_request)).delivered
     return server.mails[0], server
 
 
@@ -49,7 +48,7 @@ async def test_a_mail_says_whom_it_is_from_and_to_and_when() -> None:
 
 async def test_names_and_subjects_may_be_in_any_script() -> None:
     headers = {"Subject": "Grüße 🚗", "From": "Müller & Söhne"}
-    mail, server = await _received(Parcel("ann@example.org", "übrigens".encode(), "", headers, 5_000))
+    mail, server = await _received(PushRequest("ann@example.org", "übrigens".encode(), "", headers, 5_000))
     assert mail["Subject"] == "Grüße 🚗"
     assert mail["From"].addresses[0].display_name == "Müller & Söhne"
     content = server.envelopes[0].content
@@ -58,7 +57,7 @@ async def test_names_and_subjects_may_be_in_any_script() -> None:
 
 
 async def test_a_sender_needs_no_name() -> None:
-    mail, _ = await _received(Parcel("ann@example.org", b"text", "", {"From": ""}, 5_000))
+    mail, _ = await _received(PushRequest("ann@example.org", b"text", "", {"From": ""}, 5_000))
     assert mail["From"] == SENDER
     assert mail["Subject"] is None
 
@@ -75,32 +74,32 @@ async def test_a_sender_needs_no_name() -> None:
 )
 async def test_what_cannot_be_written_is_refused(to: str, headers: dict[str, str]) -> None:
     async with mail_server() as server:
-        attempt = await _pushed(server.port, Parcel(to, b"text", "", headers, 5_000))
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.CLIENT_ERROR)
+        attempt = await _pushed(server.port, PushRequest(to, b"text", "", headers, 5_000))
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
     assert server.mails == []
 
 
 @pytest.mark.parametrize(
-    ("reply", "outcome", "reason"),
+    ("reply", "result", "reason"),
     [
-        ("250 2.0.0 queued as 17", Outcome.DELIVERED, Reason.ACCEPTED),
-        ("421 4.3.2 shutting down", Outcome.FAILED, Reason.SERVER_ERROR),
-        ("450 4.2.0 greylisted", Outcome.FAILED, Reason.SERVER_ERROR),
-        ("452 4.3.1 disk full", Outcome.FAILED, Reason.SERVER_ERROR),
-        ("550 5.1.1 no such user", Outcome.REFUSED, Reason.CLIENT_ERROR),
-        ("552 5.3.4 too big", Outcome.REFUSED, Reason.TOO_LARGE),
-        ("554 5.7.1 spam", Outcome.REFUSED, Reason.CLIENT_ERROR),
+        ("250 2.0.0 queued as 17", AttemptResult.DELIVERED, Reason.ACCEPTED),
+        ("421 4.3.2 shutting down", AttemptResult.FAILED, Reason.SERVER_ERROR),
+        ("450 4.2.0 greylisted", AttemptResult.FAILED, Reason.SERVER_ERROR),
+        ("452 4.3.1 disk full", AttemptResult.FAILED, Reason.SERVER_ERROR),
+        ("550 5.1.1 no such user", AttemptResult.REFUSED, Reason.CLIENT_ERROR),
+        ("552 5.3.4 too big", AttemptResult.REFUSED, Reason.TOO_LARGE),
+        ("554 5.7.1 spam", AttemptResult.REFUSED, Reason.CLIENT_ERROR),
     ],
 )
 @pytest.mark.parametrize("when", ["recipient", "text"])
-async def test_what_a_reply_means(when: str, reply: str, outcome: Outcome, reason: Reason) -> None:
+async def test_what_a_reply_means(when: str, reply: str, result: AttemptResult, reason: Reason) -> None:
     async with mail_server() as server:
         if when == "text":
             server.reply = reply
         elif not reply.startswith("2"):
             server.refusals["ann@example.org"] = reply
         attempt = await _pushed(server.port)
-    assert (attempt.outcome, attempt.reason, attempt.status) == (outcome, reason, int(reply[:3]))
+    assert (attempt.result, attempt.reason, attempt.status) == (result, reason, int(reply[:3]))
 
 
 async def test_a_relay_that_greets_with_a_refusal_may_be_mended() -> None:
@@ -110,7 +109,11 @@ async def test_a_relay_that_greets_with_a_refusal_may_be_mended() -> None:
 
     async with listening(closed) as port:
         attempt = await _pushed(port)
-    assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.FAILED, Reason.SERVER_ERROR, 554)
+    assert (attempt.result, attempt.reason, attempt.status) == (
+        AttemptResult.FAILED,
+        Reason.SERVER_ERROR,
+        554,
+    )
 
 
 async def test_a_relay_that_does_not_greet() -> None:
@@ -119,7 +122,7 @@ async def test_a_relay_that_does_not_greet() -> None:
 
     async with listening(silent) as port:
         attempt = await _pushed(port, mail_parcel(timeout_ms=IMPATIENCE_MS))
-    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.TIMED_OUT)
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TIMED_OUT)
 
 
 async def test_only_so_many_conversations_are_held_at_once() -> None:
@@ -135,7 +138,7 @@ async def test_only_so_many_conversations_are_held_at_once() -> None:
         for _ in held:
             await begun.get()
         attempt = await endpoint.push(mail_parcel(timeout_ms=IMPATIENCE_MS))
-        assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.TIMED_OUT)
+        assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TIMED_OUT)
         assert begun.empty()
         for task in held:
             task.cancel()
@@ -148,7 +151,7 @@ async def test_something_that_is_no_mail_server() -> None:
 
     async with listening(web) as port:
         attempt = await _pushed(port)
-    assert attempt.outcome is Outcome.FAILED
+    assert attempt.result is AttemptResult.FAILED
 
 
 # ---- encryption and login ----------------------------------------------------------------------------------------
@@ -185,21 +188,21 @@ async def test_a_wrong_password_may_be_mended(tls: ssl.SSLContext, tmp_path: Pat
             password="wrong",
             ca_file=tmp_path / "authority.pem",
         )
-    assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.FAILED, Reason.DENIED, 535)
+    assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.FAILED, Reason.DENIED, 535)
     assert server.mails == []
 
 
 async def test_a_relay_that_is_not_trusted_gets_nothing(tls: ssl.SSLContext) -> None:
     async with mail_server(tls) as server:
         attempt = await _pushed(server.port, host="localhost", starttls=True)
-    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.TLS)
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TLS)
     assert server.mails == []
 
 
 async def test_a_relay_that_cannot_encrypt_gets_nothing_where_it_has_to() -> None:
     async with mail_server() as server:
         attempt = await _pushed(server.port, starttls=True)
-    assert attempt.outcome is Outcome.FAILED
+    assert attempt.result is AttemptResult.FAILED
     assert server.mails == []
 
 

@@ -5,9 +5,10 @@ from typing import Any
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Settlement, Target
-from redrive.model.delivery import Ending
+from redrive.model.delivery import Outcome
 from redrive.model.message import Message
-from redrive.model.queue import DeadLetterTarget, Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import DeadLetterTarget, Queue
 
 
 def named(text: str) -> ResourceName:
@@ -27,12 +28,12 @@ async def send(engine: Engine, queue: Queue, *texts: str, **fields: Any) -> None
     await engine.publisher.send(queue, messages)
 
 
-async def bury(engine: Engine, origin: Queue, dead_letters: Queue, *texts: str) -> None:
+async def mark_deleted(engine: Engine, origin: Queue, dead_letters: Queue, *texts: str) -> None:
     """Let these bodies die in `origin`, so that they are dead letters."""
     await send(engine, origin, *texts)
     claimed = await engine.receiver.receive(origin, len(texts), wait_ms=0)
     target = Target(dead_letters.id, dead_letters.ordered)
-    endings = [Settlement(one.seq, one.token or 0, Ending.DEAD_LETTERED, target=target) for one in claimed]
+    endings = [Settlement(one.seq, one.token or 0, Outcome.DEAD_LETTERED, target=target) for one in claimed]
     await engine.store.settle(origin.id, endings, engine.clock.now(), ordered=origin.ordered)
 
 

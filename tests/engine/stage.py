@@ -8,12 +8,13 @@ from typing import Any, cast
 
 from redrive.engine.engine import Engine
 from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener
-from redrive.engine.ports import FollowUp, Parcel, Plan, Runtime, Store, SubscriptionContext
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, Outcome, Schedule
+from redrive.engine.ports import FollowUp, Plan, PushRequest, Runtime, Store, SubscriptionContext
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import Delivery, Schedule
 from redrive.model.filtering import Attribute, Verdict
 from redrive.model.message import Publication
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.model.retry_plans import HTTP_DEFAULT
 from redrive.model.topic import Subscription, Topic
 from redrive.stores.sqlite.store import SqliteStore
@@ -21,11 +22,11 @@ from redrive.testing import VirtualClock
 from tests.engine.held_store import HeldStore
 
 ACCOUNT = "000000000000"
-OK = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 1)
-BROKEN = Attempt(Outcome.FAILED, Reason.SERVER_ERROR, 503, "", 1)
-GONE = Attempt(Outcome.REFUSED, Reason.CLIENT_ERROR, 404, "", 1)
-NOT_THERE = Attempt(Outcome.REFUSED, Reason.MISSING, 400, "", 0)
-CLOSED = Attempt(Outcome.REFUSED, Reason.DENIED, 403, "", 0)
+OK = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, "", 1)
+BROKEN = Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, 503, "", 1)
+GONE = Attempt(AttemptResult.REFUSED, Reason.CLIENT_ERROR, 404, "", 1)
+NOT_THERE = Attempt(AttemptResult.REFUSED, Reason.MISSING, 400, "", 0)
+CLOSED = Attempt(AttemptResult.REFUSED, Reason.DENIED, 403, "", 0)
 
 
 def name(text: str) -> ResourceName:
@@ -71,11 +72,11 @@ class PlainProfile:
             return NOT_THERE
         return CLOSED if queue.name.name in self.closed else None
 
-    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> Parcel:
+    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
         if not self.unreadable.isdisjoint(delivery.body for delivery in deliveries):
             raise ValueError("no way to say this")
         body = "+".join(delivery.body for delivery in deliveries)
-        return Parcel(context.subscription.endpoint, body.encode(), "text/plain", {}, 15_000)
+        return PushRequest(context.subscription.endpoint, body.encode(), "text/plain", {}, 15_000)
 
     def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
         return self.follow_ups_made(fact)
@@ -89,12 +90,12 @@ class ScriptedEndpoint:
         self.script = deque(script)
         self.otherwise = otherwise
         self.pushed: list[tuple[int, str]] = []
-        self.before: Callable[[Parcel], Awaitable[None]] | None = None
+        self.before: Callable[[PushRequest], Awaitable[None]] | None = None
 
-    async def push(self, parcel: Parcel) -> Attempt:
-        self.pushed.append((self.clock.now(), parcel.body.decode()))
+    async def push(self, push_request: PushRequest) -> Attempt:
+        self.pushed.append((self.clock.now(), push_request.body.decode()))
         if self.before is not None:
-            await self.before(parcel)
+            await self.before(push_request)
         return self.script.popleft() if self.script else self.otherwise
 
     async def close(self) -> None:

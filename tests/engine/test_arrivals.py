@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from redrive.engine.arrivals import Arrivals, Gone
 from redrive.engine.ports import Timer
+from redrive.engine.receive.notifier import Cancellation, QueueNotifier
 from redrive.testing import VirtualClock
 
 QUEUE = 7
@@ -48,15 +48,15 @@ async def counting(clock: VirtualClock) -> CountingClock:
 
 
 @pytest.fixture
-async def arrivals(counting: CountingClock) -> Arrivals:
-    return Arrivals(counting)
+async def notifier(counting: CountingClock) -> QueueNotifier:
+    return QueueNotifier(counting)
 
 
 class Waiters:
     """Receivers in a line, and the order in which they are woken."""
 
-    def __init__(self, arrivals: Arrivals, clock: VirtualClock) -> None:
-        self._arrivals = arrivals
+    def __init__(self, notifier: QueueNotifier, clock: VirtualClock) -> None:
+        self._notifier = notifier
         self._clock = clock
         self.woken: list[str] = []
 
@@ -67,16 +67,20 @@ class Waiters:
         return task
 
     async def _wait(
-        self, name: str, wait_ms: int = 20 * SECOND, due_at: int | None = None, gone: Gone | None = None
+        self,
+        name: str,
+        wait_ms: int = 20 * SECOND,
+        due_at: int | None = None,
+        gone: Cancellation | None = None,
     ) -> None:
         until = self._clock.now() + wait_ms
-        await self._arrivals.wait(QUEUE, self._arrivals.count(QUEUE), until, due_at, gone)
+        await self._notifier.wait(QUEUE, self._notifier.count(QUEUE), until, due_at, gone)
         self.woken.append(name)
 
 
 @pytest.fixture
-async def waiters(arrivals: Arrivals, clock: VirtualClock) -> Waiters:
-    return Waiters(arrivals, clock)
+async def waiters(notifier: QueueNotifier, clock: VirtualClock) -> Waiters:
+    return Waiters(notifier, clock)
 
 
 async def settled() -> None:
@@ -85,20 +89,20 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_one_arrival_wakes_the_one_who_waits_longest(arrivals: Arrivals, waiters: Waiters) -> None:
+async def test_one_arrival_wakes_the_one_who_waits_longest(notifier: QueueNotifier, waiters: Waiters) -> None:
     for name in "abc":
         await waiters.add(name)
     for expected in (["a"], ["a", "b"], ["a", "b", "c"], ["a", "b", "c"]):
-        arrivals.announce(QUEUE)
+        notifier.announce(QUEUE)
         await settled()
         assert waiters.woken == expected
 
 
-async def test_so_many_arrivals_wake_so_many(arrivals: Arrivals, waiters: Waiters) -> None:
+async def test_so_many_arrivals_wake_so_many(notifier: QueueNotifier, waiters: Waiters) -> None:
     for name in "abcd":
         await waiters.add(name)
-    arrivals.announce(QUEUE, 3)
-    arrivals.announce(QUEUE + 1, 3)
+    notifier.announce(QUEUE, 3)
+    notifier.announce(QUEUE + 1, 3)
     await settled()
     assert waiters.woken == ["a", "b", "c"]
 
@@ -113,35 +117,37 @@ async def test_a_wait_ends_in_its_time(clock: VirtualClock, waiters: Waiters) ->
 @pytest.mark.parametrize(
     "news",
     [
-        pytest.param(lambda arrivals: arrivals.announce(QUEUE), id="an arrival"),
-        pytest.param(lambda arrivals: arrivals.expect(QUEUE, 10**15), id="a later one"),
-        pytest.param(lambda arrivals: arrivals.announce_all(), id="perhaps anything"),
+        pytest.param(lambda notifier: notifier.announce(QUEUE), id="an arrival"),
+        pytest.param(lambda notifier: notifier.expect(QUEUE, 10**15), id="a later one"),
+        pytest.param(lambda notifier: notifier.announce_all(), id="perhaps anything"),
     ],
 )
 async def test_news_between_the_claim_and_the_wait_are_not_missed(
-    arrivals: Arrivals, clock: VirtualClock, news: Callable[[Arrivals], None]
+    notifier: QueueNotifier, clock: VirtualClock, news: Callable[[QueueNotifier], None]
 ) -> None:
     began = clock.now()
-    count = arrivals.count(QUEUE)
-    news(arrivals)
-    await arrivals.wait(QUEUE, count, began + 20 * SECOND, None)
+    count = notifier.count(QUEUE)
+    news(notifier)
+    await notifier.wait(QUEUE, count, began + 20 * SECOND, None)
     assert clock.now() == began
 
 
-async def test_a_reminder_is_no_news(arrivals: Arrivals, clock: VirtualClock) -> None:
+async def test_a_reminder_is_no_news(notifier: QueueNotifier, clock: VirtualClock) -> None:
     """Else a thousand receivers that leave together would send each other back to the store, again and again."""
     began = clock.now()
-    count = arrivals.count(QUEUE)
-    arrivals.remind(QUEUE, began + SECOND)
-    assert arrivals.count(QUEUE) == count
+    count = notifier.count(QUEUE)
+    notifier.remind(QUEUE, began + SECOND)
+    assert notifier.count(QUEUE) == count
 
 
-async def test_what_falls_due_wakes_one(arrivals: Arrivals, clock: VirtualClock, waiters: Waiters) -> None:
+async def test_what_falls_due_wakes_one(
+    notifier: QueueNotifier, clock: VirtualClock, waiters: Waiters
+) -> None:
     began = clock.now()
     await waiters.add("a", due_at=began + 5 * SECOND)
     await waiters.add("b", due_at=began + 9 * SECOND)
-    arrivals.expect(QUEUE, began + 2 * SECOND)
-    arrivals.expect(QUEUE, began + 3 * SECOND)
+    notifier.expect(QUEUE, began + 2 * SECOND)
+    notifier.expect(QUEUE, began + 3 * SECOND)
     for at, expected in ((1_999, []), (2_000, ["a"]), (19_999, ["a"])):
         await clock.sleep_until(began + at)
         await settled()
@@ -149,92 +155,96 @@ async def test_what_falls_due_wakes_one(arrivals: Arrivals, clock: VirtualClock,
 
 
 async def test_a_queue_has_one_timer_and_no_timer_outlives_who_waited(
-    arrivals: Arrivals, counting: CountingClock, clock: VirtualClock, waiters: Waiters
+    notifier: QueueNotifier, counting: CountingClock, clock: VirtualClock, waiters: Waiters
 ) -> None:
     began = clock.now()
     for number in range(10):
         await waiters.add(str(number), due_at=began + (20 - number) * SECOND)
     assert len(counting.pending) == 10 + 1
-    arrivals.announce(QUEUE, 10)
+    notifier.announce(QUEUE, 10)
     await settled()
     assert counting.pending == set()
-    assert not arrivals.anyone(QUEUE)
-    arrivals.expect(QUEUE, began + SECOND)
+    assert not notifier.anyone(QUEUE)
+    notifier.expect(QUEUE, began + SECOND)
     assert counting.pending == set()
 
 
-async def test_who_goes_away_stops_waiting(arrivals: Arrivals, clock: VirtualClock, waiters: Waiters) -> None:
+async def test_who_goes_away_stops_waiting(
+    notifier: QueueNotifier, clock: VirtualClock, waiters: Waiters
+) -> None:
     began = clock.now()
-    gone = Gone()
+    gone = Cancellation()
     task = await waiters.add("a", gone=gone)
     await waiters.add("b")
     gone.happen()
     await task
     assert (clock.now(), waiters.woken) == (began, ["a"])
-    arrivals.announce(QUEUE)
+    notifier.announce(QUEUE)
     await settled()
     assert waiters.woken == ["a", "b"]
 
 
-async def test_who_is_gone_already_does_not_wait(arrivals: Arrivals, clock: VirtualClock) -> None:
+async def test_who_is_gone_already_does_not_wait(notifier: QueueNotifier, clock: VirtualClock) -> None:
     began = clock.now()
-    gone = Gone()
+    gone = Cancellation()
     gone.happen()
-    await arrivals.wait(QUEUE, arrivals.count(QUEUE), began + SECOND, None, gone)
+    await notifier.wait(QUEUE, notifier.count(QUEUE), began + SECOND, None, gone)
     assert clock.now() == began
-    assert not arrivals.anyone(QUEUE)
+    assert not notifier.anyone(QUEUE)
 
 
 async def test_who_is_cancelled_after_being_woken_hands_the_news_on(
-    arrivals: Arrivals, waiters: Waiters
+    notifier: QueueNotifier, waiters: Waiters
 ) -> None:
     first = await waiters.add("a")
     await waiters.add("b")
-    arrivals.announce(QUEUE)
+    notifier.announce(QUEUE)
     first.cancel()
     await settled()
     assert waiters.woken == ["b"]
 
 
-async def test_who_is_cancelled_before_wakes_nobody(arrivals: Arrivals, waiters: Waiters) -> None:
+async def test_who_is_cancelled_before_wakes_nobody(notifier: QueueNotifier, waiters: Waiters) -> None:
     first = await waiters.add("a")
     await waiters.add("b")
     first.cancel()
     await settled()
     assert waiters.woken == []
-    arrivals.announce(QUEUE)
+    notifier.announce(QUEUE)
     await settled()
     assert waiters.woken == ["b"]
 
 
-async def test_an_arrival_is_not_spent_on_who_is_leaving(arrivals: Arrivals, waiters: Waiters) -> None:
-    gone = Gone()
+async def test_an_arrival_is_not_spent_on_who_is_leaving(notifier: QueueNotifier, waiters: Waiters) -> None:
+    gone = Cancellation()
     await waiters.add("a", gone=gone)
     await waiters.add("b")
     gone.happen()
-    arrivals.announce(QUEUE)
+    notifier.announce(QUEUE)
     await settled()
     assert sorted(waiters.woken) == ["a", "b"]
 
 
-async def test_perhaps_anything_wakes_everybody(arrivals: Arrivals, waiters: Waiters) -> None:
+async def test_perhaps_anything_wakes_everybody(notifier: QueueNotifier, waiters: Waiters) -> None:
     for name in "abc":
         await waiters.add(name)
-    arrivals.announce_all()
+    notifier.announce_all()
     await settled()
     assert waiters.woken == ["a", "b", "c"]
 
 
-async def test_a_watcher_hears_everything_until_it_stops(arrivals: Arrivals, clock: VirtualClock) -> None:
+async def test_a_watcher_hears_everything_until_it_stops(
+    notifier: QueueNotifier, clock: VirtualClock
+) -> None:
     heard: list[int] = []
-    arrivals.watch(QUEUE, lambda: heard.append(clock.now()))
+    notifier.watch(QUEUE, lambda: heard.append(clock.now()))
     began = clock.now()
-    arrivals.announce(QUEUE)
-    arrivals.announce_all()
-    arrivals.expect(QUEUE, began + SECOND)
+    notifier.announce(QUEUE)
+    notifier.announce_all()
+    notifier.expect(QUEUE, began + SECOND)
     await clock.sleep_until(began + SECOND)
     assert heard == [began, began, began + SECOND]
-    arrivals.unwatch(QUEUE)
-    arrivals.announce(QUEUE)
+    notifier.unwatch(QUEUE)
+    notifier.announce(QUEUE)
     assert len(heard) == 3
-    assert not arrivals.anyone(QUEUE)
+    assert not notifier.anyone(QUEUE)

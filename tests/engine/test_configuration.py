@@ -8,11 +8,11 @@ from typing import cast
 
 import pytest
 
+from redrive.engine.configuration.topics import REMOVED_AT_ONCE
 from redrive.engine.engine import Engine
 from redrive.engine.kinds import OF_QUEUE, SUBSCRIPTION, TOPIC
 from redrive.engine.ports import Runtime
 from redrive.engine.resources import Draft
-from redrive.engine.topics import REMOVED_AT_ONCE
 from redrive.model.errors import AlreadyExists, NotFound, TaskActive
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
@@ -187,7 +187,10 @@ async def test_a_subscription_that_goes_as_its_topic_does_is_buried_once(
     topics, subscriptions = engine.resources.topics, engine.resources.subscriptions
     subscription = await subscriptions.create(wanted(topic))
     await racing(store, lambda: subscriptions.delete(subscription), lambda: topics.delete(topic))
-    assert [grave.id for grave in await engine.queues.graves()] == [topic.id, subscription.queue_id]
+    assert [tombstone.id for tombstone in await engine.queues.tombstones()] == [
+        topic.id,
+        subscription.queue_id,
+    ]
 
 
 async def test_a_name_is_given_once(engine: Engine, store: HeldStore, topic: Topic) -> None:

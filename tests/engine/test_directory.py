@@ -4,13 +4,17 @@ from typing import Any
 
 import pytest
 
-from redrive.engine.directory import Directory, Draft, Kind
-from redrive.engine.ports import Arrival, Creation, Removal, Remove
+from redrive.engine.configuration.directory import Directory, DocumentKind, Draft
+from redrive.engine.ports import Creation, NewDelivery, Removal, Remove
 from redrive.model.errors import Conflict, NotFound, StoreUnavailable
 from tests.engine.held_store import HeldStore
 
-NUMBER: Kind[int] = Kind("number", lambda number: {"is": number}, lambda document: int(document["is"]))
-LETTER: Kind[str] = Kind("letter", lambda letter: {"is": letter}, lambda document: str(document["is"]))
+QUEUE_RECORD: DocumentKind[int] = DocumentKind(
+    "number", lambda number: {"is": number}, lambda document: int(document["is"])
+)
+LETTER: DocumentKind[str] = DocumentKind(
+    "letter", lambda letter: {"is": letter}, lambda document: str(document["is"])
+)
 
 
 @pytest.fixture
@@ -27,46 +31,50 @@ def other(mine: Directory, store: HeldStore) -> Directory:
 
 
 async def read(node: Directory) -> int | None:
-    return await node.get(NUMBER, "a")
+    return await node.get(QUEUE_RECORD, "a")
 
 
 async def test_what_was_read_is_remembered_and_what_is_not_there_is_not(
     mine: Directory, other: Directory
 ) -> None:
-    assert await mine.get(NUMBER, "a") is None
-    await other.create(NUMBER, "a", 1)
-    assert mine.known(NUMBER, "a") is None
-    assert await mine.get(NUMBER, "a") == mine.known(NUMBER, "a") == 1
+    assert await mine.get(QUEUE_RECORD, "a") is None
+    await other.create(QUEUE_RECORD, "a", 1)
+    assert mine.known(QUEUE_RECORD, "a") is None
+    assert await mine.get(QUEUE_RECORD, "a") == mine.known(QUEUE_RECORD, "a") == 1
 
 
 async def test_a_change_is_known_at_once_where_it_was_made(mine: Directory) -> None:
-    await mine.create(NUMBER, "a", 1)
-    assert mine.known(NUMBER, "a") == 1
-    assert await mine.update(NUMBER, "a", lambda number: number + 1) == mine.known(NUMBER, "a") == 2
+    await mine.create(QUEUE_RECORD, "a", 1)
+    assert mine.known(QUEUE_RECORD, "a") == 1
+    assert (
+        await mine.update(QUEUE_RECORD, "a", lambda number: number + 1) == mine.known(QUEUE_RECORD, "a") == 2
+    )
 
 
 async def test_no_change_is_not_written(mine: Directory, store: HeldStore) -> None:
-    await mine.create(NUMBER, "a", 1)
-    await mine.update(NUMBER, "a", lambda number: number)
+    await mine.create(QUEUE_RECORD, "a", 1)
+    await mine.update(QUEUE_RECORD, "a", lambda number: number)
     assert store.calls.count("write") == 1
 
 
 async def test_news_make_forget_one_or_a_kind_or_all(mine: Directory) -> None:
     for news in (("number", "a"), ("number", ""), ("", "")):
-        if await mine.get(NUMBER, "a") is None:
-            await mine.create(NUMBER, "a", 1)
+        if await mine.get(QUEUE_RECORD, "a") is None:
+            await mine.create(QUEUE_RECORD, "a", 1)
         mine.forget(*news)
-        assert mine.known(NUMBER, "a") is None
-    await mine.get(NUMBER, "a")
+        assert mine.known(QUEUE_RECORD, "a") is None
+    await mine.get(QUEUE_RECORD, "a")
     mine.forget("queue", "")
-    assert mine.known(NUMBER, "a") == 1
+    assert mine.known(QUEUE_RECORD, "a") == 1
 
 
 async def test_two_nodes_change_one_value_and_no_change_is_lost(mine: Directory, other: Directory) -> None:
-    await mine.create(NUMBER, "a", 0)
+    await mine.create(QUEUE_RECORD, "a", 0)
     for _ in range(3):
-        await asyncio.gather(*(node.update(NUMBER, "a", lambda n: n + 1) for node in (mine, other, mine)))
-    assert await other.update(NUMBER, "a", lambda n: n + 1) == 10
+        await asyncio.gather(
+            *(node.update(QUEUE_RECORD, "a", lambda n: n + 1) for node in (mine, other, mine))
+        )
+    assert await other.update(QUEUE_RECORD, "a", lambda n: n + 1) == 10
 
 
 async def test_two_nodes_make_or_change_one_value_and_no_change_is_lost(
@@ -74,7 +82,7 @@ async def test_two_nodes_make_or_change_one_value_and_no_change_is_lost(
 ) -> None:
     nodes = (mine, other)
     adding = (
-        nodes[turn % 2].update_or_create(NUMBER, "a", 1, lambda number: number + 1) for turn in range(6)
+        nodes[turn % 2].update_or_create(QUEUE_RECORD, "a", 1, lambda number: number + 1) for turn in range(6)
     )
     assert sorted(await asyncio.gather(*adding)) == [1, 2, 3, 4, 5, 6]
 
@@ -82,50 +90,50 @@ async def test_two_nodes_make_or_change_one_value_and_no_change_is_lost(
 async def test_a_value_cannot_be_made_twice_or_changed_when_it_is_gone(
     mine: Directory, other: Directory
 ) -> None:
-    await mine.create(NUMBER, "a", 1)
+    await mine.create(QUEUE_RECORD, "a", 1)
     with pytest.raises(Conflict):
-        await other.create(NUMBER, "a", 2)
-    assert await other.remove(NUMBER, "a")
-    assert not await other.remove(NUMBER, "a")
+        await other.create(QUEUE_RECORD, "a", 2)
+    assert await other.remove(QUEUE_RECORD, "a")
+    assert not await other.remove(QUEUE_RECORD, "a")
     with pytest.raises(NotFound):
-        await mine.update(NUMBER, "a", lambda number: number + 1)
+        await mine.update(QUEUE_RECORD, "a", lambda number: number + 1)
 
 
 async def test_a_read_that_a_change_overtakes_is_not_remembered(
     mine: Directory, other: Directory, store: HeldStore
 ) -> None:
-    await other.create(NUMBER, "a", 1)
+    await other.create(QUEUE_RECORD, "a", 1)
     held = store.hold_answer("get")
     reading = asyncio.create_task(read(mine))
     await held.reached
-    await other.update(NUMBER, "a", lambda _: 2)
+    await other.update(QUEUE_RECORD, "a", lambda _: 2)
     mine.forget("number", "a")
     held.let_go()
     assert await reading == 1
-    assert await mine.get(NUMBER, "a") == 2
+    assert await mine.get(QUEUE_RECORD, "a") == 2
 
 
 async def test_an_own_change_that_a_later_one_overtakes_is_not_remembered(
     mine: Directory, other: Directory, store: HeldStore
 ) -> None:
-    await mine.create(NUMBER, "a", 1)
+    await mine.create(QUEUE_RECORD, "a", 1)
     held = store.hold_answer("put")
-    changing = asyncio.create_task(mine.update(NUMBER, "a", lambda _: 2))
+    changing = asyncio.create_task(mine.update(QUEUE_RECORD, "a", lambda _: 2))
     await held.reached
-    await other.update(NUMBER, "a", lambda _: 3)
+    await other.update(QUEUE_RECORD, "a", lambda _: 3)
     mine.forget("number", "a")
     held.let_go()
     assert await changing == 2
-    assert await mine.get(NUMBER, "a") == 3
+    assert await mine.get(QUEUE_RECORD, "a") == 3
 
 
 async def test_a_read_that_an_own_change_overtakes_is_not_remembered(
     mine: Directory, store: HeldStore
 ) -> None:
-    await mine.create(NUMBER, "a", 1)
+    await mine.create(QUEUE_RECORD, "a", 1)
     mine.forget("number", "a")
     put = store.hold("put")
-    changing = asyncio.create_task(mine.update(NUMBER, "a", lambda _: 2))
+    changing = asyncio.create_task(mine.update(QUEUE_RECORD, "a", lambda _: 2))
     await put.reached
     mine.forget("number", "a")
     held = store.hold_answer("get")
@@ -135,17 +143,17 @@ async def test_a_read_that_an_own_change_overtakes_is_not_remembered(
     await changing
     held.let_go()
     assert await reading == 1
-    assert await mine.get(NUMBER, "a") == 2
+    assert await mine.get(QUEUE_RECORD, "a") == 2
 
 
 @pytest.mark.parametrize("verb", ["put", "remove"])
 async def test_a_change_whose_answer_is_lost_is_not_denied(
     mine: Directory, store: HeldStore, verb: str
 ) -> None:
-    await mine.create(NUMBER, "a", 1)
+    await mine.create(QUEUE_RECORD, "a", 1)
     changes: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
-        "put": lambda: mine.update(NUMBER, "a", lambda _: 2),
-        "remove": lambda: mine.remove(NUMBER, "a"),
+        "put": lambda: mine.update(QUEUE_RECORD, "a", lambda _: 2),
+        "remove": lambda: mine.remove(QUEUE_RECORD, "a"),
     }
     held = store.hold_answer(verb)
     changing = asyncio.create_task(changes[verb]())
@@ -153,38 +161,42 @@ async def test_a_change_whose_answer_is_lost_is_not_denied(
     held.lose()
     with pytest.raises(StoreUnavailable):
         await changing
-    assert await mine.get(NUMBER, "a") == (2 if verb == "put" else None)
+    assert await mine.get(QUEUE_RECORD, "a") == (2 if verb == "put" else None)
 
 
 async def test_a_removal_whose_answer_is_lost_is_not_denied_by_a_read_on_its_way(
     mine: Directory, store: HeldStore
 ) -> None:
-    await mine.create(NUMBER, "a", 1)
+    await mine.create(QUEUE_RECORD, "a", 1)
     removal = store.hold("remove")
-    removing = asyncio.create_task(mine.remove(NUMBER, "a"))
+    removing = asyncio.create_task(mine.remove(QUEUE_RECORD, "a"))
     await removal.reached
-    assert await mine.get(NUMBER, "a") == 1
+    assert await mine.get(QUEUE_RECORD, "a") == 1
     await store.real.write([Remove("number", "a")])
     removal.lose()
     with pytest.raises(StoreUnavailable):
         await removing
-    assert await mine.get(NUMBER, "a") is None
+    assert await mine.get(QUEUE_RECORD, "a") is None
 
 
 # ---- several values at once ------------------------------------------------------------------------------------
 
 
 async def test_several_values_are_written_at_once_and_known(mine: Directory, store: HeldStore) -> None:
-    await mine.create(NUMBER, "old", 0)
+    await mine.create(QUEUE_RECORD, "old", 0)
     before = len(store.calls)
     changes = [
-        Creation(NUMBER, "a", 1),
+        Creation(QUEUE_RECORD, "a", 1),
         Creation(LETTER, "a", "x"),
-        Removal(NUMBER, "old"),
-        Removal(NUMBER, "no"),
+        Removal(QUEUE_RECORD, "old"),
+        Removal(QUEUE_RECORD, "no"),
     ]
     assert await mine.write(changes) == [True, True, True, False]
-    assert (mine.known(NUMBER, "a"), mine.known(LETTER, "a"), mine.known(NUMBER, "old")) == (1, "x", None)
+    assert (mine.known(QUEUE_RECORD, "a"), mine.known(LETTER, "a"), mine.known(QUEUE_RECORD, "old")) == (
+        1,
+        "x",
+        None,
+    )
     assert store.calls[before:] == ["write"]
 
 
@@ -193,19 +205,19 @@ async def test_of_several_values_none_is_written_where_one_is_there(
 ) -> None:
     await other.create(LETTER, "a", "x")
     with pytest.raises(Conflict) as conflict:
-        await mine.write([Creation(NUMBER, "a", 1), Creation(LETTER, "a", "y")])
+        await mine.write([Creation(QUEUE_RECORD, "a", 1), Creation(LETTER, "a", "y")])
     assert (conflict.value.kind, conflict.value.key) == (LETTER.name, "a")
-    assert (await mine.get(NUMBER, "a"), await mine.get(LETTER, "a")) == (None, "x")
+    assert (await mine.get(QUEUE_RECORD, "a"), await mine.get(LETTER, "a")) == (None, "x")
 
 
 async def test_a_decision_is_one_write(mine: Directory, store: HeldStore) -> None:
-    await mine.write([Creation(NUMBER, "a", 1), Creation(LETTER, "a", "x"), Creation(LETTER, "b", "y")])
+    await mine.write([Creation(QUEUE_RECORD, "a", 1), Creation(LETTER, "a", "x"), Creation(LETTER, "b", "y")])
 
     async def decide(draft: Draft) -> int:
-        number = await draft.get(NUMBER, "a")
+        number = await draft.get(QUEUE_RECORD, "a")
         assert number is not None
-        draft.put(NUMBER, "a", number + 1)
-        draft.put(NUMBER, "new", 7)
+        draft.put(QUEUE_RECORD, "a", number + 1)
+        draft.put(QUEUE_RECORD, "new", 7)
         for key, _ in await draft.find(LETTER, ""):
             draft.remove(LETTER, key)
         draft.require_none(LETTER, "")
@@ -214,7 +226,7 @@ async def test_a_decision_is_one_write(mine: Directory, store: HeldStore) -> Non
     before = len(store.calls)
     assert await mine.transact(decide) == 1
     assert store.calls[before:] == ["find", "write"]
-    assert [mine.known(NUMBER, key) for key in ("a", "new")] == [2, 7]
+    assert [mine.known(QUEUE_RECORD, key) for key in ("a", "new")] == [2, 7]
     assert await mine.find(LETTER, "") == []
 
 
@@ -222,13 +234,17 @@ async def test_a_decision_is_one_write(mine: Directory, store: HeldStore) -> Non
 async def test_a_decision_whose_ground_moved_is_made_again(
     mine: Directory, other: Directory, store: HeldStore, meanwhile: str
 ) -> None:
-    await mine.write([Creation(NUMBER, "a", 1), Creation(LETTER, "a", "x")])
+    await mine.write([Creation(QUEUE_RECORD, "a", 1), Creation(LETTER, "a", "x")])
     seen: list[object] = []
 
     async def decide(draft: Draft) -> None:
         letters = await draft.find(LETTER, "")
         seen.append(
-            (await draft.get(NUMBER, "a"), await draft.get(NUMBER, "b"), [value for _, value in letters])
+            (
+                await draft.get(QUEUE_RECORD, "a"),
+                await draft.get(QUEUE_RECORD, "b"),
+                [value for _, value in letters],
+            )
         )
         for key, _ in letters:
             draft.remove(LETTER, key)
@@ -239,11 +255,11 @@ async def test_a_decision_whose_ground_moved_is_made_again(
     await held.reached
     match meanwhile:
         case "changed":
-            await other.update(NUMBER, "a", lambda _: 2)
+            await other.update(QUEUE_RECORD, "a", lambda _: 2)
         case "gone":
-            await other.remove(NUMBER, "a")
+            await other.remove(QUEUE_RECORD, "a")
         case "made":
-            await other.create(NUMBER, "b", 3)
+            await other.create(QUEUE_RECORD, "b", 3)
         case "found changed":
             await other.update(LETTER, "a", lambda _: "y")
         case "one more":
@@ -262,27 +278,27 @@ async def test_a_decision_whose_ground_moved_is_made_again(
 
 
 async def test_what_a_decision_makes_without_looking_is_refused_if_it_is_there(mine: Directory) -> None:
-    await mine.create(NUMBER, "a", 1)
+    await mine.create(QUEUE_RECORD, "a", 1)
     tries = 0
 
     async def decide(draft: Draft) -> None:
         nonlocal tries
         tries += 1
-        draft.put(NUMBER, "a", 2)
+        draft.put(QUEUE_RECORD, "a", 2)
 
     with pytest.raises(Conflict):
         await mine.transact(decide)
-    assert (tries, await mine.get(NUMBER, "a")) == (1, 1)
+    assert (tries, await mine.get(QUEUE_RECORD, "a")) == (1, 1)
 
 
 async def test_a_decision_to_change_nothing_asks_the_store_for_nothing(
     mine: Directory, store: HeldStore
 ) -> None:
-    await mine.create(NUMBER, "a", 1)
+    await mine.create(QUEUE_RECORD, "a", 1)
 
     async def decide(draft: Draft) -> int | None:
-        draft.remove(NUMBER, "b") if await draft.get(NUMBER, "b") else None
-        return await draft.get(NUMBER, "a")
+        draft.remove(QUEUE_RECORD, "b") if await draft.get(QUEUE_RECORD, "b") else None
+        return await draft.get(QUEUE_RECORD, "a")
 
     before = len(store.calls)
     assert await mine.transact(decide) == 1
@@ -290,38 +306,42 @@ async def test_a_decision_to_change_nothing_asks_the_store_for_nothing(
 
 
 async def test_a_delivery_enters_with_a_decision(mine: Directory, store: HeldStore) -> None:
-    arrival = Arrival(7, b"0123456789abcdef", "text", None, 1000, 1000)
+    new_delivery = NewDelivery(7, b"0123456789abcdef", "text", None, 1000, 1000)
 
     async def decide(draft: Draft) -> None:
-        draft.put(NUMBER, "a", 1)
-        draft.enqueue(arrival)
+        draft.put(QUEUE_RECORD, "a", 1)
+        draft.enqueue(new_delivery)
 
     await mine.transact(decide)
-    await mine.write([Removal(NUMBER, "a")], [arrival])
+    await mine.write([Removal(QUEUE_RECORD, "a")], [new_delivery])
     assert [one.body for one in await store.real.peek(7, 10)] == ["text", "text"]
 
 
 async def test_two_nodes_decide_about_two_values_and_their_sum_stays(
     mine: Directory, other: Directory, store: HeldStore
 ) -> None:
-    await mine.write([Creation(NUMBER, "a", 10), Creation(NUMBER, "b", 0)])
+    await mine.write([Creation(QUEUE_RECORD, "a", 10), Creation(QUEUE_RECORD, "b", 0)])
 
     async def decide(draft: Draft) -> None:
-        a, b = await draft.get(NUMBER, "a"), await draft.get(NUMBER, "b")
+        a, b = await draft.get(QUEUE_RECORD, "a"), await draft.get(QUEUE_RECORD, "b")
         assert a is not None
         assert b is not None
-        draft.put(NUMBER, "a", a - 1)
-        draft.put(NUMBER, "b", b + 1)
+        draft.put(QUEUE_RECORD, "a", a - 1)
+        draft.put(QUEUE_RECORD, "b", b + 1)
 
     await asyncio.gather(*(node.transact(decide) for node in (mine, other, mine, other)))
-    assert await Directory(store.real).entries(NUMBER) == [("a", 6), ("b", 4)]
+    assert await Directory(store.real).entries(QUEUE_RECORD) == [("a", 6), ("b", 4)]
 
 
 async def test_a_kind_is_cleared_whole(mine: Directory, other: Directory) -> None:
-    await mine.write([Creation(NUMBER, f"{number}", number) for number in range(250)])
+    await mine.write([Creation(QUEUE_RECORD, f"{number}", number) for number in range(250)])
     await mine.create(LETTER, "a", "x")
-    await mine.clear(NUMBER)
-    assert (await other.find(NUMBER, ""), mine.known(NUMBER, "7"), await other.find(LETTER, "")) == (
+    await mine.clear(QUEUE_RECORD)
+    assert (
+        await other.find(QUEUE_RECORD, ""),
+        mine.known(QUEUE_RECORD, "7"),
+        await other.find(LETTER, ""),
+    ) == (
         [],
         None,
         ["x"],
@@ -351,26 +371,26 @@ async def test_a_decision_sees_what_it_has_changed_itself(mine: Directory, other
 async def test_what_changes_between_two_looks_of_a_decision_is_looked_at_again(
     mine: Directory, other: Directory
 ) -> None:
-    await mine.create(NUMBER, "a", 1)
+    await mine.create(QUEUE_RECORD, "a", 1)
     seen: list[int | None] = []
 
     async def decide(draft: Draft) -> None:
-        seen.append(await draft.get(NUMBER, "a"))
+        seen.append(await draft.get(QUEUE_RECORD, "a"))
         if len(seen) == 1:
-            await other.update(NUMBER, "a", lambda _: 2)
-        await draft.find(NUMBER, "")
-        draft.put(NUMBER, "a", (seen[-1] or 0) + 10)
+            await other.update(QUEUE_RECORD, "a", lambda _: 2)
+        await draft.find(QUEUE_RECORD, "")
+        draft.put(QUEUE_RECORD, "a", (seen[-1] or 0) + 10)
 
     await mine.transact(decide)
-    assert (seen, await other.entries(NUMBER)) == ([1, 2], [("a", 12)])
+    assert (seen, await other.entries(QUEUE_RECORD)) == ([1, 2], [("a", 12)])
 
 
 async def test_what_is_made_without_looking_is_refused_though_it_is_found_later(mine: Directory) -> None:
-    await mine.create(NUMBER, "a", 1)
+    await mine.create(QUEUE_RECORD, "a", 1)
 
     async def decide(draft: Draft) -> None:
-        draft.put(NUMBER, "a", 2)
-        assert await draft.find(NUMBER, "") == [("a", 2)]
+        draft.put(QUEUE_RECORD, "a", 2)
+        assert await draft.find(QUEUE_RECORD, "") == [("a", 2)]
 
     with pytest.raises(Conflict):
         await mine.transact(decide)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from redrive.engine.ports import Claimed, ClaimOrder, Parcel, Settled
+from redrive.engine.ports import Claimed, ClaimRequest, PushRequest, Settled
 from redrive.model.attempt import Reason
-from redrive.model.delivery import Ending
+from redrive.model.delivery import Outcome
 from redrive.model.retry import Phase, RetrySchedule
 from redrive.model.retry import Stage as RetryStage
 from redrive.model.retry_plans import MANAGED_ENDPOINT
@@ -36,7 +36,7 @@ def test_a_delivery_is_pushed_at_once_and_gone() -> None:
         await stage.engine.quiet()
         assert stage.endpoint.pushed == [(clock.now(), "hello")]
         assert await stage.store.peek(subscription.queue_id, 10) == []
-        assert [fact.transition.ending for fact in stage.memory.attempts] == [Ending.DELIVERED]
+        assert [fact.transition.outcome for fact in stage.memory.attempts] == [Outcome.DELIVERED]
         await stage.engine.close()
 
     run_virtual(story)
@@ -98,7 +98,7 @@ def test_without_a_dead_letter_queue_it_is_dropped_and_told(trouble: str) -> Non
         await stage.engine.quiet()
         assert await stage.store.peek(subscription.queue_id, 1) == []
         assert await stage.bodies_in(dead) == []
-        assert [fact.transition.ending for fact in stage.memory.attempts] == [Ending.DROPPED]
+        assert [fact.transition.outcome for fact in stage.memory.attempts] == [Outcome.DROPPED]
         assert [fact.attempt.delivered for fact in stage.memory.dead] == (
             [] if trouble == "none" else [False]
         )
@@ -167,7 +167,7 @@ def test_a_dead_node_repeats_its_attempt_and_no_phase_starts_over() -> None:
         (waiting,) = await stage.store.peek(subscription.queue_id, 1)
         hanging = asyncio.Event()
 
-        async def hang(_: Parcel) -> None:
+        async def hang(_: PushRequest) -> None:
             await hanging.wait()
 
         stage.endpoint.before = hang
@@ -259,8 +259,8 @@ def test_a_hanging_endpoint_holds_up_nobody_else() -> None:
         for number in range(10):
             await stage.subscribe(topic, f"s{number}", "hangs" if number == 0 else f"answers{number}")
 
-        async def hang(parcel: Parcel) -> None:
-            if parcel.endpoint == "hangs":
+        async def hang(push_request: PushRequest) -> None:
+            if push_request.endpoint == "hangs":
                 await clock.sleep_until(clock.now() + HOUR_MS)
 
         stage.endpoint.before = hang
@@ -283,15 +283,15 @@ def test_what_is_about_to_be_another_nodes_is_looked_at_again_without_haste() ->
         await stage.engine.quiet()
         claims = []
 
-        def passed_over(order: ClaimOrder) -> asyncio.Future[Claimed]:
+        def passed_over(request: ClaimRequest) -> asyncio.Future[Claimed]:
             """As PostgreSQL answers: what is due is locked, and was due before now."""
-            claims.append(order.now)
+            claims.append(request.now)
             answer: asyncio.Future[Claimed] = asyncio.get_running_loop().create_future()
-            answer.set_result(Claimed(next_at=order.now - 1 if len(claims) < 200 else None))
+            answer.set_result(Claimed(next_at=request.now - 1 if len(claims) < 200 else None))
             return answer
 
         stage.store.claim = passed_over  # type: ignore[method-assign]  # a store that answers as told
-        stage.engine.arrivals.announce(subscription.queue_id)
+        stage.engine.notifier.announce(subscription.queue_id)
         await clock.sleep_until(clock.now() + 100)
         assert len(claims) <= 11
         await stage.engine.close()

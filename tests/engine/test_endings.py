@@ -90,7 +90,7 @@ async def test_what_is_rejected_is_a_dead_letter_with_its_note(
     await engine.settler.reject(queue, [(*await claim(engine, queue), NOTE)])
     (letter,) = await engine.dead_letters.letters(letters, 0, 10)
     assert (letter.from_queue, letter.notes) == (queue.name, [NOTE])
-    assert engine.measure.queue(queue).messages_dead_lettered == 1
+    assert engine.counters.queue(queue).messages_dead_lettered == 1
 
 
 async def test_what_is_rejected_is_dropped_where_no_dead_letter_queue_stands(
@@ -100,7 +100,7 @@ async def test_what_is_rejected_is_dropped_where_no_dead_letter_queue_stands(
     await send(engine, queue, "a")
     await engine.settler.reject(queue, [(*await claim(engine, queue), NOTE)])
     assert await bodies(engine, queue) == []
-    assert engine.measure.queue(queue).messages_dropped == 1
+    assert engine.counters.queue(queue).messages_dropped == 1
 
 
 async def test_who_waits_for_dead_letters_is_woken_and_so_is_who_pushes_their_copies(
@@ -150,7 +150,7 @@ async def test_without_a_dead_letter_queue_the_sweep_drops_it(
         await clock.sleep_until(clock.now() + MINUTE_MS)
     await engine.sweeper.round()
     assert await bodies(engine, queue) == []
-    assert engine.measure.queue(queue).messages_dropped == 1
+    assert engine.counters.queue(queue).messages_dropped == 1
 
 
 async def test_what_is_kept_too_long_is_buried_by_the_sweep_and_not_removed(

@@ -1,7 +1,7 @@
 import random
 from dataclasses import replace
 
-from redrive.model.delivery import Ending
+from redrive.model.delivery import Outcome
 from redrive.model.filtering import Verdict
 from redrive.testing import VirtualClock, run_virtual
 from tests.engine.stage import BROKEN, CLOSED, Stage
@@ -57,7 +57,7 @@ def test_a_queue_that_is_gone_is_a_client_error_with_a_dead_letter() -> None:
         assert (letter.origin, letter.attempts) == (subscription.queue_id, 0)
         notes = await stage.store.notes(subscription.queue_id, letter.message_id)
         assert [(note.number, note.status, note.reason) for note in notes] == [(1, 400, "missing")]
-        assert [fact.transition.ending for fact in stage.memory.attempts] == [Ending.DEAD_LETTERED]
+        assert [fact.transition.outcome for fact in stage.memory.attempts] == [Outcome.DEAD_LETTERED]
         assert [fact.attempt.status for fact in stage.memory.dead] == [200]
         await stage.engine.close()
 

@@ -3,9 +3,9 @@
 import random
 from collections.abc import Callable, Sized
 
-from redrive.engine.arrivals import Arrivals
 from redrive.engine.engine import Engine
-from redrive.engine.receive import Flights
+from redrive.engine.receive.notifier import QueueNotifier
+from redrive.engine.receive.receiver import InFlightEstimate
 from redrive.testing import VirtualClock, run_virtual
 from tests.engine.samples import make_queue, send
 from tests.engine.stage import Stage
@@ -17,21 +17,21 @@ def sizes(part: object) -> dict[str, int]:
 
 
 async def test_news_of_queues_leaves_nothing(clock: VirtualClock) -> None:
-    arrivals = Arrivals(clock)
-    before = sizes(arrivals)
+    notifier = QueueNotifier(clock)
+    before = sizes(notifier)
     for queue_id in range(10_000):
-        arrivals.announce(queue_id)
-        arrivals.expect(queue_id, clock.now() + 1000)
-    assert sizes(arrivals) == before
+        notifier.announce(queue_id)
+        notifier.expect(queue_id, clock.now() + 1000)
+    assert sizes(notifier) == before
 
 
 async def test_what_was_in_flight_and_ended_leaves_nothing(engine: Engine) -> None:
-    flights = Flights(engine.store, engine.runtime)
+    in_flight = InFlightEstimate(engine.store, engine.runtime)
     for queue_id in range(100):
-        flights.add(queue_id, 3)
-        flights.add(queue_id, -3)
-        flights.add(queue_id, -1)  # its claim had run out, and was counted anew
-    assert set(sizes(flights).values()) == {0}
+        in_flight.add(queue_id, 3)
+        in_flight.add(queue_id, -3)
+        in_flight.add(queue_id, -1)  # its claim had run out, and was counted anew
+    assert set(sizes(in_flight).values()) == {0}
 
 
 async def test_a_queue_that_another_node_deleted_is_forgotten(
@@ -43,11 +43,11 @@ async def test_a_queue_that_another_node_deleted_is_forgotten(
     other = nodes("two")
     await other.queues.delete(queue)
     await other.sweeper.round()
-    assert queue.id in engine.measure
+    assert queue.id in engine.counters
     engine.directory.forget("queue", queue.name.key)  # it is told of the change
     await engine.sweeper.round()
-    assert queue.id not in engine.measure
-    assert set(sizes(engine.receiver.flights).values()) == {0}
+    assert queue.id not in engine.counters
+    assert set(sizes(engine.receiver.in_flight).values()) == {0}
 
 
 def test_a_subscription_that_had_a_rate_leaves_no_pace() -> None:

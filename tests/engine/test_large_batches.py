@@ -4,8 +4,8 @@ import random
 from collections.abc import Awaitable
 from typing import Any
 
-from redrive.engine.ends import PIECE
-from redrive.engine.ports import Batch, Claimed, ClaimOrder, Settled
+from redrive.engine.ports import Batch, Claimed, ClaimRequest, Settled
+from redrive.engine.push.settlement import PIECE
 from redrive.testing import VirtualClock, run_virtual
 from tests.engine.stage import Stage
 from tests.engine.test_trials import published_while_away
@@ -20,9 +20,9 @@ def test_large_batches_are_claimed_and_settled_in_pieces_and_pushed_at_once() ->
         claims: list[int] = []
         settlements: list[int] = []
 
-        def claimed(order: ClaimOrder) -> Awaitable[Claimed]:
-            claims.append(order.limit)
-            return claim(order)
+        def claimed(request: ClaimRequest) -> Awaitable[Claimed]:
+            claims.append(request.limit)
+            return claim(request)
 
         def settled(queue_id: int, ends: Any, now: int, *, ordered: bool) -> Awaitable[list[Settled]]:
             settlements.append(len(ends))
@@ -47,8 +47,8 @@ def test_no_more_pieces_are_claimed_than_attempts_can_take() -> None:
         stage.profile.concurrency_max = 1
         claim, claimed = stage.store.claim, [0]
 
-        async def counted(order: ClaimOrder) -> Claimed:
-            found = await claim(order)
+        async def counted(request: ClaimRequest) -> Claimed:
+            found = await claim(request)
             if not stage.endpoint.pushed:
                 claimed[0] += len(found.deliveries)
             return found

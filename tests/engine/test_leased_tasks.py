@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from redrive.engine.engine import Engine
-from redrive.engine.leased_tasks import LEASE_MS, LeasedTasks
-from redrive.engine.redrive import TASK
-from redrive.model.queue import ResourceName
+from redrive.engine.tasks.leased_tasks import LEASE_MS, LeasedTasks
+from redrive.engine.tasks.redrive import TASK
+from redrive.model.names import ResourceName
 from redrive.model.task import MoveTask, TaskState
 from redrive.testing import VirtualClock
 

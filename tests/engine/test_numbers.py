@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from redrive.engine.configuration.resource_counts import CONFIRMED, FILTERED, ORDERED, UNCONFIRMED, UNORDERED
 from redrive.engine.engine import Engine
 from redrive.engine.kinds import SUBSCRIPTION
-from redrive.engine.numbers import CONFIRMED, FILTERED, ORDERED, UNCONFIRMED, UNORDERED
 from redrive.model.errors import NotFound, StoreUnavailable
 from redrive.model.topic import Subscription, Topic
 from tests.engine.held_store import HeldStore

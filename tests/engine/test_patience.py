@@ -4,8 +4,8 @@ import asyncio
 import random
 
 from redrive.engine.engine import Engine
-from redrive.engine.patience import HANGS_SECONDS
-from redrive.engine.ports import Parcel, Runtime
+from redrive.engine.ports import PushRequest, Runtime
+from redrive.engine.push.soft_timeout import HANGS_SECONDS
 from redrive.model.attempt import Reason
 from redrive.runtime.simulated import SimulatedClock
 from redrive.testing import VirtualClock, run_virtual
@@ -39,7 +39,7 @@ def test_an_endpoint_that_hangs_holds_the_clock_up_for_seconds() -> None:
         clock = await standing(stage)
         began, hanging = clock.now(), asyncio.Event()
 
-        async def hang(_: Parcel) -> None:
+        async def hang(_: PushRequest) -> None:
             await hanging.wait()
 
         stage.endpoint.before = hang
@@ -71,7 +71,7 @@ def test_the_clock_waits_for_an_endpoint_that_takes_its_time() -> None:
         clock = await standing(stage)
         began = clock.now()
 
-        async def think(_: Parcel) -> None:
+        async def think(_: PushRequest) -> None:
             await real.sleep_until(real.now() + HANGS_SECONDS * 1000 - 1)
 
         stage.endpoint.before = think

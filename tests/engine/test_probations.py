@@ -9,18 +9,17 @@ from typing import Any
 import pytest
 
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Arrival, Change, Parcel
-from redrive.engine.probation import ONE_BY_ONE_MAX
-from redrive.model.attempt import Reason
-from redrive.model.delivery import Outcome
-from redrive.model.probation import ProbationPolicy
+from redrive.engine.ports import Change, NewDelivery, PushRequest
+from redrive.engine.push.circuit_breakers import ONE_BY_ONE_MAX
+from redrive.model.attempt import AttemptResult, Reason
+from redrive.model.circuit import CircuitPolicy
 from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock, run_virtual
 from tests.engine.stage import BROKEN, GONE, Stage
 from tests.engine.test_trials import minutely
 
 MINUTE_MS = 60_000
-POLICY = ProbationPolicy(
+POLICY = CircuitPolicy(
     by_status={404: 5 * MINUTE_MS}, by_reason={Reason.TIMED_OUT: 10 * MINUTE_MS}, failures_max=3
 )
 
@@ -28,14 +27,14 @@ POLICY = ProbationPolicy(
 async def resting(stage: Stage) -> tuple[Topic, Subscription]:
     """A subscription whose endpoint begins to rest for five minutes with the first message."""
     stage.profile.schedule = minutely()
-    stage.profile.changes = {"probation": POLICY}
+    stage.profile.changes = {"circuit": POLICY}
     await stage.engine.open()
     topic = await stage.topic()
     subscription = await stage.subscribe(topic, "s", "somewhere")
-    stage.endpoint.script.append(replace(GONE, outcome=Outcome.FAILED))
+    stage.endpoint.script.append(replace(GONE, result=AttemptResult.FAILED))
     await stage.publish(topic, "a")
     await stage.engine.quiet()
-    assert await stage.engine.probations.of(subscription) is not None
+    assert await stage.engine.circuits.of(subscription) is not None
     return topic, subscription
 
 
@@ -45,7 +44,7 @@ def test_goes_with_its_subscription() -> None:
         _, subscription = await resting(stage)
         await stage.engine.topics.unsubscribe(subscription)
         await stage.engine.sweeper.round()
-        assert not await stage.engine.probations.all()
+        assert not await stage.engine.circuits.all()
         await stage.engine.close()
 
     run_virtual(story)
@@ -70,19 +69,17 @@ def test_an_attempt_that_ends_after_its_subscription_leaves_nothing() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance)
         _, subscription = await resting(stage)
-        failed = replace(GONE, outcome=Outcome.FAILED)
+        failed = replace(GONE, result=AttemptResult.FAILED)
         await stage.engine.topics.unsubscribe(subscription)
         other = replace(subscription, id="other")
         for one in (subscription, other):
-            await stage.engine.probations.note(one, POLICY, failed, clock.now())
-            await stage.engine.probations.note(one, POLICY, BROKEN, clock.now())
+            await stage.engine.circuits.note(one, POLICY, failed, clock.now())
+            await stage.engine.circuits.note(one, POLICY, BROKEN, clock.now())
         await stage.engine.sweeper.round()
-        assert not await stage.engine.probations.all()
-        await stage.engine.probations.note(other, POLICY, BROKEN, clock.now())
-        await stage.engine.probations.note(other, POLICY, BROKEN, clock.now())
-        assert (
-            await stage.engine.probations.of(other) is None
-        )  # counted from the beginning: two are not three
+        assert not await stage.engine.circuits.all()
+        await stage.engine.circuits.note(other, POLICY, BROKEN, clock.now())
+        await stage.engine.circuits.note(other, POLICY, BROKEN, clock.now())
+        assert await stage.engine.circuits.of(other) is None  # counted from the beginning: two are not three
         await stage.engine.close()
 
     run_virtual(story)
@@ -96,7 +93,7 @@ def test_another_endpoint_of_the_same_subscription_is_served_at_once() -> None:
         await stage.publish(topic, "b")
         await stage.engine.quiet()
         assert [body for _, body in stage.endpoint.pushed] == ["a", "b"]
-        assert not await stage.engine.probations.all()
+        assert not await stage.engine.circuits.all()
         await stage.engine.close()
 
     run_virtual(story)
@@ -106,7 +103,7 @@ def test_a_row_of_failures_goes_on_from_the_last_rest_whichever_node_counts() ->
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance, otherwise=BROKEN)
         stage.profile.schedule = minutely()
-        stage.profile.changes = {"probation": POLICY}
+        stage.profile.changes = {"circuit": POLICY}
         await stage.engine.open()
         began = clock.now()
         topic = await stage.topic()
@@ -119,7 +116,7 @@ def test_a_row_of_failures_goes_on_from_the_last_rest_whichever_node_counts() ->
         await successor.dispatcher.open()
         for rest_ms, rests in ((1 * MINUTE_MS, 1), (2 * MINUTE_MS, 2), (4 * MINUTE_MS, 3)):
             await successor.quiet()
-            state = await successor.probations.of(subscription)
+            state = await successor.circuits.of(subscription)
             assert state is not None
             assert (state.rests, state.until) == (rests, clock.now() + rest_ms)
             assert state.since == began
@@ -134,16 +131,16 @@ def test_a_rest_is_not_cut_short_by_a_shorter_one_of_another_node() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance)
         _, subscription = await resting(stage)
-        longer = await stage.engine.probations.of(subscription)
-        other = stage.node("b").probations  # has read that nobody rests, and not heard better yet
-        await stage.engine.probations.lift(subscription)
+        longer = await stage.engine.circuits.of(subscription)
+        other = stage.node("b").circuits  # has read that nobody rests, and not heard better yet
+        await stage.engine.circuits.lift(subscription)
         await other.all()
-        await stage.engine.probations.note(
-            subscription, POLICY, replace(GONE, outcome=Outcome.FAILED), clock.now()
+        await stage.engine.circuits.note(
+            subscription, POLICY, replace(GONE, result=AttemptResult.FAILED), clock.now()
         )
         short = replace(POLICY, by_status={503: 10_000})
         await other.note(subscription, short, BROKEN, clock.now())
-        assert await stage.node("c").probations.of(subscription) == longer
+        assert await stage.node("c").circuits.of(subscription) == longer
         await stage.engine.close()
 
     run_virtual(story)
@@ -153,19 +150,19 @@ def test_an_endpoint_that_hangs_rests_while_its_late_answer_is_waited_for() -> N
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance)
         stage.profile.schedule = minutely()
-        stage.profile.changes = {"patience_ms": 30_000, "lease_ms": 45_000, "probation": POLICY}
+        stage.profile.changes = {"patience_ms": 30_000, "lease_ms": 45_000, "circuit": POLICY}
         await stage.engine.open()
         began = clock.now()
         topic = await stage.topic()
         subscription = await stage.subscribe(topic, "s", "somewhere")
 
-        async def think(_: Parcel) -> None:
+        async def think(_: PushRequest) -> None:
             await clock.sleep_until(began + 50_000)
 
         stage.endpoint.before = think
         await stage.publish(topic, "a")
         await clock.sleep_until(began + 30_001)
-        state = await stage.engine.probations.of(subscription)
+        state = await stage.engine.circuits.of(subscription)
         assert state is not None
         assert (state.reason, state.until) == (Reason.TIMED_OUT, began + 30_000 + 10 * MINUTE_MS)
         await stage.publish(topic, "b")
@@ -173,7 +170,7 @@ def test_an_endpoint_that_hangs_rests_while_its_late_answer_is_waited_for() -> N
         assert [body for _, body in stage.endpoint.pushed] == ["a"]
         await clock.sleep_until(began + 50_001)  # it took it in the end
         assert [body for _, body in stage.endpoint.pushed] == ["a", "b"]
-        assert not await stage.engine.probations.all()
+        assert not await stage.engine.circuits.all()
         await stage.engine.close()
 
     run_virtual(story)
@@ -207,14 +204,14 @@ def test_whose_time_ends_while_the_probe_is_written_is_not_pushed(monkeypatch: p
         stage.profile.schedule = minutely(expires_after_ms=6 * MINUTE_MS)
         await stage.replan(subscription)
         stage.endpoint.pushed = []
-        probe = stage.engine.probations.probe
+        probe = stage.engine.circuits.probe
 
         async def slowly(*arguments: Any) -> bool:
             mine = await probe(*arguments)
             await clock.sleep_until(clock.now() + 2 * MINUTE_MS)
             return mine
 
-        monkeypatch.setattr(stage.engine.probations, "probe", slowly)
+        monkeypatch.setattr(stage.engine.circuits, "probe", slowly)
         await stage.publish(topic, "b")
         await clock.sleep_until(clock.now() + 9 * MINUTE_MS)
         assert not stage.endpoint.pushed
@@ -231,8 +228,8 @@ def hear(stage: Stage, *others: Engine) -> None:
     """Let other nodes hear of what the first one writes, as a shared store lets them."""
     real = stage.store.write
 
-    async def told(changes: Sequence[Change], arrivals: Sequence[Arrival] = ()) -> list[int]:
-        answer = await real(changes, arrivals)
+    async def told(changes: Sequence[Change], new_deliveries: Sequence[NewDelivery] = ()) -> list[int]:
+        answer = await real(changes, new_deliveries)
         for change in changes:
             for node in (stage.engine, *others):
                 node.directory.forget(change[0], change[1])
@@ -255,7 +252,7 @@ def test_after_a_rest_one_attempt_is_made_over_all_nodes(prober_dies: bool) -> N
         hanging, nodes = asyncio.Event(), [stage.engine, *others]
         began, stage.endpoint.pushed = clock.now(), []
 
-        async def hang(_: Parcel) -> None:
+        async def hang(_: PushRequest) -> None:
             await hanging.wait()
 
         stage.endpoint.before = hang
@@ -283,11 +280,11 @@ async def told_apart(stage: Stage, number: int) -> list[Subscription]:
     await stage.engine.open()
     topic = await stage.topic()
     found = [await stage.subscribe(topic, f"s{one}", f"e{one}") for one in range(number)]
-    failed = replace(GONE, outcome=Outcome.FAILED)
-    other = stage.node("b").probations
+    failed = replace(GONE, result=AttemptResult.FAILED)
+    other = stage.node("b").circuits
     for one in found:
         await other.note(one, POLICY, failed, stage.clock.now())
-    assert len(await stage.engine.probations.all()) == number
+    assert len(await stage.engine.circuits.all()) == number
     stage.wire.calls.clear()
     return found
 
@@ -296,14 +293,14 @@ def test_of_what_changed_on_another_node_that_alone_is_read() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         stage = Stage(clock, chance)
         first, second, third = await told_apart(stage, 3)
-        await stage.node("b").probations.lift(second)
+        await stage.node("b").circuits.lift(second)
         stage.engine.directory.forget("probation", second.key)
-        assert await stage.engine.probations.of(first) is not None
+        assert await stage.engine.circuits.of(first) is not None
         assert stage.wire.calls == []
-        assert await stage.engine.probations.of(second) is None
-        assert await stage.engine.probations.of(second) is None
+        assert await stage.engine.circuits.of(second) is None
+        assert await stage.engine.circuits.of(second) is None
         assert stage.wire.calls == ["get"]
-        assert set(await stage.engine.probations.all()) == {first.key, third.key}
+        assert set(await stage.engine.circuits.all()) == {first.key, third.key}
         assert stage.wire.calls == ["get"]
         await stage.engine.close()
 
@@ -317,14 +314,14 @@ def test_what_changes_while_it_is_read_is_read_again() -> None:
         for verb, news in (("get", one.key), ("find", "")):
             stage.engine.directory.forget("probation", news)
             answer = stage.wire.hold_answer(verb)
-            reading = asyncio.ensure_future(stage.engine.probations.of(one))
+            reading = asyncio.ensure_future(stage.engine.circuits.of(one))
             await answer.reached
-            await stage.node("b").probations.lift(one)
+            await stage.node("b").circuits.lift(one)
             stage.engine.directory.forget("probation", one.key)
             answer.let_go()
             assert await reading is None
-            failed = replace(GONE, outcome=Outcome.FAILED)
-            await stage.node("b").probations.note(one, POLICY, failed, clock.now())
+            failed = replace(GONE, result=AttemptResult.FAILED)
+            await stage.node("b").circuits.note(one, POLICY, failed, clock.now())
         await stage.engine.close()
 
     run_virtual(story)
@@ -336,7 +333,7 @@ def test_of_many_that_changed_all_are_read_together() -> None:
         found = await told_apart(stage, ONE_BY_ONE_MAX + 1)
         for one in found:
             stage.engine.directory.forget("probation", one.key)
-        assert len(await stage.engine.probations.all()) == len(found)
+        assert len(await stage.engine.circuits.all()) == len(found)
         assert stage.wire.calls == ["find"]
         await stage.engine.close()
 

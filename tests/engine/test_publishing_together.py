@@ -68,7 +68,7 @@ def test_several_ordered_topics_know_their_repetitions_apart() -> None:
 async def _lead(stage: Stage, *consequences: FollowUp) -> None:
     """As the dispatcher does, but for the settlement that they are part of."""
     led = await stage.engine.topic_publisher.route_follow_ups(consequences, stage.clock.now())
-    await stage.store.enqueue(led.arrivals)
+    await stage.store.enqueue(led.new_deliveries)
     stage.engine.topic_publisher.tell(led)
 
 
@@ -136,7 +136,7 @@ def test_where_nobody_is_left_a_consequence_is_logged_and_gone(caplog: pytest.Lo
         stage = Stage(clock, chance)
         await stage.engine.open()
         topic: Topic = await stage.topic()
-        with caplog.at_level(logging.DEBUG, "redrive.engine.fan_out"):
+        with caplog.at_level(logging.DEBUG, "redrive.engine.publish.fan_out"):
             led = await stage.engine.topic_publisher.route_follow_ups(
                 [
                     FollowUp(name("gone"), publication(stage, "a")),
@@ -145,7 +145,7 @@ def test_where_nobody_is_left_a_consequence_is_logged_and_gone(caplog: pytest.Lo
                 ],
                 clock.now(),
             )
-        assert led.arrivals == []
+        assert led.new_deliveries == []
         assert [one.publication.body for one in led.routed] == ["c"]
         assert [(one.message.split()[0], one.levelname) for one in caplog.records] == [
             ("publish.nowhere", "DEBUG"),

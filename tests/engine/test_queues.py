@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from redrive.engine.engine import ROUND_MS, Engine
-from redrive.engine.kinds import DUE, GRAVE, NUMBER, QUEUE, TOMBSTONE_MS
+from redrive.engine.kinds import DUE, QUEUE, QUEUE_RECORD, TOMBSTONE, TOMBSTONE_MS
 from redrive.engine.ports import Target
 from redrive.model.errors import AlreadyExists, NotFound, StoreUnavailable
 from redrive.model.queue import Queue
@@ -30,7 +30,7 @@ async def test_a_name_is_taken_once(engine: Engine, nodes: Callable[[str], Engin
         make_queue(engine, "q"), make_queue(nodes("two"), "q"), return_exceptions=True
     )
     assert sorted(type(one).__name__ for one in made) == [AlreadyExists.__name__, Queue.__name__]
-    assert await documents(engine, NUMBER.name) == 1
+    assert await documents(engine, QUEUE_RECORD.name) == 1
 
 
 async def test_queues_are_found_by_the_beginning_of_their_name(engine: Engine) -> None:
@@ -110,7 +110,7 @@ async def test_a_number_is_remembered_as_long_as_a_dead_letter_may_carry_it(
     await clock.sleep_until(began + TOMBSTONE_MS)
     assert await engine.sweeper.round() == 1
     assert await engine.queues.name_of(queue.id) is None
-    assert await documents(engine, GRAVE.name) == await documents(engine, NUMBER.name) == 0
+    assert await documents(engine, TOMBSTONE.name) == await documents(engine, QUEUE_RECORD.name) == 0
     assert await documents(engine, DUE.name) == 0
 
 
@@ -118,7 +118,7 @@ async def test_two_may_delete_the_same_queue(engine: Engine, nodes: Callable[[st
     queue = await make_queue(engine, "q")
     gone = await asyncio.gather(engine.queues.delete(queue), nodes("two").queues.delete(queue))
     assert sorted(gone) == [False, True]
-    assert len(await engine.queues.graves()) == 1
+    assert len(await engine.queues.tombstones()) == 1
 
 
 @pytest.mark.parametrize("verb", ["put", "remove"])
@@ -135,7 +135,7 @@ async def test_a_deletion_that_was_cut_short_can_be_repeated(
         await deleting
     await engine.queues.delete(queue)
     assert await engine.queues.get(queue.name) is None
-    assert len(await engine.queues.graves()) == 1
+    assert len(await engine.queues.tombstones()) == 1
 
 
 async def test_a_deletion_that_was_cut_short_leaves_the_queue_as_it_was(
@@ -151,7 +151,7 @@ async def test_a_deletion_that_was_cut_short_leaves_the_queue_as_it_was(
         await deleting
     await nodes("two").sweeper.round()
     assert await documents(engine, QUEUE.name) == 1
-    assert await documents(engine, GRAVE.name) == await documents(engine, DUE.name) == 0
+    assert await documents(engine, TOMBSTONE.name) == await documents(engine, DUE.name) == 0
     assert await bodies(engine, queue) == ["a"]
 
 
@@ -176,5 +176,5 @@ async def test_a_reset_during_a_round_harms_neither(
     held.let_go()
     await clock.sleep_until(clock.now() + 2 * ROUND_MS)
     assert not upkeep.done()
-    assert await documents(engine, GRAVE.name) == 0
+    assert await documents(engine, TOMBSTONE.name) == 0
     upkeep.cancel()

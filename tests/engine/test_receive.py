@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from redrive.engine.arrivals import Gone
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
-from redrive.engine.receive import COUNT_EVERY_MS, Flights
+from redrive.engine.receive.notifier import Cancellation
+from redrive.engine.receive.receiver import COUNT_EVERY_MS, InFlightEstimate
 from redrive.model.delivery import Delivery
 from redrive.model.errors import InFlightLimit, StoreUnavailable
 from redrive.model.queue import Queue
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import VirtualClock
 from tests.engine.held_store import HeldStore
-from tests.engine.samples import bodies, bury, make_queue, numbered, send
+from tests.engine.samples import bodies, make_queue, mark_deleted, numbered, send
 
 SECOND = 1_000
 WAIT_MS = 20 * SECOND
@@ -38,7 +38,7 @@ async def waiting(*tasks: Receiving) -> None:
     assert not any(task.done() for task in tasks)
 
 
-async def outcome(task: Receiving) -> list[str]:
+async def result(task: Receiving) -> list[str]:
     return [delivery.body for delivery in await task]
 
 
@@ -63,7 +63,7 @@ async def test_when_nothing_comes_the_wait_is_as_long_as_asked(
     began = clock.now()
     assert await engine.receiver.receive(queue, 1, wait_ms=wait_ms) == []
     assert clock.now() == began + wait_ms
-    assert engine.measure.queue(queue).empty_receives == 1
+    assert engine.counters.queue(queue).empty_receives == 1
 
 
 async def test_who_does_not_say_waits_and_claims_as_the_queue_says(
@@ -85,7 +85,7 @@ async def test_a_message_comes_while_somebody_waits(
     await clock.sleep_until(clock.now() + 5 * SECOND)
     began = clock.now()
     await send(engine, queue, "a")
-    assert await outcome(task) == ["a"]
+    assert await result(task) == ["a"]
     assert clock.now() == began
 
 
@@ -95,9 +95,9 @@ async def test_a_delayed_message_comes_in_its_time(engine: Engine, clock: Virtua
     await waiting(task)
     await send(engine, queue, "late", delay_ms=9 * SECOND)
     await send(engine, queue, "soon", delay_ms=4 * SECOND)
-    assert await outcome(task) == ["soon"]
+    assert await result(task) == ["soon"]
     assert clock.now() == began + 4 * SECOND
-    assert await outcome(receiving(engine, queue)) == ["late"]
+    assert await result(receiving(engine, queue)) == ["late"]
     assert clock.now() == began + 9 * SECOND
 
 
@@ -107,7 +107,7 @@ async def test_a_claim_that_runs_out_comes_to_who_waits(
     began = clock.now()
     await send(engine, queue, "a")
     await engine.receiver.receive(queue, 1, wait_ms=0, lease_ms=6 * SECOND)
-    assert await outcome(receiving(engine, queue)) == ["a"]
+    assert await result(receiving(engine, queue)) == ["a"]
     assert clock.now() == began + 6 * SECOND
 
 
@@ -136,7 +136,7 @@ async def test_the_next_of_a_group_comes_when_the_one_before_is_settled(
     task = receiving(engine, queue)
     await waiting(task)
     await engine.settler.delete(queue, [(first.seq, first.token or 0)])
-    assert await outcome(task) == ["b"]
+    assert await result(task) == ["b"]
     assert clock.now() == began
 
 
@@ -149,7 +149,7 @@ async def test_a_dead_letter_comes_to_who_waits_for_it(engine: Engine, clock: Vi
     await waiting(task)
     await clock.sleep_until(clock.now() + SECOND)
     assert await engine.receiver.receive(queue, 1, wait_ms=0) == []
-    assert await outcome(task) == ["a"]
+    assert await result(task) == ["a"]
 
 
 async def test_a_hundred_messages_wake_a_hundred_receivers(engine: Engine, queue: Queue) -> None:
@@ -157,7 +157,7 @@ async def test_a_hundred_messages_wake_a_hundred_receivers(engine: Engine, queue
     await waiting(*tasks)
     began = engine.clock.now()
     await send(engine, queue, *numbered(100))
-    came = [await outcome(task) for task in tasks]
+    came = [await result(task) for task in tasks]
     assert sorted(came) == sorted([one] for one in numbered(100))
     assert engine.clock.now() == began
 
@@ -193,7 +193,7 @@ async def test_news_of_an_arrival_elsewhere(
         await send(nodes("two"), queue, "a")
         began = engine.clock.now()
         store.arrived(news)
-        assert await outcome(task) == ["a"]
+        assert await result(task) == ["a"]
         assert engine.clock.now() == began
 
 
@@ -201,14 +201,14 @@ async def test_news_of_an_arrival_elsewhere(
 
 
 async def test_a_caller_who_goes_away_while_waiting_takes_nothing(engine: Engine, queue: Queue) -> None:
-    gone = Gone()
+    gone = Cancellation()
     task = receiving(engine, queue, gone=gone)
     await waiting(task)
     began = engine.clock.now()
     gone.happen()
     assert await task == []
     await send(engine, queue, "a")
-    assert await outcome(receiving(engine, queue)) == ["a"]
+    assert await result(receiving(engine, queue)) == ["a"]
     assert engine.clock.now() == began
 
 
@@ -216,7 +216,7 @@ async def test_what_was_claimed_for_a_caller_who_went_away_is_given_to_the_next(
     engine: Engine, store: HeldStore, queue: Queue
 ) -> None:
     await send(engine, queue, "a")
-    gone = Gone()
+    gone = Cancellation()
     held = store.hold_answer("claim")
     task = receiving(engine, queue, gone=gone)
     await held.reached
@@ -226,7 +226,7 @@ async def test_what_was_claimed_for_a_caller_who_went_away_is_given_to_the_next(
     gone.happen()
     held.let_go()
     assert await task == []
-    assert await outcome(other) == ["a"]
+    assert await result(other) == ["a"]
     assert engine.clock.now() == began
 
 
@@ -245,7 +245,7 @@ async def test_who_is_woken_and_fails_hands_the_news_on(
     held.lose()
     with pytest.raises(StoreUnavailable):
         await first
-    assert await outcome(second) == ["a"]
+    assert await result(second) == ["a"]
     assert engine.clock.now() == began
 
 
@@ -317,7 +317,9 @@ class SlowStore(HeldStore):
 @pytest.fixture
 def small(engine: Engine) -> int:
     """A limit that a test can reach."""
-    engine.receiver._flights = engine.settler._flights = Flights(engine.store, engine.runtime, limit=3)
+    engine.receiver._flights = engine.settler._flights = InFlightEstimate(
+        engine.store, engine.runtime, limit=3
+    )
     return 3
 
 
@@ -342,7 +344,7 @@ async def test_a_full_queue_lets_who_waits_wait(
     await waiting(task)
     began = clock.now()
     await engine.settler.delete(queue, [(first.seq, first.token or 0)])
-    assert await outcome(task) == [f"m{small}"]
+    assert await result(task) == [f"m{small}"]
     assert clock.now() <= began + COUNT_EVERY_MS
 
 
@@ -371,7 +373,7 @@ async def test_claims_that_ran_out_count_no_more(
     await send(engine, queue, *numbered(small))
     await engine.receiver.receive(queue, small, wait_ms=0, lease_ms=2 * SECOND)
     began = clock.now()
-    assert await outcome(receiving(engine, queue)) == ["m0"]
+    assert await result(receiving(engine, queue)) == ["m0"]
     assert clock.now() <= began + 2 * SECOND + COUNT_EVERY_MS
 
 
@@ -394,7 +396,7 @@ async def test_a_queue_whose_dead_letter_queue_is_gone_keeps_offering(
 ) -> None:
     dead = await make_queue(engine, "dead")
     queue = await make_queue(engine, "q1", dead_letters=dead)
-    await bury(engine, queue, dead, "x")
+    await mark_deleted(engine, queue, dead, "x")
     await engine.queues.delete(dead)
     await send(engine, queue, "a")
     for attempt in (1, 2, 3):

@@ -4,14 +4,14 @@ from collections.abc import Callable
 import pytest
 
 from redrive.engine.engine import Engine
-from redrive.engine.leased_tasks import LEASE_MS
-from redrive.engine.redrive import TASK_MS_MAX, TASKS_KEPT
+from redrive.engine.tasks.leased_tasks import LEASE_MS
+from redrive.engine.tasks.redrive import TASK_MS_MAX, TASKS_KEPT
 from redrive.model.errors import NotFound, Refused, TaskActive
 from redrive.model.queue import Queue
 from redrive.model.task import MoveTask, TaskState
 from redrive.testing import VirtualClock
 from tests.engine.held_store import HeldStore
-from tests.engine.samples import bodies, bury, make_queue, named, numbered, send
+from tests.engine.samples import bodies, make_queue, mark_deleted, named, numbered, send
 
 SECOND = 1_000
 MakeNode = Callable[[str], Engine]
@@ -44,9 +44,9 @@ async def test_dead_letters_of_several_queues_go_home_in_their_order(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     other = await make_queue(engine, "other", dead_letters=dead)
-    await bury(engine, origin, dead, "a1", "a2")
-    await bury(engine, other, dead, "b1")
-    await bury(engine, origin, dead, "a3")
+    await mark_deleted(engine, origin, dead, "a1", "a2")
+    await mark_deleted(engine, other, dead, "b1")
+    await mark_deleted(engine, origin, dead, "a3")
     old = {one.message_id for one in await engine.store.peek(dead.id, 10)}
     task = await engine.redriver.start(dead, None, None)
     await passes(clock, 1)
@@ -55,14 +55,14 @@ async def test_dead_letters_of_several_queues_go_home_in_their_order(
     assert old.isdisjoint(one.message_id for one in await engine.store.peek(origin.id, 10))
     assert (task.to_move, (await the_task(engine, dead)).moved) == (4, 4)
     assert (await the_task(engine, dead)).state is TaskState.COMPLETED
-    assert engine.measure.queue(dead).messages_redriven == 4
+    assert engine.counters.queue(dead).messages_redriven == 4
 
 
 async def test_elsewhere_means_all_of_them(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     elsewhere = await make_queue(engine, "elsewhere")
-    await bury(engine, origin, dead, "a")
+    await mark_deleted(engine, origin, dead, "a")
     await send(engine, dead, "sent here by hand")
     await engine.redriver.start(dead, elsewhere, None)
     await passes(clock, 1)
@@ -70,7 +70,7 @@ async def test_elsewhere_means_all_of_them(
 
 
 async def test_whoever_waits_at_the_origin_gets_it(engine: Engine, dead: Queue, origin: Queue) -> None:
-    await bury(engine, origin, dead, "a")
+    await mark_deleted(engine, origin, dead, "a")
     waiting = asyncio.create_task(engine.receiver.receive(origin, 1, wait_ms=20 * SECOND))
     await asyncio.sleep(0)
     began = engine.clock.now()
@@ -82,9 +82,9 @@ async def test_whoever_waits_at_the_origin_gets_it(engine: Engine, dead: Queue, 
 async def test_what_dies_again_meanwhile_does_not_travel_in_circles(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
-    await bury(engine, origin, dead, *numbered(3))
+    await mark_deleted(engine, origin, dead, *numbered(3))
     await engine.redriver.start(dead, None, 1)
-    await bury(engine, origin, dead, "late")
+    await mark_deleted(engine, origin, dead, "late")
     await passes(clock, 10 * SECOND)
     assert await bodies(engine, dead) == ["late"]
     assert (await the_task(engine, dead)).moved == 3
@@ -93,7 +93,7 @@ async def test_what_dies_again_meanwhile_does_not_travel_in_circles(
 async def test_chosen_ones_go_at_once_and_only_if_they_are_there(
     engine: Engine, dead: Queue, origin: Queue
 ) -> None:
-    await bury(engine, origin, dead, *numbered(3))
+    await mark_deleted(engine, origin, dead, *numbered(3))
     first, _, third = [one.seq for one in await engine.store.peek(dead.id, 3)]
     assert (await engine.redriver.move(dead, [third, first, 999_999], None)).total == 2
     assert await bodies(engine, dead) == ["m1"]
@@ -107,7 +107,7 @@ async def test_chosen_ones_go_at_once_and_only_if_they_are_there(
 async def test_a_rate_is_kept_on_virtual_time(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue, rate_max: int, expected: list[int]
 ) -> None:
-    await bury(engine, origin, dead, *numbered(250))
+    await mark_deleted(engine, origin, dead, *numbered(250))
     await engine.redriver.start(dead, None, rate_max)
     arrived = []
     for _ in expected:
@@ -120,7 +120,7 @@ async def test_a_rate_is_kept_on_virtual_time(
 async def test_within_a_second_a_high_rate_is_spread_over_batches(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
-    await bury(engine, origin, dead, *numbered(250))
+    await mark_deleted(engine, origin, dead, *numbered(250))
     await engine.redriver.start(dead, None, 500)
     for expected in (100, 200, 250):
         await passes(clock, 199)
@@ -132,7 +132,7 @@ async def test_within_a_second_a_high_rate_is_spread_over_batches(
 
 
 async def test_one_task_a_source(engine: Engine, dead: Queue, origin: Queue) -> None:
-    await bury(engine, origin, dead, *numbered(5))
+    await mark_deleted(engine, origin, dead, *numbered(5))
     await engine.redriver.start(dead, None, 1)
     with pytest.raises(TaskActive):
         await engine.redriver.start(dead, None, None)
@@ -142,7 +142,7 @@ async def test_one_task_a_source(engine: Engine, dead: Queue, origin: Queue) -> 
 async def test_of_two_that_start_at_the_same_moment_at_most_one_does(
     engine: Engine, nodes: MakeNode, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
-    await bury(engine, origin, dead, *numbered(5))
+    await mark_deleted(engine, origin, dead, *numbered(5))
     started = await asyncio.gather(
         *(node.redriver.start(dead, None, 1) for node in (engine, engine, nodes("two"))),
         return_exceptions=True,
@@ -159,7 +159,7 @@ async def test_of_two_that_start_at_the_same_moment_at_most_one_does(
 async def test_who_comes_in_the_middle_of_a_start_is_refused_or_refuses(
     engine: Engine, nodes: MakeNode, store: HeldStore, dead: Queue, origin: Queue
 ) -> None:
-    await bury(engine, origin, dead, *numbered(5))
+    await mark_deleted(engine, origin, dead, *numbered(5))
     held = store.hold("put")
     starting = asyncio.create_task(engine.redriver.start(dead, None, 1))
     await held.reached
@@ -173,7 +173,7 @@ async def test_who_comes_in_the_middle_of_a_start_is_refused_or_refuses(
 async def test_a_task_that_is_cancelled_stops_and_what_it_moved_stays_moved(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
-    await bury(engine, origin, dead, *numbered(5))
+    await mark_deleted(engine, origin, dead, *numbered(5))
     task = await engine.redriver.start(dead, None, 1)
     await passes(clock, SECOND + 1)
     assert (await engine.redriver.cancel(dead.name, task.id)).state is TaskState.CANCELLING
@@ -198,7 +198,7 @@ async def test_a_queue_that_goes_while_its_task_runs_fails_it(
 ) -> None:
     elsewhere = await make_queue(engine, "elsewhere")
     for gone, failure in ((elsewhere, "destination"), (dead, "source")):
-        await bury(engine, origin, dead, *numbered(3))
+        await mark_deleted(engine, origin, dead, *numbered(3))
         await engine.redriver.start(dead, elsewhere if gone is elsewhere else None, 1)
         await passes(clock, 500)
         await engine.queues.delete(gone)
@@ -211,8 +211,8 @@ async def test_dead_letters_of_a_queue_that_goes_while_their_task_runs_stay(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     other = await make_queue(engine, "other", dead_letters=dead)
-    await bury(engine, origin, dead, "a1", "a2", "a3")
-    await bury(engine, other, dead, "b1")
+    await mark_deleted(engine, origin, dead, "a1", "a2", "a3")
+    await mark_deleted(engine, other, dead, "b1")
     await engine.redriver.start(dead, None, 1)
     await passes(clock, 500)
     await engine.queues.delete(origin)
@@ -226,7 +226,7 @@ async def test_dead_letters_of_a_queue_that_goes_while_their_task_runs_stay(
 async def test_after_36_hours_a_task_is_over(
     engine: Engine, nodes: MakeNode, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
-    await bury(engine, origin, dead, *numbered(3))
+    await mark_deleted(engine, origin, dead, *numbered(3))
     began = clock.now()
     await engine.redriver.start(dead, None, 1)
     await engine.redriver.stop()
@@ -252,7 +252,7 @@ async def test_the_last_ten_tasks_are_remembered(engine: Engine, clock: VirtualC
 async def test_a_dead_nodes_task_goes_on_when_its_lease_has_run_out(
     engine: Engine, nodes: MakeNode, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
-    await bury(engine, origin, dead, *numbered(6))
+    await mark_deleted(engine, origin, dead, *numbered(6))
     two = nodes("two")
     await engine.redriver.start(dead, None, 2)
     await passes(clock, 10)
@@ -272,7 +272,7 @@ async def test_a_dead_nodes_task_goes_on_when_its_lease_has_run_out(
 async def test_of_two_nodes_that_find_it_one_takes_it_up_and_the_rate_is_kept(
     engine: Engine, nodes: MakeNode, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
-    await bury(engine, origin, dead, *numbered(20))
+    await mark_deleted(engine, origin, dead, *numbered(20))
     await engine.redriver.start(dead, None, 1)
     await engine.redriver.stop()
     await passes(clock, LEASE_MS)
@@ -285,7 +285,7 @@ async def test_of_two_nodes_that_find_it_one_takes_it_up_and_the_rate_is_kept(
 async def test_a_node_that_was_away_too_long_leaves_its_task_to_the_one_that_took_it_up(
     engine: Engine, nodes: MakeNode, store: HeldStore, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
-    await bury(engine, origin, dead, *numbered(6))
+    await mark_deleted(engine, origin, dead, *numbered(6))
     held = store.hold_answer("move")
     await engine.redriver.start(dead, None, 2)
     await held.reached
@@ -301,7 +301,7 @@ async def test_a_node_that_was_away_too_long_leaves_its_task_to_the_one_that_too
 async def test_a_task_that_ended_stays_as_it_ended(
     engine: Engine, nodes: MakeNode, store: HeldStore, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
-    await bury(engine, origin, dead, *numbered(6))
+    await mark_deleted(engine, origin, dead, *numbered(6))
     held = store.hold_answer("move")
     await engine.redriver.start(dead, None, 2)
     await held.reached
@@ -318,7 +318,7 @@ async def test_a_task_that_ended_stays_as_it_ended(
 async def test_when_the_store_was_away_the_same_node_carries_on(
     engine: Engine, store: HeldStore, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
-    await bury(engine, origin, dead, *numbered(3))
+    await mark_deleted(engine, origin, dead, *numbered(3))
     await engine.redriver.start(dead, None, 1)
     await passes(clock, 500)
     store.away = True
@@ -334,7 +334,7 @@ async def test_when_the_store_was_away_the_same_node_carries_on(
 async def test_reset_stops_and_forgets_every_task(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
-    await bury(engine, origin, dead, *numbered(3))
+    await mark_deleted(engine, origin, dead, *numbered(3))
     await engine.redriver.start(dead, None, 1)
     await engine.redriver.reset()
     await passes(clock, 5 * SECOND)

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from redrive.engine.archive import archived, read
 from redrive.engine.engine import ROUND_MS, Engine
-from redrive.engine.leased_tasks import LEASE_MS
 from redrive.engine.ports import Runtime
-from redrive.engine.replay import BATCH_MAX, OVERLAP_MS
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, Outcome
+from redrive.engine.tasks.archive import archived, read
+from redrive.engine.tasks.leased_tasks import LEASE_MS
+from redrive.engine.tasks.replay import BATCH_MAX, OVERLAP_MS
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import Delivery
 from redrive.model.filtering import Attribute
 from redrive.model.message import Publication
 from redrive.model.queue import DAY_MS, Queue
@@ -125,10 +125,10 @@ async def test_one_that_comes_as_the_replay_ends_does_not_begin_it_anew(
     late = store.hold("publish")
     publishing = asyncio.create_task(publish(engine, topic, "late"))
     await late.reached
-    ending: asyncio.Future[Held] = asyncio.get_running_loop().create_future()
-    engine.subscriptions.on_backlog = lambda one: None if one.held else ending.set_result(store.hold("peek"))
+    outcome: asyncio.Future[Held] = asyncio.get_running_loop().create_future()
+    engine.subscriptions.on_backlog = lambda one: None if one.held else outcome.set_result(store.hold("peek"))
     beginning.let_go()
-    letting_go = await ending
+    letting_go = await outcome
     await letting_go.reached
     late.let_go()
     await publishing
@@ -277,7 +277,7 @@ async def test_an_archive_that_ends_fails_the_replay_and_lets_what_waits_go(
 
 
 async def test_an_archive_gives_back_what_was_published(topic: Topic) -> None:
-    refusal = Attempt(Outcome.REFUSED, Reason.TOO_LARGE, 400, "too many", 0)
+    refusal = Attempt(AttemptResult.REFUSED, Reason.TOO_LARGE, 400, "too many", 0)
     publication = Publication(
         id=bytes(16),
         body="body",
@@ -289,9 +289,9 @@ async def test_an_archive_gives_back_what_was_published(topic: Topic) -> None:
         deduplication_id="d",
         raw_refusal=refusal,
     )
-    (arrival,) = archived(topic, publication, 5)
-    assert arrival.queue_id == topic.id
-    headers = b'{"sequence":17,' + (arrival.headers or b"")[1:]
+    (new_delivery,) = archived(topic, publication, 5)
+    assert new_delivery.queue_id == topic.id
+    headers = b'{"sequence":17,' + (new_delivery.headers or b"")[1:]
     row = Delivery(
         queue_id=topic.id,
         seq=20,
@@ -301,12 +301,12 @@ async def test_an_archive_gives_back_what_was_published(topic: Topic) -> None:
         enqueued_at=5,
         sent_at=5,
         first_claimed_at=None,
-        message_id=arrival.message_id,
-        group_id=arrival.group_id,
-        deduplication_id=arrival.deduplication_id,
+        message_id=new_delivery.message_id,
+        group_id=new_delivery.group_id,
+        deduplication_id=new_delivery.deduplication_id,
         origin=None,
         headers=headers,
-        body=arrival.body,
+        body=new_delivery.body,
     )
     assert read(row) == (20, 17, 5, publication)
     assert archived(replace(topic, archive_ms=0), publication, 5) == ()

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from redrive.engine.engine import Engine
-from redrive.engine.leased_tasks import LEASE_MS
 from redrive.engine.ports import Put, Remove, Runtime
-from redrive.engine.replay import SETTLED_MS
+from redrive.engine.tasks.leased_tasks import LEASE_MS
+from redrive.engine.tasks.replay import SETTLED_MS
 from redrive.model.message import Publication
 from redrive.model.queue import DAY_MS, Queue
 from redrive.model.replay import is_replayed

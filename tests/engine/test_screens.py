@@ -3,14 +3,14 @@
 import random
 from dataclasses import replace
 
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Ending, Outcome
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import Outcome
 from redrive.model.message import Publication
 from redrive.model.topic import Subscription
 from redrive.testing import VirtualClock, run_virtual
 from tests.engine.stage import Stage
 
-WITHHELD = Attempt(Outcome.REFUSED, Reason.WITHHELD, 403, "not for you", 0)
+WITHHELD = Attempt(AttemptResult.REFUSED, Reason.WITHHELD, 403, "not for you", 0)
 
 
 def test_each_subscriber_gets_what_it_may_see() -> None:
@@ -43,7 +43,7 @@ def test_each_subscriber_gets_what_it_may_see() -> None:
         ]
         assert await stage.bodies_in(dead) == []
         (refused,) = [fact for fact in stage.memory.attempts if fact.attempt is WITHHELD]
-        assert (refused.subscription.id, refused.transition.ending) == ("none", Ending.DROPPED)
+        assert (refused.subscription.id, refused.transition.outcome) == ("none", Outcome.DROPPED)
         assert [letter.attempt for letter in stage.memory.dead] == [WITHHELD]
         told = {fact.subscription.id: fact.delivery.body for fact in stage.memory.attempts[:3]}
         assert told == {"all": "secret", "some": "######", "none": "secret"}

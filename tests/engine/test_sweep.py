@@ -8,7 +8,8 @@ from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import Swept
 from redrive.engine.sweep import ARCHIVES_MS, QUEUES_PER_TURN, ROWS_PER_SWEEP
 from redrive.model.errors import Refused
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.contracts.stores.bench import Bench
@@ -35,7 +36,7 @@ async def test_what_is_past_its_retention_period_goes_and_nothing_else(
     await clock.sleep_until(began + MINUTE_MS)
     assert await engine.sweeper.round() == 2
     assert await bodies(engine, queue) == ["c"]
-    assert engine.measure.queue(queue).messages_expired == 2
+    assert engine.counters.queue(queue).messages_expired == 2
 
 
 async def test_a_deep_queue_is_swept_in_small_steps(
@@ -55,7 +56,7 @@ async def test_nothing_is_remembered_of_a_deleted_queue_however_much_it_was(
     bench = Bench(engine.store, queue.id, ordered=True)
     now = clock.now()
     known = [
-        bench.arrival("a", now, group="g", deduplication_key=key, deduplicate_until=now + MINUTE_MS)
+        bench.new_delivery("a", now, group="g", deduplication_key=key, deduplicate_until=now + MINUTE_MS)
         for key in numbered(2 * ROWS_PER_SWEEP + 1)
     ]
     await engine.store.enqueue(known)

@@ -9,7 +9,7 @@ import pytest
 
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.kinds import OF_QUEUE, SUBSCRIPTION, TOPIC
-from redrive.engine.ports import Parcel, Runtime
+from redrive.engine.ports import PushRequest, Runtime
 from redrive.model.errors import AlreadyExists, StoreUnavailable
 from redrive.model.filtering import Subject
 from redrive.model.message import Publication
@@ -131,8 +131,8 @@ async def test_what_a_dead_node_held_is_pushed_by_another_when_its_lease_has_run
 async def test_backlogs_are_looked_into_in_turn(
     engine: Engine, two: Engine, clock: VirtualClock, topic: Topic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("redrive.engine.dispatch.LOOKS_MAX", 4)
-    monkeypatch.setattr("redrive.engine.dispatch.PAGE", 2)
+    monkeypatch.setattr("redrive.engine.push.dispatcher.LOOKS_MAX", 4)
+    monkeypatch.setattr("redrive.engine.push.dispatcher.PAGE", 2)
     for number in range(9):
         await engine.topics.subscribe(wanted(topic, f"s{number}"))
     watched = []
@@ -150,10 +150,10 @@ async def test_a_subscription_removed_on_another_node_is_pushed_no_more(
     await clock.sleep_until(clock.now() + 1)
     await engine.topics.unsubscribe(subscription)
     two.directory.forget("", "")
-    two.arrivals.announce(subscription.queue_id)
+    two.notifier.announce(subscription.queue_id)
     await clock.sleep_until(clock.now() + 1)
     assert two.dispatcher._consumers == {}
-    assert not two.arrivals.anyone(subscription.queue_id)
+    assert not two.notifier.anyone(subscription.queue_id)
 
 
 async def test_a_backlog_that_nobody_told_of_any_more_is_forgotten(
@@ -218,7 +218,7 @@ async def test_a_node_that_is_about_to_close_ends_what_it_began_and_begins_nothi
     thinks_ms: int,
     left: list[str],
 ) -> None:
-    async def think(_: Parcel) -> None:
+    async def think(_: PushRequest) -> None:
         await clock.sleep_until(began + thinks_ms)
 
     endpoint.before = think
@@ -245,7 +245,7 @@ async def test_a_node_that_has_closed_pushes_nothing(
     await clock.sleep_until(clock.now() + 1)
     await engine.dispatcher.close()
     await engine.dispatcher.look_round()
-    engine.arrivals.announce(subscription.queue_id)
+    engine.notifier.announce(subscription.queue_id)
     await clock.sleep_until(clock.now() + 60_000)  # its timer for the next attempt
     assert [body for _, body in endpoint.pushed] == ["a"]
 
@@ -339,19 +339,19 @@ async def test_the_backlog_of_who_left_is_emptied(
 async def test_a_change_made_during_a_claim_holds_for_what_is_published_after_it(
     engine: Engine, store: HeldStore, clock: VirtualClock, topic: Topic, endpoint: ScriptedEndpoint
 ) -> None:
-    parcels: list[str] = []
+    push_requests: list[str] = []
 
-    async def note(parcel: Parcel) -> None:
-        parcels.append(parcel.endpoint)
+    async def note(push_request: PushRequest) -> None:
+        push_requests.append(push_request.endpoint)
 
     endpoint.before = note
     subscription = await engine.topics.subscribe(wanted(topic))
     await clock.sleep_until(clock.now() + 1)
     held = store.hold("claim")
-    engine.arrivals.announce(subscription.queue_id)
+    engine.notifier.announce(subscription.queue_id)
     await held.reached
     await engine.topics.change(subscription, lambda one: replace(one, endpoint="elsewhere"))
     await publish(engine, topic, "a")
     held.let_go()
     await clock.sleep_until(clock.now() + 1)
-    assert parcels == ["elsewhere"]
+    assert push_requests == ["elsewhere"]

@@ -8,12 +8,12 @@ from itertools import islice, pairwise
 import pytest
 
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import Batch, Claimed, ClaimOrder, FollowUp, Parcel
+from redrive.engine.ports import Batch, Claimed, ClaimRequest, FollowUp, PushRequest
 from redrive.model.answers import AnswerProfile, statuses
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Ending, Outcome
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.circuit import CircuitPolicy
+from redrive.model.delivery import Outcome
 from redrive.model.message import Publication
-from redrive.model.probation import ProbationPolicy
 from redrive.model.retry import Phase, RetrySchedule
 from redrive.model.retry import Stage as RetryStage
 from redrive.model.retry_plans import CUSTOMER_ENDPOINT, MANAGED_ENDPOINT
@@ -85,7 +85,7 @@ class TestBatches:
             stage.profile.changes = {"batch": Batch(100, 1), "concurrency_max": 2}
             under_way, most = 0, 0
 
-            async def think(_: Parcel) -> None:
+            async def think(_: PushRequest) -> None:
                 nonlocal under_way, most
                 under_way, most = under_way + 1, max(most, under_way + 1)
                 await clock.sleep_until(clock.now() + 1000)
@@ -116,9 +116,9 @@ class TestBatches:
             limits: list[int] = []
             claim = stage.store.claim
 
-            def counted(order: ClaimOrder) -> asyncio.Future[Claimed]:
-                limits.append(order.limit)
-                return claim(order)
+            def counted(request: ClaimRequest) -> asyncio.Future[Claimed]:
+                limits.append(request.limit)
+                return claim(request)
 
             stage.store.claim = counted  # type: ignore[method-assign]  # a store that a test looks into
             await published_while_away(stage, *("aa" for _ in range(20)))
@@ -129,7 +129,7 @@ class TestBatches:
             (subscription,) = await stage.engine.topics.subscriptions_of(topic.name)
             await stage.replan(subscription)
 
-            async def until_all_are_there(_: Parcel) -> None:
+            async def until_all_are_there(_: PushRequest) -> None:
                 await clock.sleep_until(clock.now() + 1000)
 
             stage.endpoint.before = until_all_are_there
@@ -158,11 +158,11 @@ class TestParts:
             (note,) = await stage.store.notes(backlog, left.message_id)
             assert note.reason == Reason.SERVER_ERROR
             facts = stage.memory.attempts
-            assert [(fact.delivery.body, fact.attempt, fact.transition.ending) for fact in facts] == [
-                ("a", OK, Ending.DELIVERED),
-                ("b", BROKEN, Ending.RETRY),
-                ("c", GONE, Ending.DEAD_LETTERED),
-                ("d", OK, Ending.DELIVERED),
+            assert [(fact.delivery.body, fact.attempt, fact.transition.outcome) for fact in facts] == [
+                ("a", OK, Outcome.DELIVERED),
+                ("b", BROKEN, Outcome.RETRY),
+                ("c", GONE, Outcome.DEAD_LETTERED),
+                ("d", OK, Outcome.DELIVERED),
             ]
             (letter,) = stage.memory.dead
             assert letter.delivery.body == "c"
@@ -177,22 +177,22 @@ class TestParts:
             delivered = AnswerProfile(delivered=statuses(404))
             stage.profile.changes = {"batch": Batch(10, 1000), "answers": delivered}
             await published_while_away(stage, *"ab")
-            endings = [fact.transition.ending for fact in stage.memory.attempts]
-            assert endings == [Ending.DELIVERED, Ending.RETRY]
+            endings = [fact.transition.outcome for fact in stage.memory.attempts]
+            assert endings == [Outcome.DELIVERED, Outcome.RETRY]
 
         run_virtual(story)
 
 
-SLOWER = Attempt(Outcome.FAILED, Reason.THROTTLED, 503, "", 1)
+SLOWER = Attempt(AttemptResult.FAILED, Reason.THROTTLED, 503, "", 1)
 
 
 class TestThrottling:
     """An endpoint that asks for a slower pace gets another schedule, which counts what was throttled alone."""
 
-    def _waits(self, *script: Attempt, batch: int = 1) -> tuple[list[int], list[Ending]]:
+    def _waits(self, *script: Attempt, batch: int = 1) -> tuple[list[int], list[Outcome]]:
         """The waits between attempts, in thousandths of the nominal ones; and how it ended, two days later."""
         waits: list[int] = []
-        endings: list[Ending] = []
+        endings: list[Outcome] = []
 
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance, *script)
@@ -203,7 +203,7 @@ class TestThrottling:
             await clock.sleep_until(clock.now() + 48 * 60 * MINUTE_MS)
             moments = [at for at, _ in stage.endpoint.pushed]
             waits.extend(later - earlier for earlier, later in pairwise(moments))
-            endings.extend(fact.transition.ending for fact in stage.memory.attempts)
+            endings.extend(fact.transition.outcome for fact in stage.memory.attempts)
 
         run_virtual(story)
         return waits, endings
@@ -213,17 +213,17 @@ class TestThrottling:
         steps = [step.nominal_ms for step in CUSTOMER_ENDPOINT.steps()]
         assert waits == steps
         assert (len(steps), steps[:2], steps[2], steps[-38:]) == (50, [10_000] * 2, 10_000, [600_000] * 38)
-        assert endings == [Ending.RETRY] * 50 + [Ending.DEAD_LETTERED]
+        assert endings == [Outcome.RETRY] * 50 + [Outcome.DEAD_LETTERED]
 
     def test_other_trouble_goes_by_the_other_schedule(self) -> None:
         waits, endings = self._waits(*[BROKEN] * 100)
         assert waits[:100] == [step.nominal_ms for step in islice(MANAGED_ENDPOINT.steps(), 100)]
-        assert (len(endings), endings[-1]) == (101, Ending.DELIVERED)
+        assert (len(endings), endings[-1]) == (101, Outcome.DELIVERED)
 
     def test_what_outlived_an_outage_is_not_at_the_end_of_its_throttling(self) -> None:
         waits, endings = self._waits(*[BROKEN] * 200, *[SLOWER] * 3)
         assert waits[199:] == [20_000, 10_000, 10_000, 10_000]
-        assert endings[-1] is Ending.DELIVERED
+        assert endings[-1] is Outcome.DELIVERED
 
     def test_throttled_attempts_are_counted_over_others_between_them(self) -> None:
         waits, _ = self._waits(SLOWER, BROKEN, SLOWER, BROKEN, SLOWER, BROKEN, SLOWER)
@@ -233,7 +233,7 @@ class TestThrottling:
         both = replace(SLOWER, parts=(SLOWER, SLOWER))
         waits, endings = self._waits(*[both] * 20, batch=2)
         assert len(waits) == 20
-        assert endings == [Ending.RETRY] * 40 + [Ending.DELIVERED] * 2
+        assert endings == [Outcome.RETRY] * 40 + [Outcome.DELIVERED] * 2
 
 
 class TestTheEndOfTime:
@@ -254,7 +254,7 @@ class TestTheEndOfTime:
             assert (letter.delivery.attempts, letter.delivery.sent_at) == (0, clock.now() - 1)
             (fact,) = stage.memory.expirations
             assert (fact.delivery.attempts, fact.attempt.reason) == (3, Reason.EXPIRED)
-            assert fact.transition.ending is Ending.DEAD_LETTERED
+            assert fact.transition.outcome is Outcome.DEAD_LETTERED
             assert len(stage.memory.attempts) == 3
 
         run_virtual(story)
@@ -266,7 +266,7 @@ class TestTheEndOfTime:
             backlog = await published_while_away(stage, "a", dead=False)
             await clock.sleep_until(clock.now() + MINUTE_MS + 1)
             assert await stage.store.peek(backlog, 10) == []
-            assert [fact.transition.ending for fact in stage.memory.expirations] == [Ending.EXPIRED]
+            assert [fact.transition.outcome for fact in stage.memory.expirations] == [Outcome.EXPIRED]
 
         run_virtual(story)
 
@@ -290,25 +290,25 @@ class TestPatience:
     @pytest.mark.parametrize(
         ("answers_after_ms", "attempts", "outcomes"),
         [
-            (29_000, 1, [Outcome.DELIVERED]),
-            (31_000, 1, [Outcome.DELIVERED]),  # late, and taken off the queue of retries
-            (200_000, 3, [Outcome.FAILED] * 2),  # of the third, nothing is known yet
+            (29_000, 1, [AttemptResult.DELIVERED]),
+            (31_000, 1, [AttemptResult.DELIVERED]),  # late, and taken off the queue of retries
+            (200_000, 3, [AttemptResult.FAILED] * 2),  # of the third, nothing is known yet
         ],
     )
     @pytest.mark.parametrize("answer", [OK, GONE])
     def test_a_late_answer_counts_until_the_next_attempt(
-        self, answers_after_ms: int, attempts: int, outcomes: list[Outcome], answer: Attempt
+        self, answers_after_ms: int, attempts: int, outcomes: list[AttemptResult], answer: Attempt
     ) -> None:
-        """Whether it takes the message or says that it never will."""
-        final = answer.outcome
-        outcomes = [final if one is Outcome.DELIVERED else one for one in outcomes]
+        """True if it takes the message or says that it never will."""
+        final = answer.result
+        outcomes = [final if one is AttemptResult.DELIVERED else one for one in outcomes]
 
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance, otherwise=answer)
             stage.profile.schedule = minutely()
             stage.profile.changes = {"patience_ms": 30_000, "lease_ms": 45_000}
 
-            async def think(_: Parcel) -> None:
+            async def think(_: PushRequest) -> None:
                 await clock.sleep_until(clock.now() + answers_after_ms)
 
             stage.endpoint.before = think
@@ -316,7 +316,7 @@ class TestPatience:
             pushing = asyncio.create_task(published_while_away(stage, "a"))
             await clock.sleep_until(began + 4 * MINUTE_MS)
             assert len(stage.endpoint.pushed) == attempts
-            assert [fact.attempt.outcome for fact in stage.memory.attempts] == outcomes
+            assert [fact.attempt.result for fact in stage.memory.attempts] == outcomes
             if outcomes[-1] is final:
                 backlog = await pushing
                 assert await stage.store.peek(backlog, 10) == []
@@ -327,13 +327,13 @@ class TestPatience:
 
 
 class TestProbation:
-    POLICY = ProbationPolicy(by_status={503: 5 * MINUTE_MS}, failures_max=3)
+    POLICY = CircuitPolicy(by_status={503: 5 * MINUTE_MS}, failures_max=3)
 
     def test_holds_retries_and_new_deliveries_then_lets_one_try(self) -> None:
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance, BROKEN, BROKEN)
             stage.profile.schedule = minutely()
-            stage.profile.changes = {"probation": self.POLICY}
+            stage.profile.changes = {"circuit": self.POLICY}
             began = clock.now()
             await published_while_away(stage, "a")
             topic = await stage.engine.topics.get(name("orders"))
@@ -342,7 +342,7 @@ class TestProbation:
                 await stage.publish(topic, body)
             await clock.sleep_until(began + 5 * MINUTE_MS - 1)
             assert stage.endpoint.pushed == [(began, "a")]
-            ((_, state),) = (await stage.engine.probations.all()).items()
+            ((_, state),) = (await stage.engine.circuits.all()).items()
             assert (state.reason, state.status, state.until) == (
                 Reason.SERVER_ERROR,
                 503,
@@ -352,7 +352,7 @@ class TestProbation:
             assert len(stage.endpoint.pushed) == 2  # one probe, which failed
             await clock.sleep_until(began + 10 * MINUTE_MS + 1)
             assert len(stage.endpoint.pushed) == 5  # one, which was taken, and the others after it
-            assert not await stage.engine.probations.all()
+            assert not await stage.engine.circuits.all()
 
         run_virtual(story)
 
@@ -360,11 +360,11 @@ class TestProbation:
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance, BROKEN)
             stage.profile.schedule = minutely()
-            stage.profile.changes = {"probation": self.POLICY}
+            stage.profile.changes = {"circuit": self.POLICY}
             backlog = await published_while_away(stage, "a")
             subscription = await stage.engine.topics.subscription_of_queue(backlog)
             assert subscription is not None
-            assert await stage.node("b").probations.of(subscription) is not None
+            assert await stage.node("b").circuits.of(subscription) is not None
             await stage.engine.dispatcher.lift(subscription)
             await clock.sleep_until(clock.now() + MINUTE_MS + 1)
             assert len(stage.endpoint.pushed) == 2
@@ -381,7 +381,7 @@ class TestFollowUps:
             def consequences(fact: Attempted) -> list[FollowUp]:
                 if fact.subscription.id != "s":
                     return []
-                body = f"{fact.delivery.body} {fact.transition.ending}"
+                body = f"{fact.delivery.body} {fact.transition.outcome}"
                 told = Publication(stage.engine.runtime.message_id(), body, {}, {}, b'{"x":1}', len(body))
                 return [FollowUp(fact.topic.name, told, "archive", MINUTE_MS)]
 
@@ -393,8 +393,8 @@ class TestFollowUps:
             await stage.subscribe(topic, "s", "somewhere")
             await stage.publish(topic, "a")
             await clock.sleep_until(began + MINUTE_MS + 1)
-            ending = Ending.DELIVERED if script == [OK] else Ending.DROPPED
-            assert stage.endpoint.pushed == [(began, "a"), (began + MINUTE_MS, f"a {ending}")]
+            outcome = Outcome.DELIVERED if script == [OK] else Outcome.DROPPED
+            assert stage.endpoint.pushed == [(began, "a"), (began + MINUTE_MS, f"a {outcome}")]
 
         run_virtual(story)
 
@@ -438,7 +438,7 @@ class TestFollowUps:
             stage = Stage(clock, chance)
             stage.profile.schedule = minutely()
 
-            async def fail(_: Parcel) -> None:
+            async def fail(_: PushRequest) -> None:
                 if len(stage.endpoint.pushed) == 1:
                     raise KeyError("a fault of our own")
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from redrive.engine.ports import Parcel
-from redrive.model.delivery import Ending
+from redrive.engine.ports import PushRequest
+from redrive.model.delivery import Outcome
 from redrive.model.errors import StoreUnavailable
 from redrive.model.topic import Subscription
 from redrive.testing import VirtualClock, run_virtual
@@ -28,7 +28,7 @@ async def pushed_into_an_outage(stage: Stage, outage_ms: int, number: int = 5) -
     for one in range(number):
         await stage.publish(topic, str(one))
 
-    async def lose(_: Parcel) -> None:
+    async def lose(_: PushRequest) -> None:
         if not stage.wire.away and len(stage.endpoint.pushed) <= number:
             stage.wire.away = True
             clock.call_at(clock.now() + outage_ms, lambda: setattr(stage.wire, "away", False))
@@ -49,7 +49,7 @@ def test_an_outage_within_the_lease_repeats_no_push(outage_ms: int, caplog: pyte
         assert await stage.store.peek(subscription.queue_id, 10) == []
         await clock.sleep_until(began + 5 * MINUTE_MS)
         assert sorted(body for _, body in stage.endpoint.pushed) == list("01234")
-        assert [fact.transition.ending for fact in stage.memory.attempts] == [Ending.DELIVERED] * 5
+        assert [fact.transition.outcome for fact in stage.memory.attempts] == [Outcome.DELIVERED] * 5
         told = [record.getMessage().split()[0] for record in caplog.records if "dispatch" in record.message]
         assert told == ["dispatch.unsettled", "dispatch.settled:"]  # once for all of them
         await stage.engine.close()
@@ -167,7 +167,7 @@ def test_a_late_answer_counts_though_the_store_was_away_when_patience_ended() ->
         topic = await stage.topic()
         subscription = await stage.subscribe(topic, "s", "somewhere")
 
-        async def think(_: Parcel) -> None:
+        async def think(_: PushRequest) -> None:
             clock.call_at(began + 9_000, lambda: setattr(stage.wire, "away", True))
             clock.call_at(began + 12_000, lambda: setattr(stage.wire, "away", False))
             await clock.sleep_until(began + 50_000)

@@ -9,11 +9,11 @@ from redrive.engine.engine import Engine
 from redrive.engine.kinds import (
     DUE,
     ELSEWHERE,
-    GRAVE,
     OF_QUEUE,
     QUEUE,
     SERVING,
     SUBSCRIPTION,
+    TOMBSTONE,
     TOPIC,
     Number,
     number_key,
@@ -49,9 +49,9 @@ async def upgrade(engine: Engine) -> None:
 
 async def buried(engine: Engine, queue_id: int, name: str, **fields: bool) -> Number:
     """What an older version wrote first of all when it deleted something."""
-    grave = Number(queue_id, named(name), deleted_at=engine.clock.now(), **fields)
-    await engine.directory.create(GRAVE, f"{grave.name.key}/{number_key(queue_id)}", grave)
-    return grave
+    tombstone = Number(queue_id, named(name), deleted_at=engine.clock.now(), **fields)
+    await engine.directory.create(TOMBSTONE, f"{tombstone.name.key}/{number_key(queue_id)}", tombstone)
+    return tombstone
 
 
 async def topic_of(engine: Engine) -> Topic:
@@ -70,7 +70,7 @@ async def test_a_deleted_queue_is_emptied_and_forgotten_in_the_end(
     await older.queues.delete(queue)
     newer = await brought_up_to_date(nodes, older)
     assert await newer.sweeper.round() == 1
-    assert [grave.emptied for grave in await newer.queues.graves()] == [True]
+    assert [tombstone.emptied for tombstone in await newer.queues.tombstones()] == [True]
 
 
 async def test_the_deletion_of_a_queue_that_was_cut_short_is_ended(
@@ -108,8 +108,8 @@ async def test_an_unsubscription_that_was_cut_short_is_ended(
     for kind in (SUBSCRIPTION, OF_QUEUE, ELSEWHERE):
         assert await newer.directory.find(kind, "") == []
     await newer.sweeper.round()
-    assert all(grave.emptied for grave in await newer.queues.graves())
-    assert len(await newer.queues.graves()) == 2 + waits
+    assert all(tombstone.emptied for tombstone in await newer.queues.tombstones())
+    assert len(await newer.queues.tombstones()) == 2 + waits
 
 
 async def test_a_subscription_whose_topic_is_gone_goes(older: Engine, nodes: Callable[[str], Engine]) -> None:

@@ -14,7 +14,7 @@ from redrive.engine.ports import Runtime
 from redrive.functions.environment import Setting
 from redrive.functions.pool import FunctionPool
 from redrive.model.function import FunctionVersion, Invocation, InvocationResult, Isolation
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.runtime.clock import SystemClock
 
 CODE = Path(__file__).with_name("code")

@@ -113,7 +113,7 @@ async def test_a_process_that_left_its_session_is_gone_after_close(tmp_path: Pat
 
 
 def is_running(process: int) -> bool:
-    """Whether a process runs; one that ended may still wait for its parent to ask how."""
+    """True if a process runs; one that ended may still wait for its parent to ask how."""
     try:
         return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
     except FileNotFoundError:

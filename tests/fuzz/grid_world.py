@@ -11,9 +11,8 @@ from redrive.access.keyring import Keyring
 from redrive.access.keys import AccessKey
 from redrive.endpoints.addresses import read_url
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Parcel, Runtime
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.engine.ports import PushRequest, Runtime
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.topic import Topic
 from redrive.protocols.azure import handshake
 from redrive.protocols.azure.arm.event_sources import EventSources
@@ -72,17 +71,19 @@ MAPPING: Final[Mapping[str, Any]] = {
 class Webhook:
     """An endpoint that agrees, unless its URL says otherwise."""
 
-    async def push(self, parcel: Parcel) -> Attempt:
+    async def push(self, push_request: PushRequest) -> Attempt:
         """Answer as the URL says."""
         try:
-            read_url(parcel.endpoint)
+            read_url(push_request.endpoint)
         except ValueError as error:
-            return Attempt(Outcome.FAILED, Reason.CONNECTION, 0, str(error), 1)
-        if "refuses" in parcel.endpoint:
-            return Attempt(Outcome.REFUSED, Reason.CLIENT_ERROR, 400, "", 1)
-        if "fails" in parcel.endpoint and parcel.headers.get("aeg-event-type") == "Notification":
-            return Attempt(Outcome.FAILED, Reason.SERVER_ERROR, 500, "", 1)
-        return Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, _agreement(parcel), 1, _leave(parcel))
+            return Attempt(AttemptResult.FAILED, Reason.CONNECTION, 0, str(error), 1)
+        if "refuses" in push_request.endpoint:
+            return Attempt(AttemptResult.REFUSED, Reason.CLIENT_ERROR, 400, "", 1)
+        if "fails" in push_request.endpoint and push_request.headers.get("aeg-event-type") == "Notification":
+            return Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, 500, "", 1)
+        return Attempt(
+            AttemptResult.DELIVERED, Reason.ACCEPTED, 200, _agreement(push_request), 1, _leave(push_request)
+        )
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -246,13 +247,16 @@ def _where(resource: str) -> str | None:
     return "UseDevelopmentStorage=true" if any(one in resource for one in known) else None
 
 
-def _agreement(parcel: Parcel) -> str:
+def _agreement(push_request: PushRequest) -> str:
     """The code that was asked for, unless the URL says that somebody will come back to it."""
-    if "later" in parcel.endpoint or parcel.headers.get("aeg-event-type") != "SubscriptionValidation":
+    if (
+        "later" in push_request.endpoint
+        or push_request.headers.get("aeg-event-type") != "SubscriptionValidation"
+    ):
         return ""
-    code = orjson.loads(parcel.body)[0]["data"]["validationCode"]
+    code = orjson.loads(push_request.body)[0]["data"]["validationCode"]
     return orjson.dumps({"validationResponse": code}).decode()
 
 
-def _leave(parcel: Parcel) -> tuple[tuple[str, str], ...]:
-    return () if "later" in parcel.endpoint else (("webhook-allowed-origin", "*"),)
+def _leave(push_request: PushRequest) -> tuple[tuple[str, str], ...]:
+    return () if "later" in push_request.endpoint else (("webhook-allowed-origin", "*"),)

@@ -9,14 +9,15 @@ import orjson
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Endpoint, Runtime
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.protocols.aws.authentication import TrustAll
 from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.sns.certificate import certificate_path
 from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
-from redrive.protocols.aws.sns.parcels import Parcels
+from redrive.protocols.aws.sns.notification_renderer import NotificationRenderer
 from redrive.protocols.aws.sns.protection.audit import AuditLog
 from redrive.protocols.aws.sns.signing import Signer
 from redrive.protocols.aws.sns.sms.text_messages import TextMessages
@@ -47,7 +48,7 @@ class SnsWorld(Watched):
         dialect = SnsDeliveryProfile(open_queues=True)
         self.engine = Engine(self._store, runtime, {"sns": dialect}, endpoints)
         dialect.prepare(
-            Parcels(
+            NotificationRenderer(
                 Links("http://localhost", certificate_path(signing_pair())),
                 Signer(signing_pair()),
                 TextMessages(self.engine.directory),
@@ -82,7 +83,7 @@ class SnsWorld(Watched):
         confirmed = [one for one in listed["Subscriptions"] if one["Protocol"] == "sqs"]
         self.known[SUBSCRIPTION] = confirmed[0]["SubscriptionArn"]
         await self.settle()
-        self.known[TOKEN] = orjson.loads(self._recorders["http"].parcels[0].body)["Token"]
+        self.known[TOKEN] = orjson.loads(self._recorders["http"].push_requests[0].body)["Token"]
         await self._call(
             "CreatePlatformApplication",
             Name="app",

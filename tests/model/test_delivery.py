@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redrive.model.attempt import AttemptResult
 from redrive.model.delivery import (
     Delivery,
-    Ending,
     Limits,
     Outcome,
     Transition,
@@ -20,7 +20,7 @@ from redrive.model.delivery import (
     decide,
     offer,
 )
-from redrive.model.message import id_text
+from redrive.model.ids import id_text
 
 NOON = 1_000_000
 MINUTE_MS = 60_000
@@ -58,50 +58,52 @@ class Waits:
 
 
 def after(
-    outcome: Outcome, *waits_ms: int, attempts: int = 1, now: int = NOON, limits: Limits | None = None
+    result: AttemptResult, *waits_ms: int, attempts: int = 1, now: int = NOON, limits: Limits | None = None
 ) -> Transition:
     delivery = replace(DELIVERY, attempts=attempts)
-    return decide(delivery, outcome, Waits(*waits_ms), limits or Limits(), now, CHANCE)
+    return decide(delivery, result, Waits(*waits_ms), limits or Limits(), now, CHANCE)
 
 
 # ---- after an attempt
 
 
 @pytest.mark.parametrize(
-    ("outcome", "waits_ms", "attempts", "dead_letters", "expected"),
+    ("result", "waits_ms", "attempts", "dead_letters", "expected"),
     [
-        (Outcome.DELIVERED, (), 1, False, Transition(Ending.DELIVERED)),
-        (Outcome.DELIVERED, (5,), 9, True, Transition(Ending.DELIVERED)),
-        (Outcome.FAILED, (5, 7), 1, True, Transition(Ending.RETRY, NOON + 5)),
-        (Outcome.FAILED, (5, 7), 2, True, Transition(Ending.RETRY, NOON + 7)),
-        (Outcome.FAILED, (0,), 1, True, Transition(Ending.RETRY, NOON)),
-        (Outcome.FAILED, (5, 7), 3, True, Transition(Ending.DEAD_LETTERED)),
-        (Outcome.FAILED, (5, 7), 3, False, Transition(Ending.DROPPED)),
-        (Outcome.FAILED, (), 1, True, Transition(Ending.DEAD_LETTERED)),
-        (Outcome.REFUSED, (5, 7), 1, True, Transition(Ending.DEAD_LETTERED)),
-        (Outcome.REFUSED, (5, 7), 1, False, Transition(Ending.DROPPED)),
+        (AttemptResult.DELIVERED, (), 1, False, Transition(Outcome.DELIVERED)),
+        (AttemptResult.DELIVERED, (5,), 9, True, Transition(Outcome.DELIVERED)),
+        (AttemptResult.FAILED, (5, 7), 1, True, Transition(Outcome.RETRY, NOON + 5)),
+        (AttemptResult.FAILED, (5, 7), 2, True, Transition(Outcome.RETRY, NOON + 7)),
+        (AttemptResult.FAILED, (0,), 1, True, Transition(Outcome.RETRY, NOON)),
+        (AttemptResult.FAILED, (5, 7), 3, True, Transition(Outcome.DEAD_LETTERED)),
+        (AttemptResult.FAILED, (5, 7), 3, False, Transition(Outcome.DROPPED)),
+        (AttemptResult.FAILED, (), 1, True, Transition(Outcome.DEAD_LETTERED)),
+        (AttemptResult.REFUSED, (5, 7), 1, True, Transition(Outcome.DEAD_LETTERED)),
+        (AttemptResult.REFUSED, (5, 7), 1, False, Transition(Outcome.DROPPED)),
     ],
 )
 def test_what_becomes_of_a_delivery_after_an_attempt(
-    outcome: Outcome, waits_ms: tuple[int, ...], attempts: int, dead_letters: bool, expected: Transition
+    result: AttemptResult, waits_ms: tuple[int, ...], attempts: int, dead_letters: bool, expected: Transition
 ) -> None:
     limits = Limits(dead_letters=dead_letters)
-    assert after(outcome, *waits_ms, attempts=attempts, limits=limits) == expected
+    assert after(result, *waits_ms, attempts=attempts, limits=limits) == expected
 
 
-@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.REFUSED])
+@pytest.mark.parametrize("result", [AttemptResult.FAILED, AttemptResult.REFUSED])
 @pytest.mark.parametrize(("later_ms", "expired"), [(-1, False), (0, True), (1, True)])
 def test_past_its_retention_period_a_message_is_gone_and_no_dead_letter(
-    outcome: Outcome, later_ms: int, expired: bool
+    result: AttemptResult, later_ms: int, expired: bool
 ) -> None:
     limits = Limits(retention_ms=MINUTE_MS, dead_letters=True)
-    transition = after(outcome, 5, now=NOON + MINUTE_MS + later_ms, limits=limits)
-    assert (transition.ending is Ending.EXPIRED) is expired
+    transition = after(result, 5, now=NOON + MINUTE_MS + later_ms, limits=limits)
+    assert (transition.outcome is Outcome.EXPIRED) is expired
 
 
 def test_what_was_delivered_in_the_last_moment_was_delivered() -> None:
     limits = Limits(retention_ms=MINUTE_MS)
-    assert after(Outcome.DELIVERED, now=NOON + 9 * MINUTE_MS, limits=limits).ending is Ending.DELIVERED
+    assert (
+        after(AttemptResult.DELIVERED, now=NOON + 9 * MINUTE_MS, limits=limits).outcome is Outcome.DELIVERED
+    )
 
 
 limits_of_any_kind = st.builds(
@@ -117,18 +119,18 @@ waits = st.lists(st.integers(0, 10**6), max_size=20).map(lambda waits_ms: Waits(
 moments = st.integers(0, 3 * NOON)
 
 
-@given(deliveries, st.sampled_from(Outcome), waits, limits_of_any_kind, moments)
+@given(deliveries, st.sampled_from(AttemptResult), waits, limits_of_any_kind, moments)
 def test_laws_of_the_decision(
-    delivery: Delivery, outcome: Outcome, schedule: Waits, limits: Limits, now: int
+    delivery: Delivery, result: AttemptResult, schedule: Waits, limits: Limits, now: int
 ) -> None:
-    transition = decide(delivery, outcome, schedule, limits, now, CHANCE)
-    ending = transition.ending
-    assert (ending is Ending.DELIVERED) == (outcome is Outcome.DELIVERED)
-    assert ending is not Ending.DEAD_LETTERED or limits.dead_letters
-    assert ending is not Ending.DROPPED or not limits.dead_letters
-    assert ending is not Ending.EXPIRED or limits.retention_ms is not None
-    if ending is Ending.RETRY:
-        assert outcome is Outcome.FAILED
+    transition = decide(delivery, result, schedule, limits, now, CHANCE)
+    outcome = transition.outcome
+    assert (outcome is Outcome.DELIVERED) == (result is AttemptResult.DELIVERED)
+    assert outcome is not Outcome.DEAD_LETTERED or limits.dead_letters
+    assert outcome is not Outcome.DROPPED or not limits.dead_letters
+    assert outcome is not Outcome.EXPIRED or limits.retention_ms is not None
+    if outcome is Outcome.RETRY:
+        assert result is AttemptResult.FAILED
         assert transition.available_at == now + schedule.waits_ms[delivery.attempts - 1] >= now
     else:
         assert transition.available_at == 0
@@ -140,21 +142,21 @@ def test_attempts_end(delivery: Delivery, schedule: Waits, limits: Limits, now: 
     delivery = replace(delivery, attempts=0)
     while True:
         delivery = replace(delivery, attempts=delivery.attempts + 1)
-        transition = decide(delivery, Outcome.FAILED, schedule, limits, now, CHANCE)
+        transition = decide(delivery, AttemptResult.FAILED, schedule, limits, now, CHANCE)
         assert delivery.attempts <= len(schedule.waits_ms) + 1
-        if transition.ending is not Ending.RETRY:
+        if transition.outcome is not Outcome.RETRY:
             break
         now = transition.available_at
-    assert transition.ending in (Ending.DEAD_LETTERED, Ending.DROPPED, Ending.EXPIRED)
+    assert transition.outcome in (Outcome.DEAD_LETTERED, Outcome.DROPPED, Outcome.EXPIRED)
 
 
-@given(deliveries, st.sampled_from(Outcome), waits, limits_of_any_kind, moments)
+@given(deliveries, st.sampled_from(AttemptResult), waits, limits_of_any_kind, moments)
 def test_a_decision_changes_nothing_and_is_the_same_again(
-    delivery: Delivery, outcome: Outcome, schedule: Waits, limits: Limits, now: int
+    delivery: Delivery, result: AttemptResult, schedule: Waits, limits: Limits, now: int
 ) -> None:
     before = replace(delivery)
-    first = decide(delivery, outcome, schedule, limits, now, CHANCE)
-    assert decide(delivery, outcome, schedule, limits, now, CHANCE) == first
+    first = decide(delivery, result, schedule, limits, now, CHANCE)
+    assert decide(delivery, result, schedule, limits, now, CHANCE) == first
     assert delivery == before
 
 
@@ -164,43 +166,43 @@ def test_a_decision_changes_nothing_and_is_the_same_again(
 @pytest.mark.parametrize(
     ("attempts", "attempts_max", "dead_letters", "expected"),
     [
-        (0, 0, False, Ending.RETRY),
-        (0, 1, True, Ending.RETRY),
-        (1, 1, True, Ending.DEAD_LETTERED),
-        (1, 2, True, Ending.RETRY),
-        (2, 2, True, Ending.DEAD_LETTERED),
-        (5, 2, True, Ending.DEAD_LETTERED),  # the maximum was lowered meanwhile
-        (5, 2, False, Ending.RETRY),  # its dead-letter queue is gone: nobody ever said that it failed
-        (1000, 0, True, Ending.RETRY),
+        (0, 0, False, Outcome.RETRY),
+        (0, 1, True, Outcome.RETRY),
+        (1, 1, True, Outcome.DEAD_LETTERED),
+        (1, 2, True, Outcome.RETRY),
+        (2, 2, True, Outcome.DEAD_LETTERED),
+        (5, 2, True, Outcome.DEAD_LETTERED),  # the maximum was lowered meanwhile
+        (5, 2, False, Outcome.RETRY),  # its dead-letter queue is gone: nobody ever said that it failed
+        (1000, 0, True, Outcome.RETRY),
     ],
 )
 def test_what_becomes_of_a_delivery_that_is_due(
-    attempts: int, attempts_max: int, dead_letters: bool, expected: Ending
+    attempts: int, attempts_max: int, dead_letters: bool, expected: Outcome
 ) -> None:
     limits = Limits(attempts_max=attempts_max, dead_letters=dead_letters)
     assert offer(replace(DELIVERY, attempts=attempts), limits, NOON) is expected
 
 
 @pytest.mark.parametrize(
-    ("later_ms", "expected"), [(-1, Ending.RETRY), (0, Ending.EXPIRED), (1, Ending.EXPIRED)]
+    ("later_ms", "expected"), [(-1, Outcome.RETRY), (0, Outcome.EXPIRED), (1, Outcome.EXPIRED)]
 )
-def test_retention_ends_to_the_millisecond(later_ms: int, expected: Ending) -> None:
+def test_retention_ends_to_the_millisecond(later_ms: int, expected: Outcome) -> None:
     assert offer(DELIVERY, Limits(retention_ms=MINUTE_MS), NOON + MINUTE_MS + later_ms) is expected
 
 
 def test_an_exhausted_delivery_past_its_retention_period_is_no_dead_letter() -> None:
     limits = Limits(retention_ms=MINUTE_MS, attempts_max=1, dead_letters=True)
-    assert offer(DELIVERY, limits, NOON + MINUTE_MS) is Ending.EXPIRED
+    assert offer(DELIVERY, limits, NOON + MINUTE_MS) is Outcome.EXPIRED
 
 
 @given(deliveries, limits_of_any_kind, moments)
 def test_laws_of_the_offer(delivery: Delivery, limits: Limits, now: int) -> None:
-    ending = offer(delivery, limits, now)
-    assert ending in (Ending.RETRY, Ending.DEAD_LETTERED, Ending.EXPIRED)
-    if ending is Ending.RETRY and limits.dead_letters and limits.attempts_max:
+    outcome = offer(delivery, limits, now)
+    assert outcome in (Outcome.RETRY, Outcome.DEAD_LETTERED, Outcome.EXPIRED)
+    if outcome is Outcome.RETRY and limits.dead_letters and limits.attempts_max:
         assert delivery.attempts < limits.attempts_max
-    if ending is not Ending.RETRY:
-        assert offer(replace(delivery, attempts=delivery.attempts + 1), limits, now + 1) is not Ending.RETRY
+    if outcome is not Outcome.RETRY:
+        assert offer(replace(delivery, attempts=delivery.attempts + 1), limits, now + 1) is not Outcome.RETRY
 
 
 # ---- from queue to queue

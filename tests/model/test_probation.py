@@ -2,20 +2,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
-from redrive.model.probation import Probation, ProbationPolicy, after_failure
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.circuit import CircuitPolicy, OpenCircuit, after_failure
 
 NOON = 1_767_268_800_000
 MINUTE_MS = 60_000
-POLICY = ProbationPolicy(
+POLICY = CircuitPolicy(
     by_status={404: 5 * MINUTE_MS, 503: 10_000},
     by_reason={Reason.CONNECTION: 30_000, Reason.TIMED_OUT: 10_000},
 )
 
 
 def failed(status: int = 0, reason: Reason = Reason.SERVER_ERROR) -> Attempt:
-    return Attempt(Outcome.FAILED, reason, status, "", 1)
+    return Attempt(AttemptResult.FAILED, reason, status, "", 1)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +30,7 @@ def failed(status: int = 0, reason: Reason = Reason.SERVER_ERROR) -> Attempt:
 def test_some_failures_begin_a_rest_at_once(attempt: Attempt, rest_ms: int) -> None:
     after = after_failure(POLICY, None, 1, attempt, NOON)
     if rest_ms:
-        assert after == Probation(attempt.reason, attempt.status, NOON, NOON + rest_ms, 1, 0)
+        assert after == OpenCircuit(attempt.reason, attempt.status, NOON, NOON + rest_ms, 1, 0)
     else:
         assert after is None
 
@@ -39,7 +38,7 @@ def test_some_failures_begin_a_rest_at_once(attempt: Attempt, rest_ms: int) -> N
 def test_ten_in_a_row_begin_one_whatever_they_are() -> None:
     assert after_failure(POLICY, None, 9, failed(500), NOON) is None
     after = after_failure(POLICY, None, 10, failed(500), NOON)
-    assert after == Probation(Reason.SERVER_ERROR, 500, NOON, NOON + MINUTE_MS, 10, 1)
+    assert after == OpenCircuit(Reason.SERVER_ERROR, 500, NOON, NOON + MINUTE_MS, 10, 1)
 
 
 def test_each_rest_that_ends_in_another_failure_is_twice_as_long_up_to_hours() -> None:
@@ -68,7 +67,7 @@ def test_but_a_rest_of_their_own_that_ends_later_counts() -> None:
 
 
 def test_an_isolated_failure_after_a_rest_keeps_the_probation() -> None:
-    over = Probation(Reason.SERVER_ERROR, 503, NOON, NOON + 10_000, 3)
+    over = OpenCircuit(Reason.SERVER_ERROR, 503, NOON, NOON + 10_000, 3)
     assert after_failure(POLICY, over, 4, failed(500), NOON + 20_000) == over
 
 
@@ -91,4 +90,4 @@ def test_no_rest_is_longer_than_the_longest_and_none_begins_in_the_past(
         if state is not None and state != before:
             assert now < state.until <= now + POLICY.longest_ms
             assert state.since <= now
-            assert Probation.from_document(state.to_document()) == state
+            assert OpenCircuit.from_document(state.to_document()) == state

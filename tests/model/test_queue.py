@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.model.delivery import Limits
-from redrive.model.message import content_deduplication_id, id_text
-from redrive.model.queue import DAY_MS, DeadLetterTarget, Queue, ResourceName
+from redrive.model.ids import content_deduplication_id, id_text
+from redrive.model.names import ResourceName
+from redrive.model.queue import DAY_MS, DeadLetterTarget, Queue
 from redrive.model.task import MoveTask, TaskState
 
 parts = st.text(st.characters(exclude_characters="/", codec="utf-8"), max_size=20)

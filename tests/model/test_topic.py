@@ -1,6 +1,6 @@
 import pytest
 
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
 
 

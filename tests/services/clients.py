@@ -123,7 +123,7 @@ class OpenCall:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the answer has come."""
+        """True if the answer has come."""
         return self._answer.done()
 
     def answer(self) -> Any:

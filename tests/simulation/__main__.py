@@ -41,13 +41,13 @@ _STORES = {store.__name__: store for store in _ALL}
 def _one(seed: int, store: str) -> int:
     options = draw(seed)
     _say(*(f"{field.name:13} {getattr(options, field.name)}" for field in fields(options)))
-    outcome = _run(seed, store, lines=True)
-    _say(*outcome.lines, "")
-    if isinstance(outcome, Broken):
-        _say(f"BROKEN  {outcome}")
+    result = _run(seed, store, lines=True)
+    _say(*result.lines, "")
+    if isinstance(result, Broken):
+        _say(f"BROKEN  {result}")
         return 1
     _say(
-        f"every rule held: {outcome.calls} calls of the store in {outcome.virtual_ms / 1000:.0f} virtual seconds"
+        f"every rule held: {result.calls} calls of the store in {result.virtual_ms / 1000:.0f} virtual seconds"
     )
     return 0
 
@@ -57,13 +57,13 @@ def _many(seeds: range, jobs: int, store: str) -> int:
     broken: list[Broken] = []
     marks: Counter[str] = Counter()
     virtual_ms = calls = 0
-    for outcome in _outcomes(seeds, jobs, store):
-        if isinstance(outcome, Broken):
-            broken.append(outcome)
+    for result in _outcomes(seeds, jobs, store):
+        if isinstance(result, Broken):
+            broken.append(result)
         else:
-            marks.update(outcome.marks)
-            virtual_ms += outcome.virtual_ms
-            calls += outcome.calls
+            marks.update(result.marks)
+            virtual_ms += result.virtual_ms
+            calls += result.calls
     seconds = time.perf_counter() - began
     _say(*(f"{number:10,}  {mark}" for mark, number in sorted(marks.items())))
     _say(*(f"BROKEN  {str(one)[:500]}" for one in broken[:TOLD_MAX]))

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from redrive.engine.ports import ClaimOrder, Settlement
-from redrive.model.delivery import Ending, Outcome
-from redrive.model.probation import Probation
+from redrive.engine.ports import ClaimRequest, Settlement
+from redrive.model.attempt import AttemptResult
+from redrive.model.circuit import OpenCircuit
+from redrive.model.delivery import Outcome
 from tests.simulation.entry import Entry
 from tests.simulation.outside import Seen
 from tests.simulation.rules import Rule, require
@@ -37,25 +38,25 @@ class Backlog:
         """How it is pushed."""
         return self.seen.plan
 
-    def rests(self, probation: Probation | None, now: int) -> None:
+    def rests(self, circuit: OpenCircuit | None, now: int) -> None:
         """A node wrote that the endpoint rests, or that it does no more; `now` is the true time."""
         seen = self.seen
-        if probation is not None and probation.until == seen.rest:
+        if circuit is not None and circuit.until == seen.rest:
             self.trace.mark("a probe")
             return
-        seen.rest = 0 if probation is None else probation.until
+        seen.rest = 0 if circuit is None else circuit.until
         seen.rest_known_at = now + HEARD_MS
-        self.trace.mark("a rest begins" if probation else "a rest ends")
+        self.trace.mark("a rest begins" if circuit else "a rest ends")
 
-    def claim(self, order: ClaimOrder, number: int) -> None:
+    def claim(self, request: ClaimRequest, number: int) -> None:
         """So many were claimed together."""
         if number:
             seen = self.seen
-            resting = seen.rest_known_at + self.skew_ms <= order.now < seen.rest - self.skew_ms
-            require(not resting, Rule.RESTED, self.plan.name, "at", order.now, "until", seen.rest)
+            resting = seen.rest_known_at + self.skew_ms <= request.now < seen.rest - self.skew_ms
+            require(not resting, Rule.RESTED, self.plan.name, "at", request.now, "until", seen.rest)
         if number and self.plan.rate_max is not None:
-            self.claimed += [order.now] * number
-            self._keep_pace(self.plan.rate_max, order.now)
+            self.claimed += [request.now] * number
+            self._keep_pace(self.plan.rate_max, request.now)
 
     def resume(self, entry: Entry, now: int) -> None:
         """A claim of it ran out unsettled, and it is handed out again; `now` is the true time."""
@@ -77,32 +78,34 @@ class Backlog:
     def end_attempt(self, entry: Entry, one: Settlement, now: int) -> str:
         """How a delivery leaves; empty where it is to be tried again."""
         answer = self.seen.answers.get((one.seq, one.token))
-        if one.ending is Ending.DELIVERED:
-            require(answer is Outcome.DELIVERED or self.plan.queue, Rule.HONEST, entry, "was never accepted")
+        if one.outcome is Outcome.DELIVERED:
+            require(
+                answer is AttemptResult.DELIVERED or self.plan.queue, Rule.HONEST, entry, "was never accepted"
+            )
             patience_ms = self.plan.patience_ms
             self.trace.mark(
                 "taken late", patience_ms is not None and now - entry.claimed_at > 2 * patience_ms
             )
             return "delivered"
-        require(answer is not Outcome.DELIVERED, Rule.TAKEN, entry, "and yet", one.ending)
+        require(answer is not AttemptResult.DELIVERED, Rule.TAKEN, entry, "and yet", one.outcome)
         spent = entry.attempts > len(self.plan.waits_ms)
-        if one.ending is Ending.RETRY:
+        if one.outcome is Outcome.RETRY:
             too_late = (
                 self.plan.patience_ms is not None
             )  # a refusal that came after it had failed changes nothing
-            refused = answer is Outcome.REFUSED and not too_late
+            refused = answer is AttemptResult.REFUSED and not too_late
             require(not spent and not refused, Rule.EXHAUSTED, entry, "is to be tried again")
             self._wait(entry, one)
             self.trace.mark("retried")
             return ""
         overdue = self._overdue(entry, now)
-        why = spent or overdue or answer is Outcome.REFUSED
+        why = spent or overdue or answer is AttemptResult.REFUSED
         require(why, Rule.EXHAUSTED, entry, "was given up too early")
-        require(overdue or one.ending is not Ending.EXPIRED, Rule.OVERDUE, entry, "was given up too early")
+        require(overdue or one.outcome is not Outcome.EXPIRED, Rule.OVERDUE, entry, "was given up too early")
         self.trace.mark("overdue", overdue)
         if one.target is not None:
             return "dead-lettered"
-        return "overdue" if one.ending is Ending.EXPIRED else "dropped"
+        return "overdue" if one.outcome is Outcome.EXPIRED else "dropped"
 
     def _wait(self, entry: Entry, one: Settlement) -> None:
         """The wait begins when the attempt failed; with patience, that was before it was given up."""
@@ -118,9 +121,9 @@ class Backlog:
         lives_ms = self.plan.lives_ms
         return lives_ms is not None and now - entry.enqueued_at >= lives_ms - self.skew_ms
 
-    def leads_to(self, how: str, entry: Entry, one: Settlement) -> None:
+    def follow_ups(self, how: str, entry: Entry, one: Settlement) -> None:
         """What is given up leads to one letter, where there is a box for it; nothing else leads anywhere."""
-        letters = [letter.body for letter in one.leads_to]
+        letters = [letter.body for letter in one.follow_ups]
         wanted = [entry.body] if self.plan.letters and how not in ("", "delivered") else []
         require(letters == wanted, Rule.LED, entry, how, "leads to", letters)
         self.trace.mark("a letter", len(letters))

@@ -9,23 +9,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from redrive.engine.configuration.topics import SUBSCRIPTION
 from redrive.engine.ports import (
-    Arrival,
     Change,
     Claimed,
-    ClaimOrder,
+    ClaimRequest,
     Enqueued,
-    Gate,
     Moved,
-    MoveOrder,
+    MoveRequest,
+    NewDelivery,
+    OrderedPublication,
     Put,
     Remove,
     Settled,
     Settlement,
 )
-from redrive.engine.probation import PROBATION
-from redrive.engine.redrive import TASK
-from redrive.engine.topics import SUBSCRIPTION
+from redrive.engine.push.circuit_breakers import CIRCUIT
+from redrive.engine.tasks.redrive import TASK
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription
@@ -87,49 +87,62 @@ class Books:
     def enter(self, verb: str, args: tuple[Any, ...], answer: Any, after: Snapshot) -> None:
         """A call was carried out; `after` holds what is now in the queues it disturbed."""
         match verb, args:
-            case "enqueue", (arrivals,):
-                self._enqueue(arrivals, answer)
-            case "publish", (gates,):
-                self._publish(gates, answer, after)
-            case "claim", (order,):
-                self._claim(order, answer, after)
+            case "enqueue", (new_deliveries,):
+                self._enqueue(new_deliveries, answer)
+            case "publish", (publications,):
+                self._publish(publications, answer, after)
+            case "claim", (request,):
+                self._claim(request, answer, after)
             case "settle", (queue_id, settlements, now):
                 self._settle(queue_id, settlements, now, answer, after)
             case "extend", (queue_id, claims, now):
                 self._extend(queue_id, claims, now, answer)
             case "move" | "purge" | "sweep", _:
                 self._take_away(verb, args, answer, after)
-            case "write", (changes, arrivals):
-                self._write(changes, arrivals, after)
+            case "write", (changes, new_deliveries):
+                self._write(changes, new_deliveries, after)
 
     # ---- arriving ----------------------------------------------------------------------------------------
 
-    def _enqueue(self, arrivals: Sequence[Arrival], answers: Sequence[Enqueued]) -> None:
-        for arrival, answer in zip(arrivals, answers, strict=True):
-            at = arrival.queue_id, arrival.deduplication_key
-            if self._memories.repeats(at, answer, arrival.enqueued_at, arrival.deduplicate_until):
+    def _enqueue(self, new_deliveries: Sequence[NewDelivery], answers: Sequence[Enqueued]) -> None:
+        for new_delivery, answer in zip(new_deliveries, answers, strict=True):
+            at = new_delivery.queue_id, new_delivery.deduplication_key
+            if self._memories.repeats(at, answer, new_delivery.enqueued_at, new_delivery.deduplicate_until):
                 self.trace.mark("deduplicated")
                 continue
             self._add(
                 Entry(
-                    *(arrival.queue_id, answer.seq, arrival.message_id, arrival.body, arrival.group_id),
-                    *(arrival.enqueued_at, arrival.available_at),
+                    *(
+                        new_delivery.queue_id,
+                        answer.seq,
+                        new_delivery.message_id,
+                        new_delivery.body,
+                        new_delivery.group_id,
+                    ),
+                    *(new_delivery.enqueued_at, new_delivery.available_at),
                 )
             )
 
-    def _publish(self, gates: Sequence[Gate], answers: Sequence[Enqueued], after: Snapshot) -> None:
+    def _publish(
+        self, publications: Sequence[OrderedPublication], answers: Sequence[Enqueued], after: Snapshot
+    ) -> None:
         arrived = [entry for queue_id in after for entry in self._unknown(queue_id, after)]
         wanted = 0
-        for gate, answer in zip(gates, answers, strict=True):
-            if self._memories.repeats((gate.topic_id, gate.key), answer, gate.now, gate.until):
+        for publication, answer in zip(publications, answers, strict=True):
+            if self._memories.repeats(
+                (publication.topic_id, publication.key), answer, publication.now, publication.until
+            ):
                 self.trace.mark("a publication deduplicated")
                 continue
-            for arrival in gate.arrivals:
-                copies = [one for one in arrived if one.message_id == arrival.message_id]
+            for new_delivery in publication.new_deliveries:
+                copies = [one for one in arrived if one.message_id == new_delivery.message_id]
                 require(
-                    len(copies) == 1 and copies[0].body == arrival.body, Rule.WANTED, arrival.body, copies
+                    len(copies) == 1 and copies[0].body == new_delivery.body,
+                    Rule.WANTED,
+                    new_delivery.body,
+                    copies,
                 )
-            wanted += len(gate.arrivals)
+            wanted += len(publication.new_deliveries)
         require(len(arrived) == wanted, Rule.AGREES, *arrived, "for", wanted)
         self._enter_all(arrived)
 
@@ -156,27 +169,27 @@ class Books:
 
     # ---- claiming ----------------------------------------------------------------------------------------
 
-    def _claim(self, order: ClaimOrder, answer: Claimed, after: Snapshot) -> None:
+    def _claim(self, request: ClaimRequest, answer: Claimed, after: Snapshot) -> None:
         if after:
-            self._sort_out(order, answer, after)
-        if order.queue_id in self.backlogs:
-            self.backlogs[order.queue_id].claim(order, len(answer.deliveries))
+            self._sort_out(request, answer, after)
+        if request.queue_id in self.backlogs:
+            self.backlogs[request.queue_id].claim(request, len(answer.deliveries))
         for delivery in answer.deliveries:
             entry = self.standing.get(delivery.seq)
             if entry is None:
                 how = self.left.get(delivery.seq, "was never there")
                 require(False, Rule.BACK, delivery.seq, delivery.body, how)
-            elif delivery.token == order.token:
-                self._hand_out(order, entry, delivery)
+            elif delivery.token == request.token:
+                self._hand_out(request, entry, delivery)
             else:
-                self._hand_out_again(order, entry, delivery)
+                self._hand_out_again(request, entry, delivery)
 
-    def _hand_out(self, order: ClaimOrder, entry: Entry, delivery: Delivery) -> None:
+    def _hand_out(self, request: ClaimRequest, entry: Entry, delivery: Delivery) -> None:
         queue = self.queues[entry.queue_id]
         require(
-            entry.available_at <= order.now, Rule.EARLY, entry, "at", order.now, "due", entry.available_at
+            entry.available_at <= request.now, Rule.EARLY, entry, "at", request.now, "due", entry.available_at
         )
-        resumed = order.resumes and entry.token is not None
+        resumed = request.resumes and entry.token is not None
         attempts = entry.attempts + (0 if resumed else 1)
         require(delivery.attempts == attempts, Rule.COUNTED, entry, "came as", delivery.attempts)
         attempts_max = self._attempts_max(queue)
@@ -184,14 +197,14 @@ class Books:
         self.trace.mark("an attempt made again by another node", resumed)
         if resumed:
             self.backlogs[entry.queue_id].resume(entry, self.now())
-        require(not self._expired(entry, order.now), Rule.EXPIRED, entry, "was handed out")
+        require(not self._expired(entry, request.now), Rule.EXPIRED, entry, "was handed out")
         if queue.ordered:
-            self._keeps_order(order, entry)
-        self.claims.setdefault(order.token, set()).add(entry.seq)
+            self._keeps_order(request, entry)
+        self.claims.setdefault(request.token, set()).add(entry.seq)
         entry.attempts = attempts
-        entry.token = order.token
-        entry.claimed_at = order.now
-        entry.available_at = order.now + order.lease_ms
+        entry.token = request.token
+        entry.claimed_at = request.now
+        entry.available_at = request.now + request.lease_ms
         require(
             delivery.available_at == entry.available_at, Rule.HOLDS, entry, "until", delivery.available_at
         )
@@ -201,12 +214,14 @@ class Books:
             return 1 + len(self.backlogs[queue.id].plan.waits_ms)
         return math.inf if queue.dead_letter is None else queue.dead_letter.attempts_max
 
-    def _keeps_order(self, order: ClaimOrder, entry: Entry) -> None:
+    def _keeps_order(self, request: ClaimRequest, entry: Entry) -> None:
         """All older ones of the group left or come along, and no younger one is in flight on its own account."""
         for other in self._group(entry):
             if other.seq < entry.seq:
-                require(other.token == order.token, Rule.ORDER, entry, "overtakes", other)
-            elif other.token is not None and other.available_at > order.now and other.token != order.token:
+                require(other.token == request.token, Rule.ORDER, entry, "overtakes", other)
+            elif (
+                other.token is not None and other.available_at > request.now and other.token != request.token
+            ):
                 require(entry.retimed or other.retimed, Rule.TOGETHER, entry, "while", other, "is in flight")
                 self.trace.mark("a group in two hands, as its holder wished")
 
@@ -217,30 +232,30 @@ class Books:
             if other.group_id == entry.group_id and other.queue_id == entry.queue_id and other is not entry
         ]
 
-    def _hand_out_again(self, order: ClaimOrder, entry: Entry, delivery: Delivery) -> None:
+    def _hand_out_again(self, request: ClaimRequest, entry: Entry, delivery: Delivery) -> None:
         """A receiver that did not hear the answer asked for the same claim once more."""
-        require(order.attempt_id, Rule.STALE, entry, "came under another claim's token")
+        require(request.attempt_id, Rule.STALE, entry, "came under another claim's token")
         require(entry.token == delivery.token, Rule.STALE, entry, "came as", short(delivery.token))
-        require(entry.available_at > order.now, Rule.STALE, entry, "came again after its claim ran out")
+        require(entry.available_at > request.now, Rule.STALE, entry, "came again after its claim ran out")
         require(delivery.attempts == entry.attempts, Rule.COUNTED, entry, "came again as", delivery.attempts)
-        entry.available_at = order.now + order.lease_ms
+        entry.available_at = request.now + request.lease_ms
         entry.retimed = True
         self.trace.mark("a claim repeated")
 
-    def _sort_out(self, order: ClaimOrder, answer: Claimed, after: Snapshot) -> None:
+    def _sort_out(self, request: ClaimRequest, answer: Claimed, after: Snapshot) -> None:
         """What a claim found expired or exhausted on its way."""
-        gone = self._missing(order.queue_id, after)
-        dead = [entry for entry in gone if not self._expired(entry, order.now)]
+        gone = self._missing(request.queue_id, after)
+        dead = [entry for entry in gone if not self._expired(entry, request.now)]
         require(len(gone) - len(dead) == answer.expired, Rule.EXPIRED, answer.expired, "of", *gone)
         require(len(dead) == answer.dead_lettered, Rule.LOST, answer.dead_lettered, "dead letters:", *dead)
         for entry in gone:
-            require(entry.available_at <= order.now, Rule.EARLY, entry, "was taken away from its holder")
+            require(entry.available_at <= request.now, Rule.EARLY, entry, "was taken away from its holder")
             self._leave(entry, "dead-lettered" if entry in dead else "expired")
-        attempts_max = self._attempts_max(self.queues[order.queue_id])
+        attempts_max = self._attempts_max(self.queues[request.queue_id])
         for entry in dead:
             require(entry.attempts >= attempts_max, Rule.EXHAUSTED, entry, "was given up too early")
-        if dead and order.dead_letters_to is not None:
-            arrived = self._unknown(order.dead_letters_to.queue_id, after)
+        if dead and request.dead_letters_to is not None:
+            arrived = self._unknown(request.dead_letters_to.queue_id, after)
             for entry in sorted(dead, key=lambda entry: entry.seq):
                 self._buried(entry, arrived)
             self._enter_all(arrived)
@@ -275,17 +290,17 @@ class Books:
         """An endpoint took it, or did not; how many deliveries this end led to, which are among the arrived."""
         backlog = self.backlogs[entry.queue_id]
         how = backlog.end_attempt(entry, one, now)
-        backlog.leads_to(how, entry, one)
+        backlog.follow_ups(how, entry, one)
         if not how:
             entry.available_at, entry.token = one.available_at, None
             return 0
         self._leave(entry, how)
         if one.target is not None:
             self._buried(entry, arrived)
-        for letter in one.leads_to:
+        for letter in one.follow_ups:
             copies = [other for other in arrived if other.message_id == letter.message_id]
             require(len(copies) == 1, Rule.LED, entry, how, "but there are", copies)
-        return len(one.leads_to) + (one.target is not None)
+        return len(one.follow_ups) + (one.target is not None)
 
     def _extend(
         self, queue_id: int, claims: Sequence[tuple[int, int, int]], now: int, answers: Sequence[Settled]
@@ -314,15 +329,15 @@ class Books:
 
     def _take_away(self, verb: str, args: tuple[Any, ...], answer: Any, after: Snapshot) -> None:
         match verb, args:
-            case "move", (order,) if answer.total:
-                self._move(order, answer, after)
+            case "move", (request,) if answer.total:
+                self._move(request, answer, after)
             case "purge", (queue_id, seq_max, _) if answer:
                 self._purge(queue_id, seq_max, answer, after)
             case "sweep", (queue_id, _, now, _) if answer.deliveries:
                 self._sweep(queue_id, now, answer.deliveries, after)
 
-    def _move(self, order: MoveOrder, answer: Moved, after: Snapshot) -> None:
-        gone = self._missing(order.queue_id, after)
+    def _move(self, request: MoveRequest, answer: Moved, after: Snapshot) -> None:
+        gone = self._missing(request.queue_id, after)
         arrived = [entry for queue_id in answer.per_queue for entry in self._unknown(queue_id, after)]
         require(
             sorted(e.body for e in gone) == sorted(e.body for e in arrived),
@@ -331,15 +346,15 @@ class Books:
             "became",
             arrived,
         )
-        require(len(gone) == answer.total <= order.limit, Rule.MOVED, answer, "but", len(gone))
+        require(len(gone) == answer.total <= request.limit, Rule.MOVED, answer, "but", len(gone))
         ids = {entry.message_id for entry in arrived}
-        require(ids <= set(order.message_ids), Rule.MOVED, "with ids that nobody gave")
+        require(ids <= set(request.message_ids), Rule.MOVED, "with ids that nobody gave")
         for entry in gone:
-            movable = entry.available_at <= order.now and entry.seq <= order.seq_max
+            movable = entry.available_at <= request.now and entry.seq <= request.seq_max
             require(movable, Rule.MOVED, entry, "though it was in flight, or came later")
             self._leave(entry, "moved")
-        self._enter_all(arrived, wanted=order.destination is None)  # anything may be sent anywhere
-        self.moved[order.queue_id] = self.moved.get(order.queue_id, 0) + answer.total
+        self._enter_all(arrived, wanted=request.destination is None)  # anything may be sent anywhere
+        self.moved[request.queue_id] = self.moved.get(request.queue_id, 0) + answer.total
         self.trace.mark("redriven to several origins at once", len(answer.per_queue) > 1)
 
     def _purge(self, queue_id: int, seq_max: int, number: int, after: Snapshot) -> None:
@@ -359,23 +374,25 @@ class Books:
 
     # ---- documents ---------------------------------------------------------------------------------------
 
-    def _write(self, changes: Sequence[Change], arrivals: Sequence[Arrival], after: Snapshot) -> None:
+    def _write(
+        self, changes: Sequence[Change], new_deliveries: Sequence[NewDelivery], after: Snapshot
+    ) -> None:
         for change in changes:
             match change:
                 case Put():
                     self._put(change)
-                case Remove(PROBATION.name, key) if key in self._backlog_of:
+                case Remove(CIRCUIT.name, key) if key in self._backlog_of:
                     self._backlog_of[key].rests(None, self.now())
         arrived = [entry for queue_id in after for entry in self._unknown(queue_id, after)]
-        ids = [sorted(one.message_id for one in them) for them in (arrived, arrivals)]
-        require(ids[0] == ids[1], Rule.AGREES, *arrived, "for", *arrivals)
+        ids = [sorted(one.message_id for one in them) for them in (arrived, new_deliveries)]
+        require(ids[0] == ids[1], Rule.AGREES, *arrived, "for", *new_deliveries)
         self._enter_all(arrived)
 
     def _put(self, put: Put) -> None:
         if put.kind == SUBSCRIPTION.name:
             self._put_subscription(SUBSCRIPTION.read(put.document))
-        elif put.kind == PROBATION.name:
-            self._backlog_of[put.key].rests(PROBATION.read(put.document), self.now())
+        elif put.kind == CIRCUIT.name:
+            self._backlog_of[put.key].rests(CIRCUIT.read(put.document), self.now())
         elif put.kind == TASK.name:
             self._tasks.put(put)
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
-from redrive.engine.arrivals import Gone
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Settled
+from redrive.engine.receive.notifier import Cancellation
 from redrive.model.delivery import Delivery
 from redrive.model.errors import AlreadyExists, NotFound, Refused, StoreUnavailable
 from redrive.model.filtering import Attribute
@@ -176,9 +176,9 @@ class Consumer(Client):
         self.around.ledger.received(asked, deliveries, self.around.now())
         return [deliveries] if self.chance.random() < 0.5 else [[one] for one in deliveries]
 
-    def _listening(self, wait_ms: int) -> Gone:
+    def _listening(self, wait_ms: int) -> Cancellation:
         """Tells when this consumer hears no more; some hang up while they wait."""
-        gone = Gone()
+        gone = Cancellation()
         if self._does(self.manners.hung_up):
             asyncio.get_running_loop().call_later(self.chance.uniform(0, wait_ms) / 1000, gone.happen)
             self.around.trace.mark("hung up")

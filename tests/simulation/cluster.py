@@ -7,7 +7,8 @@ from typing import Any, cast
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime, Store
-from redrive.model.queue import DeadLetterTarget, Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.testing import VirtualClock
 from tests.simulation.books import Books
 from tests.simulation.database import Database
@@ -15,7 +16,7 @@ from tests.simulation.dialects import Lettered, Plain
 from tests.simulation.ledger import Ledger
 from tests.simulation.news import News
 from tests.simulation.node import Life, Node, WrongClock, own_life, track_lives
-from tests.simulation.options import CALM, HANG_MS_MAX, Faults, Options, QueuePlan
+from tests.simulation.options import CALM, HANG_MS_MAX, FaultInjection, Options, QueuePlan
 from tests.simulation.outside import Outside
 from tests.simulation.rules import Rule, Violation
 from tests.simulation.subscribers import LETTERED, PLAIN
@@ -151,7 +152,7 @@ class Cluster:
     def _wrong_clock(self) -> WrongClock:
         return WrongClock(self._clock, self.skew_ms())
 
-    def _present_faults(self) -> Faults:
+    def _present_faults(self) -> FaultInjection:
         return self.faults
 
     def _engine(self, store: Store, runtime: Runtime) -> Engine:

@@ -81,7 +81,13 @@ def _disturbed(verb: str, args: tuple[Any, ...], answer: Any) -> list[int]:
         case "settle":
             return sorted(entered_by(args[1]))
         case "write":
-            return sorted({arrival.queue_id for arrival in args[1]})
+            return sorted({new_delivery.queue_id for new_delivery in args[1]})
         case "publish":
-            return sorted({arrival.queue_id for gate in args[0] for arrival in gate.arrivals})
+            return sorted(
+                {
+                    new_delivery.queue_id
+                    for publication in args[0]
+                    for new_delivery in publication.new_deliveries
+                }
+            )
     return []

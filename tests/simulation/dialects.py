@@ -4,15 +4,15 @@ import random
 from collections.abc import Mapping, Sequence
 
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import FollowUp, Parcel, Plan, SubscriptionContext
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, Outcome
+from redrive.engine.ports import FollowUp, Plan, PushRequest, SubscriptionContext
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import Delivery
 from redrive.model.message import Publication
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 from tests.simulation.subscribers import LEASE_MS, LETTER_DELAY_MS, LETTERED, PLAIN, RESTS, SubscriptionPlan
 
-_MISSING = Attempt(Outcome.REFUSED, Reason.MISSING, 400, "", 0)
+_MISSING = Attempt(AttemptResult.REFUSED, Reason.MISSING, 400, "", 0)
 
 
 class Waits:
@@ -27,7 +27,7 @@ class Waits:
         return self._waits_ms[attempt - 1] if attempt <= len(self._waits_ms) else None
 
     def expired(self, published_at: int, now: int) -> bool:
-        """Whether it may be tried no more."""
+        """True if it may be tried no more."""
         return self._lives_ms is not None and now >= published_at + self._lives_ms
 
 
@@ -53,7 +53,7 @@ class Plain:
                 lease_ms=LEASE_MS,
                 batch=plan.batch,
                 patience_ms=plan.patience_ms,
-                probation=RESTS if plan.rests else None,
+                circuit=RESTS if plan.rests else None,
             ),
             headers=lambda envelope: envelope,
             queue=subscription.topic._replace(name=plan.queue) if plan.queue else None,
@@ -66,11 +66,13 @@ class Plain:
         """Every queue that is there takes everything."""
         return _MISSING if queue is None else None
 
-    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> Parcel:
+    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
         """The bodies, and what they are known by."""
         marks = " ".join(f"{one.seq}/{one.token}/{one.sent_at}" for one in deliveries)
         body = "\n".join(one.body for one in deliveries).encode()
-        return Parcel(context.subscription.endpoint, body, "text/plain", {"deliveries": marks}, 2 * LEASE_MS)
+        return PushRequest(
+            context.subscription.endpoint, body, "text/plain", {"deliveries": marks}, 2 * LEASE_MS
+        )
 
     def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
         """Nothing."""

@@ -13,7 +13,7 @@ class Memories:
         self._originals: dict[tuple[int, str | None], tuple[Enqueued, int]] = {}
 
     def repeats(self, at: tuple[int, str | None], answer: Enqueued, now: int, until: int) -> bool:
-        """Whether the store took this for a repetition; it was right to, or right not to.
+        """True if the store took this for a repetition; it was right to, or right not to.
 
         Args:
             at: The queue or topic, and the key; without one nothing is remembered.

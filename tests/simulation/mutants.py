@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.engine.ports import (
-    Arrival,
     Claimed,
-    ClaimOrder,
+    ClaimRequest,
     Enqueued,
-    Gate,
     Moved,
-    MoveOrder,
+    MoveRequest,
+    NewDelivery,
+    OrderedPublication,
     Settled,
     Settlement,
 )
@@ -58,36 +58,38 @@ class Credulous(InMemory):
 class Impatient(InMemory):
     """Does not keep a group's turn: the next of a group is handed out while the one before is in flight."""
 
-    async def claim(self, order: ClaimOrder) -> Claimed:
-        return await self.real.claim(replace(order, ordered=False))
+    async def claim(self, request: ClaimRequest) -> Claimed:
+        return await self.real.claim(replace(request, ordered=False))
 
 
 class Hasty(InMemory):
     """Hands out what is due within a second: a lease, a delay or a retry that ends too early."""
 
-    async def claim(self, order: ClaimOrder) -> Claimed:
-        return await self.real.claim(replace(order, now=order.now + 1_000, lease_ms=order.lease_ms - 1_000))
+    async def claim(self, request: ClaimRequest) -> Claimed:
+        return await self.real.claim(
+            replace(request, now=request.now + 1_000, lease_ms=request.lease_ms - 1_000)
+        )
 
 
 class Tireless(InMemory):
     """Never gives up: a message is tried for ever, and no dead letter is made."""
 
-    async def claim(self, order: ClaimOrder) -> Claimed:
-        return await self.real.claim(replace(order, limits=Limits(order.limits.retention_ms)))
+    async def claim(self, request: ClaimRequest) -> Claimed:
+        return await self.real.claim(replace(request, limits=Limits(request.limits.retention_ms)))
 
 
 class Careless(InMemory):
     """Takes a dead letter out of its queue, and forgets to put it into the other."""
 
-    async def claim(self, order: ClaimOrder) -> Claimed:
-        return await self.real.claim(replace(order, dead_letters_to=None))
+    async def claim(self, request: ClaimRequest) -> Claimed:
+        return await self.real.claim(replace(request, dead_letters_to=None))
 
 
 class Forgetful(InMemory):
     """Remembers no deduplication id."""
 
-    async def enqueue(self, arrivals: Sequence[Arrival]) -> list[Enqueued]:
-        return await self.real.enqueue([replace(one, deduplication_key=None) for one in arrivals])
+    async def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> list[Enqueued]:
+        return await self.real.enqueue([replace(one, deduplication_key=None) for one in new_deliveries])
 
 
 class Optimistic(InMemory):
@@ -95,27 +97,27 @@ class Optimistic(InMemory):
 
     _sent = 0
 
-    async def enqueue(self, arrivals: Sequence[Arrival]) -> list[Enqueued]:
+    async def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> list[Enqueued]:
         self._sent += 1
         if self._sent % 5:
-            return await self.real.enqueue(arrivals)
-        return [Enqueued(one.message_id, self.real._next_seq(), repeated=False) for one in arrivals]
+            return await self.real.enqueue(new_deliveries)
+        return [Enqueued(one.message_id, self.real._next_seq(), repeated=False) for one in new_deliveries]
 
 
 class Doubling(InMemory):
     """Redrives in two steps, the second of which does not happen: the dead letter is sent, and stays."""
 
-    async def move(self, order: MoveOrder) -> Moved:
-        before = {one.seq: one for one in await self.real.peek(order.queue_id, 1_000)}
-        moved = await self.real.move(order)
-        after = {one.seq for one in await self.real.peek(order.queue_id, 1_000)}
+    async def move(self, request: MoveRequest) -> Moved:
+        before = {one.seq: one for one in await self.real.peek(request.queue_id, 1_000)}
+        moved = await self.real.move(request)
+        after = {one.seq for one in await self.real.peek(request.queue_id, 1_000)}
         gone = [one for seq, one in before.items() if seq not in after]
-        await self.real.enqueue([_sent_again(one, ordered=order.ordered) for one in gone])
+        await self.real.enqueue([_sent_again(one, ordered=request.ordered) for one in gone])
         return moved
 
 
-def _sent_again(one: Delivery, *, ordered: bool) -> Arrival:
-    return Arrival(
+def _sent_again(one: Delivery, *, ordered: bool) -> NewDelivery:
+    return NewDelivery(
         *(one.queue_id, one.message_id, one.body, one.headers, one.available_at, one.enqueued_at),
         group_id=one.group_id,
         ordered=ordered,
@@ -153,16 +155,18 @@ class Repetitive(InMemory):
 
     _published = 0
 
-    async def publish(self, gates: Sequence[Gate]) -> list[Enqueued]:
+    async def publish(self, publications: Sequence[OrderedPublication]) -> list[Enqueued]:
         self._published += 1
-        return await self.real.publish([replace(gate, key=f"{gate.key} {self._published}") for gate in gates])
+        return await self.real.publish(
+            [replace(publication, key=f"{publication.key} {self._published}") for publication in publications]
+        )
 
 
 class Pedantic(InMemory):
     """Counts an attempt whose node died as one that failed."""
 
-    async def claim(self, order: ClaimOrder) -> Claimed:
-        return await self.real.claim(replace(order, resumes=False))
+    async def claim(self, request: ClaimRequest) -> Claimed:
+        return await self.real.claim(replace(request, resumes=False))
 
 
 class Wordless(InMemory):
@@ -173,7 +177,7 @@ class Wordless(InMemory):
     async def settle(
         self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
     ) -> list[Settled]:
-        ends = [one._replace(leads_to=()) for one in settlements]
+        ends = [one._replace(follow_ups=()) for one in settlements]
         return await self.real.settle(queue_id, ends, now, ordered=ordered)
 
 
@@ -184,7 +188,7 @@ class Talkative(Wordless):
         self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
     ) -> list[Settled]:
         settled = await super().settle(queue_id, settlements, now, ordered=ordered)
-        await self.real.enqueue([arrival for one in settlements for arrival in one.leads_to])
+        await self.real.enqueue([new_delivery for one in settlements for new_delivery in one.follow_ups])
         return settled
 
 
@@ -193,8 +197,8 @@ class Breathless(InMemory):
 
     needs = PLAIN
 
-    async def claim(self, order: ClaimOrder) -> Claimed:
-        return await self.real.claim(replace(order, rate_max=None))
+    async def claim(self, request: ClaimRequest) -> Claimed:
+        return await self.real.claim(replace(request, rate_max=None))
 
 
 # Each with the rule that says it best; others may be broken on the way there.

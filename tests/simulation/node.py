@@ -155,7 +155,7 @@ class Life:
 
 
 def own_life() -> Callable[[], bool]:
-    """Whether the life goes on that the caller is part of."""
+    """True if the life goes on that the caller is part of."""
     life = _LIFE.get()
     return lambda: life is not None and not life.ended
 

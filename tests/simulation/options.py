@@ -14,7 +14,7 @@ DAY_MS = 24 * 60 * MINUTE_MS
 
 
 @dataclass(frozen=True)
-class Faults:
+class FaultInjection:
     """What goes wrong between the nodes and the store; shares are of calls.
 
     Attributes:
@@ -38,7 +38,7 @@ class Faults:
     news_lost: float = 0
 
 
-CALM = Faults()
+CALM = FaultInjection()
 OUTAGE_MS_MAX = 1_500  # half the leases of attempts here
 HANG_MS_MAX = 40_000  # longer than the leases here, and than a move task's
 
@@ -112,7 +112,7 @@ class Options:
 
     seed: int
     duration_ms: int
-    faults: Faults
+    faults: FaultInjection
     manners: Manners
     queues: tuple[QueuePlan, ...]
     topics: tuple[TopicPlan, ...]
@@ -162,8 +162,8 @@ def _with_outages(drawn: Options) -> Options:
     return replace(drawn, faults=calm, skew_ms_max=0, clock_steps=False, outage_ms=1_000)
 
 
-def _faults(chance: random.Random) -> Faults:
-    return Faults(
+def _faults(chance: random.Random) -> FaultInjection:
+    return FaultInjection(
         latency_ms_max=chance.choice((0, 5, 50, 1_000)),
         hung=chance.choice((0, 0, 0.005, 0.03)),
         request_lost=chance.choice((0, 0.01, 0.1)),

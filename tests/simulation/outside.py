@@ -5,19 +5,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from redrive.engine.ports import Parcel
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
-from redrive.model.message import bytes_of
+from redrive.engine.ports import PushRequest
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.ids import bytes_of
 from tests.simulation.rules import Rule, Violation, require
 from tests.simulation.subscribers import LEASE_MS, SubscriptionPlan
 from tests.simulation.trace import Trace
 
 _SLACK_MS = 500  # between a claim and its push
 
-_OK = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 1)
-_BROKEN = Attempt(Outcome.FAILED, Reason.SERVER_ERROR, 503, "", 1)
-_REFUSED = Attempt(Outcome.REFUSED, Reason.CLIENT_ERROR, 400, "", 1)
+_OK = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, "", 1)
+_BROKEN = Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, 503, "", 1)
+_REFUSED = Attempt(AttemptResult.REFUSED, Reason.CLIENT_ERROR, 400, "", 1)
 
 
 class Pushed(NamedTuple):
@@ -42,7 +41,7 @@ class Seen:
     """
 
     plan: SubscriptionPlan
-    answers: dict[tuple[int, int], Outcome] = field(default_factory=dict)
+    answers: dict[tuple[int, int], AttemptResult] = field(default_factory=dict)
     rest: int = 0
     rest_known_at: int = 0
     asked: list[int] = field(default_factory=list)
@@ -75,12 +74,12 @@ class Outside:
 
     @property
     def is_asked(self) -> bool:
-        """Whether something is being pushed."""
+        """True if something is being pushed."""
         return any(seen.asked for seen in self.seen.values())
 
-    async def push(self, parcel: Parcel) -> Attempt:
+    async def push(self, push_request: PushRequest) -> Attempt:
         """Take deliveries, or not: all that came together."""
-        seen, pushed = self.seen[parcel.endpoint], unpacked(parcel)
+        seen, pushed = self.seen[push_request.endpoint], unpacked(push_request)
         try:
             self._inspect(seen.plan, pushed)
             self._leave_alone(seen)
@@ -94,11 +93,11 @@ class Outside:
         finally:
             seen.asked.remove(began)
         attempt = self._attempt(seen.plan)
-        seen.answers.update({(one.seq, one.token): attempt.outcome for one in pushed})
+        seen.answers.update({(one.seq, one.token): attempt.result for one in pushed})
         if attempt.delivered and not slow:  # what took longer than a lease may have been handed out again
             seen.taken.update({(one.seq, one.token): (self._now(), self._life()) for one in pushed})
         bodies = [one.body for one in pushed]
-        self._trace.note(parcel.endpoint, "sees", bodies, "and says", attempt.status)
+        self._trace.note(push_request.endpoint, "sees", bodies, "and says", attempt.status)
         self._trace.mark(f"pushed: {attempt.reason}")
         self._trace.mark("a batch of several", len(pushed) > 1)
         return attempt
@@ -132,9 +131,9 @@ class Outside:
         """They go on without us."""
 
 
-def unpacked(parcel: Parcel) -> list[Pushed]:
-    """What a dialect's `parcel` packed."""
-    marks, bodies = parcel.headers["deliveries"].split(), parcel.body.decode().split("\n")
+def unpacked(push_request: PushRequest) -> list[Pushed]:
+    """What a dialect's `push_request` packed."""
+    marks, bodies = push_request.headers["deliveries"].split(), push_request.body.decode().split("\n")
     return [Pushed(*_numbers(mark), body) for mark, body in zip(marks, bodies, strict=True)]
 
 

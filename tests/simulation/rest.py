@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from redrive.engine.queues import QUEUE
-from redrive.engine.redrive import TASK
+from redrive.engine.configuration.queues import QUEUE
+from redrive.engine.tasks.redrive import TASK
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
 from tests.simulation.clients import LABEL, Consumer, Sender

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from redrive.engine.engine import Engine
-from redrive.engine.interest import Wanted
-from redrive.engine.ports import Batch, Endpoint, Parcel, Plan, SubscriptionContext
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome, Schedule
+from redrive.engine.ports import Batch, Endpoint, Plan, PushRequest, SubscriptionContext
+from redrive.engine.publish.matching import Matches
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import Schedule
 from redrive.model.filtering import Subject
 from redrive.model.topic import Subscription, Topic
 from tests.simulation.subscribers import LETTERED, PLAIN
@@ -19,8 +19,8 @@ class Indiscriminate(InMemory):
     """An engine that sends everything to everybody."""
 
     def spoil(self, engine: Engine) -> None:
-        async def wanted(topic: Topic, _: Subject) -> Wanted:
-            return Wanted(
+        async def wanted(topic: Topic, _: Subject) -> Matches:
+            return Matches(
                 [one for one in await engine.topics.subscriptions_of(topic.name) if one.confirmed], {}
             )
 
@@ -34,7 +34,7 @@ class Restless(InMemory):
         async def of(_: Subscription) -> None:
             return None
 
-        engine.probations.of = of  # type: ignore[method-assign, assignment]  # that is the point
+        engine.circuits.of = of  # type: ignore[method-assign, assignment]  # that is the point
 
 
 class Forsaking(InMemory):
@@ -56,7 +56,7 @@ class Crowding(InMemory):
         async def probe(*_: object) -> bool:
             return True
 
-        engine.probations.probe = probe  # type: ignore[method-assign]  # that is the point
+        engine.circuits.probe = probe  # type: ignore[method-assign]  # that is the point
 
 
 class Replanned(InMemory):
@@ -119,9 +119,9 @@ class _Dismissed:
         self._clock = engine.clock
         self.close = real.close
 
-    async def push(self, parcel: Parcel) -> Attempt:
+    async def push(self, push_request: PushRequest) -> Attempt:
         began = self._clock.now()
-        attempt = await self._real.push(parcel)
+        attempt = await self._real.push(push_request)
         if attempt.delivered and self._clock.now() > began + 1_000:
-            return Attempt(Outcome.FAILED, Reason.TIMED_OUT, 0, "", 1)
+            return Attempt(AttemptResult.FAILED, Reason.TIMED_OUT, 0, "", 1)
         return attempt

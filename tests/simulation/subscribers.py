@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from redrive.engine.ports import ONE_EACH, Batch
-from redrive.model.probation import ProbationPolicy
+from redrive.model.circuit import CircuitPolicy
 
 PLAIN: Final = "plain"
 LETTERED: Final = "lettered"
@@ -18,7 +18,7 @@ LETTERED: Final = "lettered"
 KINDS: Final = "abc"  # of messages; the last letter of a body is its kind
 LEASE_MS: Final = 3_000  # of an attempt; a slow endpoint takes longer
 LETTER_DELAY_MS: Final = 2_000
-RESTS: Final = ProbationPolicy(failures_max=2, first_ms=60_000, longest_ms=90_000)
+RESTS: Final = CircuitPolicy(failures_max=2, first_ms=60_000, longest_ms=90_000)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class SubscriptionPlan:
     late: bool = False
 
     def wants(self, body: str) -> bool:
-        """Whether a message passes the filter."""
+        """True if a message passes the filter."""
         return not self.kinds or body[-1] in self.kinds
 
 

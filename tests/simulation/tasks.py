@@ -1,7 +1,7 @@
 """Move tasks as their documents are written: what ended stays as it ended."""
 
 from redrive.engine.ports import Put
-from redrive.engine.redrive import TASK
+from redrive.engine.tasks.redrive import TASK
 from redrive.model.task import MoveTask
 from tests.simulation.rules import Rule, require
 from tests.simulation.trace import Trace

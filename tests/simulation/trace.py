@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from redrive.engine.ports import Arrival, Claimed, ClaimOrder, Counts, MoveOrder, Put, Resource
+from redrive.engine.ports import Claimed, ClaimRequest, Counts, MoveRequest, NewDelivery, Put, Resource
 
 _UNTOLD = {"find", "get", "count", "last_seq", "peek", "flush"}  # they change nothing
 
@@ -48,9 +48,9 @@ class Trace:
 def _told(value: object) -> str:
     """A value of the store's verbs, in few words."""
     match value:
-        case Arrival():
+        case NewDelivery():
             return f"{value.body!r} group={value.group_id} at={value.available_at}"
-        case ClaimOrder():
+        case ClaimRequest():
             token = short(value.token)
             return (
                 f"queue={value.queue_id} limit={value.limit} lease={value.lease_ms} {token} now={value.now}"
@@ -61,7 +61,7 @@ def _told(value: object) -> str:
                 for one in value.deliveries
             ]
             return f"{rows} dead={value.dead_lettered} expired={value.expired} next={value.next_at}"
-        case MoveOrder():
+        case MoveRequest():
             return f"queue={value.queue_id} limit={value.limit} seq<={value.seq_max} now={value.now}"
         case Resource() | Put() | Counts():
             return repr(tuple(value))

@@ -9,7 +9,7 @@ from typing import Any
 from redrive.model.errors import StoreUnavailable
 from tests.simulation.database import Call, Database
 from tests.simulation.news import Arrived, Changed, News
-from tests.simulation.options import HANG_MS_MAX, Faults
+from tests.simulation.options import HANG_MS_MAX, FaultInjection
 from tests.simulation.trace import Trace
 
 Die = Callable[[str], None]
@@ -23,7 +23,7 @@ class Wire:
         node: str,
         database: Database,
         news: News,
-        faults: Callable[[], Faults],
+        faults: Callable[[], FaultInjection],
         chance: random.Random,
         trace: Trace,
         die: Die,
@@ -89,7 +89,7 @@ class Wire:
         return await answer
 
 
-def _trouble(faults: Faults, chance: random.Random) -> str:
+def _trouble(faults: FaultInjection, chance: random.Random) -> str:
     """What befalls this call, or nothing."""
     roll = chance.random()
     for trouble in ("hung", "request_lost", "answer_lost", "death_before", "death_after"):

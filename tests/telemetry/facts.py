@@ -2,17 +2,18 @@
 
 from redrive.engine.facts import Accepted, Attempted, DeadLettered
 from redrive.model import replay
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, Ending, Outcome, Transition
-from redrive.model.queue import DeadLetterTarget, Queue, ResourceName
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import Delivery, Outcome, Transition
+from redrive.model.names import ResourceName
+from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.model.topic import Subscription, Topic
 
 HERE = ResourceName("000000000000", "us-east-1", "")
 TOPIC = Topic(1, HERE._replace(name="orders"), "sns")
 DEAD_LETTERS = HERE._replace(name="dead")
 
-ACCEPTED = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "OK", 12)
-FAILED = Attempt(Outcome.FAILED, Reason.SERVER_ERROR, 503, "busy", 12)
+ACCEPTED = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, "OK", 12)
+FAILED = Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, 503, "busy", 12)
 
 
 def queue(name: str, number: int = 7, *, dead_letter: ResourceName | None = None) -> Queue:
@@ -40,7 +41,7 @@ def delivery(at: int = 0, headers: bytes | None = None) -> Delivery:
 def attempted(
     at: int,
     attempt: Attempt = ACCEPTED,
-    ending: Ending = Ending.DELIVERED,
+    outcome: Outcome = Outcome.DELIVERED,
     protocol: str = "sqs",
     *,
     confirmed: bool = True,
@@ -48,7 +49,7 @@ def attempted(
 ) -> Attempted:
     whose = subscription(protocol, confirmed=confirmed)
     headers = replay.replayed(b"{}") if replayed else None
-    return Attempted(TOPIC, whose, delivery(at, headers), attempt, Transition(ending), at)
+    return Attempted(TOPIC, whose, delivery(at, headers), attempt, Transition(outcome), at)
 
 
 def dead_lettered(at: int, attempt: Attempt = ACCEPTED) -> DeadLettered:

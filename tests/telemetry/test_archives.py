@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from redrive.model.metric import MINUTE_MS, PointQuery
+from redrive.telemetry.accumulators import topic_series
 from redrive.telemetry.archives import HOUR_MS
 from redrive.telemetry.gauges import ACTIVE_MS
-from redrive.telemetry.tally import topic_series
 from redrive.telemetry.telemetry import SWEEP_MS
 from tests.telemetry.facts import TOPIC
 from tests.telemetry.test_telemetry import House, running_house

@@ -8,10 +8,10 @@ import orjson
 import pytest
 
 from redrive.engine.facts import Attempted
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, Ending, Outcome, Transition
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import Delivery, Outcome, Transition
 from redrive.model.metric import MetricPoint
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.sns.devices.log import DeviceLog
 from redrive.protocols.aws.sns.devices.platform import Application, ApplicationName
@@ -23,9 +23,11 @@ NAME = ApplicationName("111122223333", "us-east-1", "APNS_SANDBOX", "APNSPushApp
 ARN = "arn:aws:sns:us-east-1:111122223333:endpoint/APNS_SANDBOX/APNSPushApp/986cb8a1-4f6b-34b1-9a1b-d9e9cb553944"
 TOPIC = ResourceName("111122223333", "us-east-1", "news")
 GROUP = "sns/us-east-1/111122223333/app/APNS_SANDBOX/APNSPushApp"
-TAKEN = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, '{"apns-id":"A1"}', 35, (("token", "the token"),))
+TAKEN = Attempt(
+    AttemptResult.DELIVERED, Reason.ACCEPTED, 200, '{"apns-id":"A1"}', 35, (("token", "the token"),)
+)
 GONE = Attempt(
-    Outcome.REFUSED, Reason.MISSING, 400, '{"reason":"BadDeviceToken"}', 35, (("token", "the token"),)
+    AttemptResult.REFUSED, Reason.MISSING, 400, '{"reason":"BadDeviceToken"}', 35, (("token", "the token"),)
 )
 ASKED = {
     "SuccessFeedbackRoleArn": ROLE,
@@ -63,12 +65,12 @@ def log(written: Written, attributes: dict[str, str] | None) -> StatusLog:
     return StatusLog(written, random.Random(7), "stream", {"application": devices})
 
 
-def attempted(attempt: Attempt, ending: Ending = Ending.DELIVERED, **topic_attributes: str) -> Attempted:
+def attempted(attempt: Attempt, outcome: Outcome = Outcome.DELIVERED, **topic_attributes: str) -> Attempted:
     headers = Published("9655abe4-6ed6-5734-89f7-e6a6a42de02a", "arn", 1_000).envelope()
     delivery = Delivery(2, 1, 0, 3, 9, 1_000, 1_000, None, bytes(16), None, None, None, headers, "hello")
     subscription = Subscription("s", TOPIC, 2, TOPIC.account, "application", ARN)
     topic = Topic(1, TOPIC, "sns", attributes=topic_attributes)
-    return Attempted(topic, subscription, delivery, attempt, Transition(ending), 1_100)
+    return Attempted(topic, subscription, delivery, attempt, Transition(outcome), 1_100)
 
 
 def test_a_success(written: Written) -> None:
@@ -94,7 +96,7 @@ def test_a_success(written: Written) -> None:
 
 
 def test_a_failure_has_a_group_of_its_own(written: Written) -> None:
-    log(written, ASKED).attempted(attempted(GONE, Ending.DROPPED))
+    log(written, ASKED).attempted(attempted(GONE, Outcome.DROPPED))
     ((group, entry),) = written.lines
     assert group == f"{GROUP}/Failure"
     assert (entry["status"], entry["delivery"]["statusCode"], entry["delivery"]["token"]) == (
@@ -121,13 +123,13 @@ def test_applications_ask_for_it(
 ) -> None:
     own = log(written, attributes)
     own.attempted(attempted(TAKEN))
-    own.attempted(attempted(GONE, Ending.RETRY))
-    own.attempted(attempted(GONE, Ending.DEAD_LETTERED))
+    own.attempted(attempted(GONE, Outcome.RETRY))
+    own.attempted(attempted(GONE, Outcome.DEAD_LETTERED))
     assert [entry["status"] for _, entry in written.lines] == written_down
 
 
 def test_a_topic_may_ask_as_well(written: Written) -> None:
-    log(written, ASKED).attempted(attempted(GONE, Ending.DROPPED, ApplicationFailureFeedbackRoleArn=ROLE))
+    log(written, ASKED).attempted(attempted(GONE, Outcome.DROPPED, ApplicationFailureFeedbackRoleArn=ROLE))
     groups = dict(written.lines)
     assert set(groups) == {f"{GROUP}/Failure", "sns/us-east-1/111122223333/news/Failure"}
     entry = groups["sns/us-east-1/111122223333/news/Failure"]
@@ -138,8 +140,8 @@ def test_a_topic_may_ask_as_well(written: Written) -> None:
 def test_what_is_counted(written: Written) -> None:
     own = log(written, None)
     own.attempted(attempted(TAKEN))
-    own.attempted(attempted(GONE, Ending.RETRY))
-    own.attempted(attempted(GONE, Ending.DROPPED))
+    own.attempted(attempted(GONE, Outcome.RETRY))
+    own.attempted(attempted(GONE, Outcome.DROPPED))
     device = Topic(1, ResourceName(NAME.account, "us-east-1:APNS_SANDBOX:APNSPushApp", "986cb8a1"), "sns")
     own.published(device, 2, 2, 30, 7)
     own.published(Topic(1, TOPIC, "sns"), 2, 2, 30, 7)

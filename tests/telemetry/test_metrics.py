@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from redrive.engine.facts import Attempted
-from redrive.model.delivery import Ending
+from redrive.model.delivery import Outcome
 from redrive.model.filtering import Verdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics
 from redrive.telemetry import metrics as metrics_module
@@ -84,14 +84,14 @@ def test_a_topic_s_counters(metrics: Metrics) -> None:
     [
         (attempted(T0), {"deliveries_made other": (1, 1)}),
         (attempted(T0, protocol="https"), {"deliveries_made web": (1, 1)}),
-        (attempted(T0, FAILED, Ending.RETRY, "http"), {"attempts_failed web": (1, 1)}),
-        (attempted(T0, FAILED, Ending.RETRY, "lambda"), {"attempts_failed other": (1, 1)}),
+        (attempted(T0, FAILED, Outcome.RETRY, "http"), {"attempts_failed web": (1, 1)}),
+        (attempted(T0, FAILED, Outcome.RETRY, "lambda"), {"attempts_failed other": (1, 1)}),
         (
-            attempted(T0, FAILED, Ending.DEAD_LETTERED, "http"),
+            attempted(T0, FAILED, Outcome.DEAD_LETTERED, "http"),
             {"attempts_failed web": (1, 1), "deliveries_failed web": (1, 1)},
         ),
         (
-            attempted(T0, FAILED, Ending.DROPPED),
+            attempted(T0, FAILED, Outcome.DROPPED),
             {"attempts_failed other": (1, 1), "deliveries_failed other": (1, 1)},
         ),
         (attempted(T0, confirmed=False), {}),

@@ -4,11 +4,11 @@ import random
 from dataclasses import replace
 
 from redrive.engine.ports import Counts
-from redrive.model.delivery import Ending
+from redrive.model.delivery import Outcome
 from redrive.model.filtering import Verdict
 from redrive.model.metric import MetricPoint, Series
+from redrive.model.names import ResourceName
 from redrive.model.protection import Text
-from redrive.model.queue import ResourceName
 from redrive.protocols.aws.cloudwatch.own_metrics import (
     NAMESPACES,
     MetricName,
@@ -41,12 +41,12 @@ async def everything() -> set[Series]:
             metrics.filtered(TOPIC, verdict, 1, T0)
     for protocol in ("http", "lambda"):
         metrics.attempted(attempted(T0, protocol=protocol))
-        metrics.attempted(attempted(T0, FAILED, Ending.DROPPED, protocol))
+        metrics.attempted(attempted(T0, FAILED, Outcome.DROPPED, protocol))
     for attempt in (ACCEPTED, FAILED):
         metrics.dead_lettered(dead_lettered(T0, attempt))
     metrics.archived(TOPIC, 1, 1, T0)
     metrics.attempted(attempted(T0, replayed=True))
-    metrics.attempted(attempted(T0, FAILED, Ending.DROPPED, replayed=True))
+    metrics.attempted(attempted(T0, FAILED, Outcome.DROPPED, replayed=True))
     topics = Topics()
     topics.found = replace(TOPIC, archive_ms=1)
     archives = await ArchiveGauges(topics, topics.size, metrics).sample(T0)

@@ -11,9 +11,9 @@ import orjson
 import pytest
 
 from redrive.engine.facts import Accepted, Attempted, DeadLettered
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, Ending, Outcome, Transition
-from redrive.model.queue import ResourceName
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import Delivery, Outcome, Transition
+from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
 from redrive.protocols.aws.sns.published import Confirmation, Published
@@ -85,15 +85,15 @@ def message(message_id: str, sent_at: int, attempts: int = 1) -> Delivery:
 
 
 def accepted(*identifiers: tuple[str, str], status: int = 200, response: str = "") -> Attempt:
-    return Attempt(Outcome.DELIVERED, Reason.ACCEPTED, status, response, 51, identifiers)
+    return Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, status, response, 51, identifiers)
 
 
 def attempted(
     attempt: Attempt, subscription: Subscription = QUEUE, topic: Topic = TOPIC, attempts: int = 1
 ) -> Attempted:
-    ending = Ending.DELIVERED if attempt.delivered else Ending.DEAD_LETTERED
+    outcome = Outcome.DELIVERED if attempt.delivered else Outcome.DEAD_LETTERED
     delivery = message("e8c2bb09-235c-5f5d-b583-efd8df0f7d74", 1_000, attempts)
-    return Attempted(topic, subscription, delivery, attempt, Transition(ending), 1_058)
+    return Attempted(topic, subscription, delivery, attempt, Transition(outcome), 1_058)
 
 
 def of(protocol: str, endpoint: str) -> Subscription:
@@ -183,7 +183,7 @@ def test_the_article_s_success(log: StatusLog, lines: Lines) -> None:
     )
     delivery = message("e8c2bb09-235c-5f5d-b583-efd8df0f7d74", at)
     ended_at = at + 58 + attempt.duration_ms
-    log.attempted(Attempted(TOPIC, QUEUE, delivery, attempt, Transition(Ending.DELIVERED), ended_at))
+    log.attempted(Attempted(TOPIC, QUEUE, delivery, attempt, Transition(Outcome.DELIVERED), ended_at))
     check(lines, SUCCESS)
     assert lines.lines[0][:3] == (
         HERE._replace(name="sns/us-east-1/123456789012/Rental-Orders"),
@@ -195,7 +195,7 @@ def test_the_article_s_success(log: StatusLog, lines: Lines) -> None:
 def test_the_article_s_failure(log: StatusLog, lines: Lines) -> None:
     at = moment("2019-10-04 05:16:51.116")
     delivery = message("9959db9d-25c8-57a6-9439-8e5be8f71a1f", at)
-    log.attempted(Attempted(TOPIC, QUEUE, delivery, MISSING, Transition(Ending.DEAD_LETTERED), at + 53))
+    log.attempted(Attempted(TOPIC, QUEUE, delivery, MISSING, Transition(Outcome.DEAD_LETTERED), at + 53))
     check(lines, FAILURE)
     assert lines.lines[0][0].name == "sns/us-east-1/123456789012/Rental-Orders/Failure"
 
@@ -222,13 +222,17 @@ _FUNCTION = of("lambda", "arn:aws:lambda:us-east-1:123456789012:function:f")
     [
         (of("http", "http://a/"), accepted(response="OK"), "OK"),
         (of("https", "https://a/"), accepted(status=204), "No Content"),
-        (of("http", "http://a/"), Attempt(Outcome.FAILED, Reason.TIMED_OUT, 0, "No answer", 9), "No answer"),
-        (of("http", "http://a/"), Attempt(Outcome.FAILED, Reason.SERVER_ERROR, 599, "", 9), ""),
+        (
+            of("http", "http://a/"),
+            Attempt(AttemptResult.FAILED, Reason.TIMED_OUT, 0, "No answer", 9),
+            "No answer",
+        ),
+        (of("http", "http://a/"), Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, 599, "", 9), ""),
         (of("application", "arn:x"), accepted(response='{"messageId":"m"}'), '{"messageId":"m"}'),
         (_FUNCTION, accepted(("request_id", "r"), status=202), '{"lambdaRequestId":"r"}'),
         (
             _FUNCTION,
-            Attempt(Outcome.FAILED, Reason.THROTTLED, 429, 'too "many"', 9),
+            Attempt(AttemptResult.FAILED, Reason.THROTTLED, 429, 'too "many"', 9),
             '{"ErrorCode":"Throttling", "ErrorMessage":"too \\"many\\"","lambdaRequestId":"Unrecoverable"}',
         ),
         (of("firehose", "arn:f"), accepted(("request_id", "r")), '{"firehoseRequestId":"r"}'),
@@ -268,7 +272,7 @@ def test_a_request_without_an_id_gets_one(log: StatusLog, lines: Lines) -> None:
 
 
 def test_retries_share_an_id_and_count_up(log: StatusLog, lines: Lines) -> None:
-    failed = Attempt(Outcome.FAILED, Reason.SERVER_ERROR, 503, "busy", 9)
+    failed = Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, 503, "busy", 9)
     for number in (1, 2):
         log.attempted(attempted(failed, of("http", "http://a/"), attempts=number))
     first, second = (orjson.loads(line[3])["delivery"] for line in lines.lines)

@@ -7,18 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from redrive.engine.ports import Arrival, ClaimOrder, Put, Remove, Target
+from redrive.engine.ports import ClaimRequest, NewDelivery, Put, Remove, Target
 from redrive.model.delivery import Delivery, Limits
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import LOG_GROUP, LogEvent, LogGroup, LogQuery
 from redrive.model.metric import MINUTE_MS, MetricPoint, PointQuery, SeriesQuery, Statistics
-from redrive.model.queue import DAY_MS, Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import DAY_MS, Queue
 from redrive.model.topic import Topic
 from redrive.runtime.simulated import SimulatedClock
 from redrive.stores.sqlite.store import SqliteStore
+from redrive.telemetry.accumulators import queue_series
 from redrive.telemetry.gauges import ACTIVE_MS, CAUGHT_UP_MS
 from redrive.telemetry.logs import RETENTION_DAYS
-from redrive.telemetry.tally import queue_series
 from redrive.telemetry.telemetry import FLUSH_MS, POINTS_KEPT_MS, Telemetry
 from tests.telemetry.facts import DEAD_LETTERS, HERE, TOPIC, queue
 
@@ -89,11 +90,11 @@ class House:
     async def enqueue(self, queue: Queue, *bodies: str, delay_ms: int = 0) -> None:
         now = self.clock.now()
         await self.store.enqueue(
-            [Arrival(queue.id, bytes(16), body, None, now + delay_ms, now) for body in bodies]
+            [NewDelivery(queue.id, bytes(16), body, None, now + delay_ms, now) for body in bodies]
         )
 
     async def claim(self, queue: Queue, token: int = 1) -> Delivery:
-        order = ClaimOrder(
+        order = ClaimRequest(
             queue.id, ordered=False, limit=1, now=self.clock.now(), lease_ms=DAY_MS, token=token
         )
         (claimed,) = (await self.store.claim(order)).deliveries
@@ -236,7 +237,7 @@ async def test_a_dead_letter_ages_from_when_it_came_and_however_often_it_was_rec
         for _ in range(3):
             await house.claim_and_give_back(Q)
         limits, dead = Limits(attempts_max=3, dead_letters=True), Target(D.id, ordered=False)
-        order = ClaimOrder(
+        order = ClaimRequest(
             Q.id, ordered=False, limit=1, now=house.clock.now(), lease_ms=1, token=99, limits=limits
         )
         assert (await house.store.claim(replace(order, dead_letters_to=dead))).dead_lettered == 1

@@ -8,10 +8,10 @@ import orjson
 import pytest
 
 from redrive.engine.facts import Attempted
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, Ending, Outcome, Transition
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import Delivery, Outcome, Transition
 from redrive.model.metric import MetricPoint, Series
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.cloudwatch.own_metrics import MetricName, names_of, series_of, unit_of
 from redrive.protocols.aws.sns.published import Published
@@ -19,16 +19,16 @@ from redrive.protocols.aws.sns.sms.log import TextMessageLog
 from redrive.protocols.aws.sns.status_log import StatusLog
 
 ACCOUNT, REGION = "123456789012", "us-west-2"
-NUMBER = "+493012345678"
+QUEUE_RECORD = "+493012345678"
 ALL = {
     "DeliveryStatusIAMRole": "arn:aws:iam::123456789012:role/sms",
     "DeliveryStatusSuccessSamplingRate": "100",
 }
-DIRECT = ResourceName(ACCOUNT, f"{REGION}:sms", NUMBER)
+DIRECT = ResourceName(ACCOUNT, f"{REGION}:sms", QUEUE_RECORD)
 TOPIC = ResourceName(ACCOUNT, REGION, "news")
 TOLD = (("message_id", "id-1"), ("type", "Transactional"), ("parts", "2"), ("price", "0.0129"))
-OK = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 40, (*TOLD, ("spent", "1.5")))
-BUSY = Attempt(Outcome.FAILED, Reason.THROTTLED, 429, "ESME_RTHROTTLED", 40, TOLD)
+OK = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, "", 40, (*TOLD, ("spent", "1.5")))
+BUSY = Attempt(AttemptResult.FAILED, Reason.THROTTLED, 429, "ESME_RTHROTTLED", 40, TOLD)
 
 
 class Kept:
@@ -56,19 +56,19 @@ class Kept:
         return {(one.series.name, one.series.dimensions): one.statistics.total for one in self.points}
 
 
-def fact(attempt: Attempt, ending: Ending, topic: ResourceName = DIRECT, text: str = "hello") -> Attempted:
+def fact(attempt: Attempt, outcome: Outcome, topic: ResourceName = DIRECT, text: str = "hello") -> Attempted:
     headers = Published("34d9b400-c6dd-5444-820d-fbeb0f1f54cf", "arn", 0).envelope()
     sent_at = 1_467_074_434_558
     delivery = Delivery(
         2, 1, 0, 3, 9, sent_at, sent_at, None, bytes(15) + b"\1", None, None, None, headers, text
     )
-    whose = Subscription("direct", topic, 2, ACCOUNT, "sms", NUMBER)
-    return Attempted(Topic(1, topic, "sns"), whose, delivery, attempt, Transition(ending), sent_at + 639)
+    whose = Subscription("direct", topic, 2, ACCOUNT, "sms", QUEUE_RECORD)
+    return Attempted(Topic(1, topic, "sns"), whose, delivery, attempt, Transition(outcome), sent_at + 639)
 
 
 def test_the_entry_of_a_success() -> None:
     kept = Kept(ALL)
-    kept.log.attempted(fact(OK, Ending.DELIVERED))
+    kept.log.attempted(fact(OK, Outcome.DELIVERED))
     ((group, stream, at, entry),) = kept.lines
     assert group == ResourceName(ACCOUNT, REGION, f"sns/{REGION}/{ACCOUNT}/DirectPublishToPhoneNumber")
     assert (stream, at) == ("stream", 1_467_074_435_197)
@@ -81,7 +81,7 @@ def test_the_entry_of_a_success() -> None:
             "phoneCarrier": "Unknown Carrier",
             "mnc": 0,
             "numberOfMessageParts": 2,
-            "destination": NUMBER,
+            "destination": QUEUE_RECORD,
             "priceInUSD": 0.0129,
             "smsType": "Transactional",
             "mcc": 0,
@@ -95,9 +95,9 @@ def test_the_entry_of_a_success() -> None:
 
 def test_every_failed_attempt_has_an_entry() -> None:
     kept = Kept({**ALL, "DeliveryStatusSuccessSamplingRate": "0"})
-    for ending in (Ending.RETRY, Ending.DROPPED):
-        kept.log.attempted(fact(BUSY, ending))
-    kept.log.attempted(fact(OK, Ending.DELIVERED))
+    for outcome in (Outcome.RETRY, Outcome.DROPPED):
+        kept.log.attempted(fact(BUSY, outcome))
+    kept.log.attempted(fact(OK, Outcome.DELIVERED))
     assert [group.name.rpartition("/")[2] for group, *_ in kept.lines] == ["Failure", "Failure"]
     entry = kept.lines[0][3]
     assert (entry["status"], entry["delivery"]["providerResponse"]) == ("FAILURE", "ESME_RTHROTTLED")
@@ -105,7 +105,7 @@ def test_every_failed_attempt_has_an_entry() -> None:
 
 def test_a_topic_s_telephones_are_in_its_own_groups() -> None:
     kept = Kept(ALL)
-    kept.log.attempted(fact(OK, Ending.DELIVERED, TOPIC))
+    kept.log.attempted(fact(OK, Outcome.DELIVERED, TOPIC))
     ((group, _, _, entry),) = kept.lines
     assert group.name == f"sns/{REGION}/{ACCOUNT}/news"
     assert entry["notification"]["topicArn"] == f"arn:aws:sns:{REGION}:{ACCOUNT}:news"
@@ -113,8 +113,8 @@ def test_a_topic_s_telephones_are_in_its_own_groups() -> None:
 
 def test_of_what_nobody_could_push_the_parts_are_counted() -> None:
     kept = Kept(ALL)
-    nowhere = Attempt(Outcome.REFUSED, Reason.MISSING, 0, "not set up", 0)
-    kept.log.attempted(fact(nowhere, Ending.DROPPED, text="x" * 161))
+    nowhere = Attempt(AttemptResult.REFUSED, Reason.MISSING, 0, "not set up", 0)
+    kept.log.attempted(fact(nowhere, Outcome.DROPPED, text="x" * 161))
     delivery = kept.lines[0][3]["delivery"]
     assert (delivery["numberOfMessageParts"], delivery["priceInUSD"]) == (2, 0)
 
@@ -122,37 +122,37 @@ def test_of_what_nobody_could_push_the_parts_are_counted() -> None:
 @pytest.mark.parametrize("attributes", [None, {}, {"DeliveryStatusSuccessSamplingRate": "100"}])
 def test_nobody_asked(attributes: Mapping[str, str] | None) -> None:
     kept = Kept(attributes)
-    for attempt, ending in ((OK, Ending.DELIVERED), (BUSY, Ending.DROPPED)):
-        kept.log.attempted(fact(attempt, ending))
+    for attempt, outcome in ((OK, Outcome.DELIVERED), (BUSY, Outcome.DROPPED)):
+        kept.log.attempted(fact(attempt, outcome))
     assert not kept.lines
 
 
 def test_some_percent_of_the_successes() -> None:
     kept = Kept({**ALL, "DeliveryStatusSuccessSamplingRate": "30"})
     for _ in range(1000):
-        kept.log.attempted(fact(OK, Ending.DELIVERED))
+        kept.log.attempted(fact(OK, Outcome.DELIVERED))
     assert 250 < len(kept.lines) < 350
 
 
 def test_what_is_counted() -> None:
     kept = Kept(None)
-    kept.log.attempted(fact(BUSY, Ending.RETRY))
+    kept.log.attempted(fact(BUSY, Outcome.RETRY))
     assert kept.points == []
-    kept.log.attempted(fact(OK, Ending.DELIVERED))
+    kept.log.attempted(fact(OK, Outcome.DELIVERED))
     assert kept.values() == {
         ("SMSSuccessRate", (("SMSType", "Transactional"),)): 1.0,
-        ("SMSSuccessRate", (("PhoneNumber", NUMBER),)): 1.0,
+        ("SMSSuccessRate", (("PhoneNumber", QUEUE_RECORD),)): 1.0,
         ("SMSMonthToDateSpentUSD", ()): 1.5,
     }
     kept.points.clear()
-    kept.log.attempted(fact(BUSY, Ending.DEAD_LETTERED, TOPIC))
+    kept.log.attempted(fact(BUSY, Outcome.DEAD_LETTERED, TOPIC))
     assert kept.values() == {("SMSSuccessRate", (("SMSType", "Transactional"),)): 0.0}
     assert {(one.series.account, one.series.region) for one in kept.points} == {(ACCOUNT, REGION)}
 
 
 def test_cloudwatch_finds_it_again() -> None:
     kept = Kept(None)
-    kept.log.attempted(fact(OK, Ending.DELIVERED))
+    kept.log.attempted(fact(OK, Outcome.DELIVERED))
     for point in kept.points:
         (metric,) = names_of(point.series)
         assert series_of(ACCOUNT, REGION, metric) == [point.series]

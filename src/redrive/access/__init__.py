@@ -1,1 +1,1 @@
-"""Who may do what: access keys, principals, policy evaluation, and encryption at rest."""
+"""Access: keys, principals, policy evaluation, and encryption at rest."""

@@ -14,7 +14,7 @@ _NULL: Final = "null"
 
 
 class Quantifier(enum.Enum):
-    """How many of a key's several values must pass."""
+    """The share of a key's several values that must pass."""
 
     NONE = ""
     ANY = "foranyvalue"
@@ -25,7 +25,7 @@ class Condition(Protocol):
     """Something that must be so for a statement to apply."""
 
     def holds(self, lookup: Lookup) -> bool:
-        """Whether it is so for the request whose keys `lookup` finds."""
+        """True if it is so for the request whose keys `lookup` finds."""
         ...
 
 
@@ -134,7 +134,7 @@ def _taken_apart(name: str) -> tuple[Quantifier, str, bool]:
 
 
 def _when_missing(quantifier: Quantifier, *, lenient: bool) -> bool:
-    """What holds without the key; ForAnyValue wants a value even of an …IfExists operator, as IAM was seen to."""
+    """The answer where the key is missing; ForAnyValue wants a value even of an …IfExists operator (seen at IAM)."""
     if quantifier is Quantifier.NONE:
         return lenient
     return quantifier is Quantifier.ALL

@@ -1,4 +1,4 @@
-"""What can be wrong with what people say about access."""
+"""Errors in policies and keys that callers give."""
 
 from redrive.model.errors import RedriveError
 

@@ -52,7 +52,7 @@ class AccessKey:
 
 
 def is_account(text: str) -> bool:
-    """Whether a text is an account id: twelve digits."""
+    """True if a text is an account id: twelve digits."""
     return len(text) == ACCOUNT_DIGITS and text.isascii() and text.isdigit()
 
 
@@ -88,5 +88,5 @@ def chosen_access_key(account: str, access_key_id: str, secret: str, now: int) -
 
 
 def account_of_key_id(access_key_id: str) -> str:
-    """Whose a request is where nothing is verified: the key id itself if it is an account, or ANY_ACCOUNT."""
+    """The account of a request where nothing is verified: the key id itself if it is an account, or ANY_ACCOUNT."""
     return access_key_id if is_account(access_key_id) else ANY_ACCOUNT

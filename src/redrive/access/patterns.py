@@ -1,4 +1,4 @@
-"""What a policy's strings match: letter by letter, with `*` and `?`, ARNs by segment, with variables filled in.
+"""Patterns of policies: letter by letter, with `*` and `?`, ARNs by segment, with variables filled in.
 
 A list of strings becomes one set and one regular expression when the policy is read. Only a string that has a
 variable (`${aws:PrincipalAccount}`) is put together per request. No pattern costs more than its length times the
@@ -26,7 +26,7 @@ _VARIABLE_NAME: Final = re.compile(r"\s*([^\s,'*?$]+)\s*(?:,\s*'([^']*)'\s*)?")
 
 
 class Shape(enum.Enum):
-    """What the wildcards of a pattern may run across."""
+    """The characters that the wildcards of a pattern may run across."""
 
     TEXT = enum.auto()
     ARN = enum.auto()  # a wildcard stays within one of the first five segments, or within the resource
@@ -100,7 +100,7 @@ class Patterns:
     folded: bool
 
     def match(self, text: str, lookup: Lookup) -> bool:
-        """Whether one of them matches the whole text."""
+        """True if one of them matches the whole text."""
         if self.everything:
             return True
         if self.folded:
@@ -199,6 +199,6 @@ def _expression(tokens: Iterable[str | _Wild], shape: Shape) -> str:
 
 
 def _rest_of_arn(parts: Sequence[str | _Wild]) -> list[str | _Wild]:
-    """What `arn:aws:sqs:*` leaves unsaid: any region, account and resource."""
+    """The segments that `arn:aws:sqs:*` leaves out: any region, account and resource."""
     colons = sum(part.count(":") for part in parts if isinstance(part, str))
     return [":", _Wild.ANY] * (_ARN_COLONS - colons)

@@ -37,7 +37,7 @@ def source_keys(*, arn: str, account: str) -> dict[str, Values]:
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
-    """What somebody asks to be allowed.
+    """An action that a principal asks to be allowed.
 
     Attributes:
         principal: Who.
@@ -74,7 +74,7 @@ class Principals:
     excepted: bool
 
     def match(self, principal: Principal) -> bool:
-        """Whether the element reaches a principal."""
+        """True if the element reaches a principal."""
         named = (
             self.everyone
             or not self.identities.isdisjoint(principal.identities)
@@ -110,7 +110,7 @@ class Statement:
     services: frozenset[str]
 
     def applies(self, request: AccessRequest, action: str, lookup: Lookup) -> bool:
-        """Whether all its elements match the request, whose action is given in lower case."""
+        """True if all its elements match the request, whose action is given in lower case."""
         if self.actions.match(action, lookup) is self.actions_excepted:
             return False
         if not self.principals.match(request.principal):
@@ -156,7 +156,7 @@ class Decision:
 
     @property
     def explicit(self) -> bool:
-        """Whether a statement says so."""
+        """True if a statement says so."""
         return self.statement is not None
 
 

@@ -1,4 +1,4 @@
-"""Who is calling: an account's root, one of its users, another service, or nobody in particular."""
+"""Principals: an account's root, one of its users, another service, or nobody in particular."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""How commands speak to a running server: JSON over HTTP, signed where credentials are set."""
+"""The client of the commands: JSON over HTTP to a running server, signed where credentials are set."""
 
 import argparse
 import http.client

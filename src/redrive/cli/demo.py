@@ -146,7 +146,7 @@ class Telling:
         self._check(f"now in {FULFILMENT_DLQ}", true=len(story.dead_letters(FULFILMENT_DLQ)) == 1)
 
     def _inspect(self) -> None:
-        """What is in which dead-letter queue, and why."""
+        """The messages in each dead-letter queue, and the reasons."""
         whole = (Column(name, overflow="fold") for name in ("queue", "order", "tries", "why", "status"))
         table = Table(*whole, header_style="bold")
         for queue, letter in self._letters():

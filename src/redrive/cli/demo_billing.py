@@ -39,7 +39,7 @@ class Billing:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL that it listens on."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/orders"
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ class Billing:
         self._server.server_close()
 
     def visits_of(self, order: str) -> list[Visit]:
-        """How often an order came, and what was answered."""
+        """The visits of an order: their number and their answers."""
         return [visit for visit in self.visits if visit.order == order]
 
     def receive(self, notification: dict[str, Any]) -> int:

@@ -96,7 +96,7 @@ class Story:
         return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
 
     def confirmed(self) -> bool:
-        """Whether billing has confirmed its subscription."""
+        """True if billing has confirmed its subscription."""
         subscriptions = self._sns.list_subscriptions_by_topic(TopicArn=self._topic)["Subscriptions"]
         return all(one["SubscriptionArn"].startswith("arn:") for one in subscriptions)
 
@@ -129,7 +129,7 @@ class Story:
         self._sqs.delete_queue(QueueUrl=self._url(FULFILMENT))
 
     def dead_letters(self, queue: str) -> list[dict[str, Any]]:
-        """What is in a dead-letter queue, and why."""
+        """The messages in a dead-letter queue, with the reasons."""
         letters: list[dict[str, Any]] = self.server.ask(f"/_redrive/dead-letters?queue={queue}")["letters"]
         return letters
 
@@ -140,7 +140,7 @@ class Story:
         return int(answer["to_move"])
 
     def attempts(self, order: str) -> list[Visit]:
-        """How often an order came to billing."""
+        """The number of times that an order came to billing."""
         return self.billing.visits_of(order)
 
     def _receive(self) -> list[dict[str, Any]]:

@@ -50,7 +50,7 @@ def _list(client: Client, parsed: argparse.Namespace) -> int:
 def _show(endpoints: list[Entry]) -> None:
     for endpoint in endpoints:
         print(f"{endpoint['topic']}  {endpoint['id']}  {endpoint['protocol']}  {endpoint['endpoint']}")
-        print(f"    {_state(endpoint['probation'])}{_options(endpoint)}")
+        print(f"    {_state(endpoint['circuit'])}{_options(endpoint)}")
 
 
 def _lift(client: Client, parsed: argparse.Namespace) -> int:
@@ -70,15 +70,15 @@ def _set(client: Client, parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _state(probation: Entry | None) -> str:
-    if probation is None:
+def _state(circuit: Entry | None) -> str:
+    if circuit is None:
         return "served"
-    status = f" {probation['status']}" if probation["status"] else ""
-    failures = "1 failure" if probation["failures"] == 1 else f"{probation['failures']} failures"
-    why = f"{probation['reason']}{status}, {failures} in a row"
-    if probation["over"]:
-        return f"on probation since {moment(probation['since'])} ({why}): one delivery is tried next"
-    return f"rests until {moment(probation['until'])} ({why})"
+    status = f" {circuit['status']}" if circuit["status"] else ""
+    failures = "1 failure" if circuit["failures"] == 1 else f"{circuit['failures']} failures"
+    why = f"{circuit['reason']}{status}, {failures} in a row"
+    if circuit["over"]:
+        return f"on probation since {moment(circuit['since'])} ({why}): one delivery is tried next"
+    return f"rests until {moment(circuit['until'])} ({why})"
 
 
 def _options(endpoint: Entry) -> str:

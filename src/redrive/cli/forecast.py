@@ -1,4 +1,4 @@
-"""What becomes of a message published into an outage, in words."""
+"""A forecast in words: the fate of a message that is published into an outage."""
 
 import random
 from collections.abc import Iterator

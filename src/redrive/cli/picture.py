@@ -210,7 +210,7 @@ class _Plot:
         return _RIGHT
 
     def _is_hidden(self, answer: OutageAnswer) -> bool:
-        """Whether the last attempt that fails is among those left out."""
+        """True if the last attempt that fails is among those left out."""
         failed = _failed(answer)
         return any(
             column.cut and before.attempt < failed < column.attempt - 1

@@ -1,4 +1,4 @@
-"""What holds for a subscription of a running server, asked through SNS."""
+"""The retry schedule of a subscription of a running server, asked through SNS."""
 
 import os
 from dataclasses import dataclass

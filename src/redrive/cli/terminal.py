@@ -1,4 +1,4 @@
-"""What commands say on a terminal: moments, counts, notes beside a list, and why they failed."""
+"""Output of commands on a terminal: moments, counts, notes beside a list, and failures."""
 
 import json
 import sys

@@ -46,7 +46,7 @@ class Run:
 
     @property
     def length(self) -> int:
-        """How many attempts it has."""
+        """The number of attempts."""
         return self.last.attempt - self.head[0].attempt + 1
 
 

@@ -1,1 +1,1 @@
-"""How deliveries are pushed: one kind of place each, all of them `redrive.engine.ports.Endpoint`."""
+"""Endpoints that deliveries are pushed to: one module a kind, each a `redrive.engine.ports.Endpoint`."""

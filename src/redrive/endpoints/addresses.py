@@ -1,4 +1,4 @@
-"""Where a push may go: URLs read, names resolved, and networks that are nobody's business outside."""
+"""Addresses that a push may go to: URLs read, names resolved, and private networks refused."""
 
 import asyncio
 import re
@@ -58,7 +58,7 @@ class Destination:
 
     @property
     def secure(self) -> bool:
-        """Whether it is https."""
+        """True if it is https."""
         return self.url.scheme == "https"
 
 
@@ -81,7 +81,7 @@ def read_url(text: str) -> Destination:
 
 
 def is_private(address: str) -> bool:
-    """Whether an IP address leads anywhere but the public internet: private, loopback, link-local, reserved.
+    """True if an IP address leads anywhere but the public internet: private, loopback, link-local, reserved.
 
     The addresses where clouds serve credentials to their machines are among them (169.254.169.254, fd00:ec2::254,
     100.100.100.200, 168.63.129.16). An IPv6 address that wraps an IPv4 one is judged by what it wraps.
@@ -93,7 +93,7 @@ def is_private(address: str) -> bool:
 
 
 def is_within(address: str, networks: Sequence[Network]) -> bool:
-    """Whether an IP address, or the IPv4 address that it wraps, lies in one of these networks."""
+    """True if an IP address, or the IPv4 address that it wraps, lies in one of these networks."""
     parsed = _unwrapped(address)
     return any(parsed in network for network in networks)
 

@@ -21,7 +21,7 @@ _ESCAPED: Final = re.compile(r"\\(.)")
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """What an endpoint wants to see.
+    """A challenge of an endpoint: the authorization that it asks for.
 
     Attributes:
         scheme: In lower case: `basic`, `digest` …
@@ -33,7 +33,7 @@ class Challenge:
 
 
 class Authorizer(Protocol):
-    """What makes the Authorization header of a request."""
+    """A maker of the Authorization header of a request."""
 
     def header(self, method: str, target: str) -> str:
         """The header for a request of that method and target (path and query)."""
@@ -59,7 +59,7 @@ def read_challenges(headers: Iterable[str]) -> Iterator[Challenge]:
 def authorizer_for(
     challenges: Iterable[Challenge], user: str, password: str, *, secure: bool, chance: random.Random
 ) -> Authorizer | None:
-    """What answers the strongest challenge that can be answered; None where none can.
+    """The authorizer for the strongest challenge that can be answered; None where none can.
 
     Args:
         challenges: The endpoint's.

@@ -1,4 +1,4 @@
-"""Blobs: parcels written to Azure's storage accounts, to S3, or to a folder with the same layout."""
+"""Blobs: requests written to Azure's storage accounts, to S3, or to a folder with the same layout."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ from redrive.endpoints import blob_verdicts
 from redrive.endpoints.azure.storage_accounts import read_connection_string, read_container
 from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import ACCEPTED, Verdict
-from redrive.engine.ports import Parcel
+from redrive.engine.ports import PushRequest
 
 if TYPE_CHECKING:  # the library has these names for type checkers alone
     from obstore.store import AzureConfig, ClientConfig, ObjectStore, RetryConfig
@@ -35,9 +35,9 @@ _REQUEST_MAX: Final = timedelta(minutes=5)
 
 
 class BlobEndpoint(TimedEndpoint):
-    """Writes each parcel as a blob.
+    """Writes each request as a blob.
 
-    A parcel's endpoint is the container's resource id; of its headers, `path` is the blob's name. A blob is there whole
+    A request's endpoint is the container's resource id; of its headers, `path` is the blob's name. A blob is there whole
     or not at all, and on disk before the attempt is a success. One that is there already is replaced: an attempt whose
     success nobody heard of is repeated, and brings the same.
 
@@ -70,27 +70,27 @@ class BlobEndpoint(TimedEndpoint):
         self._azure.cache_clear()
         self._shared = None
 
-    async def _verdict(self, parcel: Parcel) -> Verdict:
+    async def _verdict(self, push_request: PushRequest) -> Verdict:
         try:
-            async with asyncio.timeout(parcel.timeout_ms / 1000):
-                tag = await self._write(parcel)
+            async with asyncio.timeout(push_request.timeout_ms / 1000):
+                tag = await self._write(push_request)
         except (BaseError, OSError, ValueError) as error:
             return blob_verdicts.of_failure(error)
-        known = {"etag": tag, "content-length": str(len(parcel.body))}
-        kept = tuple((name, known[name]) for name in parcel.headers_kept if name in known)
+        known = {"etag": tag, "content-length": str(len(push_request.body))}
+        kept = tuple((name, known[name]) for name in push_request.headers_kept if name in known)
         return ACCEPTED.verdict(_CREATED, identifiers=kept)
 
-    async def _write(self, parcel: Parcel) -> str:
+    async def _write(self, push_request: PushRequest) -> str:
         """Write it; its entity tag."""
-        container, path = read_container(parcel.endpoint), parcel.headers["path"]
+        container, path = read_container(push_request.endpoint), push_request.headers["path"]
         if not _PATH.fullmatch(path):
             raise ValueError(f"{path!r} is not a blob's name that every store can keep")
-        connection_string = self._connection_string(parcel.endpoint)
+        connection_string = self._connection_string(push_request.endpoint)
         if connection_string is not None:
-            return await _put(self._azure(connection_string, container.name), path, parcel)
+            return await _put(self._azure(connection_string, container.name), path, push_request)
         store = self._shared = self._shared or self._opened_shared()
         shared_path = f"{container.account}/{container.name}/{path}"
-        tag = await _put(store, shared_path, parcel)
+        tag = await _put(store, shared_path, push_request)
         if isinstance(store, LocalStore):
             await asyncio.to_thread(_settle, self._folder, shared_path)
         return tag
@@ -120,9 +120,9 @@ class BlobEndpoint(TimedEndpoint):
         return options
 
 
-async def _put(store: "ObjectStore", path: str, parcel: Parcel) -> str:
-    attributes = {} if isinstance(store, LocalStore) else {"Content-Type": parcel.content_type}
-    put = await obstore.put_async(store, path, parcel.body, attributes=attributes, use_multipart=False)
+async def _put(store: "ObjectStore", path: str, push_request: PushRequest) -> str:
+    attributes = {} if isinstance(store, LocalStore) else {"Content-Type": push_request.content_type}
+    put = await obstore.put_async(store, path, push_request.body, attributes=attributes, use_multipart=False)
     return (put["e_tag"] or "").strip('"')
 
 

@@ -1,4 +1,4 @@
-"""What it means that a blob could not be written.
+"""Verdicts on blobs that could not be written.
 
 The library says it in words, of which these are read: `… in 3ms - Server returned non-2xx status code: 404 Not Found:
 <body>`, then, after an empty line, the chain of causes by the names of their types. The contract suite has an example
@@ -14,8 +14,7 @@ from obstore.exceptions import BaseError
 from redrive.endpoints import verdicts
 from redrive.endpoints.azure.storage_verdicts import BY_STATUS
 from redrive.endpoints.verdicts import Verdict
-from redrive.model.attempt import Reason
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import AttemptResult, Reason
 
 # The beginning has the URL in it, which may have a signature in it.
 _SAID: Final = re.compile(r"(?:.* in [\d.]+\S* - )?(?P<said>.*?)(?:\n\nDebug source:|\Z)", re.DOTALL)
@@ -39,7 +38,7 @@ _BY_WORD: Final = {
 
 
 def of_failure(error: Exception) -> Verdict:
-    """What came of an attempt that raised this.
+    """The verdict on an attempt that raised this error.
 
     A container that is not there will not be there soon: the dead letters of Event Grid that want to go there are
     dropped. Keys may be mended and disks emptied, so those are tried again.
@@ -54,7 +53,7 @@ def of_failure(error: Exception) -> Verdict:
 
 
 def _of_system(number: int, said: str) -> Verdict:
-    return Verdict(Outcome.FAILED, _BY_ERRNO.get(number, Reason.SERVER_ERROR), response=said)
+    return Verdict(AttemptResult.FAILED, _BY_ERRNO.get(number, Reason.SERVER_ERROR), response=said)
 
 
 def _of_words(text: str) -> Verdict:
@@ -67,4 +66,4 @@ def _of_words(text: str) -> Verdict:
     if system:
         return _of_system(int(system["number"]), said)
     reason = next((reason for word, reason in _BY_WORD.items() if word in text), Reason.CONNECTION)
-    return Verdict(Outcome.FAILED, reason, response=said)
+    return Verdict(AttemptResult.FAILED, reason, response=said)

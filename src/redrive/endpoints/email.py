@@ -1,4 +1,4 @@
-"""Mail: parcels handed to an SMTP relay."""
+"""Mail: requests handed to an SMTP relay."""
 
 import asyncio
 import re
@@ -27,8 +27,8 @@ from redrive.endpoints.verdicts import (
     TOO_LARGE,
     Verdict,
 )
-from redrive.engine.ports import Parcel
-from redrive.model.delivery import Outcome
+from redrive.engine.ports import PushRequest
+from redrive.model.attempt import AttemptResult
 
 _ACCEPTED: Final = 250
 _LASTING: Final = 500  # replies from here on say: not ever (RFC 5321, 4.2.1)
@@ -66,9 +66,9 @@ class Relay:
 
 
 class EmailEndpoint(TimedEndpoint):
-    """Hands each parcel to the relay, over a connection of its own.
+    """Hands each request to the relay, over a connection of its own.
 
-    A parcel's endpoint is the address; its body is the text, always sent as plain text; of its headers, `Subject`
+    A request's endpoint is the address; its body is the text, always sent as plain text; of its headers, `Subject`
     and `Message-ID` become the mail's, and `From` is the name shown beside the sender's address.
 
     Args:
@@ -87,13 +87,13 @@ class EmailEndpoint(TimedEndpoint):
         if relay.ca_file is not None:
             self._trust.load_verify_locations(relay.ca_file)
 
-    async def _verdict(self, parcel: Parcel) -> Verdict:
-        client = self._client(parcel.timeout_ms / 1000)
+    async def _verdict(self, push_request: PushRequest) -> Verdict:
+        client = self._client(push_request.timeout_ms / 1000)
         try:
-            mail = self._written(parcel, self._now())
-            async with asyncio.timeout(parcel.timeout_ms / 1000), self._conversations:
-                verdict = await self._hand_in(client, parcel.endpoint, mail)
-            if verdict.outcome is Outcome.DELIVERED:  # the relay has it, however the leave-taking goes
+            mail = self._written(push_request, self._now())
+            async with asyncio.timeout(push_request.timeout_ms / 1000), self._conversations:
+                verdict = await self._hand_in(client, push_request.endpoint, mail)
+            if verdict.result is AttemptResult.DELIVERED:  # the relay has it, however the leave-taking goes
                 with suppress(aiosmtplib.SMTPException, OSError):
                     await client.quit(timeout=_QUIT_SECONDS)
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
@@ -123,22 +123,22 @@ class EmailEndpoint(TimedEndpoint):
             local_hostname=self._domain,
         )
 
-    def _written(self, parcel: Parcel, now: int) -> bytes:
+    def _written(self, push_request: PushRequest, now: int) -> bytes:
         """The mail as it goes over the wire.
 
         Raises:
             ValueError: The address or a header cannot be written.
         """
-        if not _ADDRESS.fullmatch(parcel.endpoint):
-            raise ValueError(f"{parcel.endpoint!r} is not a mail address")
+        if not _ADDRESS.fullmatch(push_request.endpoint):
+            raise ValueError(f"{push_request.endpoint!r} is not a mail address")
         mail = EmailMessage(policy=_WRITING)
-        mail["From"] = Address(parcel.headers.get("From", ""), addr_spec=self._relay.sender)
-        mail["To"] = Address(addr_spec=parcel.endpoint)
+        mail["From"] = Address(push_request.headers.get("From", ""), addr_spec=self._relay.sender)
+        mail["To"] = Address(addr_spec=push_request.endpoint)
         mail["Date"] = formatdate(now / 1000)
         for name in ("Subject", "Message-ID"):
-            if name in parcel.headers:
-                mail[name] = parcel.headers[name]
-        mail.set_content(parcel.body.decode())
+            if name in push_request.headers:
+                mail[name] = push_request.headers[name]
+        mail.set_content(push_request.body.decode())
         return mail.as_bytes()
 
 

@@ -1,4 +1,4 @@
-"""Webhooks: parcels pushed to http and https URLs."""
+"""Webhooks: requests pushed to http and https URLs."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ from redrive.endpoints.addresses import Destination, Network, SystemResolver, is
 from redrive.endpoints.authorization import Authorizer, authorizer_for, read_challenges
 from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import FORBIDDEN, Verdict
-from redrive.engine.ports import Parcel
+from redrive.engine.ports import PushRequest
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ _AUTHORIZERS_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class HttpPolicy:
-    """What the operator allows and expects.
+    """The operator's rules for pushes over HTTP.
 
     Attributes:
         forbids_private: Private, loopback, link-local and reserved addresses are not connected to. It is looked at
@@ -62,7 +62,7 @@ class HttpPolicy:
     connections_per_host_max: int = 128
 
     def forbids(self, address: str) -> bool:
-        """Whether no connection may be made to this IP address."""
+        """True if no connection may be made to this IP address."""
         return self.forbids_private and is_private(address) and not is_within(address, self.private_networks)
 
 
@@ -73,7 +73,7 @@ class Answer(NamedTuple):
         status: Its status.
         text: The beginning of its body, or the reason phrase.
         challenges: WWW-Authenticate headers.
-        kept: Headers that the parcel asked for.
+        kept: Headers that the request asked for.
     """
 
     status: int
@@ -84,7 +84,7 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True)
 class _Dial:
-    """What a push did for a connection: nothing when it was given one that rested.
+    """The steps a push took for its connection: none when it was given an idle one.
 
     Attributes:
         opened: It opened a socket.
@@ -100,9 +100,9 @@ _DIAL: Final[ContextVar[_Dial]] = ContextVar("dial")
 
 
 class HttpEndpoint(TimedEndpoint):
-    """Pushes parcels by HTTP.
+    """Pushes requests by HTTP.
 
-    An answer is the whole response, or as much of it as the parcel says; what ends or hangs before that is no answer.
+    An answer is the whole response, or as much of it as the request says; what ends or hangs before that is no answer.
     Time-outs are the event loop's: a real endpoint knows no simulated time.
 
     Args:
@@ -127,33 +127,37 @@ class HttpEndpoint(TimedEndpoint):
             await self._session.close()
         await self._resolver.close()
 
-    async def _verdict(self, parcel: Parcel) -> Verdict:
-        answer = await self.ask(parcel)
+    async def _verdict(self, push_request: PushRequest) -> Verdict:
+        answer = await self.ask(push_request)
         if isinstance(answer, Verdict):
             return answer
         return replace(verdicts.of_status(answer.status, answer.text), identifiers=answer.kept)
 
-    async def ask(self, parcel: Parcel) -> Answer | Verdict:
+    async def ask(self, push_request: PushRequest) -> Answer | Verdict:
         """Hand it over; the answer, or what it means that there is none. For kinds of endpoint that read answers."""
         dial = _Dial()
         _DIAL.set(dial)
         try:
-            async with asyncio.timeout(parcel.timeout_ms / 1000):
-                return await self._converse(_read_url(parcel.endpoint), parcel, dial)
+            async with asyncio.timeout(push_request.timeout_ms / 1000):
+                return await self._converse(_read_url(push_request.endpoint), push_request, dial)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if dial.forbidden and not dial.opened:
                 logger.info(
-                    "endpoint.forbidden url=%s address=%s", _without_secrets(parcel.endpoint), dial.forbidden
+                    "endpoint.forbidden url=%s address=%s",
+                    _without_secrets(push_request.endpoint),
+                    dial.forbidden,
                 )
                 return FORBIDDEN.verdict(response=_PRIVATE)
             return verdicts.of_failure(error, unusable=FORBIDDEN)
 
-    async def _converse(self, destination: Destination, parcel: Parcel, dial: _Dial) -> Answer:
+    async def _converse(self, destination: Destination, push_request: PushRequest, dial: _Dial) -> Answer:
         """Post; where that is answered by a challenge and the URL has a password, post again.
 
         SNS sends no password that nobody asked for. Who has asked is answered at once from then on.
         """
-        answer = await self._post(destination, parcel, self._authorizers.get(parcel.endpoint), dial)
+        answer = await self._post(
+            destination, push_request, self._authorizers.get(push_request.endpoint), dial
+        )
         if answer.status != HTTPStatus.UNAUTHORIZED or destination.user is None:
             return answer
         authorizer = authorizer_for(
@@ -165,9 +169,9 @@ class HttpEndpoint(TimedEndpoint):
         )
         if authorizer is None:
             return answer
-        answer = await self._post(destination, parcel, authorizer, dial)
+        answer = await self._post(destination, push_request, authorizer, dial)
         if answer.status != HTTPStatus.UNAUTHORIZED:
-            self._remember(parcel.endpoint, authorizer)
+            self._remember(push_request.endpoint, authorizer)
         return answer
 
     def _remember(self, endpoint: str, authorizer: Authorizer) -> None:
@@ -176,7 +180,7 @@ class HttpEndpoint(TimedEndpoint):
         self._authorizers[endpoint] = authorizer
 
     async def _post(
-        self, destination: Destination, parcel: Parcel, authorizer: Authorizer | None, dial: _Dial
+        self, destination: Destination, push_request: PushRequest, authorizer: Authorizer | None, dial: _Dial
     ) -> Answer:
         """Post; again when a connection that had rested turns out to be closed, which says nothing of the endpoint.
 
@@ -185,7 +189,7 @@ class HttpEndpoint(TimedEndpoint):
         while True:
             dial.opened = False
             try:
-                return await self._post_once(destination, parcel, authorizer)
+                return await self._post_once(destination, push_request, authorizer)
             except aiohttp.ClientConnectorError:
                 raise
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
@@ -193,18 +197,20 @@ class HttpEndpoint(TimedEndpoint):
                     raise
 
     async def _post_once(
-        self, destination: Destination, parcel: Parcel, authorizer: Authorizer | None
+        self, destination: Destination, push_request: PushRequest, authorizer: Authorizer | None
     ) -> Answer:
-        headers = {**parcel.headers, "Content-Type": parcel.content_type}
+        headers = {**push_request.headers, "Content-Type": push_request.content_type}
         if authorizer is not None:
-            headers["Authorization"] = authorizer.header(parcel.method, destination.url.raw_path_qs)
+            headers["Authorization"] = authorizer.header(push_request.method, destination.url.raw_path_qs)
         session = self._session or self._open()
-        body = parcel.body if len(parcel.body) <= _AT_ONCE_BYTES_MAX else BytesIO(parcel.body)
+        body = (
+            push_request.body if len(push_request.body) <= _AT_ONCE_BYTES_MAX else BytesIO(push_request.body)
+        )
         response = await session.request(
-            parcel.method, destination.url, data=body, headers=headers, allow_redirects=False
+            push_request.method, destination.url, data=body, headers=headers, allow_redirects=False
         )
         try:
-            return await _read(response, parcel.headers_kept, parcel.answer_bytes_max)
+            return await _read(response, push_request.headers_kept, push_request.answer_bytes_max)
         finally:
             response.close()  # drops the connection if anything is unread or unsent; else it is back already
 
@@ -262,7 +268,7 @@ async def _read(response: aiohttp.ClientResponse, headers_kept: Sequence[str], b
 
 
 def _inflated(body: bytes, encoding: str, bytes_max: int) -> bytes:
-    """As much of a compressed body as matters; a spoilt one stays as it is."""
+    """The beginning of a compressed body, inflated; a body that cannot be inflated stays as it is."""
     window_bits = _INFLATED.get(encoding.strip().lower())
     if window_bits is None:
         return body

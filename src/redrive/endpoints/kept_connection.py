@@ -43,7 +43,7 @@ class KeptConnection(asyncio.Protocol, ABC):
 
     @abstractmethod
     def _is_busy(self) -> bool:
-        """Whether anything is under way."""
+        """True if anything is under way."""
 
     @abstractmethod
     def _say_goodbye(self) -> None:

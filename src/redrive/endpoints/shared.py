@@ -1,4 +1,4 @@
-"""What many pushes wait for together: a connection, an access token."""
+"""Values that many pushes wait for together: a connection, an access token."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -20,7 +20,7 @@ class Shared(Generic[K, T]):
         self._tasks: dict[K, asyncio.Task[T]] = {}
 
     async def of(self, key: K, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """That of a key, made if need be; what `make` raises is raised to all who wait."""
+        """The value of a key, made if it is absent; an error of `make` is raised to all who wait."""
         task = self._tasks.get(key)
         if task is None or self._is_over(task):
             self._forget_old()
@@ -29,7 +29,7 @@ class Shared(Generic[K, T]):
         return await asyncio.shield(task)
 
     def forget(self, key: K, value: T) -> None:
-        """It is of no use any more, if it is still that one."""
+        """Drop the value of a key, if it is still the given one."""
         task = self._tasks.get(key)
         if task is not None and task.done() and not self._is_over(task) and task.result() == value:
             del self._tasks[key]

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from redrive.endpoints.verdicts import Verdict
-from redrive.engine.ports import Parcel
+from redrive.engine.ports import PushRequest
 from redrive.model.attempt import Attempt
 
 
@@ -18,15 +18,15 @@ class TimedEndpoint(ABC):
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
 
-    async def push(self, parcel: Parcel) -> Attempt:
+    async def push(self, push_request: PushRequest) -> Attempt:
         """Hand it over; every way this can go wrong is an Attempt, never an exception."""
         began = self._now()
-        verdict = await self._verdict(parcel)
+        verdict = await self._verdict(push_request)
         return verdict.after(self._now() - began)
 
     async def close(self) -> None:  # noqa: B027 - nothing to do for kinds that keep no connections of their own
         """Let go of connections."""
 
     @abstractmethod
-    async def _verdict(self, parcel: Parcel) -> Verdict:
-        """Hand it over, within the parcel's time; nothing but cancellation is raised."""
+    async def _verdict(self, push_request: PushRequest) -> Verdict:
+        """Hand it over, within the request's time; nothing but cancellation is raised."""

@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 
 import aiohttp
 
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 
 RESPONSE_CHARS_MAX: Final = 1024
 
@@ -23,7 +22,7 @@ RESPONSE_CHARS_MAX: Final = 1024
 class Verdict:
     """An attempt whose duration is not known yet; its fields are those of Attempt."""
 
-    outcome: Outcome
+    result: AttemptResult
     reason: Reason
     status: int = 0
     response: str = ""
@@ -34,38 +33,38 @@ class Verdict:
         """The attempt, given how long it took."""
         parts = tuple(part.after(duration_ms) for part in self.parts)
         response, duration_ms = self.response[:RESPONSE_CHARS_MAX], max(0, duration_ms)
-        return Attempt(self.outcome, self.reason, self.status, response, duration_ms, self.identifiers, parts)
+        return Attempt(self.result, self.reason, self.status, response, duration_ms, self.identifiers, parts)
 
 
 class Meaning(NamedTuple):
     """The part of a verdict that a table of statuses or errors gives."""
 
-    outcome: Outcome
+    result: AttemptResult
     reason: Reason
 
     def verdict(
         self, status: int = 0, response: str = "", identifiers: tuple[tuple[str, str], ...] = ()
     ) -> Verdict:
         """The verdict with what the endpoint said."""
-        return Verdict(self.outcome, self.reason, status, response, identifiers)
+        return Verdict(self.result, self.reason, status, response, identifiers)
 
 
-ACCEPTED: Final = Meaning(Outcome.DELIVERED, Reason.ACCEPTED)
-INVALID: Final = Meaning(Outcome.REFUSED, Reason.CLIENT_ERROR)
-TOO_LARGE: Final = Meaning(Outcome.REFUSED, Reason.TOO_LARGE)
-MISSING: Final = Meaning(Outcome.REFUSED, Reason.MISSING)
-NOT_ALLOWED: Final = Meaning(Outcome.REFUSED, Reason.DENIED)
-REDIRECTED: Final = Meaning(Outcome.REFUSED, Reason.REDIRECTED)
-FORBIDDEN: Final = Meaning(Outcome.REFUSED, Reason.FORBIDDEN_ADDRESS)
-NOT_AUTHENTICATED: Final = Meaning(Outcome.FAILED, Reason.DENIED)  # by credentials that may be mended
-IN_TROUBLE: Final = Meaning(Outcome.FAILED, Reason.SERVER_ERROR)
-THROTTLED: Final = Meaning(Outcome.FAILED, Reason.THROTTLED)
-DISABLED: Final = Meaning(Outcome.FAILED, Reason.DISABLED)
-FULL: Final = Meaning(Outcome.FAILED, Reason.FULL)
-TIMED_OUT: Final = Meaning(Outcome.FAILED, Reason.TIMED_OUT)
-TLS: Final = Meaning(Outcome.FAILED, Reason.TLS)
-NAME_NOT_RESOLVED: Final = Meaning(Outcome.FAILED, Reason.NAME_NOT_RESOLVED)
-NO_CONNECTION: Final = Meaning(Outcome.FAILED, Reason.CONNECTION)
+ACCEPTED: Final = Meaning(AttemptResult.DELIVERED, Reason.ACCEPTED)
+INVALID: Final = Meaning(AttemptResult.REFUSED, Reason.CLIENT_ERROR)
+TOO_LARGE: Final = Meaning(AttemptResult.REFUSED, Reason.TOO_LARGE)
+MISSING: Final = Meaning(AttemptResult.REFUSED, Reason.MISSING)
+NOT_ALLOWED: Final = Meaning(AttemptResult.REFUSED, Reason.DENIED)
+REDIRECTED: Final = Meaning(AttemptResult.REFUSED, Reason.REDIRECTED)
+FORBIDDEN: Final = Meaning(AttemptResult.REFUSED, Reason.FORBIDDEN_ADDRESS)
+NOT_AUTHENTICATED: Final = Meaning(AttemptResult.FAILED, Reason.DENIED)  # by credentials that may be mended
+IN_TROUBLE: Final = Meaning(AttemptResult.FAILED, Reason.SERVER_ERROR)
+THROTTLED: Final = Meaning(AttemptResult.FAILED, Reason.THROTTLED)
+DISABLED: Final = Meaning(AttemptResult.FAILED, Reason.DISABLED)
+FULL: Final = Meaning(AttemptResult.FAILED, Reason.FULL)
+TIMED_OUT: Final = Meaning(AttemptResult.FAILED, Reason.TIMED_OUT)
+TLS: Final = Meaning(AttemptResult.FAILED, Reason.TLS)
+NAME_NOT_RESOLVED: Final = Meaning(AttemptResult.FAILED, Reason.NAME_NOT_RESOLVED)
+NO_CONNECTION: Final = Meaning(AttemptResult.FAILED, Reason.CONNECTION)
 
 _BY_CLASS: Final[Mapping[int, Meaning]] = {2: ACCEPTED, 3: REDIRECTED, 4: INVALID}
 _NO_EXCEPTIONS: Final[Mapping[int, Meaning]] = {}

@@ -4,33 +4,33 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from redrive.engine.arrivals import Arrivals
-from redrive.engine.contexts import SubscriptionContexts
-from redrive.engine.dead_letters import DeadLetters
-from redrive.engine.directory import Directory
-from redrive.engine.dispatch import Dispatcher
+from redrive.engine.configuration.directory import Directory
+from redrive.engine.configuration.queues import Queues
+from redrive.engine.configuration.topics import Topics
+from redrive.engine.counters import NodeCounters
 from redrive.engine.facts import Listener
-from redrive.engine.fan_out import TopicPublisher
-from redrive.engine.faults import Faults
+from redrive.engine.fault_injection import FaultInjection
 from redrive.engine.listeners import Listeners
-from redrive.engine.means import DispatchContext
-from redrive.engine.measure import Measure
 from redrive.engine.messages import Messages
 from redrive.engine.operations import Operations
-from redrive.engine.patience import SoftTimeout
 from redrive.engine.ports import DeliveryProfile, Endpoint, Runtime, Store
-from redrive.engine.probation import Probations
-from redrive.engine.publish import Publisher
-from redrive.engine.queues import Queues
-from redrive.engine.receive import Receiver
-from redrive.engine.redrive import Redriver
-from redrive.engine.replay import Replayer
+from redrive.engine.publish.fan_out import TopicPublisher
+from redrive.engine.publish.sender import Publisher
+from redrive.engine.push.circuit_breakers import CircuitBreakers
+from redrive.engine.push.contexts import SubscriptionContexts
+from redrive.engine.push.dispatcher import Dispatcher
+from redrive.engine.push.parts import PushParts
+from redrive.engine.push.retrier import SettleRetrier
+from redrive.engine.push.soft_timeout import SoftTimeout
+from redrive.engine.receive.notifier import QueueNotifier
+from redrive.engine.receive.receiver import Receiver
+from redrive.engine.receive.settler import Settler
 from redrive.engine.resources import Resources, Subscriptions
-from redrive.engine.settle import Settler
 from redrive.engine.sweep import Sweeper
-from redrive.engine.topics import Topics
+from redrive.engine.tasks.dead_letters import DeadLetters
+from redrive.engine.tasks.redrive import Redriver
+from redrive.engine.tasks.replay import Replayer
 from redrive.engine.tracing import Tracer
-from redrive.engine.unsettled import SettleRetrier
 from redrive.engine.upgrade import Upgrade
 from redrive.model.errors import StoreUnavailable
 
@@ -77,56 +77,56 @@ class Engine:
         self._profiles = dict(profiles or {})
         self._endpoints = dict(endpoints or {})
         self._listeners = heard = Listeners(listeners)
-        self.measure = Measure()
-        self.faults = Faults()
+        self.counters = NodeCounters()
+        self.faults = FaultInjection()
         self.directory = Directory(store)
-        self.arrivals = Arrivals(clock)
+        self.notifier = QueueNotifier(clock)
         self.queues = Queues(store, self.directory, clock)
         self.subscriptions = Subscriptions(store, self.directory, self.queues, clock)
         self.topics = Topics(store, self.directory, self.queues, self.subscriptions, clock)
         self.resources = Resources(self.topics, self.subscriptions, self.queues, self.directory)
         self.contexts = SubscriptionContexts(self._profiles)
-        self.publisher = Publisher(store, clock, self.arrivals, self.measure, heard)
-        self.receiver = Receiver(store, runtime, self.queues, self.arrivals, self.measure, heard)
+        self.publisher = Publisher(store, clock, self.notifier, self.counters, heard)
+        self.receiver = Receiver(store, runtime, self.queues, self.notifier, self.counters, heard)
         self.settler = Settler(
-            store, clock, self.queues, self.arrivals, self.receiver.flights, self.measure, heard
+            store, clock, self.queues, self.notifier, self.receiver.in_flight, self.counters, heard
         )
         self.redriver = Redriver(
-            store, runtime, self.directory, self.queues, self.topics, self.arrivals, self.measure
+            store, runtime, self.directory, self.queues, self.topics, self.notifier, self.counters
         )
         self.dead_letters = DeadLetters(store, clock, self.queues, self.topics)
-        self.probations = Probations(self.directory, runtime.node)
+        self.circuits = CircuitBreakers(self.directory, runtime.node)
         self.sweeper = Sweeper(
             store,
             clock,
             self.resources,
-            self.probations,
-            self.measure,
+            self.circuits,
+            self.counters,
             self.receiver.end_unasked,
             self._forget,
         )
         self.topic_publisher = TopicPublisher(
-            store, runtime, self.queues, self.topics, self.arrivals, self.contexts, self.faults, heard
+            store, runtime, self.queues, self.topics, self.notifier, self.contexts, self.faults, heard
         )
         self.dispatcher = Dispatcher(
-            DispatchContext(
+            PushParts(
                 store=store,
                 runtime=runtime,
                 queues=self.queues,
-                arrivals=self.arrivals,
+                notifier=self.notifier,
                 contexts=self.contexts,
                 endpoints=self._endpoints,
                 faults=self.faults,
                 listeners=heard,
                 publisher=self.topic_publisher,
-                probations=self.probations,
+                circuits=self.circuits,
                 retrier=SettleRetrier(clock),
                 soft_timeout=SoftTimeout(clock),
             ),
             self.topics,
         )
         self.replayer = Replayer(
-            store, runtime, self.directory, self.topics, self.arrivals, self.topic_publisher
+            store, runtime, self.directory, self.topics, self.notifier, self.topic_publisher
         )
         self._open_door()
 
@@ -147,11 +147,11 @@ class Engine:
             self.replayer,
             self.dead_letters,
             Tracer(self.store, self.clock, self.queues, self.topics, self.dead_letters),
-            self.probations,
+            self.circuits,
             self.dispatcher,
             self.faults,
             self.sweeper,
-            self.measure,
+            self.counters,
         )
         self.purge = self.messages.purge
 
@@ -247,14 +247,14 @@ class Engine:
         while topics := await self.topics.everybodys(limit=100):
             for topic in topics:
                 await self.topics.delete(topic)
-        await self.probations.sweep(self.subscriptions.is_there)
+        await self.circuits.sweep(self.subscriptions.is_there)
         while queues := await self.queues.all_after("", limit=100):
             for queue in queues:
                 await self.queues.delete(queue)
-        for grave in await self.queues.graves():
-            await self.sweeper.empty(grave)
-            await self.queues.forget(grave)
-            self._forget(grave.id)
+        for tombstone in await self.queues.tombstones():
+            await self.sweeper.empty(tombstone)
+            await self.queues.forget(tombstone)
+            self._forget(tombstone.id)
 
     def stop_receiving(self) -> None:
         """Answer whoever waits for messages with nothing, and let nobody wait any more."""
@@ -273,12 +273,12 @@ class Engine:
         await self.store.close()
 
     def _forget(self, queue_id: int) -> None:
-        self.measure.forget(queue_id)
-        self.receiver.flights.forget(queue_id)
-        self.arrivals.unwatch(queue_id)
+        self.counters.forget(queue_id)
+        self.receiver.in_flight.forget(queue_id)
+        self.notifier.unwatch(queue_id)
 
     def _arrived(self, queue_id: int) -> None:
         if queue_id:
-            self.arrivals.announce(queue_id)
+            self.notifier.announce(queue_id)
         else:
-            self.arrivals.announce_all()
+            self.notifier.announce_all()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from redrive.model.attempt import Attempt
-from redrive.model.delivery import Delivery, End, Transition
+from redrive.model.delivery import DeadLetterReason, Delivery, Transition
 from redrive.model.filtering import Verdict
 from redrive.model.queue import Queue
 from redrive.model.replay import is_replayed
@@ -40,7 +40,7 @@ class Attempted:
 
     @property
     def replayed(self) -> bool:
-        """Whether the message comes out of an archive."""
+        """True if the message comes out of an archive."""
         return is_replayed(self.delivery.headers)
 
 
@@ -119,5 +119,5 @@ class Listener:
     def deleted(self, queue: Queue, messages: int, now: int) -> None:
         """Consumers deleted messages."""
 
-    def dropped(self, queue: Queue, messages: int, why: End, now: int) -> None:
+    def dropped(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:
         """Messages of a queue are lost: nobody deleted them, and no dead-letter queue has them."""

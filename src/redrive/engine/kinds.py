@@ -3,16 +3,17 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from redrive.engine.ports import Kind
-from redrive.model.queue import DAY_MS, Queue, ResourceName
+from redrive.engine.ports import DocumentKind
+from redrive.model.names import ResourceName
+from redrive.model.queue import DAY_MS, Queue
 from redrive.model.topic import Subscription, Topic
 
 # A deleted queue's number may stand on its dead letters as their origin for as long as a message can be kept.
 TOMBSTONE_MS: Final = 14 * DAY_MS
 
-TOPIC: Final[Kind[Topic]] = Kind("topic", Topic.to_document, Topic.from_document)
-QUEUE: Final[Kind[Queue]] = Kind("queue", Queue.to_document, Queue.from_document)
-SUBSCRIPTION: Final[Kind[Subscription]] = Kind(
+TOPIC: Final[DocumentKind[Topic]] = DocumentKind("topic", Topic.to_document, Topic.from_document)
+QUEUE: Final[DocumentKind[Queue]] = DocumentKind("queue", Queue.to_document, Queue.from_document)
+SUBSCRIPTION: Final[DocumentKind[Subscription]] = DocumentKind(
     "subscription", Subscription.to_document, Subscription.from_document
 )
 
@@ -27,11 +28,11 @@ def _read_key(document: Any) -> str:
 
 
 # Of a backlog's number: its subscription's key.
-OF_QUEUE: Final = Kind("subscription_of_queue", _write_key, _read_key)
+OF_QUEUE: Final = DocumentKind("subscription_of_queue", _write_key, _read_key)
 # Those that an account has at topics of others, by the account: they are found among nobody's own.
-ELSEWHERE: Final = Kind("subscription_elsewhere", _write_key, _read_key)
+ELSEWHERE: Final = DocumentKind("subscription_elsewhere", _write_key, _read_key)
 # Of a subscription's key: the key of the queue that callers receive from for it.
-SERVING: Final = Kind("serving_queue", _write_key, _read_key)
+SERVING: Final = DocumentKind("serving_queue", _write_key, _read_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,9 @@ def _read_number(document: Any) -> Number:
     )
 
 
-NUMBER: Final = Kind("queue_number", _write_number, _read_number)
+QUEUE_RECORD: Final = DocumentKind("queue_number", _write_number, _read_number)
 # Deleted queues once more by name, which may have been used for several in turn.
-GRAVE: Final = Kind("deleted_queue", _write_number, _read_number)
+TOMBSTONE: Final = DocumentKind("deleted_queue", _write_number, _read_number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +74,16 @@ class Due:
         return f"{self.at:015d}/{self.kind}/{self.key}"
 
 
-DUE: Final[Kind[Due]] = Kind("due", asdict, lambda document: Due(**document))
+DUE: Final[DocumentKind[Due]] = DocumentKind("due", asdict, lambda document: Due(**document))
 
 
-def due_of(grave: Number) -> Due:
+def due_of(tombstone: Number) -> Due:
     """When the sweep looks at a deleted queue: at once, and when it is emptied once more before it is forgotten.
 
     A node that had not heard of the deletion may have sent there meanwhile.
     """
-    at = (grave.deleted_at or 0) + (TOMBSTONE_MS if grave.emptied else 0)
-    return Due(at, GRAVE.name, grave_key(grave))
+    at = (tombstone.deleted_at or 0) + (TOMBSTONE_MS if tombstone.emptied else 0)
+    return Due(at, TOMBSTONE.name, grave_key(tombstone))
 
 
 def end_of(subscription: Subscription, at: int) -> Due:
@@ -95,9 +96,9 @@ def number_key(queue_id: int) -> str:
     return f"{queue_id:020d}"
 
 
-def grave_key(grave: Number) -> str:
+def grave_key(tombstone: Number) -> str:
     """What a deleted queue is kept under: its name and its number."""
-    return f"{grave.name.key}/{number_key(grave.id)}"
+    return f"{tombstone.name.key}/{number_key(tombstone.id)}"
 
 
 def of_account(account: str, region: str) -> str:

@@ -1,19 +1,19 @@
 """Messages: the part of the door through which messages come and go."""
 
-from redrive.engine.archive import size
-from redrive.engine.arrivals import Gone
-from redrive.engine.fan_out import TopicPublisher
+from redrive.engine.configuration.queues import Queues
 from redrive.engine.ports import Clock, Counts, Store
-from redrive.engine.publish import Publisher
-from redrive.engine.queues import Queues
-from redrive.engine.receive import Receiver
-from redrive.engine.settle import Settler
+from redrive.engine.publish.fan_out import TopicPublisher
+from redrive.engine.publish.sender import Publisher
+from redrive.engine.receive.notifier import Cancellation
+from redrive.engine.receive.receiver import Receiver
+from redrive.engine.receive.settler import Settler
 from redrive.engine.sweep import Sweeper
+from redrive.engine.tasks.archive import size
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 
-__all__ = ["Gone", "Messages"]
+__all__ = ["Cancellation", "Messages"]
 
 
 class Messages:

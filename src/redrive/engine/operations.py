@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 
-from redrive.engine.dead_letters import DeadLetter, DeadLetterQueue, DeadLetters
-from redrive.engine.dispatch import Dispatcher
-from redrive.engine.faults import Faults, failed_on_purpose
-from redrive.engine.measure import METRIC_NAMES, Measure, QueueMeasure
-from redrive.engine.probation import Probations
-from redrive.engine.redrive import BATCH_MAX, Redriver
-from redrive.engine.replay import Replayer
+from redrive.engine.counters import METRIC_NAMES, NodeCounters, QueueCounters
+from redrive.engine.fault_injection import FaultInjection, failed_on_purpose
+from redrive.engine.push.circuit_breakers import CircuitBreakers
+from redrive.engine.push.dispatcher import Dispatcher
 from redrive.engine.sweep import Sweeper
+from redrive.engine.tasks.dead_letters import DeadLetter, DeadLetterQueue, DeadLetters
+from redrive.engine.tasks.redrive import BATCH_MAX, Redriver
+from redrive.engine.tasks.replay import Replayer
 from redrive.engine.tracing import Tracer
-from redrive.model.probation import Probation
+from redrive.model.circuit import OpenCircuit
 from redrive.model.topic import Subscription, Topic
 
 __all__ = ["BATCH_MAX", "METRIC_NAMES", "DeadLetter", "DeadLetterQueue", "Operations"]
@@ -42,16 +42,16 @@ class Operations:
         replayer: Replayer,
         dead_letters: DeadLetters,
         tracer: Tracer,
-        probations: Probations,
+        circuits: CircuitBreakers,
         dispatcher: Dispatcher,
-        faults: Faults,
+        faults: FaultInjection,
         sweeper: Sweeper,
-        measure: Measure,
+        counters: NodeCounters,
     ) -> None:
         """Carry the verbs out by these parts."""
-        self._probations = probations
+        self._probations = circuits
         self._faults = faults
-        self._measure = measure
+        self._measure = counters
         self._replayer = replayer
         self._sweeper = sweeper
         self.start_redrive = redriver.start
@@ -73,15 +73,15 @@ class Operations:
         await self._sweeper.purge(topic.id)
         await self._replayer.round()
 
-    async def circuit(self, subscription: Subscription) -> Probation | None:
+    async def circuit(self, subscription: Subscription) -> OpenCircuit | None:
         """Where the circuit breaker of a subscription's endpoint stands; None: closed."""
         return await self._probations.of(subscription)
 
-    async def open_circuits(self) -> Mapping[str, Probation]:
+    async def open_circuits(self) -> Mapping[str, OpenCircuit]:
         """Every circuit breaker that is open, by its subscription's key."""
         return await self._probations.all()
 
-    def queue_counts(self) -> Iterator[QueueMeasure]:
+    def queue_counts(self) -> Iterator[QueueCounters]:
         """The counts of each queue to which something happened on this node since its start."""
         return iter(self._measure)
 

@@ -1,10 +1,10 @@
 """Resources: the part of the door through which configuration is read and written."""
 
-from redrive.engine.directory import Directory as Documents
-from redrive.engine.draft import Draft
-from redrive.engine.queues import Queues
-from redrive.engine.subscriptions import Subscriptions
-from redrive.engine.topics import Topics
+from redrive.engine.configuration.directory import Directory as Documents
+from redrive.engine.configuration.draft import Draft
+from redrive.engine.configuration.queues import Queues
+from redrive.engine.configuration.subscriptions import Subscriptions
+from redrive.engine.configuration.topics import Topics
 
 __all__ = ["Documents", "Draft", "Queues", "Resources", "Subscriptions", "Topics"]
 

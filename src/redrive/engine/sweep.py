@@ -6,10 +6,10 @@ Receivers check the retention period themselves, so sweeping late loses disk and
 
 from collections.abc import Awaitable, Callable
 
+from redrive.engine.counters import NodeCounters
 from redrive.engine.kinds import DUE, SUBSCRIPTION, TOMBSTONE_MS, Due, Number
-from redrive.engine.measure import Measure
 from redrive.engine.ports import Clock, Store
-from redrive.engine.probation import Probations
+from redrive.engine.push.circuit_breakers import CircuitBreakers
 from redrive.engine.resources import Resources
 from redrive.model.queue import Queue
 
@@ -28,8 +28,8 @@ class Sweeper:
         store: Store,
         clock: Clock,
         resources: Resources,
-        probations: Probations,
-        measure: Measure,
+        circuits: CircuitBreakers,
+        counters: NodeCounters,
         end_unasked: Callable[[Queue], Awaitable[None]],
         forget: Callable[[int], None],
     ) -> None:
@@ -39,8 +39,8 @@ class Sweeper:
             store: The store.
             clock: The time.
             resources: What is there, and what of it falls due.
-            probations: Of the subscriptions' endpoints.
-            measure: Where what went is counted.
+            circuits: Of the subscriptions' endpoints.
+            counters: Where what went is counted.
             end_unasked: See `Receiver.end_unasked`; for queues whose deliveries end otherwise than by being removed.
             forget: Called with the number of every queue that is gone and had something happen to it on this node.
         """
@@ -50,8 +50,8 @@ class Sweeper:
         self._queues = resources.queues
         self._topics = resources.topics
         self._subscriptions = resources.subscriptions
-        self._probations = probations
-        self._measure = measure
+        self._probations = circuits
+        self._measure = counters
         self._end_unasked = end_unasked
         self._forget = forget
         self._archives_at = 0
@@ -111,15 +111,15 @@ class Sweeper:
         if due.kind == SUBSCRIPTION.name:
             await self._subscriptions.end(due)
             return 0
-        grave = await self._queues.grave(due.key)
-        if grave is None:
+        tombstone = await self._queues.tombstone(due.key)
+        if tombstone is None:
             await self._documents.remove(DUE, due.due_key)
             return 0
-        gone = await self.empty(grave)
-        if grave.emptied:
-            await self._queues.forget(grave)
+        gone = await self.empty(tombstone)
+        if tombstone.emptied:
+            await self._queues.forget(tombstone)
         else:
-            await self._queues.emptied(grave)
+            await self._queues.emptied(tombstone)
         return gone
 
     async def _archives(self) -> int:
@@ -145,11 +145,11 @@ class Sweeper:
             if not swept.left:
                 return total
 
-    async def empty(self, grave: Number) -> int:
+    async def empty(self, tombstone: Number) -> int:
         """Remove all that a deleted queue left, deduplication included; how many deliveries went."""
-        gone = await self.purge(grave.id)
+        gone = await self.purge(tombstone.id)
         now = self._clock.now()
-        return gone + await self._sweep(grave.id, now, now + TOMBSTONE_MS)
+        return gone + await self._sweep(tombstone.id, now, now + TOMBSTONE_MS)
 
     async def purge(self, queue_id: int) -> int:
         """Remove all that arrived in a queue up to now; how many."""

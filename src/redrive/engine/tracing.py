@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from redrive.engine.dead_letters import DeadLetter, DeadLetters
+from redrive.engine.configuration.queues import Queues
+from redrive.engine.configuration.topics import Topics
 from redrive.engine.ports import Clock, Store
-from redrive.engine.queues import Queues
-from redrive.engine.topics import Topics
-from redrive.model.queue import Queue, ResourceName
+from redrive.engine.tasks.dead_letters import DeadLetter, DeadLetters
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.model.topic import Subscription
 
 # A trace is a scan, and one caller's must not hold up the others: 10,000 deliveries take 40 ms, 10,000 empty queues 1 s.

@@ -7,15 +7,17 @@ what a crash had cut short. Now each is one transaction, and what falls due is f
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final, TypeVar
 
-from redrive.engine.directory import Directory
-from redrive.engine.draft import Draft
+from redrive.engine.configuration.directory import Directory
+from redrive.engine.configuration.draft import Draft
+from redrive.engine.configuration.queues import Queues
+from redrive.engine.configuration.subscriptions import Subscriptions
 from redrive.engine.kinds import (
     DUE,
-    GRAVE,
     OF_QUEUE,
     QUEUE,
     SERVING,
     SUBSCRIPTION,
+    TOMBSTONE,
     TOPIC,
     Due,
     Number,
@@ -24,15 +26,15 @@ from redrive.engine.kinds import (
     grave_key,
     number_key,
 )
-from redrive.engine.ports import Kind
-from redrive.engine.queues import Queues
-from redrive.engine.subscriptions import Subscriptions
+from redrive.engine.ports import DocumentKind
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 
 T = TypeVar("T")
 
-FORMAT: Final[Kind[int]] = Kind("format", lambda number: {"number": number}, lambda d: int(d["number"]))
+FORMAT: Final[DocumentKind[int]] = DocumentKind(
+    "format", lambda number: {"number": number}, lambda d: int(d["number"])
+)
 _KEY: Final = "resources"
 CURRENT: Final = 2
 _AT_ONCE: Final = 200  # documents put right in one transaction
@@ -51,12 +53,12 @@ class Upgrade:
         """Do what is to be done, if it was not done before; twice is once, also on two nodes at the same time."""
         if await self._directory.get(FORMAT, _KEY) == CURRENT:
             return
-        await self._each(GRAVE, self._end_deletion)
+        await self._each(TOMBSTONE, self._end_deletion)
         await self._each(SUBSCRIPTION, self._check_subscription)
         await self._each(QUEUE, self._check_queue)
         await self._directory.update_or_create(FORMAT, _KEY, CURRENT, lambda _: CURRENT)
 
-    async def _each(self, kind: Kind[T], put_right: Callable[[Draft, T], Awaitable[None]]) -> None:
+    async def _each(self, kind: DocumentKind[T], put_right: Callable[[Draft, T], Awaitable[None]]) -> None:
         async for page in self._pages(kind):
 
             async def decide(draft: Draft, keys: list[str] = page) -> None:
@@ -67,36 +69,36 @@ class Upgrade:
 
             await self._directory.transact(decide)
 
-    async def _pages(self, kind: Kind[Any]) -> AsyncIterator[list[str]]:
+    async def _pages(self, kind: DocumentKind[Any]) -> AsyncIterator[list[str]]:
         after = ""
         while found := await self._directory.stored(kind, "", after, _AT_ONCE):
             keys = [key for key, _, _ in found]
             yield keys
             after = keys[-1]
 
-    async def _end_deletion(self, draft: Draft, grave: Number) -> None:
+    async def _end_deletion(self, draft: Draft, tombstone: Number) -> None:
         """What was buried goes, if whoever buried it did not come so far; and the sweep is to find the grave."""
-        if not grave.emptied:
-            queue: Queue | None = await draft.get(QUEUE, grave.name.key)
-            if queue is not None and queue.id == grave.id:
+        if not tombstone.emptied:
+            queue: Queue | None = await draft.get(QUEUE, tombstone.name.key)
+            if queue is not None and queue.id == tombstone.id:
                 draft.remove(QUEUE, queue.name.key)
-            if await self._end_unsubscription(draft, grave):
+            if await self._end_unsubscription(draft, tombstone):
                 return
-        await _find_again(draft, due_of(grave))
+        await _find_again(draft, due_of(tombstone))
 
-    async def _end_unsubscription(self, draft: Draft, grave: Number) -> bool:
-        key: str | None = await draft.get(OF_QUEUE, number_key(grave.id))
+    async def _end_unsubscription(self, draft: Draft, tombstone: Number) -> bool:
+        key: str | None = await draft.get(OF_QUEUE, number_key(tombstone.id))
         if key is None:
             return False
         subscription: Subscription | None = await draft.get(SUBSCRIPTION, key)
-        if subscription is None or subscription.queue_id != grave.id:
+        if subscription is None or subscription.queue_id != tombstone.id:
             return False
         await self._remove(draft, subscription)
         return True
 
     async def _remove(self, draft: Draft, subscription: Subscription) -> None:
         for queue_id in subscription.backlogs:  # some may be buried already
-            await draft.get(GRAVE, grave_key(Number(queue_id, subscription.backlog_name)))
+            await draft.get(TOMBSTONE, grave_key(Number(queue_id, subscription.backlog_name)))
         await self._subscriptions.remove_in(draft, subscription)
 
     async def _check_subscription(self, draft: Draft, subscription: Subscription) -> None:

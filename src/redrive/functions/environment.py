@@ -95,7 +95,7 @@ class Environment:
 
     @property
     def usable(self) -> bool:
-        """Whether it can serve another invocation."""
+        """True if it can serve another invocation."""
         return not self._over and self._process is not None and self._process.returncode is None
 
     # ---- its start --------------------------------------------------------------------------------------

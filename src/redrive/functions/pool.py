@@ -18,7 +18,7 @@ from redrive.functions.environment import Environment, Setting
 from redrive.functions.launch import RUNTIME_FOLDER
 from redrive.functions.output import Output
 from redrive.model.function import FunctionVersion, Invocation, InvocationResult, Isolation, Throttled
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 
 logger = logging.getLogger(__name__)
 
@@ -166,9 +166,9 @@ class FunctionPool:
     # ---- ends -------------------------------------------------------------------------------------------
 
     def _start_end(self, environment: Environment) -> None:
-        ending = asyncio.get_running_loop().create_task(self._end(environment))
-        self._ending.add(ending)
-        ending.add_done_callback(self._ending.discard)
+        outcome = asyncio.get_running_loop().create_task(self._end(environment))
+        self._ending.add(outcome)
+        outcome.add_done_callback(self._ending.discard)
 
     async def _end(self, environment: Environment) -> None:
         """End an environment. Its /tmp is the next one's, as after a time-out on AWS, unless the revision is over."""

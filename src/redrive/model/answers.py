@@ -1,11 +1,10 @@
-"""What an endpoint's status codes mean, where a subscription does not go by the usual reading of them."""
+"""Meanings of an endpoint's status codes, where a subscription has its own."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from redrive.model.attempt import Attempt
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import Attempt, AttemptResult
 
 _NONE: Final[frozenset[int]] = frozenset()
 
@@ -28,17 +27,17 @@ class AnswerProfile:
 
     def judge(self, attempt: Attempt) -> Attempt:
         """The attempt with its outcome as this profile has it; a status that it does not name keeps its own."""
-        for outcome, statuses in (
-            (Outcome.DELIVERED, self.delivered),
-            (Outcome.REFUSED, self.refused),
-            (Outcome.FAILED, self.failed),
+        for result, statuses in (
+            (AttemptResult.DELIVERED, self.delivered),
+            (AttemptResult.REFUSED, self.refused),
+            (AttemptResult.FAILED, self.failed),
         ):
             if attempt.status in statuses:
-                return attempt if attempt.outcome is outcome else replace(attempt, outcome=outcome)
+                return attempt if attempt.result is result else replace(attempt, result=result)
         return attempt
 
     def floor_ms(self, attempt: Attempt) -> int:
-        """How long the next attempt waits at least."""
+        """The shortest wait before the next attempt (ms)."""
         return self.floors_ms.get(attempt.status, 0)
 
 

@@ -3,11 +3,17 @@
 import enum
 from dataclasses import dataclass
 
-from redrive.model.delivery import Outcome
+
+class AttemptResult(enum.Enum):
+    """The result of an attempt, as its maker saw it."""
+
+    DELIVERED = "delivered"  # the consumer has it
+    FAILED = "failed"  # not now: the consumer's side is in trouble, another attempt may succeed
+    REFUSED = "refused"  # not ever: no further attempt can succeed
 
 
 class Reason(enum.StrEnum):
-    """Why an attempt ended as it did."""
+    """The reason that an attempt ended as it did."""
 
     ACCEPTED = "accepted"
     CLIENT_ERROR = "client_error"  # the endpoint says that the request cannot succeed
@@ -32,19 +38,19 @@ class Reason(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What came of one try.
+    """The result of one try.
 
     Attributes:
-        outcome: What to do about it.
+        result: What to do about it.
         reason: Why.
         status: The endpoint's status code, or the nearest one of its kind; 0 where there was no answer.
         response: What the endpoint said, shortened to 1,024 characters.
         duration_ms: How long it took.
         identifiers: Names the endpoint gave the request and the message, for the log.
-        parts: What came of each part of a parcel, where the endpoint says so of each; empty: the same of all.
+        parts: What came of each part of a request, where the endpoint says so of each; empty: the same of all.
     """
 
-    outcome: Outcome
+    result: AttemptResult
     reason: Reason
     status: int
     response: str
@@ -54,5 +60,5 @@ class Attempt:
 
     @property
     def delivered(self) -> bool:
-        """Whether the endpoint has the message."""
-        return self.outcome is Outcome.DELIVERED
+        """True if the endpoint has the message."""
+        return self.result is AttemptResult.DELIVERED

@@ -10,11 +10,12 @@ import random
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from redrive.model.message import id_text
+from redrive.model.attempt import AttemptResult
+from redrive.model.ids import id_text
 
 
-class Place(enum.IntEnum):
-    """Where a delivery stands in its queue's line.
+class LinePosition(enum.IntEnum):
+    """The position of a delivery in its queue's line.
 
     Only deliveries in the line are looked at by a claim, so that its cost depends on what it takes and never on
     the backlog. Of a group at most one delivery holds the turn: in an ordered queue its oldest one, so that the
@@ -23,8 +24,8 @@ class Place(enum.IntEnum):
     """
 
     BEHIND = 0  # waits behind another delivery of its group; no claim looks at it
-    IN_LINE = 1  # in the line on its own account
-    TURN = 2  # in the line for its group
+    READY = 1  # in the line on its own account
+    HEAD = 2  # in the line for its group
 
 
 @dataclass(slots=True)
@@ -65,15 +66,7 @@ class Delivery:
 
 
 class Outcome(enum.Enum):
-    """How an attempt ended, as the one who made it saw it."""
-
-    DELIVERED = "delivered"  # the consumer has it
-    FAILED = "failed"  # not now: the consumer's side is in trouble, another attempt may succeed
-    REFUSED = "refused"  # not ever: no further attempt can succeed
-
-
-class Ending(enum.Enum):
-    """What becomes of a delivery after an attempt."""
+    """The outcome of a delivery after an attempt."""
 
     DELIVERED = "delivered"
     RETRY = "retry"
@@ -86,25 +79,25 @@ class Ending(enum.Enum):
 class Transition:
     """The decision: what becomes of the delivery, and for a retry, not before when (ms)."""
 
-    ending: Ending
+    outcome: Outcome
     available_at: int = 0
 
 
 class Schedule(Protocol):
-    """When the next attempt is due."""
+    """A retry schedule: the moments that the next attempts are due."""
 
     def delay_ms(self, attempt: int, chance: random.Random) -> int | None:
         """The wait after failed attempt number `attempt` (from 1), or None when the schedule is spent."""
         ...
 
     def expired(self, published_at: int, now: int) -> bool:
-        """Whether what was published then (ms) may no longer be attempted now (ms)."""
+        """True if what was published then (ms) may no longer be attempted now (ms)."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What bounds a delivery besides its schedule.
+    """The bounds of a delivery besides its schedule.
 
     Attributes:
         retention_ms: How long after `enqueued_at` the message is kept; None for ever.
@@ -122,19 +115,19 @@ class Limits:
 
     @property
     def ends_exhausted(self) -> bool:
-        """Whether a delivery is offered no more once it had `attempts_max` claims."""
+        """True if a delivery is offered no more once it had `attempts_max` claims."""
         return self.attempts_max > 0 and (self.dead_letters or self.drops_exhausted)
 
 
-DELIVERED = Transition(Ending.DELIVERED)
-EXPIRED = Transition(Ending.EXPIRED)
-DEAD_LETTERED = Transition(Ending.DEAD_LETTERED)
-DROPPED = Transition(Ending.DROPPED)
+DELIVERED = Transition(Outcome.DELIVERED)
+EXPIRED = Transition(Outcome.EXPIRED)
+DEAD_LETTERED = Transition(Outcome.DEAD_LETTERED)
+DROPPED = Transition(Outcome.DROPPED)
 
 
 def decide(
     delivery: Delivery,
-    outcome: Outcome,
+    result: AttemptResult,
     schedule: Schedule,
     limits: Limits,
     now: int,
@@ -146,17 +139,17 @@ def decide(
     A message out of its retention period is gone whatever the schedule says, and never dead-lettered. What is
     refused or spent goes to the dead letters, or is dropped where there are none. A retry waits `floor_ms` at least.
     """
-    if outcome is Outcome.DELIVERED:
+    if result is AttemptResult.DELIVERED:
         return DELIVERED
     if _retention_ended(delivery, limits, now):
         return EXPIRED
-    delay_ms = None if outcome is Outcome.REFUSED else schedule.delay_ms(delivery.attempts, chance)
+    delay_ms = None if result is AttemptResult.REFUSED else schedule.delay_ms(delivery.attempts, chance)
     if delay_ms is not None:
-        return Transition(Ending.RETRY, now + max(delay_ms, floor_ms))
+        return Transition(Outcome.RETRY, now + max(delay_ms, floor_ms))
     return DEAD_LETTERED if limits.dead_letters else DROPPED
 
 
-def offer(delivery: Delivery, limits: Limits, now: int) -> Ending:
+def offer(delivery: Delivery, limits: Limits, now: int) -> Outcome:
     """Say what becomes of a delivery that is due: RETRY when it may be claimed (again).
 
     Claims that ran out with nobody saying why are counted here, on the attempt that would exceed the limit: that
@@ -164,10 +157,10 @@ def offer(delivery: Delivery, limits: Limits, now: int) -> Ending:
     since nobody ever said that it failed; or dropped, where the queue's owner has it so.
     """
     if _retention_ended(delivery, limits, now):
-        return Ending.DEAD_LETTERED if limits.buries_expired and limits.dead_letters else Ending.EXPIRED
+        return Outcome.DEAD_LETTERED if limits.buries_expired and limits.dead_letters else Outcome.EXPIRED
     if limits.ends_exhausted and delivery.attempts >= limits.attempts_max:
-        return Ending.DEAD_LETTERED if limits.dead_letters else Ending.DROPPED
-    return Ending.RETRY
+        return Outcome.DEAD_LETTERED if limits.dead_letters else Outcome.DROPPED
+    return Outcome.RETRY
 
 
 def _retention_ended(delivery: Delivery, limits: Limits, now: int) -> bool:
@@ -202,20 +195,22 @@ def as_sent_letter(delivery: Delivery, queue_id: int, seq: int, now: int) -> Del
     return replace(as_handed_over(delivery, queue_id, seq, now), origin=delivery.queue_id)
 
 
-class End(enum.StrEnum):
-    """How a delivery that nobody pushes came to be a dead letter."""
+class DeadLetterReason(enum.StrEnum):
+    """The reason that a delivery of a queue became a dead letter."""
 
     EXHAUSTED = "exhausted"  # it had all its claims
     EXPIRED = "expired"  # it was kept too long
     REJECTED = "rejected"  # its consumer will never take it
 
 
-def end_of(delivery: Delivery, limits: Limits, now: int) -> End:
-    """How a delivery ends that `offer` answers DEAD_LETTERED to."""
-    return End.EXPIRED if _retention_ended(delivery, limits, now) else End.EXHAUSTED
+def end_of(delivery: Delivery, limits: Limits, now: int) -> DeadLetterReason:
+    """The reason for a delivery that `offer` answers DEAD_LETTERED to."""
+    return DeadLetterReason.EXPIRED if _retention_ended(delivery, limits, now) else DeadLetterReason.EXHAUSTED
 
 
-def as_copy(delivery: Delivery, queue_id: int, seq: int, now: int, delay_ms: int, end: End) -> Delivery:
+def as_copy(
+    delivery: Delivery, queue_id: int, seq: int, now: int, delay_ms: int, end: DeadLetterReason
+) -> Delivery:
     """The copy of a dead letter that enters the backlog `queue_id`, to be pushed from there.
 
     Its headers, a JSON object, get a first member that says how it ended:

@@ -1,4 +1,4 @@
-"""What can go wrong, in the engine's own words; each facade has one table from these to its vendor's codes.
+"""The engine's errors; each facade has one table from these to its vendor's codes.
 
 RedriveError
 ├── NotFound              the queue, topic, task … is not there

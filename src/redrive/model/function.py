@@ -4,11 +4,11 @@ import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 
 
 class Isolation(enum.Enum):
-    """What keeps a function's process apart from the server.
+    """The separation of a function's process from the server.
 
     Attributes:
         NONE: A child process with a clean environment, limits on resources and no new privileges. It runs as the
@@ -84,7 +84,7 @@ class Invocation:
 
 
 class FunctionError(enum.StrEnum):
-    """How an invocation failed, where the environment and not the handler says so."""
+    """The failure of an invocation, where the environment and not the handler reports it."""
 
     EXIT = "Runtime.ExitError"
     TIMEOUT = "Sandbox.Timedout"
@@ -96,7 +96,7 @@ class FunctionError(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InvocationResult:
-    """What came of an invocation.
+    """The result of an invocation.
 
     Attributes:
         payload: The answer, or the error document.

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Self
 
-from redrive.model.queue import DAY_MS, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import DAY_MS
 
 LOG_GROUP = "log_group"  # kinds of documents
 LOG_STREAM = "log_stream"
@@ -14,7 +15,7 @@ END_OF_TIME = 2**62
 
 @dataclass(frozen=True, slots=True)
 class LogGroup:
-    """Where the streams of one origin are.
+    """A log group: the streams of one origin.
 
     Attributes:
         id: The store's number for it, never reused.
@@ -46,7 +47,7 @@ class LogGroup:
 
 @dataclass(frozen=True, slots=True)
 class LogStream:
-    """What one source wrote, in order.
+    """A log stream: the events of one source, in order.
 
     Attributes:
         id: The store's number for it, never reused.
@@ -76,7 +77,7 @@ class LogStream:
 
 
 def stream_key(group_id: int, name: str) -> str:
-    """What a group's stream of that name is kept under; without a name, how all their keys begin."""
+    """The key of a group's stream of that name; without a name, the beginning of all their keys."""
     return f"{group_id:020d}/{name}"
 
 
@@ -101,7 +102,7 @@ class LogEvent(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where it stands in its group."""
+        """The position in its group."""
         return self.at, self.seq
 
 
@@ -129,7 +130,7 @@ class LogQuery:
 
 
 class LogSpan(NamedTuple):
-    """When a stream's first and last events happened, and when the last was written down (ms)."""
+    """The moments (ms) of a stream's first and last events, and of the last one's ingestion."""
 
     first_at: int
     last_at: int

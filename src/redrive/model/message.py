@@ -1,6 +1,5 @@
 """A message: what was published, before it is owed to anyone."""
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ if TYPE_CHECKING:  # an attempt is one of a delivery, and that of a message
 
 @dataclass(slots=True)
 class Message:
-    """What a sender hands over.
+    """A message as its sender hands it over.
 
     Attributes:
         id: 16 bytes, made by the runtime's id maker.
@@ -35,7 +34,7 @@ class Message:
 
 @dataclass(slots=True)
 class Publication:
-    """What a publisher hands over to a topic.
+    """A publication as its publisher hands it over to a topic.
 
     Attributes:
         id: 16 bytes.
@@ -66,19 +65,3 @@ class Publication:
     def body_for(self, protocol: str) -> str:
         """The text that endpoints of a protocol get."""
         return self.bodies.get(protocol, self.body)
-
-
-def bytes_of(text: str) -> int:
-    """The length of a text in UTF-8."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-
-
-def id_text(message_id: bytes) -> str:
-    """A message id as UUIDs are written; `uuid.UUID` says the same eight times as slowly."""
-    digits = message_id.hex()
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-
-
-def content_deduplication_id(body: str) -> str:
-    """The id a body stands for: SHA-256 of the body alone, never of its attributes (SQS FIFO document)."""
-    return hashlib.sha256(body.encode()).hexdigest()

@@ -45,7 +45,7 @@ def _series_id(series: Series) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is kept of a number of samples.
+    """Statistics of a number of samples.
 
     Attributes:
         samples: How many; a fraction where the sender weighed them so.
@@ -80,7 +80,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class MetricPoint:
-    """What was measured of a series in some moment, to be added to what is known of that moment.
+    """A measurement of a series at some moment, to be added to the statistics of that moment.
 
     Attributes:
         series: Of what.
@@ -100,7 +100,7 @@ class MetricPoint:
 
 
 class Bucket(NamedTuple):
-    """What is known of one or several series in one period.
+    """The statistics of one or several series in one period.
 
     Attributes:
         at: When the period begins (ms).

@@ -1,4 +1,4 @@
-"""What a retry schedule makes of an outage: delivered at which attempt, or given up when."""
+"""The effect of an outage on a retry schedule: the attempt that delivers, or the moment of giving up."""
 
 import enum
 import random
@@ -8,7 +8,7 @@ from redrive.model.retry import RetrySchedule
 
 
 class OutageEnd(enum.StrEnum):
-    """How a delivery that began in an outage ended."""
+    """The end of a delivery that began in an outage."""
 
     DELIVERED = "delivered"
     SPENT = "spent"  # the last retry failed within the outage
@@ -17,7 +17,7 @@ class OutageEnd(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutageAnswer:
-    """What became of the message.
+    """The fate of the message.
 
     Attributes:
         end: How it ended.

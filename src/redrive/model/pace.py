@@ -7,7 +7,7 @@ _KEPT_MS = 60_000  # by so much nodes' clocks may differ
 
 
 class Pace(NamedTuple):
-    """When the next one may be taken.
+    """The pace of a throttle: the moment of the next delivery.
 
     There is no burst: `rate_max` a second are one every 1/`rate_max` s, and a pause is not made up for. Takers look
     at whole milliseconds; the part of one by which they come late is carried on, or 300 a second would become 250.
@@ -30,11 +30,11 @@ class Pace(NamedTuple):
         return -(-self.next_us // 1000) if self.next_us > now * 1000 else None
 
     def allowed(self, now: int) -> int:
-        """How many may be taken now (ms)."""
+        """The number of deliveries that may be claimed now (ms)."""
         return max(0, (now * 1000 - self._due_us(now)) * self.rate_max // _SECOND_US + 1)
 
     def after(self, taken: int, now: int) -> int:
-        """What becomes of `next_us` when so many were taken."""
+        """The next `next_us` after so many were claimed."""
         return self._due_us(now) + taken * _SECOND_US // self.rate_max
 
     def _due_us(self, now: int) -> int:

@@ -2,40 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from redrive.model.delivery import Limits
+from redrive.model.names import ResourceName
 
 DAY_MS = 24 * 60 * 60 * 1000
 DEDUPLICATION_MS = 5 * 60 * 1000  # the five minutes of the SQS FIFO document
 
 
-class ResourceName(NamedTuple):
-    """Whose, where and what: names are unique within an account's region."""
-
-    account: str
-    region: str
-    name: str
-
-    @property
-    def key(self) -> str:
-        """The name as one string, as the store keeps it; no part may hold a slash."""
-        return f"{self.account}/{self.region}/{self.name}"
-
-    @property
-    def private(self) -> bool:
-        """Whether it stands for one destination alone, where no caller can name it: behind its region is a colon."""
-        return ":" in self.region
-
-    @classmethod
-    def from_key(cls, key: str) -> Self:
-        """Read what `key` wrote."""
-        return cls(*key.split("/"))
-
-
 @dataclass(frozen=True, slots=True)
 class DeadLetterTarget:
-    """Where a queue sends what nobody could process, after how many claims."""
+    """The dead-letter queue of a queue, and the claims after which it is used."""
 
     queue: ResourceName
     attempts_max: int
@@ -99,7 +77,7 @@ class Queue:
     purged_at: int = 0
 
     def limits(self, *, dead_letters: bool) -> Limits:
-        """What bounds a delivery here; `dead_letters` says whether the target stands ready."""
+        """The limits of a delivery in this queue; `dead_letters`: the target stands ready."""
         return Limits(
             self.retention_ms,
             self.dead_letter.attempts_max if self.dead_letter else self.drops_after,
@@ -110,7 +88,7 @@ class Queue:
 
     @property
     def ends_unasked(self) -> bool:
-        """Whether a delivery's end is looked for though nobody asks the queue for deliveries."""
+        """True if a delivery's end is looked for though nobody asks the queue for deliveries."""
         return self.drops_after > 0 or self.buries_expired
 
     def to_document(self) -> dict[str, Any]:

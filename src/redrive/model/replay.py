@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
 
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 
 _REPLAYED: Final = b'{"replayed":true,'
 
 
 class ReplayState(enum.StrEnum):
-    """Where a replay stands."""
+    """The state of a replay."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -21,7 +21,7 @@ class ReplayState(enum.StrEnum):
 
     @property
     def active(self) -> bool:
-        """Whether something may still be replayed."""
+        """True if something may still be replayed."""
         return self in (ReplayState.PENDING, ReplayState.RUNNING)
 
 
@@ -58,11 +58,11 @@ class Replay:
 
     @property
     def key(self) -> str:
-        """What it is kept under: its subscription's key."""
+        """The key of its document: its subscription's key."""
         return f"{self.topic.key}/{self.subscription_id}"
 
     def covers(self, at: int) -> bool:
-        """Whether it is about what was published at that moment (ms)."""
+        """True if it is about what was published at that moment (ms)."""
         return self.starts_at <= at and (self.ends_at is None or at <= self.ends_at)
 
     def to_document(self) -> dict[str, Any]:
@@ -82,5 +82,5 @@ def replayed(headers: bytes) -> bytes:
 
 
 def is_replayed(headers: bytes | None) -> bool:
-    """Whether these are the headers of a replayed delivery."""
+    """True if these are the headers of a replayed delivery."""
     return headers is not None and headers.startswith(_REPLAYED)

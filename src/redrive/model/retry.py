@@ -83,7 +83,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RetrySchedule:
-    """When a failed delivery is tried again.
+    """The schedule by which a failed delivery is tried again.
 
     Jitter is drawn evenly from the bounds around each nominal delay. By default a wait is up to 2.5 % shorter
     and never longer: no sum of waits exceeds the published total, and the longest published schedule stays
@@ -110,7 +110,7 @@ class RetrySchedule:
 
     @property
     def retries_max(self) -> int:
-        """How many retries there are in all."""
+        """The number of retries in all."""
         staged = sum(stage.retries for stage in self.stages)
         return staged if self.attempts_max is None else min(staged, self.attempts_max - 1)
 
@@ -135,7 +135,7 @@ class RetrySchedule:
         return None if step is None else step.phase
 
     def expired(self, published_at: int, now: int) -> bool:
-        """Whether a delivery published then (ms) may no longer be attempted now (ms)."""
+        """True if a delivery published then (ms) may no longer be attempted now (ms)."""
         return self.expires_after_ms is not None and now - published_at >= self.expires_after_ms
 
     def step(self, attempt: int) -> Step | None:

@@ -1,4 +1,4 @@
-"""How the wait grows between a first and a last delay: four curves, each pinned at both ends.
+"""Curves of the wait between a first and a last delay: four, each pinned at both ends.
 
 No vendor publishes formulas. What is published is that the first retry of a backoff waits the minimum and the
 last one the maximum, so "double until capped" is ruled out: it reaches the maximum too early or not at all.
@@ -38,7 +38,7 @@ class Curve(enum.StrEnum):
         return first + (last - first) * self._rise(retry, retries)
 
     def _rise(self, retry: int, retries: int) -> float:
-        """How much of the way from the first to the last delay is done, 0 to 1."""
+        """The share of the way from the first to the last delay, 0 to 1."""
         t = (retry - 1) / (retries - 1)
         if self is Curve.LINEAR:
             return t

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 
 TELL_EVERY_MS = 10_000  # recorded: two seconds after its start, a task that moved two messages says none
 
 
 class TaskState(enum.StrEnum):
-    """Where a move task stands."""
+    """The state of a move task."""
 
     RUNNING = "running"
     CANCELLING = "cancelling"
@@ -21,7 +21,7 @@ class TaskState(enum.StrEnum):
 
     @property
     def active(self) -> bool:
-        """Whether the task may still move something."""
+        """True if the task may still move something."""
         return self in (TaskState.RUNNING, TaskState.CANCELLING)
 
 
@@ -76,7 +76,7 @@ class MoveTask:
 
     @property
     def key(self) -> str:
-        """What it is kept under: of one source, tasks are in the order of their beginnings."""
+        """The key of its document: tasks of one source are in the order of their starts."""
         return f"{self.source.key}/{self.started_at:015d}-{self.id}"
 
     def to_document(self) -> dict[str, Any]:

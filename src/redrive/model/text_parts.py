@@ -87,7 +87,7 @@ def _stretches(text: str, written: Sequence[bytes], room: int) -> Iterator[tuple
 
 
 def _has_room(text: str, written: Sequence[bytes], begin: int, room: int) -> bool:
-    """Whether the word that begins there goes into one part; a long URL does not, and would cost a part for nothing."""
+    """True if the word that begins there goes into one part; a long URL does not, and would cost a part for nothing."""
     used = 0
     for index in range(begin, len(text)):
         if text[index].isspace():

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 
 POLICY: Final = "policy"
 EVENTS: Final = "events"
@@ -72,7 +72,7 @@ class Subscription:
         created_at: ms.
         expires_at: From then on (ms) nothing is published to it; None: it stays.
         client_errors_delivered: An endpoint's 4xx that is not retried counts as delivered, where it would be refused.
-        rests: Its endpoint is let rest when it fails (`redrive.model.probation`), also where the dialect has no rests.
+        rests: Its endpoint is let rest when it fails (`redrive.model.circuit`), also where the dialect has no rests.
         waiting_id: The number of the queue where what is published waits behind a replay; None: there was none yet.
         held_by: The replay that lets what is published wait there. Without one, it still goes behind what waits there.
     """
@@ -99,7 +99,7 @@ class Subscription:
 
     @property
     def held(self) -> bool:
-        """Whether what is published waits behind a replay."""
+        """True if what is published waits behind a replay."""
         return self.held_by is not None
 
     @property

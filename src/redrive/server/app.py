@@ -31,7 +31,7 @@ class Recognising(Fallback, Protocol):
     """A protocol that knows its own requests when it sees them."""
 
     def handles(self, request: Request) -> bool:
-        """Whether a request is of this protocol."""
+        """True if a request is of this protocol."""
         ...
 
 

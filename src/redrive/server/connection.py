@@ -24,7 +24,7 @@ _REFUSALS_MAX: Final = 256
 
 @dataclass(slots=True)
 class Shared:
-    """What all connections of a front have in common.
+    """The state that all connections of a front share.
 
     Attributes:
         body_bound: How large a body may be, by its head; None: any may be as large as the limits have it.
@@ -136,7 +136,7 @@ class Connection(asyncio.Protocol):
         self.deadline = self._flush_deadline()
 
     def resume_writing(self) -> None:
-        """It reads again."""
+        """Read again."""
         self._is_stalled = False
         if not self._is_over():
             self.deadline = self._shared.loop.time() + self._shared.limits.keep_alive_seconds

@@ -68,7 +68,7 @@ class Control:
             self._routes["POST", f"{PREFIX}clock"] = self._move_clock(advance)
 
     def handles(self, path: str) -> bool:
-        """Whether a path is one of the control routes."""
+        """True if a path is one of the control routes."""
         return path.startswith(PREFIX) or path == LOCALSTACK_HEALTH
 
     async def answer(self, request: Request) -> Response:

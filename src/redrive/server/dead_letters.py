@@ -2,12 +2,13 @@
 
 from typing import Any, Final
 
-from redrive.engine.dead_letters import DeadLetter, DeadLetterQueue
 from redrive.engine.engine import Engine
-from redrive.engine.redrive import BATCH_MAX
+from redrive.engine.tasks.dead_letters import DeadLetter, DeadLetterQueue
+from redrive.engine.tasks.redrive import BATCH_MAX
 from redrive.model.errors import NotFound
-from redrive.model.message import id_text
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.ids import id_text
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.model.task import MoveTask
 from redrive.protocols.aws.authentication import Authentication
 from redrive.protocols.http import Request, Response

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.engine.engine import Engine
-from redrive.model.probation import Probation
-from redrive.model.queue import ResourceName
+from redrive.model.circuit import OpenCircuit
+from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
 from redrive.protocols.aws.authentication import Authentication
 from redrive.protocols.http import Request, Response
@@ -91,7 +91,7 @@ def _options(wish: Mapping[str, Any]) -> dict[str, bool]:
     return options
 
 
-def _shown(subscription: Subscription, state: Probation | None, now: int) -> dict[str, Any]:
+def _shown(subscription: Subscription, state: OpenCircuit | None, now: int) -> dict[str, Any]:
     return {
         "topic": subscription.topic.name,
         "id": subscription.id,
@@ -103,7 +103,7 @@ def _shown(subscription: Subscription, state: Probation | None, now: int) -> dic
     }
 
 
-def _shown_state(state: Probation, now: int) -> dict[str, Any]:
+def _shown_state(state: OpenCircuit, now: int) -> dict[str, Any]:
     """A probation but for the endpoint it is of, whose URL may carry a password, and which node tries it."""
     document = state.to_document()
     for own in ("endpoint", "prober", "probing_until"):

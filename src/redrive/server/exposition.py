@@ -1,4 +1,4 @@
-"""What this node counted, in Prometheus's text format.
+"""This node's counters in Prometheus's text format.
 
 https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 """
@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from redrive.engine.engine import Engine
 from redrive.engine.operations import METRIC_NAMES
 from redrive.model.metric import Series
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.protocols.http import Response
-from redrive.telemetry.tally import TOPIC_COUNTERS
+from redrive.telemetry.accumulators import TOPIC_COUNTERS
 
 #: Of each topic, what its counters came to since the start.
 Totals = Callable[[], Iterable[tuple[ResourceName, Mapping[Series, int]]]]

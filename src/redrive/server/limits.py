@@ -1,4 +1,4 @@
-"""What one client may cost: every bound of the HTTP front, each with its reason."""
+"""Limits of one client: every bound of the HTTP front, each with its reason."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -3,7 +3,7 @@
 from typing import Final
 from urllib.parse import urlsplit
 
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.protocols.aws.wire.arn import parse_arn
 from redrive.server.owned import Unusable
 

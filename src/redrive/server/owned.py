@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 import orjson
 
 from redrive.model.errors import RedriveError, StoreUnavailable
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.protocols.aws.authentication import Authentication, TrustAll
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.http import Request, Response
@@ -48,7 +48,7 @@ class OwnedRoutes:
             return json_answer(409, {"message": f"{type(error).__name__}: {error}"})
 
     async def _place(self, request: Request) -> ResourceName:
-        """Whose things it is about: the caller's account and region, or the Azure group that the query names.
+        """The owner that a request is about: the caller's account and region, or the Azure group in the query.
 
         The Azure subscriptions of an account are those whose GUID ends in it; without authentication, all of them.
         """

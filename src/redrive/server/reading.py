@@ -21,7 +21,7 @@ class RefusedRequestError(Exception):
 
 
 class Phase(IntEnum):
-    """Where in a request the bytes read so far end. `BETWEEN` is false: nothing has begun."""
+    """The part of a request in which the bytes read so far end. `BETWEEN` is false: nothing has begun."""
 
     BETWEEN = 0
     HEAD = 1
@@ -103,7 +103,7 @@ class RequestReader:
 
     @property
     def body_bytes(self) -> int:
-        """How much of the current body has come."""
+        """The bytes of the current body that have come."""
         return len(self._body)
 
     def feed(self, chunk: bytes) -> None:

@@ -4,7 +4,8 @@ from typing import Any, Final
 
 from redrive.engine.engine import Engine
 from redrive.engine.tracing import TracedDelivery
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.authentication import Authentication
 from redrive.protocols.http import Request, Response

@@ -66,7 +66,7 @@ def _check(file: Path, what: str, load: Callable[[bytes], object]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LocalCertificate:
-    """What `local_authority` keeps.
+    """The files of `local_authority`.
 
     Attributes:
         server_file: The server's certificate and key, for both arguments of `server_context`.
@@ -78,7 +78,7 @@ class LocalCertificate:
 
     @property
     def advice(self) -> str:
-        """How to make clients trust it, to be printed."""
+        """Advice for making clients trust the certificate, to be printed."""
         path = self.authority_file
         return (
             f"TLS certificates are signed by a local authority: {path}\n"
@@ -145,7 +145,7 @@ class _Identity:
 
 
 def _key_id(certificate: x509.Certificate) -> bytes | None:
-    """Which key signed `certificate`."""
+    """The identifier of the key that signed `certificate`."""
     return certificate.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value.key_identifier
 
 

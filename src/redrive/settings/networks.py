@@ -6,7 +6,7 @@ from redrive.settings.invalid import SettingsInvalid
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens there."""
+    """True if only this machine can reach a server that listens there."""
     if host == "localhost":
         return True
     try:

@@ -94,7 +94,7 @@ def _is_url(value: str) -> bool:
 
 
 def address_of(addresses: Mapping[str, str], resource: str) -> str | None:
-    """What stands behind a resource id, by the nearest entry; None: the settings do not say.
+    """The address of a resource id, by the nearest entry; None: the settings do not say.
 
     Nearest is the id itself, then those of the resources it is within, then the bare name of the outermost one: the
     connection string of a namespace or a storage account serves all its queues.
@@ -112,7 +112,7 @@ def address_of(addresses: Mapping[str, str], resource: str) -> str | None:
 
 
 def aws_endpoint_of(endpoints: Mapping[str, str], arn: str) -> str | None:
-    """Which server has a function or a stream, by the nearest entry; None: the settings do not say.
+    """The server of a function or a stream, by the nearest entry; None: the settings do not say.
 
     Nearest is the ARN itself, then that of the function without its version or alias, then the service.
 

@@ -1,4 +1,4 @@
-"""Where settings come from: flags, the environment, a file, and their defaults."""
+"""Sources of settings: flags, the environment, a file, and their defaults."""
 
 import tomllib
 from collections.abc import Mapping

@@ -219,7 +219,7 @@ class Settings:
 
     @property
     def forbids_private(self) -> bool:
-        """Whether nothing is pushed to private addresses: whoever reaches this server could subscribe them."""
+        """True if nothing is pushed to private addresses: whoever reaches this server could subscribe them."""
         return self.forbid_private_endpoints or not is_loopback(self.host)
 
 

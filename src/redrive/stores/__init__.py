@@ -1,1 +1,1 @@
-"""Where deliveries are kept: each store is one implementation of the engine's store port."""
+"""Stores of deliveries: each implements the engine's store port."""

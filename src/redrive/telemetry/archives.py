@@ -1,4 +1,4 @@
-"""How much the archives of topics hold, once an hour, while anybody uses them.
+"""Gauges of the archives of topics, once an hour, while they are used.
 
 An archive is looked at as long as something entered it or was replayed from it in the last six hours, which is when
 AWS calls a topic active. Counting a million rows takes a store 50 ms, so an hour is often enough, as it is for AWS.
@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
+from redrive.telemetry.accumulators import topic_series
 from redrive.telemetry.gauges import ACTIVE_MS
 from redrive.telemetry.metrics import Metrics
-from redrive.telemetry.tally import topic_series
 
 HOUR_MS = 60 * MINUTE_MS
 
@@ -21,7 +21,7 @@ Size = Callable[[Topic], Awaitable[tuple[int, int]]]
 
 
 class TopicPlaces(Protocol):
-    """Where topics are found by name."""
+    """The look-up of topics by name."""
 
     async def get(self, name: ResourceName) -> Topic | None:
         """The topic of that name."""

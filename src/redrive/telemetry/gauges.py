@@ -15,9 +15,10 @@ from typing import Protocol
 from redrive.engine.ports import Counts, Store
 from redrive.model.delivery import Delivery
 from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.telemetry.accumulators import QUEUE_COUNTERS, queue_series
 from redrive.telemetry.metrics import Metrics
-from redrive.telemetry.tally import QUEUE_COUNTERS, queue_series
 
 ACTIVE_MS = 6 * 60 * MINUTE_MS
 CAUGHT_UP_MS = ACTIVE_MS  # of a longer leap only the end is filled: 360 minutes of a queue take 20 ms
@@ -29,7 +30,7 @@ _QUEUES_PER_PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What was seen of a queue.
+    """One look at a queue.
 
     Attributes:
         minute: When (ms).
@@ -43,7 +44,7 @@ class _Look:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it stays like this until something is done to the queue."""
+        """True if it stays like this until something is done to the queue."""
         return not self.counts.claimed and not self.counts.delayed
 
     @property
@@ -52,7 +53,7 @@ class _Look:
 
 
 class Places(Protocol):
-    """Where queues are found by name."""
+    """The look-up of queues by name."""
 
     async def get(self, name: ResourceName) -> Queue | None:
         """The queue of that name."""
@@ -109,7 +110,7 @@ class Gauges:
         return points
 
     async def _looks_at(self, queue: Queue, touched_at: int, minute: int) -> list[_Look]:
-        """What the queue looked like at each minute since the last look; the last one is looked at in any case."""
+        """The looks at a queue at each minute since the last one; the last minute is looked at in any case."""
         last = self._looks.get(queue.name)
         begin = minute if last is None else max(last.minute, minute - CAUGHT_UP_MS) + MINUTE_MS
         looks: list[_Look] = []
@@ -137,7 +138,7 @@ class Gauges:
 
 
 def _is_stuck(one: Delivery) -> bool:
-    """Whether it does not count for the age; each dead letter does, however often it was claimed where it came from."""
+    """True if it does not count for the age; each dead letter does, however often it was claimed where it came from."""
     return one.origin is None and one.attempts >= STUCK_ATTEMPTS
 
 
@@ -146,7 +147,7 @@ def _was_received_there(one: Delivery) -> bool:
 
 
 def _began(queue: Queue, one: Delivery, moment: int) -> int:
-    """When it began to age (ms).
+    """The moment (ms) that the delivery began to age.
 
     A dead letter's age is that in the dead-letter queue, of which it brings its retention along (SQS developer guide,
     "Setting-up dead-letter queue retention": a day in the queue, deleted after three of four days, and then three days
@@ -159,7 +160,7 @@ def _began(queue: Queue, one: Delivery, moment: int) -> int:
 
 
 def _still_holds(last: _Look, touched_at: int, moment: int) -> bool:
-    """Whether the last look tells of that moment: what was done to the queue since came later, or was nothing."""
+    """True if the last look tells of that moment: what was done to the queue since came later, or was nothing."""
     return moment < touched_at or (touched_at < last.minute and last.is_settled)
 
 

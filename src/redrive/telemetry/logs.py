@@ -7,7 +7,7 @@ from typing import NamedTuple
 from redrive.engine.ports import NodeStore, Put, Resource
 from redrive.model.errors import Conflict
 from redrive.model.log import LOG_GROUP, LOG_STREAM, LogEvent, LogGroup, LogStream, stream_key
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 
 logger = logging.getLogger(__name__)
 

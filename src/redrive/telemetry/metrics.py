@@ -25,12 +25,20 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener
-from redrive.model.delivery import Ending
+from redrive.model.delivery import Outcome
 from redrive.model.filtering import Verdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
-from redrive.telemetry.tally import OTHER, WEB, Labels, QueueTallies, Tally, TopicTallies
+from redrive.telemetry.accumulators import (
+    OTHER,
+    WEB,
+    Labels,
+    MetricAccumulator,
+    QueueAccumulators,
+    TopicAccumulators,
+)
 from redrive.telemetry.totals import Totals
 
 logger = logging.getLogger(__name__)
@@ -49,11 +57,11 @@ class Metrics(Listener):
             news: Called when there is something to collect again.
         """
         self._news = news
-        self._queues: dict[int, QueueTallies] = {}
-        self._topics: dict[int, TopicTallies] = {}
+        self._queues: dict[int, QueueAccumulators] = {}
+        self._topics: dict[int, TopicAccumulators] = {}
         self._minute = 0
         self._until = 0
-        self._waiting: dict[tuple[Series, int], Tally] = {}
+        self._waiting: dict[tuple[Series, int], MetricAccumulator] = {}
         #: Queues somebody did something to, or may be about to, and when (ms); see `gauges`.
         self.activity: dict[ResourceName, int] = {}
         #: Topics whose archive took something or was replayed from, and when (ms); see `archives`.
@@ -91,7 +99,7 @@ class Metrics(Listener):
                 self._archive(fact.topic, fact.at).of("replays_delivered").add(1)
             return
         tallies.of("attempts_failed", labels).add(1)
-        if fact.transition.ending is not Ending.RETRY:
+        if fact.transition.outcome is not Outcome.RETRY:
             self._gave_up(fact)
 
     def expired(self, fact: Attempted) -> None:
@@ -149,24 +157,24 @@ class Metrics(Listener):
 
     # ---- tallies -----------------------------------------------------------------------------------------
 
-    def _begin_queue(self, queue: Queue, now: int) -> QueueTallies:
+    def _begin_queue(self, queue: Queue, now: int) -> QueueAccumulators:
         self._turn(now)
         self.activity[queue.name] = now
         if queue.dead_letter is not None:
             self.activity[queue.dead_letter.queue] = now
-        found = self._queues[queue.id] = QueueTallies(queue.name)
+        found = self._queues[queue.id] = QueueAccumulators(queue.name)
         self._news()
         return found
 
-    def _topic(self, topic: Topic, now: int) -> TopicTallies:
+    def _topic(self, topic: Topic, now: int) -> TopicAccumulators:
         found = self._topics.get(topic.id)
         if found is None or now >= self._until:
             self._turn(now)
-            found = self._topics[topic.id] = TopicTallies(topic.name)
+            found = self._topics[topic.id] = TopicAccumulators(topic.name)
             self._news()
         return found
 
-    def _archive(self, topic: Topic, now: int) -> TopicTallies:
+    def _archive(self, topic: Topic, now: int) -> TopicAccumulators:
         self.archives[topic.name] = now
         return self._topic(topic, now)
 
@@ -180,7 +188,7 @@ class Metrics(Listener):
     def _collect(self) -> None:
         # A topic that stands for one destination is nobody's, and there may be a million: SNS counts them together.
         topics = [tallies for tallies in self._topics.values() if not tallies.name.private]
-        counted: list[QueueTallies | TopicTallies] = [*self._queues.values(), *topics]
+        counted: list[QueueAccumulators | TopicAccumulators] = [*self._queues.values(), *topics]
         for tallies in counted:
             for series, statistics in tallies:
                 self._wait((series, self._minute)).add_statistics(statistics)
@@ -189,10 +197,10 @@ class Metrics(Listener):
         self._queues.clear()
         self._topics.clear()
 
-    def _wait(self, place: tuple[Series, int]) -> Tally:
+    def _wait(self, place: tuple[Series, int]) -> MetricAccumulator:
         found = self._waiting.get(place)
         if found is None:
-            found = self._waiting[place] = Tally()
+            found = self._waiting[place] = MetricAccumulator()
         return found
 
     # ---- what was counted --------------------------------------------------------------------------------
@@ -208,7 +216,7 @@ class Metrics(Listener):
 
     @property
     def totals(self) -> Totals:
-        """What each topic's counters came to until now."""
+        """Each topic's counters until now."""
         self._collect()
         return self._totals
 

@@ -1,11 +1,11 @@
-"""What each topic's counters came to since this node started, for who asks for counters that only grow."""
+"""Each topic's counters since this node started: counters that only grow, for Prometheus."""
 
 from collections import Counter
 from collections.abc import Iterator
 
 from redrive.model.metric import Series
-from redrive.model.queue import ResourceName
-from redrive.telemetry.tally import TopicTallies
+from redrive.model.names import ResourceName
+from redrive.telemetry.accumulators import TopicAccumulators
 
 
 class Totals:
@@ -15,7 +15,7 @@ class Totals:
         """Begin at zero."""
         self._topics: dict[ResourceName, Counter[Series]] = {}
 
-    def add(self, tallies: TopicTallies) -> None:
+    def add(self, tallies: TopicAccumulators) -> None:
         """Add a minute's worth."""
         counters = self._topics.setdefault(tallies.name, Counter())
         for series, statistics in tallies:

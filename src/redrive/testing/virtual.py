@@ -28,7 +28,7 @@ class NothingScheduled(RuntimeError):  # noqa: N818 - what happened, as its read
 
 
 class _PassingTime(selectors.DefaultSelector):
-    """Where a loop would block until its next timer, time passes instead."""
+    """A selector for virtual time: where a loop would block until its next timer, time passes instead."""
 
     def __init__(self) -> None:
         super().__init__()

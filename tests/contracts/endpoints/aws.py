@@ -13,7 +13,7 @@ from redrive.endpoints.aws.credentials import AwsCredentials
 from redrive.endpoints.aws.firehose import StreamEndpoint
 from redrive.endpoints.aws.function import FunctionEndpoint
 from redrive.endpoints.http import HttpEndpoint
-from redrive.engine.ports import Endpoint, Parcel
+from redrive.engine.ports import Endpoint, PushRequest
 from redrive.settings import aws_endpoint_of
 from tests.contracts.endpoints.kinds import NOW, PATIENCE_MS, Place, http_endpoint
 from tests.contracts.endpoints.webhook import Received, Webhook, answer, hang, webhook
@@ -88,8 +88,8 @@ class AwsPlace:
         self.endpoint = self._at(hook.url(""))
         self._taking()
 
-    def parcel(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> Parcel:
-        return Parcel(self._service.arn, text.encode(), "application/json", {}, timeout_ms)
+    def push_request(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> PushRequest:
+        return PushRequest(self._service.arn, text.encode(), "application/json", {}, timeout_ms)
 
     def received(self) -> list[str]:
         """The texts that arrived; a test fails for a call that is not signed by the keys of its URL."""
@@ -113,8 +113,8 @@ class AwsPlace:
 
         self._hook.script = script
 
-    def elsewhere(self, host: str, port: int) -> tuple[Endpoint, Parcel]:
-        return self._at(f"http://{host}:{port}"), self.parcel()
+    def elsewhere(self, host: str, port: int) -> tuple[Endpoint, PushRequest]:
+        return self._at(f"http://{host}:{port}"), self.push_request()
 
     def _at(self, url: str) -> Endpoint:
         service = self._service

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from redrive.endpoints.email import EmailEndpoint, Relay
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
-from redrive.engine.ports import Endpoint, Parcel
+from redrive.engine.ports import Endpoint, PushRequest
 from tests.contracts.endpoints.relay import SENDER, MailServer, mail_server
 from tests.contracts.endpoints.webhook import OK, Received, Webhook, answer, hang, webhook
 
@@ -23,7 +23,7 @@ class Place(Protocol):
 
     endpoint: Endpoint
 
-    def parcel(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> Parcel: ...
+    def push_request(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> PushRequest: ...
     def received(self) -> list[str]:
         """The texts that arrived."""
         ...
@@ -37,15 +37,15 @@ class Place(Protocol):
         ...
 
     def hang_on(self, text: str) -> None:
-        """Never answer a parcel with this text."""
+        """Never answer a request with this text."""
         ...
 
     def close_early(self) -> None:
         """Close from now on instead of answering."""
         ...
 
-    def elsewhere(self, host: str, port: int) -> tuple[Endpoint, Parcel]:
-        """The same kind of endpoint, and a parcel for it, at another host and port."""
+    def elsewhere(self, host: str, port: int) -> tuple[Endpoint, PushRequest]:
+        """The same kind of endpoint, and a request for it, at another host and port."""
         ...
 
 
@@ -53,8 +53,8 @@ def http_endpoint(policy: HttpPolicy | None = None, now: Callable[[], int] = lam
     return HttpEndpoint(now, random.Random(7), policy)
 
 
-def http_parcel(url: str, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> Parcel:
-    return Parcel(url, text.encode(), "text/plain; charset=UTF-8", {"x-test": "yes"}, timeout_ms)
+def http_parcel(url: str, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> PushRequest:
+    return PushRequest(url, text.encode(), "text/plain; charset=UTF-8", {"x-test": "yes"}, timeout_ms)
 
 
 class WebhookPlace:
@@ -64,7 +64,7 @@ class WebhookPlace:
         self.endpoint = endpoint
         self._hook = hook
 
-    def parcel(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> Parcel:
+    def push_request(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> PushRequest:
         return http_parcel(self._hook.url(), text, timeout_ms)
 
     def received(self) -> list[str]:
@@ -90,7 +90,7 @@ class WebhookPlace:
 
         self._hook.script = script
 
-    def elsewhere(self, host: str, port: int) -> tuple[Endpoint, Parcel]:
+    def elsewhere(self, host: str, port: int) -> tuple[Endpoint, PushRequest]:
         return self.endpoint, http_parcel(f"http://{host}:{port}/")
 
 
@@ -101,7 +101,7 @@ class MailPlace:
         self.endpoint = endpoint
         self._server = server
 
-    def parcel(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> Parcel:
+    def push_request(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> PushRequest:
         return mail_parcel(text, timeout_ms)
 
     def received(self) -> list[str]:
@@ -129,13 +129,15 @@ class MailPlace:
 
         self._server.script = script
 
-    def elsewhere(self, host: str, port: int) -> tuple[Endpoint, Parcel]:
-        return EmailEndpoint(lambda: NOW, Relay(host, port, SENDER)), self.parcel()
+    def elsewhere(self, host: str, port: int) -> tuple[Endpoint, PushRequest]:
+        return EmailEndpoint(lambda: NOW, Relay(host, port, SENDER)), self.push_request()
 
 
-def mail_parcel(text: str = "hello", timeout_ms: int = PATIENCE_MS, to: str = "ann@example.org") -> Parcel:
+def mail_parcel(
+    text: str = "hello", timeout_ms: int = PATIENCE_MS, to: str = "ann@example.org"
+) -> PushRequest:
     headers = {"Subject": "News", "From": "Rentals", "Message-ID": "<1.2@redrive.test>"}
-    return Parcel(to, text.encode(), "text/plain; charset=UTF-8", headers, timeout_ms)
+    return PushRequest(to, text.encode(), "text/plain; charset=UTF-8", headers, timeout_ms)
 
 
 @asynccontextmanager

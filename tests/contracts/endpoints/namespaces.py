@@ -9,7 +9,7 @@ from typing import Final
 from proton import Delivery
 
 from redrive.endpoints.azure.amqp import AmqpEndpoint
-from redrive.engine.ports import Endpoint, Parcel
+from redrive.engine.ports import Endpoint, PushRequest
 from tests.contracts.endpoints.broker import Broker, Session, accept, broker, drop, reject
 from tests.contracts.endpoints.kinds import NOW, PATIENCE_MS, Place
 
@@ -22,9 +22,9 @@ QUEUE: Final = f"{NAMESPACE}/queues/orders"
 
 def amqp_parcel(
     text: str = "hello", timeout_ms: int = PATIENCE_MS, *, entity: str = QUEUE, **headers: str
-) -> Parcel:
+) -> PushRequest:
     beside = {"aeg-event-type": "Notification", "aeg-output-event-id": "event-1", **headers}
-    return Parcel(entity, text.encode(), "application/json", beside, timeout_ms)
+    return PushRequest(entity, text.encode(), "application/json", beside, timeout_ms)
 
 
 def amqp_endpoint(connection_string: str | None, ca_file: Path | None = None) -> AmqpEndpoint:
@@ -39,7 +39,7 @@ class AmqpPlace:
         self.endpoint = endpoint
         self._broker = keeper
 
-    def parcel(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> Parcel:
+    def push_request(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> PushRequest:
         return amqp_parcel(text, timeout_ms)
 
     def received(self) -> list[str]:
@@ -61,7 +61,7 @@ class AmqpPlace:
     def close_early(self) -> None:
         self._broker.settle = drop
 
-    def elsewhere(self, host: str, port: int) -> tuple[Endpoint, Parcel]:
+    def elsewhere(self, host: str, port: int) -> tuple[Endpoint, PushRequest]:
         return amqp_endpoint(f"amqp://{host}:{port}"), amqp_parcel()
 
 

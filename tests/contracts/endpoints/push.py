@@ -10,9 +10,8 @@ from typing import Any
 import orjson
 
 from redrive.endpoints.push.endpoint import PushEndpoint
-from redrive.engine.ports import Endpoint, Parcel
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.engine.ports import Endpoint, PushRequest
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from tests.contracts.endpoints.kinds import PATIENCE_MS, Place
 from tests.services.push_services import (
     KEY_ID,
@@ -28,16 +27,16 @@ from tests.services.push_services import (
     signing_key,
 )
 
-DEAD = (Outcome.REFUSED, Reason.MISSING)
-DENIED = (Outcome.FAILED, Reason.DENIED)
-WRONG = (Outcome.REFUSED, Reason.CLIENT_ERROR)
-LARGE = (Outcome.REFUSED, Reason.TOO_LARGE)
-SLOWER = (Outcome.FAILED, Reason.THROTTLED)
-TROUBLE = (Outcome.FAILED, Reason.SERVER_ERROR)
+DEAD = (AttemptResult.REFUSED, Reason.MISSING)
+DENIED = (AttemptResult.FAILED, Reason.DENIED)
+WRONG = (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
+LARGE = (AttemptResult.REFUSED, Reason.TOO_LARGE)
+SLOWER = (AttemptResult.FAILED, Reason.THROTTLED)
+TROUBLE = (AttemptResult.FAILED, Reason.SERVER_ERROR)
 
 
-def verdict(attempt: Attempt) -> tuple[Outcome, Reason]:
-    return attempt.outcome, attempt.reason
+def verdict(attempt: Attempt) -> tuple[AttemptResult, Reason]:
+    return attempt.result, attempt.reason
 
 
 def real_now() -> int:
@@ -51,7 +50,7 @@ def push_endpoint(urls: Mapping[str, str], ca_file: Path | None = None) -> PushE
 
 def apple_parcel(
     body: Any = None, token: str = "d1", timeout_ms: int = PATIENCE_MS, **headers: str
-) -> Parcel:
+) -> PushRequest:
     given = {
         "service": "apns",
         "principal": KEY_ID,
@@ -61,23 +60,23 @@ def apple_parcel(
         **{name.replace("_", "-"): value for name, value in headers.items()},
     }
     text = orjson.dumps({"aps": {"alert": "hello"}} if body is None else body)
-    return Parcel(token, text, "application/json", given, timeout_ms)
+    return PushRequest(token, text, "application/json", given, timeout_ms)
 
 
 def google_parcel(
     body: Any = None, token: str = "d1", timeout_ms: int = PATIENCE_MS, credential: str = ""
-) -> Parcel:
+) -> PushRequest:
     given = {"service": "fcm", "credential": credential or service_account()}
     text = orjson.dumps({"message": {"token": token, "data": {}}} if body is None else body)
-    return Parcel(token, text, "application/json", given, timeout_ms)
+    return PushRequest(token, text, "application/json", given, timeout_ms)
 
 
 def amazon_parcel(
     body: Any = None, token: str = "d1", timeout_ms: int = PATIENCE_MS, secret: str = "secret"
-) -> Parcel:
+) -> PushRequest:
     given = {"service": "adm", "principal": "id", "credential": secret}
     text = orjson.dumps({"data": {"default": "hello"}} if body is None else body)
-    return Parcel(token, text, "application/json", given, timeout_ms)
+    return PushRequest(token, text, "application/json", given, timeout_ms)
 
 
 class PushPlace:
@@ -88,7 +87,7 @@ class PushPlace:
         self._service = service
         self._received: list[str] = []
 
-    def parcel(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> Parcel:
+    def push_request(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> PushRequest:
         if isinstance(self._service, Apple):
             return apple_parcel({"aps": {"alert": text}}, timeout_ms=timeout_ms)
         return google_parcel({"message": {"token": "d1", "data": {"text": text}}}, timeout_ms=timeout_ms)
@@ -113,9 +112,9 @@ class PushPlace:
     def close_early(self) -> None:
         self._service.say(0)
 
-    def elsewhere(self, host: str, port: int) -> tuple[Endpoint, Parcel]:
+    def elsewhere(self, host: str, port: int) -> tuple[Endpoint, PushRequest]:
         url = f"http://{host}:{port}"
-        return push_endpoint({"apns": url, "google_oauth": url, "fcm": url}), self.parcel()
+        return push_endpoint({"apns": url, "google_oauth": url, "fcm": url}), self.push_request()
 
 
 def _text(pushed: Pushed) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 
 from redrive.endpoints.azure.storage_queue import StorageQueueEndpoint
 from redrive.endpoints.blob import BlobEndpoint
-from redrive.engine.ports import Endpoint, Parcel
+from redrive.engine.ports import Endpoint, PushRequest
 from tests.contracts.endpoints.kinds import NOW, PATIENCE_MS, Place
 from tests.contracts.endpoints.webhook import Received, Webhook, answer, hang, webhook
 from tests.services import azurite
@@ -22,8 +22,8 @@ CREATED: Final = answer("201 Created", b"", 'ETag: "0x8D"', "Last-Modified: Fri,
 
 def blob_parcel(
     text: str = "hello", timeout_ms: int = PATIENCE_MS, *, path: str = PATH, container: str = CONTAINER
-) -> Parcel:
-    return Parcel(container, text.encode(), "application/json", {"path": path}, timeout_ms)
+) -> PushRequest:
+    return PushRequest(container, text.encode(), "application/json", {"path": path}, timeout_ms)
 
 
 def blob_endpoint(url: str) -> BlobEndpoint:
@@ -40,8 +40,10 @@ QUEUE: Final = f"{azurite.RESOURCE}/queueServices/default/queues/events"
 _TEXT: Final = re.compile(rb"<MessageText>(.*)</MessageText>", re.DOTALL)
 
 
-def queue_parcel(text: str = "hello", timeout_ms: int = PATIENCE_MS, *, queue: str = QUEUE) -> Parcel:
-    return Parcel(queue, text.encode(), "application/json", {"aeg-event-type": "Notification"}, timeout_ms)
+def queue_parcel(text: str = "hello", timeout_ms: int = PATIENCE_MS, *, queue: str = QUEUE) -> PushRequest:
+    return PushRequest(
+        queue, text.encode(), "application/json", {"aeg-event-type": "Notification"}, timeout_ms
+    )
 
 
 def queue_endpoint(url: str) -> StorageQueueEndpoint:
@@ -62,12 +64,12 @@ class Service:
 
     Attributes:
         endpoint: Pushes to the account at a URL.
-        parcel: For it.
+        push_request: For it.
         text: What a request brought.
     """
 
     endpoint: Callable[[str], Endpoint]
-    parcel: Callable[[str, int], Parcel]
+    push_request: Callable[[str, int], PushRequest]
     text: Callable[[bytes], str]
 
 
@@ -83,8 +85,8 @@ class StoragePlace:
         self._service = service
         self._hook = hook
 
-    def parcel(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> Parcel:
-        return self._service.parcel(text, timeout_ms)
+    def push_request(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> PushRequest:
+        return self._service.push_request(text, timeout_ms)
 
     def received(self) -> list[str]:
         return [self._service.text(request.body) for request in self._hook.received]
@@ -109,8 +111,8 @@ class StoragePlace:
 
         self._hook.script = script
 
-    def elsewhere(self, host: str, port: int) -> tuple[Endpoint, Parcel]:
-        return self._service.endpoint(f"http://{host}:{port}/{azurite.ACCOUNT}"), self.parcel()
+    def elsewhere(self, host: str, port: int) -> tuple[Endpoint, PushRequest]:
+        return self._service.endpoint(f"http://{host}:{port}/{azurite.ACCOUNT}"), self.push_request()
 
 
 @asynccontextmanager

@@ -8,12 +8,12 @@ from urllib.parse import quote
 
 from redrive.endpoints.sms.endpoint import SmsEndpoint
 from redrive.endpoints.sms.gateway import read_gateway
-from redrive.engine.ports import Endpoint, Parcel
+from redrive.engine.ports import Endpoint, PushRequest
 from tests.contracts.endpoints.kinds import NOW, PATIENCE_MS, Place
 from tests.services import smsc
 from tests.services.smsc import CLOSE, HANG, OK, Smsc, message_centre
 
-NUMBER: Final = "+493012345678"
+QUEUE_RECORD: Final = "+493012345678"
 
 
 def gateway_url(port: int, *, host: str = "127.0.0.1", scheme: str = "smpp", query: str = "") -> str:
@@ -25,10 +25,10 @@ def sms_endpoint(url: str, ca_file: Path | None = None) -> SmsEndpoint:
 
 
 def sms_parcel(
-    text: str = "hello", timeout_ms: int = PATIENCE_MS, to: str = NUMBER, **headers: str
-) -> Parcel:
+    text: str = "hello", timeout_ms: int = PATIENCE_MS, to: str = QUEUE_RECORD, **headers: str
+) -> PushRequest:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Parcel(to, text.encode(), "text/plain; charset=UTF-8", named, timeout_ms)
+    return PushRequest(to, text.encode(), "text/plain; charset=UTF-8", named, timeout_ms)
 
 
 class TelephonePlace:
@@ -38,7 +38,7 @@ class TelephonePlace:
         self.endpoint = endpoint
         self._centre = centre
 
-    def parcel(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> Parcel:
+    def push_request(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> PushRequest:
         return sms_parcel(text, timeout_ms)
 
     def received(self) -> list[str]:
@@ -59,8 +59,8 @@ class TelephonePlace:
     def close_early(self) -> None:
         self._centre.answer = lambda _: CLOSE
 
-    def elsewhere(self, host: str, port: int) -> tuple[Endpoint, Parcel]:
-        return sms_endpoint(gateway_url(port, host=host)), self.parcel()
+    def elsewhere(self, host: str, port: int) -> tuple[Endpoint, PushRequest]:
+        return sms_endpoint(gateway_url(port, host=host)), self.push_request()
 
 
 @asynccontextmanager

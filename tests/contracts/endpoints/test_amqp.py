@@ -12,8 +12,7 @@ from proton.utils import BlockingConnection
 from redrive.endpoints import kept_connection
 from redrive.endpoints.azure import amqp_connection
 from redrive.endpoints.azure.namespaces import Namespace, read_entity, read_namespace
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.runtime.clock import SystemClock
 from redrive.server.tls import local_authority, server_context
 from tests.contracts.endpoints import broker as brokers
@@ -54,7 +53,7 @@ async def test_a_message_as_its_reader_gets_it(rabbitmq: RabbitMq) -> None:
         amqp_parcel('{"id": "ü"}', entity=entity, SessionId="s", Label="l", Own="o")
     )
     (message,) = await asyncio.to_thread(receive, rabbitmq, entity, 1)
-    assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.DELIVERED, Reason.ACCEPTED, 200)
+    assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.DELIVERED, Reason.ACCEPTED, 200)
     assert bytes(message.body).decode() == '{"id": "ü"}'
     assert (message.content_type, message.durable, message.id) == ("application/json", True, "event-1")
     assert (message.group_id, message.subject) == ("s", "l")
@@ -69,8 +68,8 @@ async def test_a_message_as_its_reader_gets_it(rabbitmq: RabbitMq) -> None:
 async def test_many_messages_to_many_queues_arrive_once(rabbitmq: RabbitMq) -> None:
     entities = [_entity() for _ in range(3)]
     endpoint = amqp_endpoint(rabbitmq.url())
-    parcels = [amqp_parcel(str(number), entity=entities[number % 3]) for number in range(300)]
-    assert all(attempt.delivered for attempt in await asyncio.gather(*map(endpoint.push, parcels)))
+    push_requests = [amqp_parcel(str(number), entity=entities[number % 3]) for number in range(300)]
+    assert all(attempt.delivered for attempt in await asyncio.gather(*map(endpoint.push, push_requests)))
     for place, entity in enumerate(entities):
         messages = await asyncio.to_thread(receive, rabbitmq, entity, 100)
         assert sorted(int(bytes(message.body)) for message in messages) == list(range(place, 300, 3))
@@ -93,7 +92,11 @@ async def test_what_is_not_there_ends_a_session_and_nobody_elses(rabbitmq: Rabbi
     there, nowhere = f"{NAMESPACE}/topics/amq.topic", f"{NAMESPACE}/topics/nowhere"
     for _ in range(2):
         attempt = await endpoint.push(amqp_parcel(entity=nowhere))
-        assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.REFUSED, Reason.MISSING, 404)
+        assert (attempt.result, attempt.reason, attempt.status) == (
+            AttemptResult.REFUSED,
+            Reason.MISSING,
+            404,
+        )
         assert "nowhere" in attempt.response
         assert (await endpoint.push(amqp_parcel(entity=there, Label="routing key"))).delivered
     await endpoint.close()
@@ -102,7 +105,7 @@ async def test_what_is_not_there_ends_a_session_and_nobody_elses(rabbitmq: Rabbi
 async def test_a_wrong_password_may_be_mended(rabbitmq: RabbitMq) -> None:
     endpoint = amqp_endpoint(rabbitmq.url("guest:wrong"))
     attempt = await endpoint.push(amqp_parcel(timeout_ms=30_000))  # RabbitMQ takes 3 s to say so
-    assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.FAILED, Reason.DENIED, 401)
+    assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.FAILED, Reason.DENIED, 401)
     assert "wrong" not in attempt.response
     await endpoint.close()
 
@@ -110,17 +113,17 @@ async def test_a_wrong_password_may_be_mended(rabbitmq: RabbitMq) -> None:
 # ---- what a broker says ------------------------------------------------------------------------------------------
 
 _CONDITIONS = [
-    ("amqp:not-found", Outcome.REFUSED, Reason.MISSING, 404),
-    ("amqp:unauthorized-access", Outcome.FAILED, Reason.DENIED, 401),
-    ("amqp:resource-limit-exceeded", Outcome.FAILED, Reason.FULL, 507),
-    ("amqp:internal-error", Outcome.FAILED, Reason.SERVER_ERROR, 500),
-    ("com.microsoft:entity-disabled", Outcome.FAILED, Reason.DISABLED, 423),
-    ("com.microsoft:server-busy", Outcome.FAILED, Reason.THROTTLED, 503),
-    ("com.microsoft:timeout", Outcome.FAILED, Reason.SERVER_ERROR, 504),
-    ("com.microsoft:unheard-of", Outcome.FAILED, Reason.SERVER_ERROR, 500),
-    ("amqp:not-allowed", Outcome.REFUSED, Reason.CLIENT_ERROR, 400),
-    ("com.microsoft:argument-error", Outcome.REFUSED, Reason.CLIENT_ERROR, 400),
-    ("amqp:link:message-size-exceeded", Outcome.REFUSED, Reason.TOO_LARGE, 413),
+    ("amqp:not-found", AttemptResult.REFUSED, Reason.MISSING, 404),
+    ("amqp:unauthorized-access", AttemptResult.FAILED, Reason.DENIED, 401),
+    ("amqp:resource-limit-exceeded", AttemptResult.FAILED, Reason.FULL, 507),
+    ("amqp:internal-error", AttemptResult.FAILED, Reason.SERVER_ERROR, 500),
+    ("com.microsoft:entity-disabled", AttemptResult.FAILED, Reason.DISABLED, 423),
+    ("com.microsoft:server-busy", AttemptResult.FAILED, Reason.THROTTLED, 503),
+    ("com.microsoft:timeout", AttemptResult.FAILED, Reason.SERVER_ERROR, 504),
+    ("com.microsoft:unheard-of", AttemptResult.FAILED, Reason.SERVER_ERROR, 500),
+    ("amqp:not-allowed", AttemptResult.REFUSED, Reason.CLIENT_ERROR, 400),
+    ("com.microsoft:argument-error", AttemptResult.REFUSED, Reason.CLIENT_ERROR, 400),
+    ("amqp:link:message-size-exceeded", AttemptResult.REFUSED, Reason.TOO_LARGE, 413),
 ]
 
 
@@ -134,15 +137,15 @@ async def _push(keeper: Broker, settle: Settle) -> Attempt:
     return attempt
 
 
-@pytest.mark.parametrize(("condition", "outcome", "reason", "status"), _CONDITIONS)
+@pytest.mark.parametrize(("condition", "result", "reason", "status"), _CONDITIONS)
 @pytest.mark.parametrize("way", [brokers.reject, brokers.detach])
 async def test_what_a_condition_means(
-    way: object, condition: str, outcome: Outcome, reason: Reason, status: int
+    way: object, condition: str, result: AttemptResult, reason: Reason, status: int
 ) -> None:
     assert callable(way)
     async with broker() as keeper:
         attempt = await _push(keeper, way(condition, "because"))
-    assert (attempt.outcome, attempt.reason, attempt.status) == (outcome, reason, status)
+    assert (attempt.result, attempt.reason, attempt.status) == (result, reason, status)
     assert attempt.response == f"{condition}: because"
 
 
@@ -150,14 +153,18 @@ async def test_a_link_that_is_not_opened() -> None:
     async with broker() as keeper:
         keeper.attach = ("amqp:not-found", "no such queue")
         attempt = await _push(keeper, brokers.accept)
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.MISSING)
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.MISSING)
 
 
 @pytest.mark.parametrize("settle", [brokers.release, brokers.disconnect("amqp:connection:forced", "upgrade")])
 async def test_what_may_go_better_next_time(settle: Settle) -> None:
     async with broker() as keeper:
         attempt = await _push(keeper, settle)
-    assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.FAILED, Reason.SERVER_ERROR, 500)
+    assert (attempt.result, attempt.reason, attempt.status) == (
+        AttemptResult.FAILED,
+        Reason.SERVER_ERROR,
+        500,
+    )
     assert attempt.response in ("released: no reason given", "amqp:connection:forced: upgrade")
 
 
@@ -167,7 +174,7 @@ async def test_one_large_message_is_not_held_against_the_others() -> None:
         keeper.settle = lambda *told: detach(*told) if len(keeper.messages) > 1 else None
         endpoint = amqp_endpoint(f"amqp://127.0.0.1:{keeper.port}")
         attempts = await asyncio.gather(*(endpoint.push(amqp_parcel(text)) for text in ("small", "large")))
-        assert [(one.outcome, one.status) for one in attempts] == [(Outcome.FAILED, 500)] * 2
+        assert [(one.result, one.status) for one in attempts] == [(AttemptResult.FAILED, 500)] * 2
         await endpoint.close()
 
 
@@ -262,7 +269,7 @@ async def test_a_broker_that_lets_in_nobody_with_a_password() -> None:
     async with broker() as keeper:
         endpoint = amqp_endpoint(f"amqp://guest:guest@127.0.0.1:{keeper.port}")
         attempt = await endpoint.push(amqp_parcel())
-        assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.FAILED, Reason.DENIED, 401)
+        assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.FAILED, Reason.DENIED, 401)
         await endpoint.close()
 
 
@@ -274,7 +281,7 @@ async def test_nonsense_is_no_broker() -> None:
 
     async with listening(serve) as port:
         endpoint = amqp_endpoint(f"amqp://127.0.0.1:{port}")
-        assert (await endpoint.push(amqp_parcel())).outcome is Outcome.FAILED
+        assert (await endpoint.push(amqp_parcel())).result is AttemptResult.FAILED
         await endpoint.close()
 
 
@@ -286,7 +293,7 @@ async def test_it_is_encrypted_and_the_certificate_is_looked_at(tmp_path: Path) 
         assert (await trusting.push(amqp_parcel())).delivered
         await trusting.close()
         attempt = await amqp_endpoint(url).push(amqp_parcel())
-        assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.TLS)
+        assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TLS)
 
 
 # ---- what is sent ------------------------------------------------------------------------------------------------
@@ -304,10 +311,12 @@ async def test_attributes_that_mean_something_become_it() -> None:
         "PartitionKey": "p",
         "ViaPartitionKey": "v",
     }
-    parcel = amqp_parcel()
+    push_request = amqp_parcel()
     async with broker() as keeper:
         endpoint = amqp_endpoint(f"amqp://127.0.0.1:{keeper.port}")
-        assert (await endpoint.push(replace(parcel, headers={**parcel.headers, **attributes}))).delivered
+        assert (
+            await endpoint.push(replace(push_request, headers={**push_request.headers, **attributes}))
+        ).delivered
         await endpoint.close()
     (message,) = keeper.messages
     assert (message.id, message.group_id, message.correlation_id, message.subject) == ("m", "s", "c", "l")
@@ -353,12 +362,12 @@ def test_a_namespace_is_read(text: str, namespace: Namespace) -> None:
 async def test_what_is_no_namespace_takes_nothing(text: str) -> None:
     endpoint = amqp_endpoint(text)
     attempt = await endpoint.push(amqp_parcel())
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.CLIENT_ERROR)
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
 
 
 async def test_a_namespace_that_the_settings_do_not_name() -> None:
     attempt = await amqp_endpoint(None).push(amqp_parcel())
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.CLIENT_ERROR)
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,11 @@ from redrive.endpoints.aws.calls import AwsClient, read_place
 from redrive.endpoints.aws.credentials import AwsCredentials
 from redrive.endpoints.aws.function import FunctionEndpoint
 from redrive.endpoints.http import HttpEndpoint
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.protocols.aws.wire.sigv4 import MissingToken
 from tests.contracts.endpoints.aws import FUNCTION, TAKEN, call_of, with_keys
 from tests.contracts.endpoints.kinds import NOW
-from tests.contracts.endpoints.test_function import parcel
+from tests.contracts.endpoints.test_function import push_request
 from tests.contracts.endpoints.webhook import Received, Webhook, answer
 from tests.services.aws_calls import KEY_ID, SECRET
 
@@ -43,7 +42,7 @@ class Caller:
         self._functions = FunctionEndpoint(lambda: NOW, client)
 
     async def push(self) -> Attempt:
-        return await self._functions.push(parcel())
+        return await self._functions.push(push_request())
 
     async def signer(self) -> str:
         """Whose key signed a push."""
@@ -134,7 +133,7 @@ async def test_a_container_in_trouble_is_a_failed_attempt(
     hook.say(said)
     monkeypatch.setattr("botocore.utils.ContainerMetadataFetcher.SLEEP_TIME", 0)
     attempt = await caller.push()
-    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.DENIED)
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.DENIED)
     assert complaint in attempt.response
 
 
@@ -151,7 +150,7 @@ async def test_without_keys_amazon_itself_is_not_called(endpoint: HttpEndpoint, 
     caller = Caller(endpoint, hook)
     caller.value = "aws"
     attempt = await caller.push()
-    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.DENIED)
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.DENIED)
     assert attempt.response == "No credentials were found to sign with"
 
 
@@ -182,8 +181,8 @@ async def test_who_takes_too_long_to_say_so_costs_no_more_than_the_attempt(
         await asyncio.Event().wait()
 
     monkeypatch.setattr(AwsCredentials, "current", never)
-    attempt = await caller._functions.push(parcel(timeout_ms=50))
-    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.TIMED_OUT)
+    attempt = await caller._functions.push(push_request(timeout_ms=50))
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TIMED_OUT)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from azure.storage.blob import BlobServiceClient, ContainerClient
 
 from redrive.endpoints.azure.storage_accounts import read_connection_string
 from redrive.endpoints.blob import BlobEndpoint
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, NOW
 from tests.contracts.endpoints.storage import (
     CONTAINER,
@@ -77,16 +76,16 @@ async def test_a_disk_that_fails_to_keep_it_is_tried_again(
 
     monkeypatch.setattr(os, "fsync", broken)
     attempt = await _folder_endpoint(tmp_path).push(blob_parcel())
-    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.FULL)
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.FULL)
 
 
 async def test_a_folder_that_cannot_be_made_is_tried_again(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     attempt = await _folder_endpoint(tmp_path / "file" / "folder").push(blob_parcel())
-    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.SERVER_ERROR)
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.SERVER_ERROR)
     (tmp_path / "teststore").touch()
     attempt = await _folder_endpoint(tmp_path).push(blob_parcel())
-    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.SERVER_ERROR)
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.SERVER_ERROR)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +93,7 @@ async def test_a_folder_that_cannot_be_made_is_tried_again(tmp_path: Path) -> No
 )
 async def test_no_name_leads_out_of_the_container(tmp_path: Path, path: str) -> None:
     attempt = await _folder_endpoint(tmp_path / "blobs").push(blob_parcel(path=path))
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.CLIENT_ERROR)
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
     assert not _files(tmp_path)
 
 
@@ -110,7 +109,7 @@ async def test_no_name_leads_out_of_the_container(tmp_path: Path, path: str) -> 
 )
 async def test_only_a_container_takes_blobs(tmp_path: Path, container: str) -> None:
     attempt = await _folder_endpoint(tmp_path).push(blob_parcel(container=container))
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.CLIENT_ERROR)
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
 
 
 async def test_ids_are_read_without_regard_to_case(tmp_path: Path) -> None:
@@ -139,12 +138,12 @@ def _resource(name: str) -> str:
 
 
 async def test_a_blob_as_its_owner_reads_it(azure: BlobEndpoint, container: ContainerClient) -> None:
-    parcel = blob_parcel('[{"id": "ü"}]', container=_resource(container.container_name))
-    attempt = await azure.push(replace(parcel, headers_kept=("etag", "content-length", "server")))
+    push_request = blob_parcel('[{"id": "ü"}]', container=_resource(container.container_name))
+    attempt = await azure.push(replace(push_request, headers_kept=("etag", "content-length", "server")))
     blob = container.get_blob_client(PATH)
     properties = blob.get_blob_properties()
     kept = (("etag", properties.etag.strip('"')), ("content-length", str(properties.size)))
-    assert attempt == Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 201, "", 0, kept)
+    assert attempt == Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 201, "", 0, kept)
     assert blob.download_blob().readall().decode() == '[{"id": "ü"}]'
     assert properties.content_settings.content_type == "application/json"
     assert properties.blob_type == "BlockBlob"
@@ -158,7 +157,7 @@ async def test_a_large_blob_is_written_whole(azure: BlobEndpoint, container: Con
 
 async def test_a_container_that_is_not_there_is_not_tried_again(azure: BlobEndpoint) -> None:
     attempt = await azure.push(blob_parcel(container=_resource("nowhere")))
-    assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.REFUSED, Reason.MISSING, 404)
+    assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.REFUSED, Reason.MISSING, 404)
     assert "ContainerNotFound" in attempt.response
 
 
@@ -166,13 +165,13 @@ async def test_a_wrong_key_may_be_mended(azurite: Azurite, container: ContainerC
     wrong = azurite.connection_string.replace("AccountKey=c2VjcmV0", "AccountKey=d3Jvbmc=")
     endpoint = BlobEndpoint(lambda: NOW, lambda _: wrong, "")
     attempt = await endpoint.push(blob_parcel(container=_resource(container.container_name)))
-    assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.FAILED, Reason.DENIED, 403)
+    assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.FAILED, Reason.DENIED, 403)
 
 
 async def test_a_connection_string_without_an_account_refuses(hook: Webhook) -> None:
     endpoint = BlobEndpoint(lambda: NOW, lambda _: "AccountKey=c2VjcmV0", "")
     attempt = await endpoint.push(blob_parcel())
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.CLIENT_ERROR)
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
     assert "c2VjcmV0" not in attempt.response
 
 
@@ -180,25 +179,25 @@ async def test_a_connection_string_without_an_account_refuses(hook: Webhook) -> 
 
 
 @pytest.mark.parametrize(
-    ("status", "outcome", "reason"),
+    ("status", "result", "reason"),
     [
-        ("400 Bad Request", Outcome.REFUSED, Reason.CLIENT_ERROR),
-        ("401 Unauthorized", Outcome.FAILED, Reason.DENIED),
-        ("403 Forbidden", Outcome.FAILED, Reason.DENIED),
-        ("404 Not Found", Outcome.REFUSED, Reason.MISSING),
-        ("409 Conflict", Outcome.FAILED, Reason.DISABLED),
-        ("412 Precondition Failed", Outcome.FAILED, Reason.DISABLED),
-        ("413 Payload Too Large", Outcome.REFUSED, Reason.TOO_LARGE),
-        ("429 Too Many Requests", Outcome.FAILED, Reason.THROTTLED),
-        ("500 Internal Server Error", Outcome.FAILED, Reason.SERVER_ERROR),
-        ("503 Service Unavailable", Outcome.FAILED, Reason.SERVER_ERROR),
+        ("400 Bad Request", AttemptResult.REFUSED, Reason.CLIENT_ERROR),
+        ("401 Unauthorized", AttemptResult.FAILED, Reason.DENIED),
+        ("403 Forbidden", AttemptResult.FAILED, Reason.DENIED),
+        ("404 Not Found", AttemptResult.REFUSED, Reason.MISSING),
+        ("409 Conflict", AttemptResult.FAILED, Reason.DISABLED),
+        ("412 Precondition Failed", AttemptResult.FAILED, Reason.DISABLED),
+        ("413 Payload Too Large", AttemptResult.REFUSED, Reason.TOO_LARGE),
+        ("429 Too Many Requests", AttemptResult.FAILED, Reason.THROTTLED),
+        ("500 Internal Server Error", AttemptResult.FAILED, Reason.SERVER_ERROR),
+        ("503 Service Unavailable", AttemptResult.FAILED, Reason.SERVER_ERROR),
     ],
 )
-async def test_what_a_status_means(hook: Webhook, status: str, outcome: Outcome, reason: Reason) -> None:
+async def test_what_a_status_means(hook: Webhook, status: str, result: AttemptResult, reason: Reason) -> None:
     hook.say(answer(status, b"because:\n\n<of>: that"))
     endpoint = blob_endpoint(hook.url("/teststore"))
     attempt = await endpoint.push(blob_parcel())
-    assert (attempt.outcome, attempt.reason, attempt.status) == (outcome, reason, int(status[:3]))
+    assert (attempt.result, attempt.reason, attempt.status) == (result, reason, int(status[:3]))
     assert attempt.response == "because:\n\n<of>: that"
     assert len(hook.received) == 1  # the schedule repeats, nobody else
 

@@ -8,9 +8,8 @@ import pytest
 
 from redrive.endpoints.aws.firehose import StreamEndpoint
 from redrive.endpoints.http import HttpEndpoint
-from redrive.engine.ports import Parcel
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.engine.ports import PushRequest
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from tests.contracts.endpoints.aws import (
     REGION,
     STREAM,
@@ -24,7 +23,7 @@ from tests.contracts.endpoints.kinds import NOW
 from tests.contracts.endpoints.webhook import Received, Webhook, answer
 from tests.services.aws_calls import AwsCall, put_answer
 
-_TAKEN = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 0, (("request_id", "3f1c"),))
+_TAKEN = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, "", 0, (("request_id", "3f1c"),))
 _SLOWER = orjson.dumps({"ErrorCode": "ServiceUnavailableException", "ErrorMessage": "Slow down."}).decode()
 MIB = 1024 * 1024
 
@@ -52,16 +51,16 @@ def _calls(hook: Webhook) -> list[AwsCall]:
     return calls
 
 
-def parcel(body: bytes = b"hello\n") -> Parcel:
-    return Parcel(STREAM, body, "application/json", {}, 5_000)
+def push_request(body: bytes = b"hello\n") -> PushRequest:
+    return PushRequest(STREAM, body, "application/json", {}, 5_000)
 
 
-def parcels(*parts: bytes) -> Parcel:
-    return Parcel(STREAM, b"", "application/json", {}, 5_000, parts=parts)
+def push_requests(*parts: bytes) -> PushRequest:
+    return PushRequest(STREAM, b"", "application/json", {}, 5_000, parts=parts)
 
 
 async def test_a_record_is_put(streams: StreamEndpoint, hook: Webhook) -> None:
-    assert await streams.push(parcel()) == _TAKEN
+    assert await streams.push(push_request()) == _TAKEN
     (call,) = _calls(hook)
     assert (call.target, call.operation) == ("/", "PutRecord")
     assert call.document == {
@@ -71,13 +70,13 @@ async def test_a_record_is_put(streams: StreamEndpoint, hook: Webhook) -> None:
 
 
 async def test_one_part_alone_is_put_as_a_record(streams: StreamEndpoint, hook: Webhook) -> None:
-    assert await streams.push(parcels(b"one")) == _TAKEN
+    assert await streams.push(push_requests(b"one")) == _TAKEN
     assert [call.operation for call in _calls(hook)] == ["PutRecord"]
 
 
 async def test_parts_are_put_together_in_their_order(streams: StreamEndpoint, hook: Webhook) -> None:
     texts = [f"{number}\n".encode() for number in range(500)]
-    attempt = await streams.push(parcels(*texts))
+    attempt = await streams.push(push_requests(*texts))
     assert attempt.parts == (_TAKEN,) * 500
     assert attempt.delivered
     (call,) = _calls(hook)
@@ -90,7 +89,7 @@ async def test_parts_are_put_together_in_their_order(streams: StreamEndpoint, ho
 
 async def test_more_parts_than_a_call_takes_need_more_calls(streams: StreamEndpoint, hook: Webhook) -> None:
     texts = [f"{number}".encode() for number in range(1001)]
-    assert len((await streams.push(parcels(*texts))).parts) == 1001
+    assert len((await streams.push(push_requests(*texts))).parts) == 1001
     found = sorted((call.records for call in _calls(hook)), key=len)
     assert found == [texts[1000:], *sorted((texts[:500], texts[500:1000]), key=found[1:].index)]
 
@@ -99,7 +98,7 @@ async def test_heavier_parts_than_a_call_takes_need_more_calls(
     streams: StreamEndpoint, hook: Webhook
 ) -> None:
     texts = [bytes([65 + number]) * 900_000 for number in range(7)]
-    assert (await streams.push(parcels(*texts))).parts == (_TAKEN,) * 7
+    assert (await streams.push(push_requests(*texts))).parts == (_TAKEN,) * 7
     calls = sorted(_calls(hook), key=lambda call: call.records[0])
     assert [len(call.records) for call in calls] == [3, 3, 1]
     assert all(len(call.body) <= 4 * MIB for call in calls)
@@ -116,14 +115,14 @@ async def test_what_no_stream_takes_goes_alone_and_is_refused_alone(
         writer.write(no if large in call.records else put_taken(call))
 
     hook.script = script
-    attempt = await streams.push(parcels(b"a", b"b", large, b"c"))
-    assert [part.outcome for part in attempt.parts] == [
-        Outcome.DELIVERED,
-        Outcome.DELIVERED,
-        Outcome.REFUSED,
-        Outcome.DELIVERED,
+    attempt = await streams.push(push_requests(b"a", b"b", large, b"c"))
+    assert [part.result for part in attempt.parts] == [
+        AttemptResult.DELIVERED,
+        AttemptResult.DELIVERED,
+        AttemptResult.REFUSED,
+        AttemptResult.DELIVERED,
     ]
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.CLIENT_ERROR)
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
     assert sorted(call.operation for call in _calls(hook)) == ["PutRecord", "PutRecord", "PutRecordBatch"]
 
 
@@ -136,9 +135,12 @@ async def test_a_call_that_is_refused_for_one_of_its_records_is_halved_until_tha
         writer.write(no if b"bad" in call.records else put_taken(call))
 
     hook.script = script
-    attempt = await streams.push(parcels(*[b"a"] * 123, b"bad", *[b"b"] * 376))
-    outcomes = [part.outcome for part in attempt.parts]
-    assert outcomes == [Outcome.DELIVERED] * 123 + [Outcome.REFUSED] + [Outcome.DELIVERED] * 376
+    attempt = await streams.push(push_requests(*[b"a"] * 123, b"bad", *[b"b"] * 376))
+    outcomes = [part.result for part in attempt.parts]
+    assert (
+        outcomes
+        == [AttemptResult.DELIVERED] * 123 + [AttemptResult.REFUSED] + [AttemptResult.DELIVERED] * 376
+    )
     assert len(hook.received) <= 1 + 18
 
 
@@ -156,28 +158,28 @@ async def test_a_call_that_somebody_between_finds_too_large_is_halved(
             writer.write(put_taken(call))
 
     hook.script = script
-    attempt = await streams.push(parcels(b"a", b"bad", b"b"))
-    outcomes = [part.outcome for part in attempt.parts]
-    assert outcomes == [Outcome.DELIVERED, Outcome.REFUSED, Outcome.DELIVERED]
+    attempt = await streams.push(push_requests(b"a", b"bad", b"b"))
+    outcomes = [part.result for part in attempt.parts]
+    assert outcomes == [AttemptResult.DELIVERED, AttemptResult.REFUSED, AttemptResult.DELIVERED]
     assert sorted(len(call.records) for call in _calls(hook)) == [1, 1, 1, 2, 3]
 
 
 async def test_each_part_has_its_own_outcome(streams: StreamEndpoint, hook: Webhook) -> None:
     _take(hook, 1, 3)
-    attempt = await streams.push(parcels(*(bytes([number]) for number in range(5))))
-    slower = Attempt(Outcome.FAILED, Reason.THROTTLED, 503, _SLOWER, 0)
+    attempt = await streams.push(push_requests(*(bytes([number]) for number in range(5))))
+    slower = Attempt(AttemptResult.FAILED, Reason.THROTTLED, 503, _SLOWER, 0)
     assert attempt.parts == (_TAKEN, slower, _TAKEN, slower, _TAKEN)
-    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.THROTTLED)
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.THROTTLED)
 
 
 async def test_a_part_that_failed_inside_the_service_is_not_throttled(
     streams: StreamEndpoint, hook: Webhook
 ) -> None:
     hook.say(answer("200 OK", put_answer(2, 0, code="InternalFailure")))
-    parts = (await streams.push(parcels(b"a", b"b"))).parts
-    assert [(part.outcome, part.reason) for part in parts] == [
-        (Outcome.FAILED, Reason.SERVER_ERROR),
-        (Outcome.DELIVERED, Reason.ACCEPTED),
+    parts = (await streams.push(push_requests(b"a", b"b"))).parts
+    assert [(part.result, part.reason) for part in parts] == [
+        (AttemptResult.FAILED, Reason.SERVER_ERROR),
+        (AttemptResult.DELIVERED, Reason.ACCEPTED),
     ]
 
 
@@ -188,23 +190,23 @@ async def test_parts_of_which_nothing_is_said_are_put_again(
     streams: StreamEndpoint, hook: Webhook, said: bytes
 ) -> None:
     hook.say(answer("200 OK", said))
-    parts = (await streams.push(parcels(b"a", b"b"))).parts
-    assert [(part.outcome, part.reason) for part in parts] == [(Outcome.FAILED, Reason.SERVER_ERROR)] * 2
+    parts = (await streams.push(push_requests(b"a", b"b"))).parts
+    assert [(part.result, part.reason) for part in parts] == [(AttemptResult.FAILED, Reason.SERVER_ERROR)] * 2
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "outcome", "reason"),
+    ("status", "code", "result", "reason"),
     [
-        ("400 Bad Request", "ResourceNotFoundException", Outcome.REFUSED, Reason.MISSING),
-        ("400 Bad Request", "InvalidArgumentException", Outcome.REFUSED, Reason.CLIENT_ERROR),
-        ("400 Bad Request", "InvalidKMSResourceException", Outcome.REFUSED, Reason.DENIED),
-        ("400 Bad Request", "InvalidSourceException", Outcome.REFUSED, Reason.CLIENT_ERROR),
-        ("400 Bad Request", "AccessDeniedException", Outcome.REFUSED, Reason.DENIED),
-        ("400 Bad Request", "UnrecognizedClientException", Outcome.FAILED, Reason.DENIED),
-        ("400 Bad Request", "ThrottlingException", Outcome.FAILED, Reason.THROTTLED),
-        ("500 Internal Server Error", "ServiceUnavailableException", Outcome.FAILED, Reason.THROTTLED),
-        ("503 Service Unavailable", "ServiceUnavailableException", Outcome.FAILED, Reason.THROTTLED),
-        ("500 Internal Server Error", "InternalFailure", Outcome.FAILED, Reason.SERVER_ERROR),
+        ("400 Bad Request", "ResourceNotFoundException", AttemptResult.REFUSED, Reason.MISSING),
+        ("400 Bad Request", "InvalidArgumentException", AttemptResult.REFUSED, Reason.CLIENT_ERROR),
+        ("400 Bad Request", "InvalidKMSResourceException", AttemptResult.REFUSED, Reason.DENIED),
+        ("400 Bad Request", "InvalidSourceException", AttemptResult.REFUSED, Reason.CLIENT_ERROR),
+        ("400 Bad Request", "AccessDeniedException", AttemptResult.REFUSED, Reason.DENIED),
+        ("400 Bad Request", "UnrecognizedClientException", AttemptResult.FAILED, Reason.DENIED),
+        ("400 Bad Request", "ThrottlingException", AttemptResult.FAILED, Reason.THROTTLED),
+        ("500 Internal Server Error", "ServiceUnavailableException", AttemptResult.FAILED, Reason.THROTTLED),
+        ("503 Service Unavailable", "ServiceUnavailableException", AttemptResult.FAILED, Reason.THROTTLED),
+        ("500 Internal Server Error", "InternalFailure", AttemptResult.FAILED, Reason.SERVER_ERROR),
     ],
 )
 @pytest.mark.parametrize("number", [1, 3])
@@ -213,14 +215,14 @@ async def test_what_firehose_says_of_a_call_holds_for_all_of_it(
     hook: Webhook,
     status: str,
     code: str,
-    outcome: Outcome,
+    result: AttemptResult,
     reason: Reason,
     number: int,
 ) -> None:
     hook.say(json_refusal(status, code, "Firehose says so"))
-    attempt = await streams.push(parcels(*[b"a"] * number))
+    attempt = await streams.push(push_requests(*[b"a"] * number))
     for one in attempt.parts or (attempt,):
-        assert (one.outcome, one.reason, one.status) == (outcome, reason, int(status[:3]))
+        assert (one.result, one.reason, one.status) == (result, reason, int(status[:3]))
         assert orjson.loads(one.response) == {"ErrorCode": code, "ErrorMessage": "Firehose says so"}
 
 
@@ -229,11 +231,11 @@ async def test_no_answer_is_none_for_any_part(streams: StreamEndpoint, hook: Web
         writer.close()
 
     hook.script = script
-    parts = (await streams.push(parcels(b"a", b"b"))).parts
-    assert [(part.outcome, part.reason) for part in parts] == [(Outcome.FAILED, Reason.CONNECTION)] * 2
+    parts = (await streams.push(push_requests(b"a", b"b"))).parts
+    assert [(part.result, part.reason) for part in parts] == [(AttemptResult.FAILED, Reason.CONNECTION)] * 2
 
 
 async def test_a_stream_that_the_settings_do_not_name_is_refused(endpoint: HttpEndpoint) -> None:
     streams = StreamEndpoint(lambda: NOW, client(endpoint, lambda_="http://127.0.0.1:1"))
-    parts = (await streams.push(parcels(b"a", b"b"))).parts
-    assert [(part.outcome, part.reason) for part in parts] == [(Outcome.REFUSED, Reason.MISSING)] * 2
+    parts = (await streams.push(push_requests(b"a", b"b"))).parts
+    assert [(part.result, part.reason) for part in parts] == [(AttemptResult.REFUSED, Reason.MISSING)] * 2

@@ -7,8 +7,7 @@ import pytest
 
 from redrive.endpoints import http
 from redrive.endpoints.http import HttpEndpoint
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, http_endpoint, http_parcel
 from tests.contracts.endpoints.webhook import OK, Received, Webhook, answer, listening
 
@@ -19,34 +18,34 @@ async def _push(endpoint: HttpEndpoint, hook: Webhook, says: bytes) -> Attempt:
 
 
 @pytest.mark.parametrize(
-    ("status", "outcome", "reason"),
+    ("status", "result", "reason"),
     [
-        ("200 OK", Outcome.DELIVERED, Reason.ACCEPTED),
-        ("201 Created", Outcome.DELIVERED, Reason.ACCEPTED),
-        ("202 Accepted", Outcome.DELIVERED, Reason.ACCEPTED),
-        ("299 Fine", Outcome.DELIVERED, Reason.ACCEPTED),
-        ("300 Multiple Choices", Outcome.REFUSED, Reason.REDIRECTED),
-        ("301 Moved Permanently", Outcome.REFUSED, Reason.REDIRECTED),
-        ("307 Temporary Redirect", Outcome.REFUSED, Reason.REDIRECTED),
-        ("400 Bad Request", Outcome.REFUSED, Reason.CLIENT_ERROR),
-        ("401 Unauthorized", Outcome.REFUSED, Reason.CLIENT_ERROR),
-        ("403 Forbidden", Outcome.REFUSED, Reason.CLIENT_ERROR),
-        ("404 Not Found", Outcome.REFUSED, Reason.CLIENT_ERROR),
-        ("408 Request Timeout", Outcome.REFUSED, Reason.CLIENT_ERROR),
-        ("410 Gone", Outcome.REFUSED, Reason.CLIENT_ERROR),
-        ("429 Too Many Requests", Outcome.FAILED, Reason.THROTTLED),
-        ("499 Unheard Of", Outcome.REFUSED, Reason.CLIENT_ERROR),
-        ("500 Internal Server Error", Outcome.FAILED, Reason.SERVER_ERROR),
-        ("501 Not Implemented", Outcome.FAILED, Reason.SERVER_ERROR),
-        ("503 Service Unavailable", Outcome.FAILED, Reason.SERVER_ERROR),
-        ("599 Unheard Of", Outcome.FAILED, Reason.SERVER_ERROR),
+        ("200 OK", AttemptResult.DELIVERED, Reason.ACCEPTED),
+        ("201 Created", AttemptResult.DELIVERED, Reason.ACCEPTED),
+        ("202 Accepted", AttemptResult.DELIVERED, Reason.ACCEPTED),
+        ("299 Fine", AttemptResult.DELIVERED, Reason.ACCEPTED),
+        ("300 Multiple Choices", AttemptResult.REFUSED, Reason.REDIRECTED),
+        ("301 Moved Permanently", AttemptResult.REFUSED, Reason.REDIRECTED),
+        ("307 Temporary Redirect", AttemptResult.REFUSED, Reason.REDIRECTED),
+        ("400 Bad Request", AttemptResult.REFUSED, Reason.CLIENT_ERROR),
+        ("401 Unauthorized", AttemptResult.REFUSED, Reason.CLIENT_ERROR),
+        ("403 Forbidden", AttemptResult.REFUSED, Reason.CLIENT_ERROR),
+        ("404 Not Found", AttemptResult.REFUSED, Reason.CLIENT_ERROR),
+        ("408 Request Timeout", AttemptResult.REFUSED, Reason.CLIENT_ERROR),
+        ("410 Gone", AttemptResult.REFUSED, Reason.CLIENT_ERROR),
+        ("429 Too Many Requests", AttemptResult.FAILED, Reason.THROTTLED),
+        ("499 Unheard Of", AttemptResult.REFUSED, Reason.CLIENT_ERROR),
+        ("500 Internal Server Error", AttemptResult.FAILED, Reason.SERVER_ERROR),
+        ("501 Not Implemented", AttemptResult.FAILED, Reason.SERVER_ERROR),
+        ("503 Service Unavailable", AttemptResult.FAILED, Reason.SERVER_ERROR),
+        ("599 Unheard Of", AttemptResult.FAILED, Reason.SERVER_ERROR),
     ],
 )
 async def test_what_a_status_means(
-    endpoint: HttpEndpoint, hook: Webhook, status: str, outcome: Outcome, reason: Reason
+    endpoint: HttpEndpoint, hook: Webhook, status: str, result: AttemptResult, reason: Reason
 ) -> None:
     attempt = await _push(endpoint, hook, answer(status, b"because"))
-    assert (attempt.outcome, attempt.reason, attempt.status) == (outcome, reason, int(status[:3]))
+    assert (attempt.result, attempt.reason, attempt.status) == (result, reason, int(status[:3]))
     assert attempt.response == "because"
 
 
@@ -54,8 +53,8 @@ async def test_the_parcel_says_the_verb_and_which_headers_of_the_answer_are_kept
     endpoint: HttpEndpoint, hook: Webhook
 ) -> None:
     hook.say(answer("200 OK", b"", "WebHook-Allowed-Origin: *", "Set-Cookie: secret"))
-    parcel = http_parcel(hook.url())
-    asking = replace(parcel, method="OPTIONS", headers_kept=("webhook-allowed-origin", "webhook-rate"))
+    push_request = http_parcel(hook.url())
+    asking = replace(push_request, method="OPTIONS", headers_kept=("webhook-allowed-origin", "webhook-rate"))
     attempt = await endpoint.push(asking)
     assert hook.received[0].line == "OPTIONS /hook HTTP/1.1"
     assert attempt.identifiers == (("webhook-allowed-origin", "*"),)
@@ -135,7 +134,7 @@ async def test_a_body_that_does_not_come_is_no_answer(endpoint: HttpEndpoint, ho
 
     hook.script = slow
     attempt = await endpoint.push(http_parcel(hook.url(), timeout_ms=IMPATIENCE_MS))
-    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.TIMED_OUT)
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TIMED_OUT)
 
 
 async def test_a_trickle_earns_no_time(endpoint: HttpEndpoint, hook: Webhook) -> None:
@@ -148,7 +147,7 @@ async def test_a_trickle_earns_no_time(endpoint: HttpEndpoint, hook: Webhook) ->
 
     hook.script = trickle
     attempt = await endpoint.push(http_parcel(hook.url(), timeout_ms=IMPATIENCE_MS))
-    assert attempt.outcome is Outcome.FAILED
+    assert attempt.result is AttemptResult.FAILED
 
 
 @pytest.mark.parametrize(
@@ -170,7 +169,7 @@ async def test_half_an_answer_is_none(endpoint: HttpEndpoint, hook: Webhook, say
 
     hook.script = partial
     attempt = await endpoint.push(http_parcel(hook.url()))
-    assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.FAILED, Reason.CONNECTION, 0)
+    assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.FAILED, Reason.CONNECTION, 0)
     assert attempt.response
     assert len(hook.received) == 1
 
@@ -183,8 +182,8 @@ async def test_an_answer_before_the_parcel_was_read_counts(endpoint: HttpEndpoin
         await asyncio.Event().wait()
 
     async with listening(refuse) as port:
-        parcel = http_parcel(f"http://127.0.0.1:{port}/", "x" * 16_000_000)
-        assert (await endpoint.push(parcel)).status == 403
+        push_request = http_parcel(f"http://127.0.0.1:{port}/", "x" * 16_000_000)
+        assert (await endpoint.push(push_request)).status == 403
 
 
 async def test_an_interim_answer_is_not_the_answer(endpoint: HttpEndpoint, hook: Webhook) -> None:

@@ -10,9 +10,8 @@ import pytest
 
 from redrive.endpoints import http
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
-from redrive.engine.ports import Parcel
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.engine.ports import PushRequest
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.server.tls import LocalCertificate, local_authority, server_context
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, closed_port, http_endpoint, http_parcel
 from tests.contracts.endpoints.webhook import OK, Received, Webhook, answer, hang, listening, webhook
@@ -34,7 +33,7 @@ async def test_the_request_has_the_parcels_headers_and_no_others(
     endpoint: HttpEndpoint, hook: Webhook
 ) -> None:
     headers = {"x-amz-sns-message-type": "Notification", "User-Agent": "Agent", "Accept-Encoding": "gzip"}
-    await endpoint.push(Parcel(hook.url(), b"hello", "text/csv", headers, 5_000))
+    await endpoint.push(PushRequest(hook.url(), b"hello", "text/csv", headers, 5_000))
     (request,) = hook.received
     assert request.headers == {
         "host": f"127.0.0.1:{hook.port}",
@@ -86,13 +85,13 @@ async def test_a_url_is_sent_as_it_was_given(
 )
 async def test_what_is_no_webhook_is_refused(endpoint: HttpEndpoint, url: str) -> None:
     attempt = await endpoint.push(http_parcel(url))
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.FORBIDDEN_ADDRESS)
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.FORBIDDEN_ADDRESS)
     assert attempt.response
 
 
 async def test_a_header_of_two_lines_is_not_sent(endpoint: HttpEndpoint, hook: Webhook) -> None:
-    parcel = Parcel(hook.url(), b"", "text/plain", {"x-test": "one\r\nx-other: two"}, 5_000)
-    assert (await endpoint.push(parcel)).outcome is Outcome.REFUSED
+    push_request = PushRequest(hook.url(), b"", "text/plain", {"x-test": "one\r\nx-other: two"}, 5_000)
+    assert (await endpoint.push(push_request)).result is AttemptResult.REFUSED
     assert hook.received == []
 
 
@@ -144,7 +143,7 @@ async def test_a_reset_is_a_matter_of_the_connection(endpoint: HttpEndpoint, hoo
 
     hook.script = reset
     attempt = await endpoint.push(http_parcel(hook.url()))
-    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.CONNECTION)
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.CONNECTION)
 
 
 async def test_a_host_that_hangs_leaves_the_others_their_connections(hook: Webhook) -> None:
@@ -167,7 +166,7 @@ async def test_waiting_for_a_connection_takes_of_the_time_given(hook: Webhook) -
     first = asyncio.create_task(endpoint.push(http_parcel(hook.url())))
     await hook.arrived.wait()
     second = await endpoint.push(http_parcel(hook.url(), timeout_ms=IMPATIENCE_MS))
-    assert (second.outcome, second.reason) == (Outcome.FAILED, Reason.TIMED_OUT)
+    assert (second.result, second.reason) == (AttemptResult.FAILED, Reason.TIMED_OUT)
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
     await endpoint.close()
@@ -217,7 +216,7 @@ async def test_an_unknown_authority_is_not_trusted(certificate: LocalCertificate
     tls = server_context(certificate.server_file, certificate.server_file)
     async with webhook(tls) as hook:
         attempt = await _pushed(HttpPolicy(), hook.url())
-    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.TLS)
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TLS)
     assert hook.received == []
 
 
@@ -230,7 +229,7 @@ async def test_a_certificate_for_another_name_is_not_trusted(
         policy = HttpPolicy(ca_file=certificate.authority_file)
         assert (await _pushed(policy, hook.url())).delivered
         attempt = await _pushed(policy, f"https://other.test:{hook.port}/")
-    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.TLS)
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TLS)
 
 
 async def test_https_to_one_that_speaks_http(endpoint: HttpEndpoint) -> None:
@@ -241,7 +240,7 @@ async def test_https_to_one_that_speaks_http(endpoint: HttpEndpoint) -> None:
 
     async with listening(speak) as port:
         attempt = await endpoint.push(http_parcel(f"https://127.0.0.1:{port}/"))
-    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.TLS)
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TLS)
 
 
 async def test_a_handshake_that_hangs(endpoint: HttpEndpoint) -> None:
@@ -252,7 +251,7 @@ async def test_a_handshake_that_hangs(endpoint: HttpEndpoint) -> None:
     async with listening(silent) as port:
         url = f"https://127.0.0.1:{port}/"
         attempt = await endpoint.push(http_parcel(url, timeout_ms=IMPATIENCE_MS))
-    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.TIMED_OUT)
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TIMED_OUT)
 
 
 # ---- forbidden addresses -----------------------------------------------------------------------------------------
@@ -263,7 +262,7 @@ _STRICT = HttpPolicy(forbids_private=True)
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254"])
 async def test_a_private_address_is_not_connected_to(hook: Webhook, host: str) -> None:
     attempt = await _pushed(_STRICT, f"http://{host}:{hook.port}/")
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.FORBIDDEN_ADDRESS)
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.FORBIDDEN_ADDRESS)
     assert hook.connections == 0
 
 
@@ -303,7 +302,7 @@ async def test_an_allowed_address_that_fails_may_be_tried_again(monkeypatch: pyt
     monkeypatch.setattr(http, "is_private", lambda address: address == "127.0.0.2")
     _resolve(monkeypatch, "127.0.0.2", "127.0.0.1")
     attempt = await _pushed(_STRICT, f"http://two.test:{closed_port()}/")
-    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.CONNECTION)
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.CONNECTION)
 
 
 async def test_several_forbidden_addresses_are_forbidden(

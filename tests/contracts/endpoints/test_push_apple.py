@@ -17,8 +17,7 @@ from h2.errors import ErrorCodes
 
 from redrive.endpoints.push import apns
 from redrive.endpoints.push.endpoint import PushEndpoint
-from redrive.model.attempt import Reason
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import AttemptResult, Reason
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, PATIENCE_MS
 from tests.contracts.endpoints.push import (
     DEAD,
@@ -63,7 +62,7 @@ class TestApple:
     async def test_what_it_is_given(self, apple: Apple) -> None:
         async with pushing(apple) as endpoint:
             attempt = await endpoint.push(apple_parcel(token="a/b c", apns_priority="5", colour="blue"))
-        assert (verdict(attempt), attempt.status) == ((Outcome.DELIVERED, Reason.ACCEPTED), 200)
+        assert (verdict(attempt), attempt.status) == ((AttemptResult.DELIVERED, Reason.ACCEPTED), 200)
         assert attempt.response == '{"apns-id":"A1"}'
         pushed = apple.next()
         assert pushed.token == "a/b c"
@@ -92,7 +91,7 @@ class TestApple:
         ],
     )
     async def test_what_it_says(
-        self, apple: Apple, status: int, reason: str, means: tuple[Outcome, Reason]
+        self, apple: Apple, status: int, reason: str, means: tuple[AttemptResult, Reason]
     ) -> None:
         apple.say(status, {"reason": reason} if reason else None)
         async with pushing(apple) as endpoint:
@@ -162,7 +161,7 @@ class TestApple:
     async def test_what_cannot_be_said_leaves_the_connection(self, apple: Apple) -> None:
         async with pushing(apple) as endpoint:
             odd = await endpoint.push(apple_parcel(apns_topic="a\nb"))
-            assert verdict(odd) == (Outcome.FAILED, Reason.CONNECTION)
+            assert verdict(odd) == (AttemptResult.FAILED, Reason.CONNECTION)
             assert (await endpoint.push(apple_parcel())).delivered
 
 
@@ -270,7 +269,7 @@ class TestConnections:
         endpoint = push_endpoint({"apns": web.url})
         attempt = await endpoint.push(apple_parcel())
         await endpoint.close()
-        assert verdict(attempt) == (Outcome.FAILED, Reason.CONNECTION)
+        assert verdict(attempt) == (AttemptResult.FAILED, Reason.CONNECTION)
 
 
 # ---- TLS and certificates ------------------------------------------------------------------------------------------
@@ -349,13 +348,13 @@ class TestTls:
         with Apple(authority.context()).serving() as apple:
             async with pushing(apple) as endpoint:
                 attempt = await endpoint.push(apple_parcel())
-        assert verdict(attempt) == (Outcome.FAILED, Reason.TLS)
+        assert verdict(attempt) == (AttemptResult.FAILED, Reason.TLS)
 
     async def test_a_service_that_speaks_something_else(self, authority: Authority) -> None:
         with Apple(authority.context(protocol="http/1.1")).serving() as apple:
             async with pushing(apple, ca_file=authority.ca_file) as endpoint:
                 attempt = await endpoint.push(apple_parcel())
-        assert verdict(attempt) == (Outcome.FAILED, Reason.CONNECTION)
+        assert verdict(attempt) == (AttemptResult.FAILED, Reason.CONNECTION)
         assert "HTTP/2" in attempt.response
 
     async def test_certificates_that_are_none(self, authority: Authority) -> None:

@@ -11,8 +11,7 @@ import pytest
 from redrive.endpoints.http import Answer, HttpEndpoint
 from redrive.endpoints.push.endpoint import PushEndpoint
 from redrive.endpoints.push.login import AccessTokens
-from redrive.model.attempt import Reason
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import AttemptResult, Reason
 from tests.contracts.endpoints.push import (
     DEAD,
     DENIED,
@@ -68,7 +67,7 @@ class TestGoogle:
         ],
     )
     async def test_what_it_says(
-        self, web: Web, status: int, code: str, error_code: str, means: tuple[Outcome, Reason]
+        self, web: Web, status: int, code: str, error_code: str, means: tuple[AttemptResult, Reason]
     ) -> None:
         web.say(status, fcm_error(status, code, error_code))
         async with pushing(web) as endpoint:
@@ -120,11 +119,11 @@ class TestGoogle:
             (Saying(200, {}), TROUBLE),
             (Saying(200, {"access_token": 1}), TROUBLE),
             (Saying(200, {"access_token": "t", "expires_in": "soon"}), TROUBLE),
-            (Saying(0), (Outcome.FAILED, Reason.CONNECTION)),
+            (Saying(0), (AttemptResult.FAILED, Reason.CONNECTION)),
         ],
     )
     async def test_an_authority_that_gives_no_token(
-        self, web: Web, saying: Saying, means: tuple[Outcome, Reason]
+        self, web: Web, saying: Saying, means: tuple[AttemptResult, Reason]
     ) -> None:
         web.login_script = lambda: saying
         async with pushing(web) as endpoint:
@@ -220,7 +219,7 @@ class TestAmazon:
         ],
     )
     async def test_what_it_says(
-        self, web: Web, status: int, reason: str, means: tuple[Outcome, Reason]
+        self, web: Web, status: int, reason: str, means: tuple[AttemptResult, Reason]
     ) -> None:
         web.say(status, {"reason": reason})
         async with pushing(web) as endpoint:

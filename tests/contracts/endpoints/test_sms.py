@@ -13,12 +13,11 @@ from redrive.endpoints import kept_connection
 from redrive.endpoints.sms import connection as sms_connection
 from redrive.endpoints.sms import endpoint as sms
 from redrive.endpoints.sms.endpoint import SmsEndpoint
-from redrive.model.attempt import Reason
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import AttemptResult, Reason
 from redrive.runtime.clock import SystemClock
 from redrive.server.tls import local_authority, server_context
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, PATIENCE_MS
-from tests.contracts.endpoints.telephones import NUMBER, gateway_url, sms_endpoint, sms_parcel
+from tests.contracts.endpoints.telephones import QUEUE_RECORD, gateway_url, sms_endpoint, sms_parcel
 from tests.services import smsc
 from tests.services.server import free_port
 from tests.services.smsc import HANG, OK, Smsc, message_centre, place_of
@@ -44,10 +43,14 @@ async def endpoint(centre: Smsc) -> AsyncIterator[SmsEndpoint]:
 
 async def test_a_text_is_one_submission(endpoint: SmsEndpoint, centre: Smsc) -> None:
     attempt = await endpoint.push(sms_parcel("Grüße, 5 €", Sender="Rentals", Priority="1"))
-    assert (attempt.outcome, attempt.status) == (Outcome.DELIVERED, 200)
+    assert (attempt.result, attempt.status) == (AttemptResult.DELIVERED, 200)
     assert dict(attempt.identifiers)["message_id"].startswith("id-")
     (message,) = centre.messages
-    assert (message.dest_addr_ton, message.dest_addr_npi, message.destination_addr) == (1, 1, NUMBER[1:])
+    assert (message.dest_addr_ton, message.dest_addr_npi, message.destination_addr) == (
+        1,
+        1,
+        QUEUE_RECORD[1:],
+    )
     assert (message.data_coding, message.esm_class, message.priority_flag) == (0, 0, 1)
     assert bytes(message.short_message) == b"Gr\x7e\x1ee, 5 \x1b\x65"
     assert message.registered_delivery == 0
@@ -106,7 +109,7 @@ async def test_parts_that_were_taken_are_not_handed_in_again(endpoint: SmsEndpoi
 
     centre.answer = full
     attempt = await endpoint.push(sms_parcel(LONG, Message_ID="a"))
-    assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.FAILED, Reason.THROTTLED, 429)
+    assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.FAILED, Reason.THROTTLED, 429)
     assert attempt.response == "ESME_RTHROTTLED"
     centre.answer = lambda _: OK
     assert (await endpoint.push(sms_parcel(LONG, Message_ID="a"))).delivered
@@ -130,18 +133,18 @@ async def test_one_part_refused_is_the_end_of_it(endpoint: SmsEndpoint, centre: 
     answers = iter([smsc.THROTTLED, smsc.INVALID_DESTINATION])
     centre.answer = lambda _: next(answers, OK)
     attempt = await endpoint.push(sms_parcel(LONG))
-    assert (attempt.outcome, attempt.response) == (Outcome.REFUSED, "ESME_RINVDSTADR")
+    assert (attempt.result, attempt.response) == (AttemptResult.REFUSED, "ESME_RINVDSTADR")
 
 
 async def test_more_parts_than_there_are_numbers_for(endpoint: SmsEndpoint, centre: Smsc) -> None:
     attempt = await endpoint.push(sms_parcel("x" * 153 * 255 + "y"))
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.TOO_LARGE)
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.TOO_LARGE)
     assert not centre.messages
 
 
 async def test_a_sender_that_cannot_be_said(endpoint: SmsEndpoint, centre: Smsc) -> None:
     attempt = await endpoint.push(sms_parcel(Sender="Größe"))
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.CLIENT_ERROR)
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
     assert not centre.messages
 
 
@@ -149,27 +152,27 @@ async def test_a_sender_that_cannot_be_said(endpoint: SmsEndpoint, centre: Smsc)
 
 
 @pytest.mark.parametrize(
-    ("status", "outcome", "reason", "nearest"),
+    ("status", "result", "reason", "nearest"),
     [
-        (0x58, Outcome.FAILED, Reason.THROTTLED, 429),
-        (0x14, Outcome.FAILED, Reason.FULL, 507),
-        (0x08, Outcome.FAILED, Reason.SERVER_ERROR, 500),
-        (0x45, Outcome.FAILED, Reason.SERVER_ERROR, 500),
-        (0x64, Outcome.FAILED, Reason.SERVER_ERROR, 500),
-        (0xFF, Outcome.FAILED, Reason.SERVER_ERROR, 500),
-        (0x0410, Outcome.FAILED, Reason.SERVER_ERROR, 500),
-        (0x0B, Outcome.REFUSED, Reason.CLIENT_ERROR, 400),
-        (0x0A, Outcome.REFUSED, Reason.CLIENT_ERROR, 400),
-        (0x65, Outcome.REFUSED, Reason.CLIENT_ERROR, 400),
-        (0x01, Outcome.REFUSED, Reason.TOO_LARGE, 413),
+        (0x58, AttemptResult.FAILED, Reason.THROTTLED, 429),
+        (0x14, AttemptResult.FAILED, Reason.FULL, 507),
+        (0x08, AttemptResult.FAILED, Reason.SERVER_ERROR, 500),
+        (0x45, AttemptResult.FAILED, Reason.SERVER_ERROR, 500),
+        (0x64, AttemptResult.FAILED, Reason.SERVER_ERROR, 500),
+        (0xFF, AttemptResult.FAILED, Reason.SERVER_ERROR, 500),
+        (0x0410, AttemptResult.FAILED, Reason.SERVER_ERROR, 500),
+        (0x0B, AttemptResult.REFUSED, Reason.CLIENT_ERROR, 400),
+        (0x0A, AttemptResult.REFUSED, Reason.CLIENT_ERROR, 400),
+        (0x65, AttemptResult.REFUSED, Reason.CLIENT_ERROR, 400),
+        (0x01, AttemptResult.REFUSED, Reason.TOO_LARGE, 413),
     ],
 )
 async def test_what_a_status_means(
-    endpoint: SmsEndpoint, centre: Smsc, status: int, outcome: Outcome, reason: Reason, nearest: int
+    endpoint: SmsEndpoint, centre: Smsc, status: int, result: AttemptResult, reason: Reason, nearest: int
 ) -> None:
     centre.answer = lambda _: status
     attempt = await endpoint.push(sms_parcel())
-    assert (attempt.outcome, attempt.reason, attempt.status) == (outcome, reason, nearest)
+    assert (attempt.result, attempt.reason, attempt.status) == (result, reason, nearest)
     assert attempt.response.startswith(("ESME_R", "0x00000410"))
 
 
@@ -196,7 +199,9 @@ async def test_no_more_under_way_than_the_window_has_room_for(centre: Smsc) -> N
     patience = [5 * IMPATIENCE_MS] * 3 + [PATIENCE_MS] * 6
     pushing = [asyncio.create_task(endpoint.push(sms_parcel(timeout_ms=one))) for one in patience]
     await asyncio.wait_for(full.wait(), 10)
-    await centre.tell(NUMBER, b"hello")  # there and back: whatever was sent after the third has come too
+    await centre.tell(
+        QUEUE_RECORD, b"hello"
+    )  # there and back: whatever was sent after the third has come too
     assert len(waiting) == 3
     released.set()
     attempts = await asyncio.gather(*pushing)
@@ -212,8 +217,8 @@ async def test_a_bind_that_is_refused_is_tried_again(
     endpoint = sms_endpoint(gateway_url(centre.port))
     centre.bind_status = smsc.WRONG_PASSWORD
     attempts = await asyncio.gather(*(endpoint.push(sms_parcel()) for _ in range(5)))
-    assert {(attempt.outcome, attempt.reason, attempt.status) for attempt in attempts} == {
-        (Outcome.FAILED, Reason.DENIED, 401)
+    assert {(attempt.result, attempt.reason, attempt.status) for attempt in attempts} == {
+        (AttemptResult.FAILED, Reason.DENIED, 401)
     }
     assert attempts[0].response == "bind: ESME_RINVPASWD"
     assert len(centre.binds) == 1  # who comes at once is told the same
@@ -266,7 +271,7 @@ async def test_what_is_under_way_when_the_session_ends_is_tried_again(
     await asyncio.wait_for(all_there.wait(), 10)
     centre.hang_up()
     for attempt in await asyncio.gather(*pushing):
-        assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.CONNECTION)
+        assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.CONNECTION)
     centre.answer = lambda _: OK
     assert (await endpoint.push(sms_parcel())).delivered
 
@@ -314,7 +319,7 @@ async def test_a_centre_that_has_forgotten_the_session_is_bound_to_again(
     monkeypatch.setattr(sms, "_PAUSE_SECONDS", 0.01)
     centre.answer = lambda _: smsc.NOT_BOUND
     attempt = await endpoint.push(sms_parcel())
-    assert (attempt.outcome, attempt.response) == (Outcome.FAILED, "ESME_RINVBNDSTS")
+    assert (attempt.result, attempt.response) == (AttemptResult.FAILED, "ESME_RINVBNDSTS")
     centre.answer = lambda _: OK
     while not (await endpoint.push(sms_parcel())).delivered:
         pass
@@ -348,7 +353,7 @@ async def test_a_centre_that_speaks_something_else() -> None:
     server = await asyncio.start_server(speak, "127.0.0.1", 0)
     endpoint = sms_endpoint(gateway_url(server.sockets[0].getsockname()[1]))
     attempt = await endpoint.push(sms_parcel())
-    assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.CONNECTION)
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.CONNECTION)
     assert "no SMPP" in attempt.response
     await endpoint.close()
     server.close()
@@ -362,7 +367,7 @@ async def test_tls(tmp_path: Path) -> None:
         trusting, wary = sms_endpoint(url, certificate.authority_file), sms_endpoint(url)
         assert (await trusting.push(sms_parcel())).delivered
         attempt = await wary.push(sms_parcel())
-        assert (attempt.outcome, attempt.reason) == (Outcome.FAILED, Reason.TLS)
+        assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TLS)
         await trusting.close()
         await wary.close()
 
@@ -379,13 +384,18 @@ async def test_what_a_telephone_writes_is_read(endpoint: SmsEndpoint, centre: Sm
     endpoint.reader = reader
     endpoint.start()
     await asyncio.wait_for(centre.bound.wait(), 10)
-    assert await centre.tell(NUMBER[1:], b"STOP", source_addr_ton=1) == OK
-    assert await centre.tell(NUMBER, "ARRÊT".encode("utf-16-be"), data_coding=8) == OK
-    assert await centre.tell(NUMBER, b"\5\0\3\1\2\1Stop", esm_class=0x40) == OK
+    assert await centre.tell(QUEUE_RECORD[1:], b"STOP", source_addr_ton=1) == OK
+    assert await centre.tell(QUEUE_RECORD, "ARRÊT".encode("utf-16-be"), data_coding=8) == OK
+    assert await centre.tell(QUEUE_RECORD, b"\5\0\3\1\2\1Stop", esm_class=0x40) == OK
     payload = smpp34.Tlv(smpp34.TLV_MESSAGE_PAYLOAD, b"Quit")
-    assert await centre.tell(NUMBER, b"", tlvs=[payload]) == OK
-    assert await centre.tell(NUMBER, b"id:1 stat:DELIVRD", esm_class=0x04) == OK
-    assert read == [(NUMBER, "STOP"), (NUMBER, "ARRÊT"), (NUMBER, "Stop"), (NUMBER, "Quit")]
+    assert await centre.tell(QUEUE_RECORD, b"", tlvs=[payload]) == OK
+    assert await centre.tell(QUEUE_RECORD, b"id:1 stat:DELIVRD", esm_class=0x04) == OK
+    assert read == [
+        (QUEUE_RECORD, "STOP"),
+        (QUEUE_RECORD, "ARRÊT"),
+        (QUEUE_RECORD, "Stop"),
+        (QUEUE_RECORD, "Quit"),
+    ]
 
 
 async def test_what_could_not_be_kept_is_not_acknowledged(
@@ -397,7 +407,7 @@ async def test_what_could_not_be_kept_is_not_acknowledged(
     endpoint.reader = reader
     endpoint.start()
     await asyncio.wait_for(centre.bound.wait(), 10)
-    assert await centre.tell(NUMBER, b"STOP") == 0x64  # temporary: the centre comes again
+    assert await centre.tell(QUEUE_RECORD, b"STOP") == 0x64  # temporary: the centre comes again
     assert "sms.unheard" in caplog.text
 
 
@@ -412,7 +422,7 @@ async def test_a_centre_that_others_wrote() -> None:
     heard = asyncio.Event()
 
     async def reader(number: str, text: str) -> None:
-        assert (number, text) == (NUMBER, "Stop")
+        assert (number, text) == (QUEUE_RECORD, "Stop")
         heard.set()
 
     endpoint.reader = reader
@@ -433,7 +443,7 @@ async def test_a_centre_that_others_wrote() -> None:
     pushing = asyncio.create_task(endpoint.push(sms_parcel()))
     (await asyncio.wait_for(server.next(), 10)).reject(smpp34.ESME_RTHROTTLED)
     assert (await pushing).reason is Reason.THROTTLED
-    answer = await session.deliver_sm("12345", b"Stop", source_addr=NUMBER[1:])
+    answer = await session.deliver_sm("12345", b"Stop", source_addr=QUEUE_RECORD[1:])
     assert answer.is_success
     await asyncio.wait_for(heard.wait(), 10)
     await endpoint.close()

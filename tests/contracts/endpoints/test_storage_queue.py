@@ -9,8 +9,7 @@ import pytest
 from azure.storage.queue import QueueClient, QueueServiceClient
 
 from redrive.endpoints.azure.storage_queue import StorageQueueEndpoint
-from redrive.model.attempt import Reason
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import AttemptResult, Reason
 from tests.contracts.endpoints.kinds import NOW
 from tests.contracts.endpoints.storage import CONTAINER, CREATED, QUEUE, queue_endpoint, queue_parcel
 from tests.contracts.endpoints.webhook import Webhook, answer
@@ -40,37 +39,37 @@ def _resource(name: str) -> str:
 async def test_a_message_as_its_reader_gets_it(
     azure: StorageQueueEndpoint, queue: QueueClient, headers: dict[str, str], days: int
 ) -> None:
-    parcel = queue_parcel('{"id": "ü <&>"}', queue=_resource(queue.queue_name))
-    attempt = await azure.push(replace(parcel, headers=headers))
+    push_request = queue_parcel('{"id": "ü <&>"}', queue=_resource(queue.queue_name))
+    attempt = await azure.push(replace(push_request, headers=headers))
     message: Any = next(iter(queue.receive_messages()))
-    assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.DELIVERED, Reason.ACCEPTED, 201)
+    assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.DELIVERED, Reason.ACCEPTED, 201)
     assert b64decode(message.content).decode() == '{"id": "ü <&>"}'
     assert (message.expires_on - message.inserted_on).days == days
 
 
 async def test_a_message_may_stay_for_ever(azure: StorageQueueEndpoint, queue: QueueClient) -> None:
-    parcel = replace(queue_parcel(queue=_resource(queue.queue_name)), headers={"ttl-seconds": "-1"})
-    assert (await azure.push(parcel)).delivered
+    push_request = replace(queue_parcel(queue=_resource(queue.queue_name)), headers={"ttl-seconds": "-1"})
+    assert (await azure.push(push_request)).delivered
     message: Any = next(iter(queue.receive_messages()))
     assert message.expires_on.year == 9999
 
 
 async def test_a_queue_that_is_not_there(azure: StorageQueueEndpoint) -> None:
     attempt = await azure.push(queue_parcel(queue=_resource("nowhere")))
-    assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.REFUSED, Reason.MISSING, 404)
+    assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.REFUSED, Reason.MISSING, 404)
     assert "QueueNotFound" in attempt.response
 
 
 async def test_a_message_that_is_too_large(azure: StorageQueueEndpoint, queue: QueueClient) -> None:
     attempt = await azure.push(queue_parcel("x" * 65_536, queue=_resource(queue.queue_name)))
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.TOO_LARGE)
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.TOO_LARGE)
 
 
 async def test_a_wrong_key_may_be_mended(azurite: Azurite, queue: QueueClient) -> None:
     wrong = azurite.connection_string.replace("AccountKey=c2VjcmV0", "AccountKey=d3Jvbmc=")
     endpoint = StorageQueueEndpoint(lambda: NOW, lambda _: wrong)
     attempt = await endpoint.push(queue_parcel(queue=_resource(queue.queue_name)))
-    assert (attempt.outcome, attempt.reason, attempt.status) == (Outcome.FAILED, Reason.DENIED, 403)
+    assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.FAILED, Reason.DENIED, 403)
     await endpoint.close()
 
 
@@ -80,7 +79,7 @@ async def test_a_wrong_key_may_be_mended(azurite: Azurite, queue: QueueClient) -
 async def test_only_a_queue_takes_messages(hook: Webhook, queue: str) -> None:
     endpoint = queue_endpoint(hook.url("/teststore"))
     attempt = await endpoint.push(queue_parcel(queue=queue))
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.CLIENT_ERROR)
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
     assert not hook.received
     await endpoint.close()
 
@@ -89,7 +88,7 @@ async def test_only_a_queue_takes_messages(hook: Webhook, queue: str) -> None:
 async def test_an_account_that_the_settings_do_not_tell_of(settings: str | None) -> None:
     endpoint = StorageQueueEndpoint(lambda: NOW, lambda _: settings)
     attempt = await endpoint.push(queue_parcel())
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.CLIENT_ERROR)
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
     await endpoint.close()
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import orjson
 import pytest
 
-from redrive.engine.receive import IN_FLIGHT_MAX
+from redrive.engine.receive.receiver import IN_FLIGHT_MAX
 from redrive.protocols.http import Request, Response
 from tests.fuzz.world import FIFO, STANDARD, World
 
@@ -15,7 +15,7 @@ async def world() -> AsyncIterator[World]:
     """A queue of each kind, with messages waiting and one in flight, which is now as many as may be."""
     small = World()
     await small.open()
-    small.engine.receiver.flights._limit = 1
+    small.engine.receiver.in_flight._limit = 1
     yield small
     await small.close()
 

@@ -20,7 +20,7 @@ from tests.services.postgres import DatabaseMaker
 from tests.services.server import Server, serving
 from tests.services.smsc import OK
 
-NUMBER: Final = "+493012345678"
+QUEUE_RECORD: Final = "+493012345678"
 ROLE: Final = "arn:aws:iam::000000000000:role/sms"
 PRICE: Final = 0.125
 DIRECT: Final = "sns/us-east-1/000000000000/DirectPublishToPhoneNumber"
@@ -116,7 +116,7 @@ def attribute(name: str, value: str, kind: str = "String") -> dict[str, dict[str
 def test_a_text_arrives_whatever_it_says(
     sns: Sns, server: Server, centre: MessageCentre, text: str, parts: int
 ) -> None:
-    message_id = sns.client.publish(PhoneNumber=NUMBER, Message=text)["MessageId"]
+    message_id = sns.client.publish(PhoneNumber=QUEUE_RECORD, Message=text)["MessageId"]
     server.advance(0)
     assert centre.centre.texts() == [text]
     assert len(centre.centre.messages) == parts
@@ -128,7 +128,7 @@ def test_a_text_arrives_whatever_it_says(
         "phoneCarrier": "Unknown Carrier",
         "mnc": 0,
         "numberOfMessageParts": parts,
-        "destination": NUMBER,
+        "destination": QUEUE_RECORD,
         "priceInUSD": PRICE * parts,
         "smsType": "Promotional",
         "mcc": 0,
@@ -138,16 +138,16 @@ def test_a_text_arrives_whatever_it_says(
 
 def test_what_is_said_beside_the_text(sns: Sns, server: Server, centre: MessageCentre) -> None:
     publish = sns.client.publish
-    publish(PhoneNumber=NUMBER, Message="1")
+    publish(PhoneNumber=QUEUE_RECORD, Message="1")
     server.advance(0)
     sns.client.set_sms_attributes(
         attributes={"DefaultSenderID": "Rentals", "DefaultSMSType": "Transactional"}
     )
-    publish(PhoneNumber=NUMBER, Message="2")
+    publish(PhoneNumber=QUEUE_RECORD, Message="2")
     own = attribute("AWS.SNS.SMS.SenderID", "Cars") | attribute("AWS.SNS.SMS.SMSType", "Promotional")
-    publish(PhoneNumber=NUMBER, Message="3", MessageAttributes=own)
+    publish(PhoneNumber=QUEUE_RECORD, Message="3", MessageAttributes=own)
     number = own | attribute("AWS.MM.SMS.OriginationNumber", "+4915112345678")
-    publish(PhoneNumber=NUMBER, Message="4", MessageAttributes=number)
+    publish(PhoneNumber=QUEUE_RECORD, Message="4", MessageAttributes=number)
     server.advance(0)
     sent = {bytes(one.short_message): (one.source_addr, one.priority_flag) for one in centre.centre.messages}
     assert sent == {
@@ -172,7 +172,9 @@ def test_attributes_that_nothing_can_be_sent_by(
     sns: Sns, server: Server, centre: MessageCentre, name: str, value: str, kind: str
 ) -> None:
     with refused("InvalidParameter", f"Invalid parameter: MessageAttributes Reason: {name} is invalid"):
-        sns.client.publish(PhoneNumber=NUMBER, Message="m", MessageAttributes=attribute(name, value, kind))
+        sns.client.publish(
+            PhoneNumber=QUEUE_RECORD, Message="m", MessageAttributes=attribute(name, value, kind)
+        )
     server.advance(0)
     assert not centre.centre.messages
 
@@ -183,7 +185,7 @@ def test_a_topic_has_telephones(sns: Sns, server: Server, centre: MessageCentre)
     topic.publish("hello", Subject="not shown")
     server.advance(0)
     assert centre.centre.texts() == ["hello"]
-    assert centre.centre.messages[0].destination_addr == NUMBER[1:]
+    assert centre.centre.messages[0].destination_addr == QUEUE_RECORD[1:]
     (entry,) = entries(server, f"sns/us-east-1/000000000000/{topic.arn.rpartition(':')[2]}")
     assert entry["notification"]["topicArn"] == topic.arn
     assert sns.client.list_topics()["Topics"] == [{"TopicArn": topic.arn}]
@@ -192,12 +194,12 @@ def test_a_topic_has_telephones(sns: Sns, server: Server, centre: MessageCentre)
 def test_a_code_is_sent_to_a_number_that_is_to_be_verified(
     sns: Sns, server: Server, centre: MessageCentre
 ) -> None:
-    sns.client.create_sms_sandbox_phone_number(PhoneNumber=NUMBER)
+    sns.client.create_sms_sandbox_phone_number(PhoneNumber=QUEUE_RECORD)
     server.advance(0)
     (code,) = re.findall(r"\d{6}", centre.centre.texts()[0])
-    sns.client.verify_sms_sandbox_phone_number(PhoneNumber=NUMBER, OneTimePassword=code)
+    sns.client.verify_sms_sandbox_phone_number(PhoneNumber=QUEUE_RECORD, OneTimePassword=code)
     listed = sns.client.list_sms_sandbox_phone_numbers()["PhoneNumbers"]
-    assert listed == [{"PhoneNumber": NUMBER, "Status": "Verified"}]
+    assert listed == [{"PhoneNumber": QUEUE_RECORD, "Status": "Verified"}]
 
 
 # ---- they do not at first ------------------------------------------------------------------------------------------
@@ -211,7 +213,7 @@ def test_a_throttled_text_is_delivered_later(sns: Sns, server: Server, centre: M
         return smsc.THROTTLED
 
     centre.centre.answer = busy
-    sns.client.publish(PhoneNumber=NUMBER, Message="patience")
+    sns.client.publish(PhoneNumber=QUEUE_RECORD, Message="patience")
     server.advance(45)
     assert len(tries) > 3  # at once, and after some 10, 20 and 30 s
     centre.centre.answer = lambda _: OK
@@ -232,7 +234,7 @@ def test_after_six_hours_it_is_given_up(sns: Sns, server: Server, centre: Messag
         return smsc.SYSTEM_ERROR
 
     centre.centre.answer = busy
-    sns.client.publish(PhoneNumber=NUMBER, Message="m")
+    sns.client.publish(PhoneNumber=QUEUE_RECORD, Message="m")
     server.advance(5 * 3600)
     before = len(tries)
     server.advance(4 * 3600)
@@ -247,7 +249,7 @@ def test_a_number_that_does_not_exist_is_not_tried_again(
     topic = sns.topic()
     dead = sns.sqs.queue()
     policy = orjson.dumps({"deadLetterTargetArn": dead.arn}).decode()
-    topic.subscribe("sms", NUMBER, RedrivePolicy=policy)
+    topic.subscribe("sms", QUEUE_RECORD, RedrivePolicy=policy)
     centre.centre.answer = lambda _: (smsc.INVALID_DESTINATION, "no such number")
     topic.publish("hello")
     server.advance(0)
@@ -262,7 +264,7 @@ def test_nothing_is_lost_while_the_gateway_is_away(sns: Sns, server: Server, cen
     centre.stop()
     said = len(server.log.read_text())
     for number in range(3):
-        sns.client.publish(PhoneNumber=NUMBER, Message=f"number {number}")
+        sns.client.publish(PhoneNumber=QUEUE_RECORD, Message=f"number {number}")
     server.advance(15)
     assert re.search(
         r"WARNING redrive.endpoints.sms.endpoint sms.(lost|away) gateway=smpp://redrive@127.0.0.1:\d+: ",
@@ -281,24 +283,24 @@ def test_nothing_is_lost_while_the_gateway_is_away(sns: Sns, server: Server, cen
 
 def test_whoever_answers_stop_gets_no_more(sns: Sns, server: Server, centre: MessageCentre) -> None:
     topic = sns.topic()
-    topic.subscribe("sms", NUMBER)
+    topic.subscribe("sms", QUEUE_RECORD)
     other = sns.elsewhere(region="eu-west-1")
-    sns.client.publish(PhoneNumber=NUMBER, Message="one")
+    sns.client.publish(PhoneNumber=QUEUE_RECORD, Message="one")
     server.advance(0)
-    assert centre.tell(NUMBER[1:], "When is my car ready?") == OK
-    assert sns.client.check_if_phone_number_is_opted_out(phoneNumber=NUMBER)["isOptedOut"] is False
-    assert centre.tell(NUMBER[1:], " Stop. ") == OK
-    assert sns.client.check_if_phone_number_is_opted_out(phoneNumber=NUMBER)["isOptedOut"] is True
-    assert sns.client.list_phone_numbers_opted_out()["phoneNumbers"] == [NUMBER]
+    assert centre.tell(QUEUE_RECORD[1:], "When is my car ready?") == OK
+    assert sns.client.check_if_phone_number_is_opted_out(phoneNumber=QUEUE_RECORD)["isOptedOut"] is False
+    assert centre.tell(QUEUE_RECORD[1:], " Stop. ") == OK
+    assert sns.client.check_if_phone_number_is_opted_out(phoneNumber=QUEUE_RECORD)["isOptedOut"] is True
+    assert sns.client.list_phone_numbers_opted_out()["phoneNumbers"] == [QUEUE_RECORD]
     assert other.client.list_phone_numbers_opted_out()["phoneNumbers"] == []  # never wrote to it
     with refused("InvalidParameter", "Invalid parameter: PhoneNumber Reason: phone number is opted out"):
-        sns.client.publish(PhoneNumber=NUMBER, Message="two")
+        sns.client.publish(PhoneNumber=QUEUE_RECORD, Message="two")
     topic.publish("three")
     server.advance(0)
     assert centre.centre.texts() == ["one"]
     (entry,) = entries(server, f"sns/us-east-1/000000000000/{topic.arn.rpartition(':')[2]}/Failure")
     assert entry["delivery"]["providerResponse"] == "Phone number is opted out"
-    sns.client.opt_in_phone_number(phoneNumber=NUMBER)
+    sns.client.opt_in_phone_number(phoneNumber=QUEUE_RECORD)
     topic.publish("four")
     server.advance(0)
     assert centre.centre.texts() == ["one", "four"]
@@ -307,12 +309,12 @@ def test_whoever_answers_stop_gets_no_more(sns: Sns, server: Server, centre: Mes
 def test_every_account_that_wrote_to_it(sns: Sns, server: Server, centre: MessageCentre) -> None:
     others = [sns.elsewhere(account="210987654321"), sns.elsewhere(region="eu-west-1")]
     for one in (sns, *others):
-        one.client.publish(PhoneNumber=NUMBER, Message="hello")
+        one.client.publish(PhoneNumber=QUEUE_RECORD, Message="hello")
     server.advance(0)
-    assert centre.tell(NUMBER[1:], "STOP") == OK
-    assert centre.tell(NUMBER[1:], "STOP") == OK
+    assert centre.tell(QUEUE_RECORD[1:], "STOP") == OK
+    assert centre.tell(QUEUE_RECORD[1:], "STOP") == OK
     for one in (sns, *others):
-        assert one.client.list_phone_numbers_opted_out()["phoneNumbers"] == [NUMBER]
+        assert one.client.list_phone_numbers_opted_out()["phoneNumbers"] == [QUEUE_RECORD]
 
 
 # ---- what it costs -------------------------------------------------------------------------------------------------
@@ -321,7 +323,7 @@ def test_every_account_that_wrote_to_it(sns: Sns, server: Server, centre: Messag
 def test_no_more_is_spent_than_may_be(sns: Sns, server: Server, centre: MessageCentre) -> None:
     sns.client.set_sms_attributes(attributes={"MonthlySpendLimit": "1"})
     for number in range(9):
-        sns.client.publish(PhoneNumber=NUMBER, Message=f"number {number}")
+        sns.client.publish(PhoneNumber=QUEUE_RECORD, Message=f"number {number}")
         server.advance(0)
     assert len(centre.centre.messages) == 8  # at 0.125 USD
     (entry,) = entries(server, f"{DIRECT}/Failure")
@@ -331,7 +333,7 @@ def test_no_more_is_spent_than_may_be(sns: Sns, server: Server, centre: MessageC
     (row,) = watch.rows({"Id": "m", "MetricStat": {"Metric": query, "Period": 300, "Stat": "Maximum"}})
     assert max(row["Values"]) == 1.0
     server.advance(31 * 24 * 3600)
-    sns.client.publish(PhoneNumber=NUMBER, Message="next month")
+    sns.client.publish(PhoneNumber=QUEUE_RECORD, Message="next month")
     server.advance(0)
     assert centre.centre.texts()[-1] == "next month"
 
@@ -339,7 +341,7 @@ def test_no_more_is_spent_than_may_be(sns: Sns, server: Server, centre: MessageC
 def test_no_message_is_dearer_than_it_may_be(sns: Sns, server: Server, centre: MessageCentre) -> None:
     for text, most in (("x" * 161, "0.25"), ("y" * 161, "0.249")):
         sns.client.publish(
-            PhoneNumber=NUMBER,
+            PhoneNumber=QUEUE_RECORD,
             Message=text,
             MessageAttributes=attribute("AWS.SNS.SMS.MaxPrice", most, "Number"),
         )
@@ -354,17 +356,17 @@ def test_how_many_succeed(sns: Sns, server: Server, centre: MessageCentre) -> No
     centre.centre.answer = lambda _: next(answers)
     for number in range(3):
         sns.client.publish(
-            PhoneNumber=NUMBER,
+            PhoneNumber=QUEUE_RECORD,
             Message=f"number {number}",
             MessageAttributes=attribute("AWS.SNS.SMS.SMSType", "Transactional"),
         )
         server.advance(0)
     watch = Watch(server)
     assert watch.listed(Namespace="AWS/SNS", MetricName="SMSSuccessRate") == [
-        f"AWS/SNS SMSSuccessRate PhoneNumber={NUMBER}",
+        f"AWS/SNS SMSSuccessRate PhoneNumber={QUEUE_RECORD}",
         "AWS/SNS SMSSuccessRate SMSType=Transactional",
     ]
-    for dimension in ({"SMSType": "Transactional"}, {"PhoneNumber": NUMBER}):
+    for dimension in ({"SMSType": "Transactional"}, {"PhoneNumber": QUEUE_RECORD}):
         (point,) = watch.statistics(
             "SMSSuccessRate",
             "Average",

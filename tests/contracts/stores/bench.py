@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from redrive.engine.ports import (
-    Arrival,
     Claimed,
-    ClaimOrder,
+    ClaimRequest,
     Counts,
     Enqueued,
     Moved,
-    MoveOrder,
+    MoveRequest,
+    NewDelivery,
     Settled,
     Settlement,
     Store,
     Target,
 )
-from redrive.model.delivery import Delivery, Ending, Limits
+from redrive.model.delivery import Delivery, Limits, Outcome
 
 NOON = 1_000_000  # the moment at which tests begin (ms)
 LEASE_MS = 30_000
@@ -61,11 +61,11 @@ class Bench:
         """This queue as a place that deliveries go to."""
         return Target(self.id, self.ordered)
 
-    def arrival(
+    def new_delivery(
         self, body: str, now: int = NOON, *, delay_ms: int = 0, group: str | None = None, **others: Any
-    ) -> Arrival:
+    ) -> NewDelivery:
         """A message on its way in."""
-        return Arrival(
+        return NewDelivery(
             queue_id=self.id,
             message_id=fresh_id(),
             body=body,
@@ -79,26 +79,28 @@ class Bench:
 
     async def send(self, *texts: str, now: int = NOON, **others: Any) -> list[int]:
         """Enqueue these bodies in one call; their places."""
-        arrivals = [self.arrival(text, now, **others) for text in texts]
-        return [enqueued.seq for enqueued in await self.store.enqueue(arrivals)]
+        new_deliveries = [self.new_delivery(text, now, **others) for text in texts]
+        return [enqueued.seq for enqueued in await self.store.enqueue(new_deliveries)]
 
     async def send_once(self, body: str, key: str, now: int = NOON, *, group: str = "g") -> Enqueued:
         """Enqueue one message that is not to be repeated for five minutes."""
         until = now + FIVE_MINUTES_MS
-        arrival = self.arrival(body, now, group=group, deduplication_key=key, deduplicate_until=until)
-        (enqueued,) = await self.store.enqueue([arrival])
+        new_delivery = self.new_delivery(
+            body, now, group=group, deduplication_key=key, deduplicate_until=until
+        )
+        (enqueued,) = await self.store.enqueue([new_delivery])
         return enqueued
 
-    async def order(
+    async def request(
         self, now: int = NOON, limit: int = 10, lease_ms: int = LEASE_MS, **others: Any
     ) -> Claimed:
         """Claim, with all that the answer says."""
-        order = ClaimOrder(self.id, self.ordered, limit, now, lease_ms, fresh_token(), **others)
-        return await self.store.claim(order)
+        request = ClaimRequest(self.id, self.ordered, limit, now, lease_ms, fresh_token(), **others)
+        return await self.store.claim(request)
 
     async def claim(self, now: int = NOON, limit: int = 10, **others: Any) -> list[Delivery]:
         """Claim, and look at the deliveries alone."""
-        return (await self.order(now, limit, **others)).deliveries
+        return (await self.request(now, limit, **others)).deliveries
 
     async def claim_one(self, now: int = NOON, **others: Any) -> Delivery:
         """Claim the one delivery that is there to be claimed."""
@@ -106,11 +108,11 @@ class Bench:
         return delivery
 
     async def settle(
-        self, delivery: Delivery, now: int = NOON, ending: Ending = Ending.DELIVERED, **others: Any
+        self, delivery: Delivery, now: int = NOON, outcome: Outcome = Outcome.DELIVERED, **others: Any
     ) -> Settled:
         """End one claim."""
         assert delivery.token is not None
-        settlement = Settlement(delivery.seq, delivery.token, ending, **others)
+        settlement = Settlement(delivery.seq, delivery.token, outcome, **others)
         (settled,) = await self.store.settle(self.id, [settlement], now, ordered=self.ordered)
         return settled
 
@@ -127,22 +129,22 @@ class Bench:
         """Move what waits; also the ids that were offered for it."""
         ids = [fresh_id() for _ in range(limit)]
         last = await self.store.last_seq() if seq_max is None else seq_max
-        order = MoveOrder(self.id, self.ordered, limit, now, last, ids, **others)
-        return await self.store.move(order), ids
+        request = MoveRequest(self.id, self.ordered, limit, now, last, ids, **others)
+        return await self.store.move(request), ids
 
     async def peek(self, limit: int = 1000, after_seq: int = 0) -> list[Delivery]:
         """All that is in the queue."""
         return await self.store.peek(self.id, limit, after_seq)
 
     async def count(self, now: int = NOON) -> Counts:
-        """How many there are."""
+        """The numbers of deliveries by state."""
         return await self.store.count(self.id, now)
 
     async def bury(self, *texts: str, into: "Bench", now: int = NOON, group: str | None = None) -> None:
         """Send these bodies here and let each die at once, so that they are in the dead-letter queue."""
         await self.send(*texts, now=now, group=group)
         for delivery in await self.claim(now, len(texts)):
-            await self.settle(delivery, now, Ending.DEAD_LETTERED, target=into.target)
+            await self.settle(delivery, now, Outcome.DEAD_LETTERED, target=into.target)
 
     def dying(self, attempts_max: int, into: "Bench") -> dict[str, Any]:
         """What a claim says of a queue with a dead-letter queue."""

@@ -10,7 +10,7 @@ import apsw
 import asyncpg
 
 from redrive.engine.ports import NodeStore
-from redrive.model.delivery import Place
+from redrive.model.delivery import LinePosition
 from redrive.runtime.clock import SystemClock
 from redrive.stores.postgres.store import PostgresStore
 from redrive.stores.sqlite.store import SqliteStore
@@ -52,8 +52,8 @@ class Home:
         """Nothing waits behind a turn that nobody has, and no group has two."""
         places = Counter(await self.query(PLACES))
         for queue_id, group_id in {(queue_id, group_id) for queue_id, group_id, _ in places}:
-            turns = places[queue_id, group_id, Place.TURN]
-            behind = places[queue_id, group_id, Place.BEHIND]
+            turns = places[queue_id, group_id, LinePosition.HEAD]
+            behind = places[queue_id, group_id, LinePosition.BEHIND]
             assert turns == 1 if behind else turns <= 1, (queue_id, group_id, turns, behind)
 
     async def leave(self) -> None:

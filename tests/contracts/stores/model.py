@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from redrive.engine.ports import (
-    Arrival,
     Change,
     Claimed,
-    ClaimOrder,
+    ClaimRequest,
     Counts,
     Enqueued,
     Moved,
-    MoveOrder,
+    MoveRequest,
+    NewDelivery,
     Put,
     Remove,
     RequireNone,
@@ -25,7 +25,7 @@ from redrive.engine.ports import (
     Settlement,
     Target,
 )
-from redrive.model.delivery import Delivery, Ending, as_dead_letter, as_redriven, offer
+from redrive.model.delivery import Delivery, Outcome, as_dead_letter, as_redriven, offer
 
 Rows = dict[int, Delivery]
 
@@ -87,20 +87,20 @@ class Model:
 
     # ---- arriving ---------------------------------------------------------------------------------------
 
-    def enqueue(self, arrivals: Sequence[Arrival], answers: Sequence[Enqueued]) -> None:
+    def enqueue(self, new_deliveries: Sequence[NewDelivery], answers: Sequence[Enqueued]) -> None:
         """Deliveries were sent."""
-        for arrival, answer in zip(arrivals, answers, strict=True):
-            memory = (arrival.queue_id, arrival.deduplication_key or "")
+        for new_delivery, answer in zip(new_deliveries, answers, strict=True):
+            memory = (new_delivery.queue_id, new_delivery.deduplication_key or "")
             original, until = self.memories.get(memory, (None, 0))
-            if original and until > arrival.enqueued_at:
+            if original and until > new_delivery.enqueued_at:
                 assert answer == original._replace(repeated=True)
                 continue
-            assert (answer.message_id, answer.repeated) == (arrival.message_id, False)
-            if arrival.deduplication_key:
-                self.memories[memory] = (answer, arrival.deduplicate_until)
-            if arrival.available_at > arrival.enqueued_at and not arrival.ordered:
+            assert (answer.message_id, answer.repeated) == (new_delivery.message_id, False)
+            if new_delivery.deduplication_key:
+                self.memories[memory] = (answer, new_delivery.deduplicate_until)
+            if new_delivery.available_at > new_delivery.enqueued_at and not new_delivery.ordered:
                 self.alone.add(answer.seq)
-            self._add(_delivery_of(arrival, answer.seq))
+            self._add(_delivery_of(new_delivery, answer.seq))
 
     def _add(self, delivery: Delivery) -> None:
         assert delivery.seq > max(self.rows, default=0)
@@ -108,26 +108,26 @@ class Model:
 
     # ---- claiming ---------------------------------------------------------------------------------------
 
-    def claim(self, order: ClaimOrder, answer: Claimed, left: Rows, buried: Rows) -> None:
+    def claim(self, request: ClaimRequest, answer: Claimed, left: Rows, buried: Rows) -> None:
         """A claim was made; `left` is in the queue now, `buried` in the dead-letter queue."""
-        before = {row.seq: row for row in self.queue(order.queue_id)}
+        before = {row.seq: row for row in self.queue(request.queue_id)}
         gone = [row for row in before.values() if row.seq not in left]
         claimed = [before[delivery.seq] for delivery in answer.deliveries]
-        assert all(row.available_at <= order.now for row in [*gone, *claimed])
-        self._took_the_first([*gone, *claimed], before, ordered=order.ordered)
-        self._bury(order, gone, answer, buried)
+        assert all(row.available_at <= request.now for row in [*gone, *claimed])
+        self._took_the_first([*gone, *claimed], before, ordered=request.ordered)
+        self._bury(request, gone, answer, buried)
         for row, delivery in zip(claimed, answer.deliveries, strict=True):
-            assert offer(row, order.limits, order.now) is Ending.RETRY
-            self._claim(order, row, delivery)
-        if not order.ordered:
-            self._hand_on_turns(order, left)
-        if len(claimed) < order.limit:
+            assert offer(row, request.limits, request.now) is Outcome.RETRY
+            self._claim(request, row, delivery)
+        if not request.ordered:
+            self._hand_on_turns(request, left)
+        if len(claimed) < request.limit:
             seqs = {row.seq for row in claimed}
             assert not [
-                row for row in self._line(order) if row.available_at <= order.now and row.seq not in seqs
+                row for row in self._line(request) if row.available_at <= request.now and row.seq not in seqs
             ]
-        if not claimed or (order.looks_ahead and len(claimed) < order.limit):
-            assert answer.next_at == min((row.available_at for row in self._line(order)), default=None)
+        if not claimed or (request.looks_ahead and len(claimed) < request.limit):
+            assert answer.next_at == min((row.available_at for row in self._line(request)), default=None)
 
     def _took_the_first(self, taken: list[Delivery], before: Rows, *, ordered: bool) -> None:
         """Of each group the oldest were taken, and of those without a group those that were due first."""
@@ -154,16 +154,18 @@ class Model:
             groups.setdefault(row.group_id, []).append(self._of_body(after, row.body).seq)
         assert all(seqs == sorted(seqs) for seqs in groups.values())
 
-    def _bury(self, order: ClaimOrder, gone: list[Delivery], answer: Claimed, buried: Rows) -> None:
-        endings = [offer(row, order.limits, order.now) for row in gone]
-        assert answer.expired == endings.count(Ending.EXPIRED)
-        assert answer.dead_lettered == endings.count(Ending.DEAD_LETTERED) == len(gone) - answer.expired
-        for row, ending in zip(gone, endings, strict=True):
+    def _bury(self, request: ClaimRequest, gone: list[Delivery], answer: Claimed, buried: Rows) -> None:
+        endings = [offer(row, request.limits, request.now) for row in gone]
+        assert answer.expired == endings.count(Outcome.EXPIRED)
+        assert answer.dead_lettered == endings.count(Outcome.DEAD_LETTERED) == len(gone) - answer.expired
+        for row, outcome in zip(gone, endings, strict=True):
             del self.rows[row.seq]
-            if ending is Ending.DEAD_LETTERED:
-                self._dead_letter(row, order.dead_letters_to, order.now, buried)
-        if order.ordered:
-            dead = [row for row, ending in zip(gone, endings, strict=True) if ending is Ending.DEAD_LETTERED]
+            if outcome is Outcome.DEAD_LETTERED:
+                self._dead_letter(row, request.dead_letters_to, request.now, buried)
+        if request.ordered:
+            dead = [
+                row for row, outcome in zip(gone, endings, strict=True) if outcome is Outcome.DEAD_LETTERED
+            ]
             self._kept_order(dead, buried)
 
     def _dead_letter(self, row: Delivery, target: Target | None, now: int, buried: Rows) -> None:
@@ -172,28 +174,28 @@ class Model:
         assert seq not in self.rows
         self.rows[seq] = as_dead_letter(row, target.queue_id, seq, now, ordered=target.ordered)
 
-    def _claim(self, order: ClaimOrder, row: Delivery, delivery: Delivery) -> None:
+    def _claim(self, request: ClaimRequest, row: Delivery, delivery: Delivery) -> None:
         self.alone.add(row.seq)
         self.rows[row.seq] = replace(
             row,
-            available_at=order.now + order.lease_ms,
+            available_at=request.now + request.lease_ms,
             attempts=row.attempts + 1,
-            token=order.token,
-            first_claimed_at=order.now if row.first_claimed_at is None else row.first_claimed_at,
+            token=request.token,
+            first_claimed_at=request.now if row.first_claimed_at is None else row.first_claimed_at,
         )
         assert delivery == self.rows[row.seq]
 
-    def _hand_on_turns(self, order: ClaimOrder, left: Rows) -> None:
+    def _hand_on_turns(self, request: ClaimRequest, left: Rows) -> None:
         """Who gets a turn in a fair queue goes to the end of the line, as if it were due only now."""
-        for row in self.queue(order.queue_id):
+        for row in self.queue(request.queue_id):
             waits_for_its_turn = row.group_id is not None and row.seq not in self.alone
-            if waits_for_its_turn and left[row.seq].available_at == order.now:
-                self.rows[row.seq] = replace(row, available_at=order.now)
+            if waits_for_its_turn and left[row.seq].available_at == request.now:
+                self.rows[row.seq] = replace(row, available_at=request.now)
 
-    def _line(self, order: ClaimOrder | MoveOrder) -> list[Delivery]:
+    def _line(self, request: ClaimRequest | MoveRequest) -> list[Delivery]:
         """Whom a claim may not pass over: in an ordered queue the oldest of each group, else everyone."""
-        queue = self.queue(order.queue_id)
-        if not order.ordered:
+        queue = self.queue(request.queue_id)
+        if not request.ordered:
             return queue
         return list({row.group_id: row for row in reversed(queue)}.values())
 
@@ -216,14 +218,14 @@ class Model:
         if refusal:
             return refusal
         row = self.rows[one.seq]
-        if one.ending is Ending.RETRY:
+        if one.outcome is Outcome.RETRY:
             self.rows[one.seq] = replace(row, available_at=one.available_at, token=None)
             return DONE
         del self.rows[one.seq]
         if one.target:
             self._dead_letter(row, one.target, now, after)
-        for arrival in one.leads_to:
-            self._add(_delivery_of(arrival, self._of_body(after, arrival.body).seq))
+        for new_delivery in one.follow_ups:
+            self._add(_delivery_of(new_delivery, self._of_body(after, new_delivery.body).seq))
         return DONE
 
     def extend(self, queue_id: int, claim: tuple[int, int, int], now: int, *, ordered: bool) -> Settled:
@@ -236,29 +238,29 @@ class Model:
 
     # ---- leaving ----------------------------------------------------------------------------------------
 
-    def move(self, order: MoveOrder, answer: Moved, after: Rows) -> None:
+    def move(self, request: MoveRequest, answer: Moved, after: Rows) -> None:
         """Deliveries were moved; `after` is what all queues hold now."""
-        before = {row.seq: row for row in self.queue(order.queue_id)}
+        before = {row.seq: row for row in self.queue(request.queue_id)}
         gone = [row for row in before.values() if row.seq not in after]
-        assert answer.total == len(gone) <= order.limit
-        assert all(self._movable(row, order) for row in gone)
-        if order.destination:
-            self._took_the_first(gone, before, ordered=order.ordered)
+        assert answer.total == len(gone) <= request.limit
+        assert all(self._movable(row, request) for row in gone)
+        if request.destination:
+            self._took_the_first(gone, before, ordered=request.ordered)
         for row in gone:
             del self.rows[row.seq]
         for row in gone:
-            target = order.destination or order.origins[row.origin or 0]
+            target = request.destination or request.origins[row.origin or 0]
             fresh = self._of_body(after, row.body)
-            assert fresh.message_id in order.message_ids
-            self.rows[fresh.seq] = as_redriven(row, target.queue_id, fresh.seq, order.now, fresh.message_id)
-        if order.ordered:
+            assert fresh.message_id in request.message_ids
+            self.rows[fresh.seq] = as_redriven(row, target.queue_id, fresh.seq, request.now, fresh.message_id)
+        if request.ordered:
             self._kept_order(gone, after)
         if not answer.left:
-            assert not [row for row in self._line(order) if self._movable(row, order)]
+            assert not [row for row in self._line(request) if self._movable(row, request)]
 
-    def _movable(self, row: Delivery, order: MoveOrder) -> bool:
-        known = order.destination is not None or row.origin in order.origins
-        return known and row.available_at <= order.now and row.seq <= order.seq_max
+    def _movable(self, row: Delivery, request: MoveRequest) -> bool:
+        known = request.destination is not None or row.origin in request.origins
+        return known and row.available_at <= request.now and row.seq <= request.seq_max
 
     def purge(self, queue_id: int, seq_max: int, limit: int) -> int:
         """The oldest are removed."""
@@ -275,20 +277,20 @@ class Model:
         return len(seqs)
 
 
-def _delivery_of(arrival: Arrival, seq: int) -> Delivery:
+def _delivery_of(new_delivery: NewDelivery, seq: int) -> Delivery:
     return Delivery(
-        queue_id=arrival.queue_id,
+        queue_id=new_delivery.queue_id,
         seq=seq,
-        available_at=arrival.available_at,
+        available_at=new_delivery.available_at,
         attempts=0,
         token=None,
-        enqueued_at=arrival.enqueued_at,
-        sent_at=arrival.enqueued_at,
+        enqueued_at=new_delivery.enqueued_at,
+        sent_at=new_delivery.enqueued_at,
         first_claimed_at=None,
-        message_id=arrival.message_id,
-        group_id=arrival.group_id,
-        deduplication_id=arrival.deduplication_id,
+        message_id=new_delivery.message_id,
+        group_id=new_delivery.group_id,
+        deduplication_id=new_delivery.deduplication_id,
         origin=None,
-        headers=arrival.headers,
-        body=arrival.body,
+        headers=new_delivery.headers,
+        body=new_delivery.body,
     )

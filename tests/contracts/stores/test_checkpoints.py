@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from redrive.engine.ports import Arrival
+from redrive.engine.ports import NewDelivery
 from redrive.stores.sqlite import checkpoint
 from redrive.stores.sqlite.store import SqliteStore
 from tests.contracts.stores.bench import NOON, Bench, fresh_id
@@ -22,13 +22,13 @@ def short_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "LOG_PAGES_MAX", PAGES_MAX)
 
 
-def arrival(number: int) -> Arrival:
-    return Arrival(7, fresh_id(), f"{number} {BODY}", None, NOON, NOON)
+def new_delivery(number: int) -> NewDelivery:
+    return NewDelivery(7, fresh_id(), f"{number} {BODY}", None, NOON, NOON)
 
 
 async def send(store: SqliteStore, numbers: range) -> None:
     for number in numbers:
-        await store.enqueue([arrival(number)])
+        await store.enqueue([new_delivery(number)])
 
 
 def log_pages(file: Path) -> int:

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from redrive.engine.ports import Claimed, ClaimOrder
+from redrive.engine.ports import Claimed, ClaimRequest
 from redrive.model.delivery import Limits
 from tests.contracts.stores.bench import LEASE_MS, NOON, Bench, bodies
 
@@ -11,7 +11,7 @@ HOUR_MS = 3_600_000
 
 
 async def test_an_empty_queue_has_nothing_and_expects_nothing(plain: Bench) -> None:
-    assert await plain.order() == Claimed()
+    assert await plain.request() == Claimed()
 
 
 async def test_the_oldest_come_first(plain: Bench) -> None:
@@ -31,8 +31,8 @@ async def test_queues_are_kept_apart(plain: Bench, fifo: Bench) -> None:
 
 async def test_a_delivery_says_who_claimed_it_and_how_often(plain: Bench) -> None:
     (seq,) = await plain.send("a")
-    order = ClaimOrder(plain.id, ordered=False, limit=10, now=NOON, lease_ms=LEASE_MS, token=2**63 - 1)
-    (first,) = (await plain.store.claim(order)).deliveries
+    request = ClaimRequest(plain.id, ordered=False, limit=10, now=NOON, lease_ms=LEASE_MS, token=2**63 - 1)
+    (first,) = (await plain.store.claim(request)).deliveries
     assert (first.seq, first.token, first.attempts) == (seq, 2**63 - 1, 1)
     assert (first.available_at, first.first_claimed_at) == (NOON + LEASE_MS, NOON)
     assert await plain.peek() == [first]
@@ -44,14 +44,14 @@ async def test_a_delivery_says_who_claimed_it_and_how_often(plain: Bench) -> Non
 async def test_a_claim_holds_until_its_end_and_not_a_moment_longer(plain: Bench) -> None:
     await plain.send("a")
     await plain.claim_one(lease_ms=1000)
-    assert await plain.order(NOON + 999) == Claimed(next_at=NOON + 1000)
+    assert await plain.request(NOON + 999) == Claimed(next_at=NOON + 1000)
     assert bodies(await plain.claim(NOON + 1000)) == ["a"]
 
 
 async def test_a_delayed_delivery_comes_at_its_time(plain: Bench) -> None:
     await plain.send("late", delay_ms=1000)
     await plain.send("later", delay_ms=2000)
-    assert await plain.order(NOON + 999) == Claimed(next_at=NOON + 1000)
+    assert await plain.request(NOON + 999) == Claimed(next_at=NOON + 1000)
     assert bodies(await plain.claim(NOON + 1000)) == ["late"]
 
 
@@ -71,26 +71,30 @@ async def test_a_lapsed_claim_queues_behind_those_that_waited_meanwhile(plain: B
 async def test_only_an_empty_answer_says_when_to_come_again(plain: Bench) -> None:
     await plain.send("a")
     await plain.send("b", delay_ms=1)
-    assert (await plain.order()).next_at is None
-    assert (await plain.order()).next_at == NOON + 1
+    assert (await plain.request()).next_at is None
+    assert (await plain.request()).next_at == NOON + 1
 
 
 async def test_a_claim_that_looks_ahead_says_when_the_next_delivery_falls_due(queue: Bench) -> None:
     await queue.send("a", group="g")
-    assert (await queue.order(looks_ahead=True)).next_at == NOON + LEASE_MS  # of what was just claimed
+    assert (await queue.request(looks_ahead=True)).next_at == NOON + LEASE_MS  # of what was just claimed
     await queue.send("b", delay_ms=1, group="h")
     await queue.send("c", group="i")
-    ahead = await queue.order(looks_ahead=True)
+    ahead = await queue.request(looks_ahead=True)
     assert (bodies(ahead.deliveries), ahead.next_at) == (["c"], NOON + 1)
     assert (
-        await queue.order(NOON + 1, limit=1, looks_ahead=True)
+        await queue.request(NOON + 1, limit=1, looks_ahead=True)
     ).next_at is None  # there may be more at once
 
 
 async def test_claims_that_look_ahead_and_others_share_a_line(plain: Bench) -> None:
     await plain.send(*"abc")
-    orders = [plain.order(limit=1), plain.order(limit=2, looks_ahead=True), plain.order(looks_ahead=True)]
-    answers = await asyncio.gather(*orders)
+    requests = [
+        plain.request(limit=1),
+        plain.request(limit=2, looks_ahead=True),
+        plain.request(looks_ahead=True),
+    ]
+    answers = await asyncio.gather(*requests)
     assert sorted(body for answer in answers for body in bodies(answer.deliveries)) == ["a", "b", "c"]
     assert [answer.next_at for answer in answers] == [None, None, NOON + LEASE_MS]
 
@@ -109,8 +113,8 @@ async def test_what_is_out_of_its_retention_period_is_removed_on_the_way(
 ) -> None:
     await plain.send("old", "older", group=group)
     await plain.send("young", now=NOON + 1, group=group)
-    assert (await plain.order(NOON + HOUR_MS - 1, 1, limits=HOUR, lease_ms=0)).expired == 0
-    claimed = await plain.order(NOON + HOUR_MS, limits=HOUR)
+    assert (await plain.request(NOON + HOUR_MS - 1, 1, limits=HOUR, lease_ms=0)).expired == 0
+    claimed = await plain.request(NOON + HOUR_MS, limits=HOUR)
     assert (bodies(claimed.deliveries), claimed.expired) == (["young"], 2)
     assert bodies(await plain.peek()) == ["young"]
 
@@ -118,7 +122,7 @@ async def test_what_is_out_of_its_retention_period_is_removed_on_the_way(
 async def test_an_order_is_filled_though_expired_ones_stand_before(plain: Bench) -> None:
     await plain.send(*(f"old {number}" for number in range(25)))
     await plain.send("a", "b", "c", now=NOON + 1)
-    claimed = await plain.order(NOON + HOUR_MS, 2, limits=HOUR)
+    claimed = await plain.request(NOON + HOUR_MS, 2, limits=HOUR)
     assert (bodies(claimed.deliveries), claimed.expired) == (["a", "b"], 25)
 
 
@@ -128,7 +132,7 @@ async def test_a_claim_ends_though_very_many_have_expired(plain: Bench) -> None:
     await plain.send("young", now=NOON + 1)
     expired = 0
     for _ in range(10):
-        claimed = await plain.order(NOON + HOUR_MS, 1, limits=HOUR)
+        claimed = await plain.request(NOON + HOUR_MS, 1, limits=HOUR)
         assert claimed.expired <= 2000
         expired += claimed.expired
         if claimed.deliveries:
@@ -140,7 +144,7 @@ async def test_a_claim_ends_though_very_many_have_expired(plain: Bench) -> None:
 
 async def test_when_all_have_expired_the_answer_is_empty(plain: Bench) -> None:
     await plain.send("a", "b")
-    assert await plain.order(NOON + HOUR_MS, limits=HOUR) == Claimed(expired=2)
+    assert await plain.request(NOON + HOUR_MS, limits=HOUR) == Claimed(expired=2)
     assert await plain.peek() == []
 
 

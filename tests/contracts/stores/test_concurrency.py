@@ -154,7 +154,7 @@ async def test_deaths_and_returns_on_all_nodes_lose_nothing(
     async def live_and_die(node: Bench, dead: Bench) -> None:
         for _ in range(8):
             await node.claim(lease_ms=0)
-            await node.order(limit=4, lease_ms=0, **node.dying(1, dead))
+            await node.request(limit=4, lease_ms=0, **node.dying(1, dead))
             await dead.move(limit=3, destination=node.target)
 
     async def sweep(node: Bench, dead: Bench) -> None:

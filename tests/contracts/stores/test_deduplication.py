@@ -44,20 +44,20 @@ async def test_a_key_holds_for_its_queue_whatever_the_group(fifo: Bench, fifo_de
 
 
 async def test_a_key_counts_without_order_and_without_a_group(plain: Bench) -> None:
-    arrivals = [
-        plain.arrival(body, deduplication_key="k", deduplicate_until=FORGOTTEN) for body in ("a", "b")
+    new_deliveries = [
+        plain.new_delivery(body, deduplication_key="k", deduplicate_until=FORGOTTEN) for body in ("a", "b")
     ]
-    first, second = await plain.store.enqueue(arrivals)
+    first, second = await plain.store.enqueue(new_deliveries)
     assert second == first._replace(repeated=True)
     assert bodies(await plain.peek()) == ["a"]
 
 
 async def test_repetitions_within_one_call_are_found(fifo: Bench) -> None:
-    arrivals = [
-        fifo.arrival(f"{number}", group="g", deduplication_key=key, deduplicate_until=FORGOTTEN)
+    new_deliveries = [
+        fifo.new_delivery(f"{number}", group="g", deduplication_key=key, deduplicate_until=FORGOTTEN)
         for number, key in enumerate("zazaab")
     ]
-    answers = await fifo.store.enqueue(arrivals)
+    answers = await fifo.store.enqueue(new_deliveries)
     assert [answer.repeated for answer in answers] == [False, False, True, True, True, False]
     assert answers[2] == answers[0]._replace(repeated=True)
     assert answers[3] == answers[4] == answers[1]._replace(repeated=True)
@@ -73,7 +73,7 @@ async def test_of_repetitions_sent_together_one_is_kept(fifo: Bench) -> None:
 
 
 async def test_an_abandoned_call_is_not_remembered(fifo: Bench) -> None:
-    impossible = fifo.arrival("a", group="g", deduplication_key="k", deduplicate_until=FORGOTTEN)
+    impossible = fifo.new_delivery("a", group="g", deduplication_key="k", deduplicate_until=FORGOTTEN)
     impossible.message_id = None  # type: ignore[assignment]  # what no store takes
     await asyncio.gather(fifo.store.enqueue([impossible]), return_exceptions=True)
     assert not (await fifo.send_once("a", "k")).repeated

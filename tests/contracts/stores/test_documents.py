@@ -14,7 +14,7 @@ async def put(store: Store, key: str, version: int = 0, /, **document: Any) -> i
 
 
 async def remove(store: Store, key: str) -> bool:
-    """Whether it was there."""
+    """True if it was there."""
     return await store.write([Remove("queue", key)]) != [0]
 
 

@@ -9,7 +9,7 @@ import json
 import pytest
 
 from redrive.engine.ports import Claimed, Store, Target
-from redrive.model.delivery import Ending, Limits
+from redrive.model.delivery import Limits, Outcome
 from redrive.model.queue import CopyTarget
 from tests.contracts.stores.bench import DONE, NOON, Bench, bodies
 
@@ -26,9 +26,9 @@ async def exhaust(queue: Bench, claims: int) -> None:
 async def test_without_a_dead_letter_queue_it_is_dropped_where_the_queue_has_it_so(plain: Bench) -> None:
     await plain.send("a")
     for number in (1, 2):
-        claimed = await plain.order(NOON + number, lease_ms=1, limits=DROPPED_AFTER_TWO)
+        claimed = await plain.request(NOON + number, lease_ms=1, limits=DROPPED_AFTER_TWO)
         assert [delivery.attempts for delivery in claimed.deliveries] == [number]
-    assert await plain.order(LATER, limits=DROPPED_AFTER_TWO) == Claimed(dropped=1)
+    assert await plain.request(LATER, limits=DROPPED_AFTER_TWO) == Claimed(dropped=1)
     assert await plain.peek() == []
 
 
@@ -38,7 +38,7 @@ async def test_where_a_dead_letter_queue_stands_it_is_buried_all_the_same(
     await plain.send("a")
     await exhaust(plain, 2)
     limits = Limits(attempts_max=2, dead_letters=True, drops_exhausted=True)
-    claimed = await plain.order(LATER, limits=limits, dead_letters_to=dead_letters.target)
+    claimed = await plain.request(LATER, limits=limits, dead_letters_to=dead_letters.target)
     assert (claimed.dead_lettered, claimed.dropped) == (1, 0)
     assert bodies(await dead_letters.peek()) == ["a"]
 
@@ -48,7 +48,7 @@ async def test_a_claim_takes_the_next_behind_the_dropped(plain: Bench, group: st
     await plain.send("a", "b", group=group)
     await exhaust(plain, 2 if group is None else 4)
     await plain.send("c", now=NOON + 50, group=group)
-    claimed = await plain.order(LATER, limits=DROPPED_AFTER_TWO)
+    claimed = await plain.request(LATER, limits=DROPPED_AFTER_TWO)
     assert (bodies(claimed.deliveries), claimed.dropped) == (["c"], 2)
 
 
@@ -57,7 +57,7 @@ async def test_what_is_kept_too_long_is_buried_where_the_queue_has_it_so(
 ) -> None:
     await plain.send("a")
     await exhaust(plain, 1)
-    claimed = await plain.order(
+    claimed = await plain.request(
         NOON + 1000, limits=BURIED_AFTER_A_SECOND, dead_letters_to=dead_letters.target
     )
     assert (claimed.deliveries, claimed.dead_lettered, claimed.expired) == ([], 1, 0)
@@ -67,7 +67,7 @@ async def test_what_is_kept_too_long_is_buried_where_the_queue_has_it_so(
 
 async def test_without_a_dead_letter_queue_what_is_kept_too_long_goes(plain: Bench) -> None:
     await plain.send("a")
-    assert await plain.order(LATER, limits=Limits(1000, buries_expired=True)) == Claimed(expired=1)
+    assert await plain.request(LATER, limits=Limits(1000, buries_expired=True)) == Claimed(expired=1)
 
 
 @pytest.mark.parametrize("group", [None, "g"])
@@ -76,7 +76,7 @@ async def test_endings_are_found_though_nobody_claims(
 ) -> None:
     await plain.send("old", now=NOON - 1000, group=group)
     await plain.send("new", group=group)
-    ended = await plain.order(
+    ended = await plain.request(
         limits=BURIED_AFTER_A_SECOND, dead_letters_to=dead_letters.target, claims_nothing=True
     )
     assert (ended.deliveries, ended.dead_lettered) == ([], 1)
@@ -91,34 +91,34 @@ async def test_what_somebody_holds_is_not_ended(plain: Bench) -> None:
     held = await plain.claim_one()
     limits = Limits(1000, attempts_max=1, drops_exhausted=True)
     for now in (NOON + 1000, held.available_at - 1):
-        assert (await plain.order(now, limits=limits, claims_nothing=True)).dropped == 0
-    assert (await plain.order(held.available_at, limits=limits, claims_nothing=True)).expired == 1
+        assert (await plain.request(now, limits=limits, claims_nothing=True)).dropped == 0
+    assert (await plain.request(held.available_at, limits=limits, claims_nothing=True)).expired == 1
 
 
 async def test_exhausted_ones_are_dropped_though_nobody_claims(plain: Bench) -> None:
     await plain.send("a", "b")
     await exhaust(plain, 2)
     await plain.send("c", now=NOON + 50)
-    assert (await plain.order(LATER, limits=DROPPED_AFTER_TWO, claims_nothing=True)).dropped == 2
+    assert (await plain.request(LATER, limits=DROPPED_AFTER_TWO, claims_nothing=True)).dropped == 2
     assert bodies(await plain.peek()) == ["c"]
 
 
 async def test_only_the_front_of_the_line_is_looked_at(plain: Bench) -> None:
     await plain.send(*"abcde")
     limits = Limits(1000)
-    assert (await plain.order(LATER, 2, limits=limits, claims_nothing=True)).expired == 2
+    assert (await plain.request(LATER, 2, limits=limits, claims_nothing=True)).expired == 2
     assert bodies(await plain.peek()) == ["c", "d", "e"]
 
 
 async def test_each_is_ended_once(plain: Bench, dead_letters: Bench) -> None:
     await plain.send(*(str(number) for number in range(30)))
-    orders = (
-        plain.order(
+    requests = (
+        plain.request(
             LATER, 30, limits=BURIED_AFTER_A_SECOND, dead_letters_to=dead_letters.target, claims_nothing=bare
         )
         for bare in (True, False) * 4
     )
-    answers = await asyncio.gather(*orders)
+    answers = await asyncio.gather(*requests)
     assert sum(answer.dead_lettered for answer in answers) == 30
     assert sorted(map(int, bodies(await dead_letters.peek()))) == list(range(30))
 
@@ -134,12 +134,12 @@ async def test_a_dead_letter_leaves_a_copy_that_says_how_it_ended(
     plain: Bench, dead_letters: Bench, store: Store
 ) -> None:
     backlog = Bench(store, await store.new_id())
-    arrival = plain.arrival("a", group="g")
-    arrival.headers = b'{"k":1}'
-    await store.enqueue([arrival])
+    new_delivery = plain.new_delivery("a", group="g")
+    new_delivery.headers = b'{"k":1}'
+    await store.enqueue([new_delivery])
     await exhaust(plain, 2)
     limits = Limits(attempts_max=2, dead_letters=True)
-    await plain.order(LATER, limits=limits, dead_letters_to=copying(dead_letters, backlog))
+    await plain.request(LATER, limits=limits, dead_letters_to=copying(dead_letters, backlog))
     (dead,), (copy,) = await dead_letters.peek(), await backlog.peek()
     assert (copy.body, copy.message_id, copy.origin) == ("a", dead.message_id, None)
     assert (copy.available_at, copy.attempts, copy.token, copy.group_id) == (LATER + 300, 0, None, None)
@@ -157,7 +157,7 @@ async def test_a_copy_says_when_it_was_had_last_or_published(
     await plain.send("claimed")
     await plain.claim(NOON + 7, lease_ms=1)
     await plain.send("never claimed", now=NOON + 8)
-    ended = await plain.order(
+    ended = await plain.request(
         LATER,
         limits=BURIED_AFTER_A_SECOND,
         dead_letters_to=copying(dead_letters, backlog),
@@ -176,7 +176,7 @@ async def test_what_is_settled_as_dead_leaves_a_copy(plain: Bench, dead_letters:
     await plain.send("a")
     delivery = await plain.claim_one()
     target = copying(dead_letters, backlog)
-    assert await plain.settle(delivery, LATER, Ending.DEAD_LETTERED, target=target) == DONE
-    assert not (await plain.settle(delivery, LATER, Ending.DEAD_LETTERED, target=target)).done
+    assert await plain.settle(delivery, LATER, Outcome.DEAD_LETTERED, target=target) == DONE
+    assert not (await plain.settle(delivery, LATER, Outcome.DEAD_LETTERED, target=target)).done
     (copy,) = await backlog.peek()
     assert json.loads(copy.headers or b"") == {"ended": {"how": "rejected", "attempts": 1, "at": NOON}}

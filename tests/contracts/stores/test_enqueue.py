@@ -19,10 +19,10 @@ async def test_nothing_is_asked_and_nothing_done(plain: Bench) -> None:
 
 @pytest.mark.parametrize("group", [None, "g"])
 async def test_everything_about_a_message_is_kept(plain: Bench, group: str | None) -> None:
-    arrival = plain.arrival("body é\u20ac\U0001d11e", delay_ms=5, group=group, deduplication_id="d")
-    arrival.headers = bytes(range(256))
-    (enqueued,) = await plain.store.enqueue([arrival])
-    assert enqueued == Enqueued(arrival.message_id, enqueued.seq, repeated=False)
+    new_delivery = plain.new_delivery("body é\u20ac\U0001d11e", delay_ms=5, group=group, deduplication_id="d")
+    new_delivery.headers = bytes(range(256))
+    (enqueued,) = await plain.store.enqueue([new_delivery])
+    assert enqueued == Enqueued(new_delivery.message_id, enqueued.seq, repeated=False)
     assert await plain.peek() == [
         Delivery(
             queue_id=plain.id,
@@ -33,26 +33,28 @@ async def test_everything_about_a_message_is_kept(plain: Bench, group: str | Non
             enqueued_at=NOON,
             sent_at=NOON,
             first_claimed_at=None,
-            message_id=arrival.message_id,
+            message_id=new_delivery.message_id,
             group_id=group,
             deduplication_id="d",
             origin=None,
-            headers=arrival.headers,
-            body=arrival.body,
+            headers=new_delivery.headers,
+            body=new_delivery.body,
         )
     ]
 
 
 async def test_answers_come_in_the_order_of_the_question(plain: Bench, fifo: Bench) -> None:
-    arrivals = [
-        fifo.arrival("a", group="g"),
-        plain.arrival("b"),
-        fifo.arrival("c", group="g"),
-        plain.arrival("d", group="g"),
-        fifo.arrival("e", group="h", deduplication_key="k", deduplicate_until=NOON + 1),
+    new_deliveries = [
+        fifo.new_delivery("a", group="g"),
+        plain.new_delivery("b"),
+        fifo.new_delivery("c", group="g"),
+        plain.new_delivery("d", group="g"),
+        fifo.new_delivery("e", group="h", deduplication_key="k", deduplicate_until=NOON + 1),
     ]
-    answers = await plain.store.enqueue(arrivals)
-    assert [answer.message_id for answer in answers] == [arrival.message_id for arrival in arrivals]
+    answers = await plain.store.enqueue(new_deliveries)
+    assert [answer.message_id for answer in answers] == [
+        new_delivery.message_id for new_delivery in new_deliveries
+    ]
     assert [answer.seq for answer in answers] == sorted({answer.seq for answer in answers})
     assert bodies(await plain.peek()) == ["b", "d"]
     assert bodies(await fifo.peek()) == ["a", "c", "e"]
@@ -77,11 +79,11 @@ async def test_calls_made_together_are_answered_each_for_itself(plain: Bench, gr
 async def test_all_of_a_call_or_none_and_its_neighbours_do_not_suffer(
     plain: Bench, group: str | None
 ) -> None:
-    impossible = plain.arrival("impossible", group=group)
+    impossible = plain.new_delivery("impossible", group=group)
     impossible.message_id = None  # type: ignore[assignment]  # what no store takes
     answers = await asyncio.gather(
         plain.send("a", group=group),
-        plain.store.enqueue([plain.arrival("half", group=group), impossible]),
+        plain.store.enqueue([plain.new_delivery("half", group=group), impossible]),
         plain.send("b", group=group),
         return_exceptions=True,
     )
@@ -90,9 +92,9 @@ async def test_all_of_a_call_or_none_and_its_neighbours_do_not_suffer(
 
 
 async def test_all_queues_of_a_call_or_none(plain: Bench, fifo: Bench) -> None:
-    impossible = replace(fifo.arrival("impossible", group="g"), message_id=None)  # type: ignore[arg-type]  # see above
+    impossible = replace(fifo.new_delivery("impossible", group="g"), message_id=None)  # type: ignore[arg-type]  # see above
     with pytest.raises(StoreUnavailable):
-        await plain.store.enqueue([plain.arrival("a"), impossible])
+        await plain.store.enqueue([plain.new_delivery("a"), impossible])
     assert await plain.peek() == []
 
 

@@ -1,5 +1,5 @@
 from redrive.engine.ports import Claimed
-from redrive.model.delivery import Ending, Limits
+from redrive.model.delivery import Limits, Outcome
 from tests.contracts.stores.bench import LEASE_MS, NOON, Bench, bodies
 
 LAPSE = NOON + LEASE_MS
@@ -37,7 +37,7 @@ async def test_a_group_in_flight_does_not_block_itself(plain: Bench) -> None:
     await send_long_group(plain, 25)
     claims = [*await plain.claim(), *await plain.claim(), *await plain.claim()]
     assert bodies(claims) == [f"long {number}" for number in range(25)]
-    assert await plain.order() == Claimed(next_at=LAPSE)
+    assert await plain.request() == Claimed(next_at=LAPSE)
 
 
 async def test_what_comes_while_others_of_its_group_are_in_flight_is_claimed(plain: Bench) -> None:
@@ -58,7 +58,7 @@ async def test_a_delayed_member_does_not_block_the_others(plain: Bench) -> None:
 
 async def test_a_retried_member_does_not_block_the_others(plain: Bench) -> None:
     await plain.send("a1", "a2", "a3", group="a")
-    await plain.settle(await plain.claim_one(), NOON, Ending.RETRY, available_at=NOON + 500)
+    await plain.settle(await plain.claim_one(), NOON, Outcome.RETRY, available_at=NOON + 500)
     assert bodies(await plain.claim()) == ["a2", "a3"]
     assert bodies(await plain.claim(NOON + 500)) == ["a1"]
 
@@ -73,7 +73,7 @@ async def test_expired_members_give_way(plain: Bench) -> None:
     await send_long_group(plain, 30, "a")
     await plain.send("a young", "a younger", now=NOON + 1, group="a")
     await plain.send("b", now=NOON + 1, group="b")
-    claimed = await plain.order(NOON + 1000, limits=Limits(retention_ms=1000))
+    claimed = await plain.request(NOON + 1000, limits=Limits(retention_ms=1000))
     assert (sorted(bodies(claimed.deliveries)), claimed.expired) == (["a young", "a younger", "b"], 30)
 
 
@@ -97,5 +97,5 @@ async def test_what_follows_comes_when_it_is_due_by_the_clock_of_who_sent_it(pla
     await plain.send("a1", group="a")
     await plain.send("a2", now=NOON + 5000, group="a")  # at a node whose clock is ahead
     assert bodies(await plain.claim()) == ["a1"]
-    assert (await plain.order(NOON + 4999)).next_at == NOON + 5000
+    assert (await plain.request(NOON + 4999)).next_at == NOON + 5000
     assert bodies(await plain.claim(NOON + 5000)) == ["a2"]

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from redrive.engine.ports import Claimed
-from redrive.model.delivery import Ending, Limits
+from redrive.model.delivery import Limits, Outcome
 from tests.contracts.stores.bench import DONE, LEASE_MS, NOON, Bench, bodies, refused
 
 LAPSE = NOON + LEASE_MS
@@ -22,7 +22,7 @@ async def test_one_in_flight_blocks_the_later_ones_of_its_group_alone(fifo: Benc
     await fifo.claim_one()
     await fifo.send("a3", group="a")
     assert bodies(await fifo.claim()) == ["b1"]
-    assert await fifo.order() == Claimed(next_at=LAPSE)
+    assert await fifo.request() == Claimed(next_at=LAPSE)
 
 
 async def test_the_next_follows_when_the_first_is_settled(fifo: Bench) -> None:
@@ -66,7 +66,7 @@ async def test_when_those_before_an_extended_follower_are_settled_it_blocks_on(f
     a1, a2 = await fifo.claim(limit=2)
     await fifo.extend(a2, LAPSE + 500)
     await fifo.settle(a1)
-    assert await fifo.order(LAPSE) == Claimed(next_at=LAPSE + 500)
+    assert await fifo.request(LAPSE) == Claimed(next_at=LAPSE + 500)
     assert await fifo.settle(a2, LAPSE + 499) == DONE
     assert bodies(await fifo.claim(LAPSE + 499)) == ["a3"]
 
@@ -91,7 +91,7 @@ async def test_a_claim_renewed_in_part_leaves_the_other_part_to_its_own_token(fi
 async def test_a_delayed_first_one_holds_its_group(fifo: Bench) -> None:
     await fifo.send("a1", group="a", delay_ms=1000)
     await fifo.send("a2", group="a")
-    assert await fifo.order() == Claimed(next_at=NOON + 1000)
+    assert await fifo.request() == Claimed(next_at=NOON + 1000)
     assert bodies(await fifo.claim(NOON + 1000)) == ["a1", "a2"]
 
 
@@ -101,21 +101,21 @@ async def test_a_delayed_follower_ends_the_claim_of_its_group(fifo: Bench) -> No
     await fifo.send("a3", group="a")
     (a1,) = await fifo.claim()
     await fifo.settle(a1)
-    assert await fifo.order() == Claimed(next_at=NOON + 1000)
+    assert await fifo.request() == Claimed(next_at=NOON + 1000)
     assert bodies(await fifo.claim(NOON + 1000)) == ["a2", "a3"]
 
 
 async def test_a_retried_one_holds_its_group_until_its_time(fifo: Bench) -> None:
     await fifo.send("a1", "a2", group="a")
     a1 = await fifo.claim_one()
-    await fifo.settle(a1, NOON, Ending.RETRY, available_at=NOON + 700)
-    assert await fifo.order(NOON + 699) == Claimed(next_at=NOON + 700)
+    await fifo.settle(a1, NOON, Outcome.RETRY, available_at=NOON + 700)
+    assert await fifo.request(NOON + 699) == Claimed(next_at=NOON + 700)
     assert bodies(await fifo.claim(NOON + 700)) == ["a1", "a2"]
 
 
 async def test_a_dropped_first_one_frees_its_group(fifo: Bench) -> None:
     await fifo.send("a1", "a2", group="a")
-    await fifo.settle(await fifo.claim_one(), NOON, Ending.DROPPED)
+    await fifo.settle(await fifo.claim_one(), NOON, Outcome.DROPPED)
     assert bodies(await fifo.claim()) == ["a2"]
 
 
@@ -123,7 +123,7 @@ async def test_an_expired_first_one_gives_way(fifo: Bench) -> None:
     await fifo.send("a1", group="a")
     await fifo.send("a2", "a3", now=NOON + 1, group="a")
     await fifo.send("b1", now=NOON + 1, group="b")
-    claimed = await fifo.order(NOON + 1000, limits=Limits(retention_ms=1000))
+    claimed = await fifo.request(NOON + 1000, limits=Limits(retention_ms=1000))
     assert claimed.expired == 1
     assert sorted(bodies(claimed.deliveries)) == ["a2", "a3", "b1"]
     assert await fifo.claim(NOON + 1000) == []

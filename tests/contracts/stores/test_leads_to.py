@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from redrive.engine.ports import Arrival, AttemptNote, Settled, Settlement
-from redrive.model.delivery import Delivery, Ending
+from redrive.engine.ports import AttemptNote, NewDelivery, Settled, Settlement
+from redrive.model.delivery import Delivery, Outcome
 from redrive.model.errors import StoreUnavailable
 from redrive.stores.sqlite.store import SqliteStore
 from tests.contracts.stores.bench import DONE, LEASE_MS, NOON, Bench, bodies, refused
@@ -26,9 +26,9 @@ def letters(request: pytest.FixtureRequest, dead_letters: Bench, fifo_dead_lette
     return dead_letters if request.param == "dead_letters" else fifo_dead_letters
 
 
-def about(letters: Bench, *texts: str, group: str | None = None) -> list[Arrival]:
+def about(letters: Bench, *texts: str, group: str | None = None) -> list[NewDelivery]:
     """Letters on their way in."""
-    return [letters.arrival(text, group=group) for text in texts]
+    return [letters.new_delivery(text, group=group) for text in texts]
 
 
 async def claim_sent(queue: Bench, *texts: str) -> list[Delivery]:
@@ -38,22 +38,25 @@ async def claim_sent(queue: Bench, *texts: str) -> list[Delivery]:
 
 
 @pytest.mark.parametrize(
-    "ending", [Ending.DELIVERED, Ending.DEAD_LETTERED, Ending.EXPIRED, Ending.DROPPED], ids=str
+    "outcome", [Outcome.DELIVERED, Outcome.DEAD_LETTERED, Outcome.EXPIRED, Outcome.DROPPED], ids=str
 )
-async def test_it_arrives_with_every_ending(queue: Bench, letters: Bench, ending: Ending) -> None:
+async def test_it_arrives_with_every_ending(queue: Bench, letters: Bench, outcome: Outcome) -> None:
     a, b = await claim_sent(queue, "a", "b")
-    assert await queue.settle(a, NOON + 7, ending, leads_to=[letters.arrival("about a", NOON + 7)]) == DONE
+    assert (
+        await queue.settle(a, NOON + 7, outcome, follow_ups=[letters.new_delivery("about a", NOON + 7)])
+        == DONE
+    )
     assert await queue.peek() == [b]
     assert bodies(await letters.claim(NOON + 7)) == ["about a"]
 
 
-@pytest.mark.parametrize("ending", [Ending.DELIVERED, Ending.DEAD_LETTERED], ids=str)
+@pytest.mark.parametrize("outcome", [Outcome.DELIVERED, Outcome.DEAD_LETTERED], ids=str)
 async def test_it_arrives_behind_what_the_delivery_itself_becomes(
-    queue: Bench, letters: Bench, ending: Ending
+    queue: Bench, letters: Bench, outcome: Outcome
 ) -> None:
     (a,) = await claim_sent(queue, "a")
-    letter = letters.arrival("about a", group="g")
-    assert await queue.settle(a, ending=ending, target=letters.target, leads_to=[letter]) == DONE
+    letter = letters.new_delivery("about a", group="g")
+    assert await queue.settle(a, outcome=outcome, target=letters.target, follow_ups=[letter]) == DONE
     assert await queue.peek() == []
     assert bodies(await letters.peek()) == ["a", "about a"]
 
@@ -61,9 +64,9 @@ async def test_it_arrives_behind_what_the_delivery_itself_becomes(
 async def test_it_arrives_as_it_was_given(plain: Bench, letters: Bench) -> None:
     (a,) = await claim_sent(plain, "a")
     note = AttemptNote(1, NOON, duration_ms=7, reason="status", status=503, response="no")
-    letter = letters.arrival("about a", group="h", delay_ms=500, origin=plain.id, attempts=1, note=note)
+    letter = letters.new_delivery("about a", group="h", delay_ms=500, origin=plain.id, attempts=1, note=note)
     letter.headers = b"{}"
-    await plain.settle(a, ending=Ending.DROPPED, leads_to=[letter])
+    await plain.settle(a, outcome=Outcome.DROPPED, follow_ups=[letter])
     (found,) = await letters.peek()
     assert (found.message_id, found.headers, found.group_id) == (letter.message_id, b"{}", "h")
     assert (found.available_at, found.attempts, found.origin) == (NOON + 500, 1, plain.id)
@@ -80,20 +83,20 @@ async def test_one_end_may_lead_to_several_queues(
         *about(fifo_dead_letters, "2", group="g"),
         *about(dead_letters, "3"),
     ]
-    assert await queue.settle(a, leads_to=letters) == DONE
+    assert await queue.settle(a, follow_ups=letters) == DONE
     assert bodies(await dead_letters.peek()) == ["1", "3"]
     assert bodies(await fifo_dead_letters.peek()) == ["2"]
 
 
 async def test_back_in_the_same_group_it_stands_behind_the_others(fifo: Bench) -> None:
     a, *_ = await claim_sent(fifo, "a", "b", "c")
-    assert await fifo.settle(a, leads_to=about(fifo, "a", group="g")) == DONE
+    assert await fifo.settle(a, follow_ups=about(fifo, "a", group="g")) == DONE
     assert bodies(await fifo.claim(LAPSE)) == ["b", "c", "a"]
 
 
 async def test_with_nobody_else_there_it_has_its_groups_turn(queue: Bench) -> None:
     (a,) = await claim_sent(queue, "a")
-    await queue.settle(a, leads_to=[queue.arrival(text, group="g") for text in ("b", "c")])
+    await queue.settle(a, follow_ups=[queue.new_delivery(text, group="g") for text in ("b", "c")])
     assert bodies(await queue.claim()) == ["b", "c"]
 
 
@@ -101,9 +104,9 @@ async def test_a_repetition_does_not_arrive(plain: Bench, fifo: Bench) -> None:
     a, b = await claim_sent(plain, "a", "b")
     await fifo.send_once("about a", "k")
     known: dict[str, Any] = {"deduplication_key": "k", "deduplicate_until": NOON + 5}
-    letters = [fifo.arrival("about a", group="g", **known), fifo.arrival("about b", group="g")]
-    assert await plain.settle(a, leads_to=letters) == DONE
-    assert await plain.settle(b, leads_to=[fifo.arrival("about a", group="g", **known)]) == DONE
+    letters = [fifo.new_delivery("about a", group="g", **known), fifo.new_delivery("about b", group="g")]
+    assert await plain.settle(a, follow_ups=letters) == DONE
+    assert await plain.settle(b, follow_ups=[fifo.new_delivery("about a", group="g", **known)]) == DONE
     assert bodies(await fifo.peek()) == ["about a", "about b"]
 
 
@@ -111,19 +114,19 @@ async def test_a_claim_that_is_not_met_leads_to_nothing(queue: Bench, letters: B
     (late,) = await claim_sent(queue, "a")
     latest = await queue.claim_one(LAPSE)
     letter = about(letters, "a")
-    for ending in (Ending.DELIVERED, Ending.DROPPED):
-        assert await queue.settle(late, LAPSE, ending, leads_to=letter) == refused("superseded")
+    for outcome in (Outcome.DELIVERED, Outcome.DROPPED):
+        assert await queue.settle(late, LAPSE, outcome, follow_ups=letter) == refused("superseded")
     assert await queue.settle(
-        late, LAPSE, Ending.DEAD_LETTERED, target=letters.target, leads_to=letter
+        late, LAPSE, Outcome.DEAD_LETTERED, target=letters.target, follow_ups=letter
     ) == refused("superseded")
     assert await queue.settle(latest, LAPSE) == DONE
-    assert await queue.settle(latest, LAPSE, leads_to=letter) == refused("gone")
+    assert await queue.settle(latest, LAPSE, follow_ups=letter) == refused("gone")
     assert await letters.peek() == []
 
 
 async def test_a_claim_in_order_that_ran_out_leads_to_nothing(fifo: Bench, letters: Bench) -> None:
     (a,) = await claim_sent(fifo, "a")
-    assert await fifo.settle(a, LAPSE, leads_to=[letters.arrival("about a")]) == refused("lapsed")
+    assert await fifo.settle(a, LAPSE, follow_ups=[letters.new_delivery("about a")]) == refused("lapsed")
     assert await letters.peek() == []
 
 
@@ -131,13 +134,15 @@ async def test_of_many_each_leads_to_its_own(queue: Bench, letters: Bench) -> No
     seqs = [claim.seq for claim in await claim_sent(queue, *"abcdef")]
     token = (await queue.peek())[0].token or 0
     ends = [
-        Settlement(seqs[0], token, leads_to=about(letters, "a")),
-        Settlement(seqs[1], token + 1, Ending.DROPPED, leads_to=about(letters, "b, in vain")),
-        Settlement(seqs[2], token, Ending.DEAD_LETTERED, target=letters.target, leads_to=about(letters, "c")),
-        Settlement(seqs[3], token, Ending.RETRY, NOON + 5),
+        Settlement(seqs[0], token, follow_ups=about(letters, "a")),
+        Settlement(seqs[1], token + 1, Outcome.DROPPED, follow_ups=about(letters, "b, in vain")),
+        Settlement(
+            seqs[2], token, Outcome.DEAD_LETTERED, target=letters.target, follow_ups=about(letters, "c")
+        ),
+        Settlement(seqs[3], token, Outcome.RETRY, NOON + 5),
         Settlement(seqs[4], token),
-        Settlement(seqs[5] + 1_000_000_000, token, leads_to=about(letters, "nobody, in vain")),
-        Settlement(seqs[5], token, Ending.EXPIRED, leads_to=about(letters, "f", "more of f")),
+        Settlement(seqs[5] + 1_000_000_000, token, follow_ups=about(letters, "nobody, in vain")),
+        Settlement(seqs[5], token, Outcome.EXPIRED, follow_ups=about(letters, "f", "more of f")),
     ]
     answers = await queue.store.settle(queue.id, ends, NOON, ordered=queue.ordered)
     assert answers == [DONE, refused("superseded"), DONE, DONE, DONE, refused("gone"), DONE]
@@ -149,10 +154,10 @@ async def test_the_same_claim_ends_once(queue: Bench, letters: Bench) -> None:
     claims = await claim_sent(queue, *"ab")
     ends = [
         Settlement(
-            claim.seq, claim.token or 0, ending, leads_to=about(letters, f"{claim.body} {ending.value}")
+            claim.seq, claim.token or 0, outcome, follow_ups=about(letters, f"{claim.body} {outcome.value}")
         )
         for claim in claims
-        for ending in (Ending.DROPPED, Ending.EXPIRED)
+        for outcome in (Outcome.DROPPED, Outcome.EXPIRED)
     ]
     answers = await queue.store.settle(queue.id, ends, NOON, ordered=queue.ordered)
     assert answers == [DONE, refused("gone"), DONE, refused("gone")]
@@ -161,8 +166,8 @@ async def test_the_same_claim_ends_once(queue: Bench, letters: Bench) -> None:
 
 async def test_what_waits_again_is_not_ended_by_the_same_claim(queue: Bench, letters: Bench) -> None:
     (a,) = await claim_sent(queue, "a")
-    retry = Settlement(a.seq, a.token or 0, Ending.RETRY, NOON + 5)
-    drop = Settlement(a.seq, a.token or 0, Ending.DROPPED, leads_to=about(letters, "a"))
+    retry = Settlement(a.seq, a.token or 0, Outcome.RETRY, NOON + 5)
+    drop = Settlement(a.seq, a.token or 0, Outcome.DROPPED, follow_ups=about(letters, "a"))
     answers = await queue.store.settle(queue.id, [retry, drop], NOON, ordered=queue.ordered)
     assert answers == [DONE, refused("superseded")]
     assert (bodies(await queue.peek()), await letters.peek()) == (["a"], [])
@@ -170,7 +175,7 @@ async def test_what_waits_again_is_not_ended_by_the_same_claim(queue: Bench, let
 
 async def test_ends_that_meet_lead_to_each_letter_once(queue: Bench, letters: Bench) -> None:
     claims = await claim_sent(queue, *(str(number) for number in range(20)))
-    calls = [queue.settle(claim, leads_to=about(letters, claim.body)) for claim in claims * 2]
+    calls = [queue.settle(claim, follow_ups=about(letters, claim.body)) for claim in claims * 2]
     answers = await asyncio.gather(*calls)
     assert sorted(answers) == [*[refused("gone")] * 20, *[DONE] * 20]
     assert sorted(map(int, bodies(await letters.peek()))) == list(range(20))
@@ -185,7 +190,7 @@ async def test_nodes_that_end_the_same_claims_lead_to_each_letter_once(shared_ho
 
     def end_all(node: tuple[Bench, Bench]) -> list[Awaitable[Settled]]:
         queue, letters = node
-        return [queue.settle(one, leads_to=about(letters, one.body, group="g")) for one in claims]
+        return [queue.settle(one, follow_ups=about(letters, one.body, group="g")) for one in claims]
 
     answers = await asyncio.gather(*(call for node in nodes for call in end_all(node)))
     assert answers.count(DONE) == 60
@@ -194,10 +199,10 @@ async def test_nodes_that_end_the_same_claims_lead_to_each_letter_once(shared_ho
 
 async def test_where_it_cannot_arrive_nothing_ends(queue: Bench, letters: Bench) -> None:
     a, b = await claim_sent(queue, "a", "b")
-    impossible = letters.arrival("about a")
+    impossible = letters.new_delivery("about a")
     impossible.message_id = None  # type: ignore[assignment]  # what no store takes
     with pytest.raises(StoreUnavailable):
-        await queue.settle(a, leads_to=[*about(letters, "a"), impossible])
+        await queue.settle(a, follow_ups=[*about(letters, "a"), impossible])
     assert (await queue.peek(), await letters.peek()) == ([a, b], [])
     assert await queue.settle(a) == DONE
 
@@ -225,7 +230,7 @@ async def test_before_the_commit_a_crash_undoes_both_and_after_it_neither(tmp_pa
 
 
 def _drop(claim: Delivery, letters: Bench) -> Settlement:
-    return Settlement(claim.seq, claim.token or 0, Ending.DROPPED, leads_to=about(letters, "about a"))
+    return Settlement(claim.seq, claim.token or 0, Outcome.DROPPED, follow_ups=about(letters, "about a"))
 
 
 async def after_crash(folder: Path, *queues: Bench) -> tuple[list[str], ...]:
@@ -248,5 +253,5 @@ async def test_other_nodes_hear_of_what_arrived(shared_home: Home) -> None:
     queue, letters = Bench(one, await one.new_id()), Bench(one, await one.new_id())
     await queue.send("a")
     assert await ears.arrived() == queue.id
-    await queue.settle(await queue.claim_one(), leads_to=about(letters, "a"))
+    await queue.settle(await queue.claim_one(), follow_ups=about(letters, "a"))
     assert await ears.arrived() == letters.id

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from redrive.engine.ports import Swept
-from redrive.model.delivery import Delivery, Ending, Limits
+from redrive.model.delivery import Delivery, Limits, Outcome
 from redrive.stores.postgres import rows
 from tests.contracts.stores.bench import DONE, LEASE_MS, NOON, Bench, bodies
 from tests.contracts.stores.homes import Home
@@ -136,9 +136,9 @@ async def test_whoever_enters_a_group_of_another_queue_waits_for_its_lock_there(
     claim = await fifo.claim_one()
     await other.lock(dead, "g")
     calls: dict[str, Callable[[], Awaitable[Any]]] = {
-        "claim": lambda: fifo.order(LAPSE, **fifo.dying(1, dead)),
+        "claim": lambda: fifo.request(LAPSE, **fifo.dying(1, dead)),
         "settle": lambda: fifo.settle(claim, target=dead.target),
-        "lead to": lambda: fifo.settle(claim, leads_to=[dead.arrival("a", group="g")]),
+        "lead to": lambda: fifo.settle(claim, follow_ups=[dead.new_delivery("a", group="g")]),
         "move": lambda: fifo.move(LAPSE, destination=dead.target),
     }
     async with waited_for(other, calls[how]()):
@@ -157,8 +157,8 @@ async def test_without_groups_nobody_waits_for_any_lock(queues: dict[str, Bench]
         await plain.send("a", "b", "c")
         a, b, _ = await plain.claim()
         await plain.extend(a, NOON + 1)
-        await plain.settle(b, leads_to=[dead.arrival("about b")])
-        await plain.order(LAPSE, **plain.dying(1, dead))
+        await plain.settle(b, follow_ups=[dead.new_delivery("about b")])
+        await plain.request(LAPSE, **plain.dying(1, dead))
         await dead.move(LAPSE, destination=plain.target)
         await plain.store.sweep(plain.id, 0, NOON, 10)
         assert await plain.store.purge(plain.id, 10**9, 10) == 3
@@ -172,7 +172,7 @@ async def test_after_its_first_pass_a_claim_waits_for_nobody(
     await fifo.send("locked", now=NOON + 1, group="b")
     await fifo.send("free", now=NOON + 2, group="c")
     await other.lock(fifo, "b")
-    claimed = await fifo.order(NOON + 1000, 1, limits=Limits(retention_ms=1000))
+    claimed = await fifo.request(NOON + 1000, 1, limits=Limits(retention_ms=1000))
     assert (claimed.expired, bodies(claimed.deliveries)) == (1, ["free"])
 
 
@@ -194,14 +194,14 @@ async def test_what_another_is_about_to_take_is_worth_looking_again(
     plain = queues["plain"]
     (seq,) = await plain.send("held")
     await other.hold((await plain.peek())[0])
-    claimed = await plain.order(NOON + 1)
+    claimed = await plain.request(NOON + 1)
     assert (claimed.deliveries, claimed.next_at) == ([], NOON)
     assert seq
 
 
-@pytest.mark.parametrize("ending", [Ending.DELIVERED, Ending.RETRY, Ending.DEAD_LETTERED])
+@pytest.mark.parametrize("outcome", [Outcome.DELIVERED, Outcome.RETRY, Outcome.DEAD_LETTERED])
 async def test_a_settlement_is_met_though_the_claim_was_just_extended(
-    queues: dict[str, Bench], other: OtherHand, ending: Ending
+    queues: dict[str, Bench], other: OtherHand, outcome: Outcome
 ) -> None:
     plain = queues["plain"]
     await plain.send("a", "b")
@@ -209,13 +209,13 @@ async def test_a_settlement_is_met_though_the_claim_was_just_extended(
     await other.connection.execute(
         "UPDATE deliveries SET available_at = available_at + 1 WHERE seq = $1", claim.seq
     )
-    target = queues["plain dead"].target if ending is Ending.DEAD_LETTERED else None
+    target = queues["plain dead"].target if outcome is Outcome.DEAD_LETTERED else None
     async with waited_for(
-        other, plain.settle(claim, NOON, ending, available_at=NOON, target=target)
+        other, plain.settle(claim, NOON, outcome, available_at=NOON, target=target)
     ) as settled:
         pass
     assert settled.result() == DONE
-    assert bodies(await plain.claim()) == (["a"] if ending is Ending.RETRY else [])
+    assert bodies(await plain.claim()) == (["a"] if outcome is Outcome.RETRY else [])
 
 
 async def test_an_extension_is_met_though_the_claim_was_just_extended(
@@ -266,11 +266,11 @@ async def test_keys_are_remembered_in_one_order_by_all(
 ) -> None:
     fifo = queues["fifo"]
     remember = "INSERT INTO deduplication VALUES ($1, $2, 'other', 7, 0, $3)"
-    arrivals = [
-        fifo.arrival(key, group="g", deduplication_key=key, deduplicate_until=NOON + 1) for key in "zma"
+    new_deliveries = [
+        fifo.new_delivery(key, group="g", deduplication_key=key, deduplicate_until=NOON + 1) for key in "zma"
     ]
     await other.connection.execute(remember, fifo.id, "m", NOON + 1)
-    async with waited_for(other, fifo.store.enqueue(arrivals)) as answers:
+    async with waited_for(other, fifo.store.enqueue(new_deliveries)) as answers:
         await other.connection.execute(
             remember, fifo.id, "z", NOON + 1
         )  # not remembered yet: "m" comes before

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from redrive.engine.ports import (
-    Arrival,
     Change,
-    ClaimOrder,
+    ClaimRequest,
     Enqueued,
-    MoveOrder,
+    MoveRequest,
+    NewDelivery,
     Put,
     Remove,
     Require,
@@ -24,7 +24,7 @@ from redrive.engine.ports import (
     Settlement,
     Store,
 )
-from redrive.model.delivery import Ending, Limits
+from redrive.model.delivery import Limits, Outcome
 from redrive.model.errors import Conflict
 from tests.contracts.stores.bench import NOON, Bench, fresh_id, fresh_token
 from tests.contracts.stores.conftest import make_home
@@ -99,8 +99,10 @@ class History(RuleBasedStateMachine):
         queue = self.queues[name]
         known = {} if key is None else {"deduplication_key": f"{key}", "deduplicate_until": self.now + 50}
         group_id = group or ("c" if queue.ordered else None)
-        arrivals = [self.arrival(name, group_id, delay_ms=delay_ms, **known) for _ in range(number)]
-        self.model.enqueue(arrivals, self.run(self.store.enqueue(arrivals)))
+        new_deliveries = [
+            self.new_delivery(name, group_id, delay_ms=delay_ms, **known) for _ in range(number)
+        ]
+        self.model.enqueue(new_deliveries, self.run(self.store.enqueue(new_deliveries)))
 
     @rule(
         wanted=st.lists(
@@ -112,26 +114,28 @@ class History(RuleBasedStateMachine):
     def write(self, wanted: list[tuple[str, Act, int]], free: list[str], entering: list[str]) -> None:
         changes: list[Change] = [act(key, version) for key, act, version in wanted]
         changes += [RequireNone("topic", key) for key in free]
-        arrivals = [self.arrival(name, "a") for name in entering]
+        new_deliveries = [self.new_delivery(name, "a") for name in entering]
         try:
-            answer = self.run(self.store.write(changes, arrivals))
+            answer = self.run(self.store.write(changes, new_deliveries))
         except Conflict:
             assert self.model.write(changes) is None
             return
         assert answer == self.model.write(changes)
         there = self.look(*self.queues)
-        self.model.enqueue(arrivals, [self.enqueued(arrival, there) for arrival in arrivals])
+        self.model.enqueue(
+            new_deliveries, [self.enqueued(new_delivery, there) for new_delivery in new_deliveries]
+        )
 
     @staticmethod
-    def enqueued(arrival: Arrival, there: Rows) -> Enqueued:
+    def enqueued(new_delivery: NewDelivery, there: Rows) -> Enqueued:
         """What the store would have answered to this arrival."""
-        (seq,) = (row.seq for row in there.values() if row.message_id == arrival.message_id)
-        return Enqueued(arrival.message_id, seq, repeated=False)
+        (seq,) = (row.seq for row in there.values() if row.message_id == new_delivery.message_id)
+        return Enqueued(new_delivery.message_id, seq, repeated=False)
 
-    def arrival(self, name: str, group: str | None, **others: Any) -> Arrival:
+    def new_delivery(self, name: str, group: str | None, **others: Any) -> NewDelivery:
         """No two messages have the same body."""
         self.sent += 1
-        return self.queues[name].arrival(f"{self.sent}", self.now, group=group, **others)
+        return self.queues[name].new_delivery(f"{self.sent}", self.now, group=group, **others)
 
     @rule(
         name=any_queues,
@@ -143,7 +147,7 @@ class History(RuleBasedStateMachine):
     def claim(self, name: str, limit: int, lease_ms: int, limits: Limits, *, ahead: bool) -> None:
         queue = self.queues[name]
         target = self.dead_of(name).target if name in WORKING and limits.dead_letters else None
-        order = ClaimOrder(
+        request = ClaimRequest(
             queue.id,
             queue.ordered,
             limit,
@@ -154,9 +158,9 @@ class History(RuleBasedStateMachine):
             target,
             looks_ahead=ahead,
         )
-        answer = self.run(self.store.claim(order))
-        self.model.claim(order, answer, self.look(name), self.look(*DEAD))
-        self.claims += [(name, delivery.seq, order.token) for delivery in answer.deliveries]
+        answer = self.run(self.store.claim(request))
+        self.model.claim(request, answer, self.look(name), self.look(*DEAD))
+        self.claims += [(name, delivery.seq, request.token) for delivery in answer.deliveries]
 
     def dead_of(self, name: str) -> Bench:
         return self.queues[name if name in DEAD else f"{name} dead"]
@@ -164,18 +168,20 @@ class History(RuleBasedStateMachine):
     @rule(
         which=st.integers(0, 1000),
         wait_ms=soon,
-        ending=st.sampled_from(Ending),
-        leads_to=st.lists(any_queues, max_size=2),
+        outcome=st.sampled_from(Outcome),
+        follow_ups=st.lists(any_queues, max_size=2),
     )
-    def settle(self, which: int, wait_ms: int, ending: Ending, leads_to: list[str]) -> None:
+    def settle(self, which: int, wait_ms: int, outcome: Outcome, follow_ups: list[str]) -> None:
         if not self.claims:
             return
         name, seq, token = self.claims[-(which % len(self.claims)) - 1]
         queue = self.queues[name]
-        dies = ending is Ending.DEAD_LETTERED and name in WORKING
+        dies = outcome is Outcome.DEAD_LETTERED and name in WORKING
         target = self.dead_of(name).target if dies else None
-        arrivals = [] if ending is Ending.RETRY else [self.arrival(name, "a") for name in leads_to]
-        one = Settlement(seq, token, ending, self.now + wait_ms, target, leads_to=arrivals)
+        new_deliveries = (
+            [] if outcome is Outcome.RETRY else [self.new_delivery(name, "a") for name in follow_ups]
+        )
+        one = Settlement(seq, token, outcome, self.now + wait_ms, target, follow_ups=new_deliveries)
         (answer,) = self.run(self.store.settle(queue.id, [one], self.now, ordered=queue.ordered))
         after = self.look(*self.queues)
         assert answer == self.model.settle(queue.id, one, self.now, ordered=queue.ordered, after=after)
@@ -198,7 +204,7 @@ class History(RuleBasedStateMachine):
     def move(self, name: str, limit: int, spare: int, to_origins: bool) -> None:
         queue = self.queues[name]
         working = name.removesuffix(" dead")
-        order = MoveOrder(
+        request = MoveRequest(
             queue.id,
             queue.ordered,
             limit,
@@ -208,8 +214,8 @@ class History(RuleBasedStateMachine):
             destination=None if to_origins else self.queues[working].target,
             origins={self.queues[name].id: self.queues[name].target for name in WORKING},
         )
-        answer = self.run(self.store.move(order))
-        self.model.move(order, answer, self.look(*self.queues))
+        answer = self.run(self.store.move(request))
+        self.model.move(request, answer, self.look(*self.queues))
 
     @rule(name=any_queues, limit=few, spare=st.integers(0, 5))
     def purge(self, name: str, limit: int, spare: int) -> None:

@@ -12,9 +12,9 @@ async def test_moving_nothing(dead_letters: Bench, plain: Bench) -> None:
 
 
 async def test_what_is_moved_is_a_new_message_with_the_old_content(plain: Bench, dead_letters: Bench) -> None:
-    arrival = plain.arrival("a", group="g", deduplication_id="d")
-    arrival.headers = b"h"
-    await plain.store.enqueue([arrival])
+    new_delivery = plain.new_delivery("a", group="g", deduplication_id="d")
+    new_delivery.headers = b"h"
+    await plain.store.enqueue([new_delivery])
     await exhaust_into(plain, dead_letters)
     last = await plain.store.last_seq()
     moved, ids = await dead_letters.move(LATER, destination=plain.target)
@@ -30,7 +30,7 @@ async def test_what_is_moved_is_a_new_message_with_the_old_content(plain: Bench,
 
 async def exhaust_into(queue: Bench, dead_letters: Bench) -> None:
     await queue.claim(lease_ms=1)
-    assert (await queue.order(NOON + 1, **queue.dying(1, dead_letters))).dead_lettered
+    assert (await queue.request(NOON + 1, **queue.dying(1, dead_letters))).dead_lettered
 
 
 async def test_a_batch_takes_the_oldest_and_says_that_more_is_left(plain: Bench, dead_letters: Bench) -> None:

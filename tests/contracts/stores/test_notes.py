@@ -1,7 +1,7 @@
 import pytest
 
 from redrive.engine.ports import AttemptNote, Settlement
-from redrive.model.delivery import Delivery, Ending
+from redrive.model.delivery import Delivery, Outcome
 from redrive.model.queue import DAY_MS
 from tests.contracts.stores.bench import DONE, NOON, Bench, bodies, refused
 
@@ -13,7 +13,7 @@ def note(number: int, at: int = NOON) -> AttemptNote:
 async def retry(queue: Bench, number: int, now: int = NOON) -> Delivery:
     """Let one attempt fail, and note it."""
     claim = await queue.claim_one(now)
-    await queue.settle(claim, now, Ending.RETRY, available_at=now, note=note(number, now))
+    await queue.settle(claim, now, Outcome.RETRY, available_at=now, note=note(number, now))
     return claim
 
 
@@ -40,7 +40,7 @@ async def test_each_message_has_its_own_notes(plain: Bench, fifo: Bench) -> None
 async def test_a_retry_without_a_note_leaves_none(plain: Bench) -> None:
     await plain.send("a")
     claim = await plain.claim_one()
-    await plain.settle(claim, NOON, Ending.RETRY, available_at=NOON)
+    await plain.settle(claim, NOON, Outcome.RETRY, available_at=NOON)
     assert await notes_of(plain, claim) == []
 
 
@@ -48,22 +48,22 @@ async def test_a_note_of_a_superseded_claim_is_not_taken(plain: Bench) -> None:
     await plain.send("a")
     late = await plain.claim_one(lease_ms=1)
     latest = await plain.claim_one(NOON + 1)
-    answer = await plain.settle(late, NOON + 1, Ending.RETRY, available_at=NOON, note=note(1))
+    answer = await plain.settle(late, NOON + 1, Outcome.RETRY, available_at=NOON, note=note(1))
     assert answer == refused("superseded")
     assert await notes_of(plain, latest) == []
 
 
 async def test_of_the_same_attempt_noted_twice_the_last_note_holds(plain: Bench) -> None:
     """Two deliveries of one message in one queue: nobody makes them, and no store may stumble over them."""
-    arrivals = [plain.arrival(text) for text in "ab"]
-    arrivals[1].message_id = arrivals[0].message_id
-    await plain.store.enqueue(arrivals)
+    new_deliveries = [plain.new_delivery(text) for text in "ab"]
+    new_deliveries[1].message_id = new_deliveries[0].message_id
+    await plain.store.enqueue(new_deliveries)
     retries = [
-        Settlement(one.seq, one.token or 0, Ending.RETRY, NOON, note=note(1, NOON + number))
+        Settlement(one.seq, one.token or 0, Outcome.RETRY, NOON, note=note(1, NOON + number))
         for number, one in enumerate(await plain.claim())
     ]
     assert await plain.store.settle(plain.id, retries, NOON, ordered=False) == [DONE, DONE]
-    assert await plain.store.notes(plain.id, arrivals[0].message_id) == [note(1, NOON + 1)]
+    assert await plain.store.notes(plain.id, new_deliveries[0].message_id) == [note(1, NOON + 1)]
 
 
 async def test_of_very_many_attempts_the_first_and_the_last_are_kept(plain: Bench) -> None:
@@ -74,14 +74,14 @@ async def test_of_very_many_attempts_the_first_and_the_last_are_kept(plain: Benc
     assert kept == [*range(1, 11), *range(41, 131)]
 
 
-@pytest.mark.parametrize("ending", [Ending.DELIVERED, Ending.DROPPED, Ending.EXPIRED])
+@pytest.mark.parametrize("outcome", [Outcome.DELIVERED, Outcome.DROPPED, Outcome.EXPIRED])
 @pytest.mark.parametrize("kind", ["plain", "fifo"])
-async def test_notes_go_with_their_message(plain: Bench, fifo: Bench, ending: Ending, kind: str) -> None:
+async def test_notes_go_with_their_message(plain: Bench, fifo: Bench, outcome: Outcome, kind: str) -> None:
     queue = plain if kind == "plain" else fifo
     await queue.send("a", "b", group="g")
     a = await retry(queue, 1)
     (claim,) = [one for one in await queue.claim() if one.body == "a"]
-    assert await queue.settle(claim, NOON, ending) == DONE
+    assert await queue.settle(claim, NOON, outcome) == DONE
     assert await notes_of(queue, a) == []
 
 
@@ -89,15 +89,15 @@ async def test_a_dead_letter_can_be_asked_what_it_went_through(plain: Bench, dea
     await plain.send("a")
     await retry(plain, 1)
     claim = await plain.claim_one()
-    await plain.settle(claim, NOON, Ending.DEAD_LETTERED, target=dead_letters.target, note=note(2))
+    await plain.settle(claim, NOON, Outcome.DEAD_LETTERED, target=dead_letters.target, note=note(2))
     (dead,) = await dead_letters.peek()
     assert dead.origin == plain.id
     assert await plain.store.notes(plain.id, dead.message_id) == [note(1), note(2)]
 
 
 async def test_what_could_not_be_tried_brings_its_note(plain: Bench, dead_letters: Bench) -> None:
-    arrival = dead_letters.arrival("a", origin=plain.id, attempts=1, note=note(1))
-    await plain.store.enqueue([arrival])
+    new_delivery = dead_letters.new_delivery("a", origin=plain.id, attempts=1, note=note(1))
+    await plain.store.enqueue([new_delivery])
     (dead,) = await dead_letters.peek()
     assert (dead.origin, dead.attempts) == (plain.id, 1)
     assert await plain.store.notes(plain.id, dead.message_id) == [note(1)]

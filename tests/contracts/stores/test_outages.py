@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from redrive.engine.ports import Put, Remove, Store
-from redrive.model.delivery import Ending
+from redrive.model.delivery import Outcome
 from redrive.model.errors import Conflict, StoreUnavailable
 from redrive.runtime.clock import SystemClock
 from redrive.stores.postgres import connections
@@ -174,7 +174,7 @@ async def test_a_store_closed_while_it_listens_again_leaves_no_connection(
 
 
 async def test_messages_do_not_get_into_the_log(queue: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    impossible = queue.arrival("secret")
+    impossible = queue.new_delivery("secret")
     impossible.message_id = None  # type: ignore[assignment]  # what no store takes
     with pytest.raises(StoreUnavailable, match="message_id") as refused:
         await queue.store.enqueue([impossible])
@@ -202,7 +202,7 @@ async def test_other_nodes_hear_what_they_may_wait_for(two: tuple[Bench, Bench, 
     await queue.send("a", "b", group="g")
     assert await other.arrived() == queue.id
     claim = await queue.claim_one()
-    await queue.settle(claim, NOON, Ending.RETRY, available_at=NOON + 5)
+    await queue.settle(claim, NOON, Outcome.RETRY, available_at=NOON + 5)
     assert await other.arrived() == queue.id
     claim = await queue.claim_one(NOON + 5)
     await queue.extend(claim, NOON + 6, NOON + 6)  # given back
@@ -211,7 +211,7 @@ async def test_other_nodes_hear_what_they_may_wait_for(two: tuple[Bench, Bench, 
     await queue.settle(claim, NOON + 6)  # the group's next may be claimed
     assert await other.arrived() == queue.id
     await queue.claim_one(NOON + 6, lease_ms=1)
-    await queue.order(NOON + 7, **queue.dying(1, dead_letters))
+    await queue.request(NOON + 7, **queue.dying(1, dead_letters))
     assert await other.arrived() == dead_letters.id
     await dead_letters.move(NOON + 7, destination=queue.target)
     assert await other.arrived() == queue.id
@@ -259,7 +259,7 @@ async def test_what_was_not_changed_is_not_told(two: tuple[Bench, Bench, Ears, E
 async def test_news_of_very_many_queues_is_heard(two: tuple[Bench, Bench, Ears, Ears]) -> None:
     queue, _, _, other = two
     queues = [Bench(queue.store, 10**18 + number) for number in range(1000)]
-    await queue.store.enqueue([one.arrival("a") for one in queues])
+    await queue.store.enqueue([one.new_delivery("a") for one in queues])
     assert {await other.arrived() for _ in queues} == {one.id for one in queues}
 
 

@@ -1,5 +1,5 @@
 from redrive.engine.ports import Claimed
-from redrive.model.delivery import Ending
+from redrive.model.delivery import Outcome
 from tests.contracts.stores.bench import LEASE_MS, NOON, Bench, bodies
 from tests.contracts.stores.homes import Home
 
@@ -7,8 +7,8 @@ from tests.contracts.stores.homes import Home
 async def test_deliveries_come_one_at_a_time_and_at_their_pace(plain: Bench) -> None:
     await plain.send("a", "b", "c")
     assert bodies(await plain.claim(rate_max=2)) == ["a"]
-    assert await plain.order(rate_max=2) == Claimed(next_at=NOON + 500)
-    assert await plain.order(NOON + 499, rate_max=2) == Claimed(next_at=NOON + 500)
+    assert await plain.request(rate_max=2) == Claimed(next_at=NOON + 500)
+    assert await plain.request(NOON + 499, rate_max=2) == Claimed(next_at=NOON + 500)
     assert bodies(await plain.claim(NOON + 500, rate_max=2)) == ["b"]
     assert bodies(await plain.claim(NOON + 1000, rate_max=2)) == ["c"]
 
@@ -17,11 +17,11 @@ async def test_a_pause_is_not_made_up_for(plain: Bench) -> None:
     await plain.send("a", "b", "c")
     await plain.claim(rate_max=2)
     assert bodies(await plain.claim(NOON + 60_000, rate_max=2)) == ["b"]
-    assert await plain.order(NOON + 60_000, rate_max=2) == Claimed(next_at=NOON + 60_500)
+    assert await plain.request(NOON + 60_000, rate_max=2) == Claimed(next_at=NOON + 60_500)
 
 
 async def test_an_empty_claim_costs_nothing(plain: Bench) -> None:
-    assert await plain.order(rate_max=1) == Claimed()
+    assert await plain.request(rate_max=1) == Claimed()
     await plain.send("a")
     assert bodies(await plain.claim(rate_max=1)) == ["a"]
 
@@ -30,7 +30,7 @@ async def test_a_pace_that_does_not_fit_in_milliseconds_is_kept_on_average(plain
     await plain.send(*(str(number) for number in range(700)))
     now, came = NOON, 0
     while now < NOON + 1000:
-        claimed = await plain.order(now, rate_max=300)
+        claimed = await plain.request(now, rate_max=300)
         came += len(claimed.deliveries)
         now = claimed.next_at or now
     assert 290 <= came <= 301  # the first at once, then 300 in the second
@@ -48,7 +48,7 @@ async def test_a_pace_holds_over_all_nodes(shared_home: Home) -> None:
     queue_id = await one.new_id()
     await Bench(one, queue_id).send("a", "b")
     assert bodies(await Bench(one, queue_id).claim(rate_max=2)) == ["a"]
-    assert await Bench(two, queue_id).order(rate_max=2) == Claimed(next_at=NOON + 500)
+    assert await Bench(two, queue_id).request(rate_max=2) == Claimed(next_at=NOON + 500)
 
 
 # ---- attempts that nobody ended ----------------------------------------------------------------------------
@@ -66,7 +66,7 @@ async def test_a_resumed_claim_is_the_same_attempt(plain: Bench) -> None:
 async def test_after_a_retry_the_next_attempt_counts(plain: Bench) -> None:
     await plain.send("a")
     first = await plain.claim_one(resumes=True)
-    await plain.settle(first, NOON, Ending.RETRY, available_at=NOON)
+    await plain.settle(first, NOON, Outcome.RETRY, available_at=NOON)
     assert (await plain.claim_one(resumes=True)).attempts == 2
 
 

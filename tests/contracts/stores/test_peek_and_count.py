@@ -1,5 +1,5 @@
 from redrive.engine.ports import Counts
-from redrive.model.delivery import Ending
+from redrive.model.delivery import Outcome
 from tests.contracts.stores.bench import LEASE_MS, NOON, Bench, bodies, fresh_id
 
 
@@ -21,9 +21,9 @@ async def test_peeking_goes_page_by_page(plain: Bench) -> None:
 
 
 async def test_a_message_is_located_by_its_id_and_by_what_its_headers_say(plain: Bench) -> None:
-    first = plain.arrival("a")
+    first = plain.new_delivery("a")
     first.headers = b'{"id":"6f1c"}'
-    second, third = plain.arrival("b"), plain.arrival('"6f1c" in the body is not looked at')
+    second, third = plain.new_delivery("b"), plain.new_delivery('"6f1c" in the body is not looked at')
     await plain.store.enqueue([first, second, third])
     locate = plain.store.locate
     assert bodies(await locate(plain.id, second.message_id, b'"6f1c"', 10)) == ["a", "b"]
@@ -33,10 +33,10 @@ async def test_a_message_is_located_by_its_id_and_by_what_its_headers_say(plain:
 
 
 async def test_a_message_is_looked_for_among_those_that_came_first(plain: Bench) -> None:
-    arrivals = [plain.arrival(body) for body in "abc"]
-    await plain.store.enqueue(arrivals)
-    assert bodies(await plain.store.locate(plain.id, arrivals[1].message_id, b"-", 2)) == ["b"]
-    assert await plain.store.locate(plain.id, arrivals[2].message_id, b"-", 2) == []
+    new_deliveries = [plain.new_delivery(body) for body in "abc"]
+    await plain.store.enqueue(new_deliveries)
+    assert bodies(await plain.store.locate(plain.id, new_deliveries[1].message_id, b"-", 2)) == ["b"]
+    assert await plain.store.locate(plain.id, new_deliveries[2].message_id, b"-", 2) == []
 
 
 async def test_the_oldest_is_the_first_that_arrived(plain: Bench) -> None:
@@ -61,7 +61,7 @@ async def test_a_message_is_counted_once_wherever_it_stands(plain: Bench) -> Non
 async def test_a_retry_to_come_is_delayed_and_one_given_back_available(plain: Bench) -> None:
     await plain.send("a", "b")
     a, b = await plain.claim()
-    await plain.settle(a, NOON, Ending.RETRY, available_at=NOON + 50)
+    await plain.settle(a, NOON, Outcome.RETRY, available_at=NOON + 50)
     await plain.extend(b, NOON)
     assert await plain.count() == Counts(available=1, claimed=0, delayed=1)
 

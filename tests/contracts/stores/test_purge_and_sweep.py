@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from redrive.engine.ports import AttemptNote, Swept
-from redrive.model.delivery import Ending
+from redrive.model.delivery import Outcome
 from redrive.model.queue import DAY_MS
 from tests.contracts.stores.bench import FIVE_MINUTES_MS, NOON, Bench, bodies
 from tests.contracts.stores.homes import Home
@@ -124,7 +124,7 @@ async def test_sweeping_forgets_a_pace_that_is_over(home: Home) -> None:
     minute_ms = 60_000
     await sweep(queue, 0, NOON + minute_ms + 499)
     assert len(await remembered(home, "paces", "queue_id")) == 2
-    assert (await queue.order(rate_max=2)).next_at == NOON + 500  # by a clock that is a minute behind
+    assert (await queue.request(rate_max=2)).next_at == NOON + 500  # by a clock that is a minute behind
     await sweep(queue, 0, NOON + minute_ms + 500)
     assert await remembered(home, "paces", "queue_id") == [other.id]
     assert bodies(await queue.claim(NOON + minute_ms + 500, rate_max=2)) == ["b"]
@@ -147,7 +147,7 @@ async def test_sweeping_says_whether_memories_are_left(home: Home, table: str, c
         await fifo.send_once("a", f"k{number}", group=f"{number}")
         (delivery,) = await fifo.claim(limit=1, attempt_id=f"t{number}")
         note = AttemptNote(number, NOON, duration_ms=7, reason="status", status=503, response="")
-        await fifo.settle(delivery, ending=Ending.RETRY, available_at=LATER, note=note)
+        await fifo.settle(delivery, outcome=Outcome.RETRY, available_at=LATER, note=note)
     numbers = []
     for left in (True, True, False):
         assert await store.sweep(fifo.id, 0, NOON + 15 * DAY_MS, limit=2) == Swept(0, left=left)

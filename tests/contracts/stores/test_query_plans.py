@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from redrive.engine.ports import Arrival, Swept
+from redrive.engine.ports import NewDelivery, Swept
 from redrive.model.delivery import Limits
 from redrive.stores.sqlite.store import SqliteStore
 from tests.contracts.stores.bench import LEASE_MS, NOON, Bench, fresh_id, fresh_token
@@ -70,11 +70,11 @@ async def extend(queue: Bench) -> None:
 
 
 async def send(queue: Bench) -> None:
-    arrivals: list[Arrival] = [
-        queue.arrival("a", group="g7", deduplication_key=f"{fresh_token()}", deduplicate_until=NOON + 1)
+    new_deliveries: list[NewDelivery] = [
+        queue.new_delivery("a", group="g7", deduplication_key=f"{fresh_token()}", deduplicate_until=NOON + 1)
         for _ in range(10)
     ]
-    await queue.store.enqueue(arrivals)
+    await queue.store.enqueue(new_deliveries)
 
 
 async def move(queue: Bench) -> None:
@@ -91,7 +91,7 @@ async def sweep(queue: Bench) -> None:
 
 
 async def end(queue: Bench) -> None:
-    ended = await queue.order(limit=10, limits=Limits(retention_ms=1), claims_nothing=True)
+    ended = await queue.request(limit=10, limits=Limits(retention_ms=1), claims_nothing=True)
     assert ended.expired == 10
 
 

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from redrive.engine.ports import Settlement
-from redrive.model.delivery import Ending
+from redrive.model.delivery import Outcome
 from tests.contracts.stores.bench import DONE, LEASE_MS, NOON, Bench, bodies, fresh_token, refused
 
 LAPSE = NOON + LEASE_MS  # when a claim of noon has run out
@@ -14,12 +14,12 @@ def queue(request: pytest.FixtureRequest, plain: Bench, fifo: Bench) -> Bench:
     return plain if request.param == "plain" else fifo
 
 
-@pytest.mark.parametrize("ending", [Ending.DELIVERED, Ending.EXPIRED, Ending.DROPPED])
-async def test_a_settled_delivery_is_gone(queue: Bench, ending: Ending) -> None:
+@pytest.mark.parametrize("outcome", [Outcome.DELIVERED, Outcome.EXPIRED, Outcome.DROPPED])
+async def test_a_settled_delivery_is_gone(queue: Bench, outcome: Outcome) -> None:
     await queue.send("a", "b", group="g")
     a, b = await queue.claim()
-    assert await queue.settle(a, LAPSE - 1, ending) == DONE
-    assert await queue.settle(a, LAPSE - 1, ending) == refused("gone")
+    assert await queue.settle(a, LAPSE - 1, outcome) == DONE
+    assert await queue.settle(a, LAPSE - 1, outcome) == refused("gone")
     assert await queue.peek() == [b]
 
 
@@ -27,8 +27,8 @@ async def test_a_superseded_claim_is_refused(queue: Bench) -> None:
     await queue.send("a", group="g")
     late = await queue.claim_one()
     latest = await queue.claim_one(LAPSE)
-    for ending in (Ending.DELIVERED, Ending.RETRY):
-        assert await queue.settle(late, LAPSE, ending) == refused("superseded")
+    for outcome in (Outcome.DELIVERED, Outcome.RETRY):
+        assert await queue.settle(late, LAPSE, outcome) == refused("superseded")
     assert await queue.peek() == [latest]
     assert await queue.settle(latest, LAPSE) == DONE
 
@@ -36,8 +36,8 @@ async def test_a_superseded_claim_is_refused(queue: Bench) -> None:
 async def test_a_claim_in_order_that_ran_out_is_refused(fifo: Bench) -> None:
     await fifo.send("a", group="g")
     claim = await fifo.claim_one()
-    for ending in (Ending.DELIVERED, Ending.RETRY):
-        assert await fifo.settle(claim, LAPSE, ending) == refused("lapsed")
+    for outcome in (Outcome.DELIVERED, Outcome.RETRY):
+        assert await fifo.settle(claim, LAPSE, outcome) == refused("lapsed")
     assert await fifo.peek() == [claim]
 
 
@@ -45,7 +45,7 @@ async def test_a_claim_without_order_counts_until_another_claims(plain: Bench) -
     await plain.send("a", "b")
     a, b = await plain.claim()
     assert await plain.settle(a, LAPSE + 1) == DONE
-    assert await plain.settle(b, LAPSE + 1, Ending.RETRY, available_at=LAPSE + 2) == DONE
+    assert await plain.settle(b, LAPSE + 1, Outcome.RETRY, available_at=LAPSE + 2) == DONE
     assert bodies(await plain.claim(LAPSE + 2)) == ["b"]
 
 
@@ -68,8 +68,8 @@ async def test_a_delivery_is_settled_in_its_own_queue_alone(queue: Bench, dead_l
 async def test_a_retry_waits_for_its_time_and_keeps_its_count(queue: Bench) -> None:
     await queue.send("a", group="g")
     claim = await queue.claim_one()
-    assert await queue.settle(claim, NOON + 10, Ending.RETRY, available_at=NOON + 500) == DONE
-    assert (await queue.order(NOON + 499)).next_at == NOON + 500
+    assert await queue.settle(claim, NOON + 10, Outcome.RETRY, available_at=NOON + 500) == DONE
+    assert (await queue.request(NOON + 499)).next_at == NOON + 500
     again = await queue.claim_one(NOON + 500)
     assert (again.body, again.attempts, again.first_claimed_at) == ("a", 2, NOON)
 
@@ -77,7 +77,7 @@ async def test_a_retry_waits_for_its_time_and_keeps_its_count(queue: Bench) -> N
 async def test_after_a_retry_the_old_claim_counts_for_nothing(queue: Bench) -> None:
     await queue.send("a", group="g")
     claim = await queue.claim_one()
-    await queue.settle(claim, NOON, Ending.RETRY, available_at=NOON + 500)
+    await queue.settle(claim, NOON, Outcome.RETRY, available_at=NOON + 500)
     assert await queue.settle(claim) == refused("superseded")
     assert await queue.extend(claim, NOON + 999) == refused("superseded")
     assert (await queue.peek())[0].available_at == NOON + 500
@@ -91,7 +91,7 @@ async def test_each_of_many_is_answered_for_itself(queue: Bench) -> None:
         Settlement(seqs[1], token + 1),
         Settlement(seqs[0], token),
         Settlement(seqs[-1] + 1_000_000_000, token),
-        Settlement(seqs[2], token, Ending.RETRY, NOON + 5),
+        Settlement(seqs[2], token, Outcome.RETRY, NOON + 5),
     ]
     answers = await queue.store.settle(queue.id, settlements, NOON, ordered=queue.ordered)
     assert answers == [DONE, refused("superseded"), DONE, refused("gone"), DONE]

@@ -83,7 +83,7 @@ async def test_one_refusal_undoes_all_and_names_its_document(
     before = await documents(written)
     good: list[Change] = [Put("queue", "p", {}), Put("queue", "q", {}, 1), Remove("subscription", "t/a")]
     with pytest.raises(Conflict) as conflict:
-        await written.write([*good, refused] if last else [refused, *good], [plain.arrival("a")])
+        await written.write([*good, refused] if last else [refused, *good], [plain.new_delivery("a")])
     assert (conflict.value.kind, conflict.value.key) == ("topic", key)
     assert await documents(written) == before
     assert await plain.peek() == []
@@ -137,16 +137,20 @@ async def test_no_document_is_changed_twice_in_one_write(written: Store) -> None
 
 async def test_deliveries_enter_with_the_change(store: Store, plain: Bench, fifo: Bench) -> None:
     repeated = {"deduplication_key": "k", "deduplicate_until": 2_000_000}
-    arrivals = [plain.arrival("a"), fifo.arrival("b", group="g", **repeated), fifo.arrival("c", group="g")]
-    assert await store.write([Put("topic", "t", {})], arrivals) == [1]
+    new_deliveries = [
+        plain.new_delivery("a"),
+        fifo.new_delivery("b", group="g", **repeated),
+        fifo.new_delivery("c", group="g"),
+    ]
+    assert await store.write([Put("topic", "t", {})], new_deliveries) == [1]
     assert (bodies(await plain.claim()), bodies(await fifo.claim(limit=1))) == (["a"], ["b"])
-    assert await store.write([Put("topic", "u", {})], [fifo.arrival("b", group="g", **repeated)]) == [1]
+    assert await store.write([Put("topic", "u", {})], [fifo.new_delivery("b", group="g", **repeated)]) == [1]
     assert bodies(await fifo.peek()) == ["b", "c"]
 
 
 async def test_deliveries_of_several_writes_keep_their_groups_order(store: Store, fifo: Bench) -> None:
     calls = [
-        store.write([Put("topic", f"{number}", {})], [fifo.arrival(f"{number}", group="g")])
+        store.write([Put("topic", f"{number}", {})], [fifo.new_delivery(f"{number}", group="g")])
         for number in range(20)
     ]
     await asyncio.gather(*calls)
@@ -203,7 +207,7 @@ async def test_nothing_is_left_of_a_write_whose_commit_failed(tmp_path: Path) ->
     before = await documents(store)
     store._connection.set_commit_hook(lambda: True)  # the commit is turned into a rollback
     with pytest.raises(StoreUnavailable):
-        await store.write([Remove("topic", "t"), Put("queue", "q", {}, 1)], [queue.arrival("a")])
+        await store.write([Remove("topic", "t"), Put("queue", "q", {}, 1)], [queue.new_delivery("a")])
     store._connection.set_commit_hook(None)
     assert (await documents(store), await queue.peek()) == (before, [])
     await store.write([Remove("topic", "t", 1)])
@@ -223,7 +227,7 @@ async def test_nothing_is_left_of_a_write_that_was_cut_off_before_its_commit(
     tell = Notices.tell_changes
     monkeypatch.setattr(Notices, "tell_changes", die)  # the last step of the transaction
     with pytest.raises(StoreUnavailable):
-        await store.write([Remove("topic", "t"), Put("queue", "q", {}, 1)], [queue.arrival("a")])
+        await store.write([Remove("topic", "t"), Put("queue", "q", {}, 1)], [queue.new_delivery("a")])
     monkeypatch.setattr(Notices, "tell_changes", tell)
     assert (await documents(store), await queue.peek()) == (before, [])
     await store.write([Remove("topic", "t", 1)])

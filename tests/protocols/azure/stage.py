@@ -10,9 +10,8 @@ from typing import Any
 import orjson
 
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Parcel, Runtime
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.engine.ports import PushRequest, Runtime
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.message import Publication
 from redrive.model.queue import Queue
 from redrive.model.topic import EVENTS, Subscription, Topic
@@ -41,14 +40,18 @@ EVENT: dict[str, Any] = {
 }
 
 
-def answer(status: int, outcome: Outcome = Outcome.FAILED, reason: Reason = Reason.SERVER_ERROR) -> Attempt:
-    return Attempt(outcome, reason, status, "", 1)
+def answer(
+    status: int, result: AttemptResult = AttemptResult.FAILED, reason: Reason = Reason.SERVER_ERROR
+) -> Attempt:
+    return Attempt(result, reason, status, "", 1)
 
 
-OK = answer(200, Outcome.DELIVERED, Reason.ACCEPTED)
+OK = answer(200, AttemptResult.DELIVERED, Reason.ACCEPTED)
 BROKEN = answer(500)
-GONE = answer(404, Outcome.REFUSED, Reason.CLIENT_ERROR)
-WRITTEN = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 201, "", 1, (("etag", "0x1"), ("content-length", "7")))
+GONE = answer(404, AttemptResult.REFUSED, Reason.CLIENT_ERROR)
+WRITTEN = Attempt(
+    AttemptResult.DELIVERED, Reason.ACCEPTED, 201, "", 1, (("etag", "0x1"), ("content-length", "7"))
+)
 
 
 @dataclass
@@ -58,11 +61,11 @@ class Scripted:
     clock: VirtualClock
     otherwise: Attempt
     script: deque[Attempt] = field(default_factory=deque)
-    pushed: list[tuple[int, Parcel]] = field(default_factory=list)
+    pushed: list[tuple[int, PushRequest]] = field(default_factory=list)
     takes_ms: int = 0
 
-    async def push(self, parcel: Parcel) -> Attempt:
-        self.pushed.append((self.clock.now(), parcel))
+    async def push(self, push_request: PushRequest) -> Attempt:
+        self.pushed.append((self.clock.now(), push_request))
         if self.takes_ms:
             await self.clock.sleep_until(self.clock.now() + self.takes_ms)
         return self.script.popleft() if self.script else self.otherwise
@@ -72,7 +75,7 @@ class Scripted:
 
     @property
     def bodies(self) -> list[Any]:
-        return [orjson.loads(parcel.body) for _, parcel in self.pushed]
+        return [orjson.loads(push_request.body) for _, push_request in self.pushed]
 
     def seconds(self, since: int) -> list[float]:
         return [(at - since) / 1000 for at, _ in self.pushed]

@@ -77,7 +77,7 @@ def letter(schema: str) -> Letter:
         attempts=1,
         schema=schema,
         destination_type="WebHook",
-        outcome="NotFound",
+        result="NotFound",
         attempted_at=ATTEMPTED_AT,
         backlog=1,
         message_id="00" * 16,
@@ -138,12 +138,12 @@ async def test_letters_are_written_five_minutes_after_the_last_attempt(stage: St
     assert not stage.blobs.pushed
     assert len(stage.memory.dead) == 2  # in the queue that `redrive dlq` looks into they are at once
     await stage.pass_time(2000)
-    ((at, parcel),) = stage.blobs.pushed
+    ((at, push_request),) = stage.blobs.pushed
     assert at - began == 5 * MINUTE_MS
-    assert parcel.endpoint == CONTAINER
-    assert {one["id"] for one in orjson.loads(parcel.body)} == {"e-1", "e-2"}
+    assert push_request.endpoint == CONTAINER
+    assert {one["id"] for one in orjson.loads(push_request.body)} == {"e-1", "e-2"}
     moment = datetime.fromtimestamp(at / 1000, UTC)
-    folder, _, name = parcel.headers["path"].rpartition("/")
+    folder, _, name = push_request.headers["path"].rpartition("/")
     assert folder == f"WATCHER-1/{moment.year}/{moment.month}/{moment.day}/{moment.hour}"
     assert len(name) == len("8bc07e6f-0885-4729-90e4-7c3f052bd754.json")
 
@@ -196,7 +196,11 @@ async def test_a_blob_of_letters_is_an_event_of_its_account(stage: Stage) -> Non
     await stage.publish(topic, EVENT, EVENT)
     await stage.pass_time(6 * MINUTE_MS)
     ((_, blob),) = stage.blobs.pushed
-    (told,) = [parcel for _, parcel in stage.web.pushed if parcel.endpoint == "https://letters.example"]
+    (told,) = [
+        push_request
+        for _, push_request in stage.web.pushed
+        if push_request.endpoint == "https://letters.example"
+    ]
     (event,) = orjson.loads(told.body)
     path = blob.headers["path"]
     assert event["eventType"] == "Microsoft.Storage.BlobCreated"

@@ -6,7 +6,8 @@ from typing import Any
 import orjson
 import pytest
 
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.protocols.azure.eventgrid import dialect
 from redrive.protocols.azure.eventgrid.settings import (
     CLOUD_EVENT_SCHEMA,
@@ -41,11 +42,11 @@ async def test_an_event_goes_in_an_array_with_its_headers(stage: Stage) -> None:
     await stage.subscribe(topic)
     await stage.publish(topic, EVENT)
     await stage.pass_time(1)
-    ((_, parcel),) = stage.web.pushed
-    assert orjson.loads(parcel.body) == [EVENT]
-    assert parcel.content_type == "application/json; charset=utf-8"
-    assert parcel.endpoint == "https://example.org/hook"
-    assert parcel.headers == {
+    ((_, push_request),) = stage.web.pushed
+    assert orjson.loads(push_request.body) == [EVENT]
+    assert push_request.content_type == "application/json; charset=utf-8"
+    assert push_request.endpoint == "https://example.org/hook"
+    assert push_request.headers == {
         "aeg-event-type": "Notification",
         "aeg-subscription-name": "WATCHER",
         "aeg-delivery-count": "0",
@@ -62,12 +63,16 @@ async def test_a_cloud_event_goes_alone_as_it_was_published(stage: Stage) -> Non
     body = '{"specversion":"1.0","id":"c-1","source":"/shop","type":"t","priority":12345678901234567890123}'
     await stage.publish_text(topic, body, schema=CLOUD_EVENT_SCHEMA)
     await stage.pass_time(1)
-    ((_, parcel),) = stage.web.pushed
-    assert parcel.body.decode() == body
-    assert parcel.content_type == "application/cloudevents+json; charset=utf-8"
-    assert parcel.headers["aeg-metadata-version"] == "1.0"
-    assert parcel.headers["Origin"] == parcel.headers["WebHook-Request-Origin"] == "eventgrid.azure.net"
-    assert "aeg-data-version" not in parcel.headers
+    ((_, push_request),) = stage.web.pushed
+    assert push_request.body.decode() == body
+    assert push_request.content_type == "application/cloudevents+json; charset=utf-8"
+    assert push_request.headers["aeg-metadata-version"] == "1.0"
+    assert (
+        push_request.headers["Origin"]
+        == push_request.headers["WebHook-Request-Origin"]
+        == "eventgrid.azure.net"
+    )
+    assert "aeg-data-version" not in push_request.headers
 
 
 async def test_an_event_as_a_cloud_event(stage: Stage) -> None:
@@ -149,7 +154,9 @@ async def test_batches_go_together(stage: Stage) -> None:
     await stage.pass_time(1)
     assert sorted(len(body) for body in stage.web.bodies) == [1, 3, 3]
     assert {event["id"] for body in stage.web.bodies for event in body} == set("0123456")
-    together = next(parcel for _, parcel in stage.web.pushed if len(orjson.loads(parcel.body)) == 3)
+    together = next(
+        push_request for _, push_request in stage.web.pushed if len(orjson.loads(push_request.body)) == 3
+    )
     assert "aeg-output-event-id" not in together.headers
 
 
@@ -170,9 +177,9 @@ async def test_a_batch_of_cloud_events(stage: Stage) -> None:
     event = {**CLOUD_EVENT, "priority": 1}
     await stage.publish(topic, event, event, schema=CLOUD_EVENT_SCHEMA)
     await stage.pass_time(1)
-    ((_, parcel),) = stage.web.pushed
-    assert orjson.loads(parcel.body) == [event, event]
-    assert parcel.content_type == "application/cloudevents-batch+json; charset=utf-8"
+    ((_, push_request),) = stage.web.pushed
+    assert orjson.loads(push_request.body) == [event, event]
+    assert push_request.content_type == "application/cloudevents-batch+json; charset=utf-8"
 
 
 async def test_delivery_attributes(stage: Stage) -> None:
@@ -199,7 +206,7 @@ async def test_filters_decide_who_gets_it(stage: Stage) -> None:
     await stage.subscribe(topic, "b", endpoint="https://b.example", wants={"subjectEndsWith": "/1"})
     await stage.publish(topic, EVENT)
     await stage.pass_time(1)
-    assert [parcel.endpoint for _, parcel in stage.web.pushed] == ["https://b.example"]
+    assert [push_request.endpoint for _, push_request in stage.web.pushed] == ["https://b.example"]
 
 
 async def test_a_queue_of_this_server_is_a_destination(stage: Stage) -> None:
@@ -280,5 +287,5 @@ async def test_another_topic_is_a_destination(stage: Stage) -> None:
     await stage.publish(topic, EVENT | {"topic": TOPIC.text})
     await stage.pass_time(1)
     assert stage.forwarded.pushed
-    ((_, parcel),) = stage.web.pushed
-    assert orjson.loads(parcel.body)["source"] == TOPIC.text
+    ((_, push_request),) = stage.web.pushed
+    assert orjson.loads(push_request.body)["source"] == TOPIC.text

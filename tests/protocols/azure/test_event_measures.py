@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from redrive.model.metric import MetricPoint
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.protocols.azure.arm.call import ArmCall
 from redrive.protocols.azure.arm.event_sources import EventSources
 from redrive.protocols.azure.arm.subscribers import Subscribers

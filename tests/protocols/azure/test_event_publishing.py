@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.eventgrid.credentials import Credentials
@@ -325,9 +325,9 @@ async def test_an_event_reaches_the_domain_and_its_topic(stage: Stage, publisher
     await publishers.answer(request([EVENT | {"topic": "Orders"}, EVENT | {"topic": "other"}], path=path))
     await stage.pass_time(1)
     found = sorted(
-        (parcel.endpoint, event["topic"])
-        for _, parcel in stage.web.pushed
-        for event in orjson.loads(parcel.body)
+        (push_request.endpoint, event["topic"])
+        for _, push_request in stage.web.pushed
+        for event in orjson.loads(push_request.body)
     )
     assert found == [
         ("https://all.example", f"{DOMAIN.text}/topics/Orders"),

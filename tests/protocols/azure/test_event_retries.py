@@ -4,8 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from tests.protocols.azure.stage import BROKEN, DAY_MS, EVENT, OK, Stage, answer
 
 MINUTE_MS = 60_000
@@ -31,7 +30,7 @@ async def test_the_schedule_over_a_day(stage: Stage) -> None:
         is_wait(after - before, nominal)
         for (before, after), nominal in zip(pairwise(at), LADDER_SECONDS, strict=True)
     )
-    assert [parcel.headers["aeg-delivery-count"] for _, parcel in stage.web.pushed] == [
+    assert [push_request.headers["aeg-delivery-count"] for _, push_request in stage.web.pushed] == [
         str(n) for n in range(11)
     ]
     (letter,) = stage.letters
@@ -78,13 +77,13 @@ def http(status: int) -> Attempt:
     """What the web endpoint makes of a status on its own; the profile is to have the last word."""
     match status // 100:
         case 2:
-            return answer(status, Outcome.DELIVERED, Reason.ACCEPTED)
+            return answer(status, AttemptResult.DELIVERED, Reason.ACCEPTED)
         case 3:
-            return answer(status, Outcome.REFUSED, Reason.REDIRECTED)
+            return answer(status, AttemptResult.REFUSED, Reason.REDIRECTED)
         case 4 if status == 429:
-            return answer(status, Outcome.FAILED, Reason.THROTTLED)
+            return answer(status, AttemptResult.FAILED, Reason.THROTTLED)
         case 4:
-            return answer(status, Outcome.REFUSED, Reason.CLIENT_ERROR)
+            return answer(status, AttemptResult.REFUSED, Reason.CLIENT_ERROR)
         case _:
             return answer(status)
 
@@ -115,9 +114,9 @@ STATUSES: list[tuple[int, str, float | None, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("status", "kind", "seconds", "outcome"), STATUSES)
+@pytest.mark.parametrize(("status", "kind", "seconds", "result"), STATUSES)
 async def test_what_a_status_leads_to(
-    stage: Stage, status: int, kind: str, seconds: float | None, outcome: str
+    stage: Stage, status: int, kind: str, seconds: float | None, result: str
 ) -> None:
     topic = await stage.topic()
     retry = {"maxDeliveryAttempts": 2}
@@ -130,7 +129,7 @@ async def test_what_a_status_leads_to(
     assert len(at) == (1 if seconds is None else 2)
     assert seconds is None or is_wait(at[1], seconds)
     (letter,) = stage.letters
-    assert letter["lastDeliveryOutcome"] == outcome
+    assert letter["lastDeliveryOutcome"] == result
     assert letter["deliveryAttempts"] == len(at)
     assert letter["deadLetterReason"] == (
         "UndeliverableDueToClientError" if seconds is None else "MaxDeliveryAttemptsExceeded"
@@ -162,13 +161,13 @@ REASONS: list[tuple[Reason, float, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("reason", "seconds", "outcome"), REASONS)
+@pytest.mark.parametrize(("reason", "seconds", "result"), REASONS)
 async def test_an_endpoint_rests_and_new_events_wait_with_the_others(
-    stage: Stage, reason: Reason, seconds: float, outcome: str
+    stage: Stage, reason: Reason, seconds: float, result: str
 ) -> None:
     topic = await stage.topic()
     await stage.subscribe(topic, retryPolicy={"maxDeliveryAttempts": 1}, dead_letters=True)
-    stage.web.script.append(answer(0, Outcome.FAILED, reason))
+    stage.web.script.append(answer(0, AttemptResult.FAILED, reason))
     began = stage.clock.now()
     await stage.publish(topic, EVENT)
     await stage.pass_time(5)
@@ -178,14 +177,14 @@ async def test_an_endpoint_rests_and_new_events_wait_with_the_others(
     assert first == 0
     assert seconds <= second <= seconds + 0.1
     (letter,) = stage.letters
-    assert letter["lastDeliveryOutcome"] == outcome
+    assert letter["lastDeliveryOutcome"] == result
 
 
 async def test_a_session_that_is_missing_has_a_name_of_its_own(stage: Stage) -> None:
     topic = await stage.topic()
     await stage.subscribe(topic, kind="ServiceBusQueue", dead_letters=True)
     said = "amqp:not-allowed: The SessionId was not set on a message, and it cannot be sent to the entity."
-    stage.web.otherwise = Attempt(Outcome.REFUSED, Reason.CLIENT_ERROR, 400, said, 1)
+    stage.web.otherwise = Attempt(AttemptResult.REFUSED, Reason.CLIENT_ERROR, 400, said, 1)
     await stage.publish(topic, EVENT)
     await stage.pass_time(6 * MINUTE_MS)
     (letter,) = stage.letters
@@ -216,7 +215,7 @@ async def test_an_event_that_only_ever_waited_says_so(stage: Stage) -> None:
     await stage.publish(topic, EVENT | {"id": "e-2"})
     await stage.pass_time(20 * MINUTE_MS)
     letters = {letter["id"]: letter for letter in stage.letters}
-    assert letters["e-2"]["lastDeliveryOutcome"] == "Probation"
+    assert letters["e-2"]["lastDeliveryOutcome"] == "OpenCircuit"
     assert letters["e-2"]["deliveryAttempts"] == 0
     assert letters["e-1"]["lastDeliveryOutcome"] == "NotFound"
     assert letters["e-1"]["deliveryAttempts"] == 1

@@ -5,8 +5,7 @@ from collections import deque
 import orjson
 import pytest
 
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.topic import Topic
 from redrive.protocols.azure.arm.event_sources import new_topic
 from redrive.protocols.azure.arm.subscription_documents import engine_subscription
@@ -16,8 +15,8 @@ from redrive.protocols.azure.wire.errors import AzureError
 from redrive.testing import VirtualClock
 from tests.protocols.azure.stage import TOPIC, Scripted, Stage
 
-LATE = Attempt(Outcome.FAILED, Reason.TIMED_OUT, 0, "no answer", 1)
-SILENT = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "{}", 1)
+LATE = Attempt(AttemptResult.FAILED, Reason.TIMED_OUT, 0, "no answer", 1)
+SILENT = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, "{}", 1)
 WEBHOOK = {"endpointType": "WebHook", "properties": {"endpointUrl": "https://hook.example/a?b=c"}}
 
 
@@ -58,7 +57,7 @@ async def test_a_question_that_nobody_can_answer_any_more_is_forgotten(
 
 async def test_an_answer_leaves_no_question(stage: Stage, topic: Topic) -> None:
     with pytest.raises(AzureError, match="response code 403"):
-        await ask(stage, topic, "billing", Attempt(Outcome.REFUSED, Reason.CLIENT_ERROR, 403, "no", 1))
+        await ask(stage, topic, "billing", Attempt(AttemptResult.REFUSED, Reason.CLIENT_ERROR, 403, "no", 1))
     with pytest.raises(AzureError, match="no answer: the endpoint could not be reached"):
         await ask(stage, topic, "billing", LATE)
     assert await questions(stage) == []
@@ -71,7 +70,7 @@ async def test_who_does_not_answer_in_time_is_asked_once_more(
     began = clock.now()
     assert await ask(stage, topic, "billing", SILENT, LATE, schema=schema) is not None
     assert stage.web.seconds(began) == [0, 5]
-    first, second = (parcel for _, parcel in stage.web.pushed)
+    first, second = (push_request for _, push_request in stage.web.pushed)
     assert first == second
     with pytest.raises(AzureError, match="no answer: the endpoint could not be reached"):
         await ask(stage, topic, "other", SILENT, LATE, LATE, schema=schema)
@@ -81,7 +80,9 @@ async def test_who_does_not_answer_in_time_is_asked_once_more(
 
 async def test_who_answers_otherwise_is_asked_once(stage: Stage, topic: Topic) -> None:
     with pytest.raises(AzureError):
-        await ask(stage, topic, "billing", SILENT, Attempt(Outcome.FAILED, Reason.CONNECTION, 0, "broken", 1))
+        await ask(
+            stage, topic, "billing", SILENT, Attempt(AttemptResult.FAILED, Reason.CONNECTION, 0, "broken", 1)
+        )
     assert len(stage.web.pushed) == 1
 
 
@@ -101,7 +102,7 @@ async def test_a_refusal_does_not_say_why_nothing_answered(
     """Else whoever may subscribe would learn what listens where, and which names there are."""
     caplog.set_level("INFO")
     with pytest.raises(AzureError, match="no answer: the endpoint could not be reached") as refused:
-        await ask(stage, topic, "billing", Attempt(Outcome.FAILED, reason, 0, detail, 1))
+        await ask(stage, topic, "billing", Attempt(AttemptResult.FAILED, reason, 0, detail, 1))
     assert detail not in str(refused.value.message)
     assert reason.value not in str(refused.value.message)
     assert detail in caplog.text
@@ -109,7 +110,7 @@ async def test_a_refusal_does_not_say_why_nothing_answered(
 
 @pytest.mark.parametrize("said", ["", "null", "[]", '"code"', '{"validationResponse": null}', "<html>"])
 async def test_what_has_no_code_may_be_followed_by_a_hand(stage: Stage, topic: Topic, said: str) -> None:
-    answer = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, said, 1)
+    answer = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, said, 1)
     assert await ask(stage, topic, "billing", answer) is not None
     assert await questions(stage) == ["billing"]
 
@@ -118,4 +119,4 @@ async def test_what_has_no_code_may_be_followed_by_a_hand(stage: Stage, topic: T
 async def test_another_code_is_none(stage: Stage, topic: Topic, code: object) -> None:
     said = orjson.dumps({"validationResponse": code}).decode()
     with pytest.raises(AzureError, match="another code"):
-        await ask(stage, topic, "billing", Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, said, 1))
+        await ask(stage, topic, "billing", Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, said, 1))

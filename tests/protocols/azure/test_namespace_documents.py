@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.azure.arm import resource
 from redrive.protocols.azure.arm.resource import R, ResourceSpec

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.model.delivery import Delivery, End, as_copy
-from redrive.model.queue import DAY_MS, Queue, ResourceName
+from redrive.model.delivery import DeadLetterReason, Delivery, as_copy
+from redrive.model.names import ResourceName
+from redrive.model.queue import DAY_MS, Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.eventgrid import namespace_letters, namespace_push
 from redrive.protocols.azure.eventgrid.published import Published
@@ -127,15 +128,15 @@ def test_an_event_lives_no_longer_than_its_topic_keeps_it(
     ("how", "reason", "result"),
     [
         (
-            End.EXHAUSTED,
+            DeadLetterReason.EXHAUSTED,
             "Maximum delivery attempts was exceeded.",
             "Event was not acknowledged nor rejected.",
         ),
-        (End.EXPIRED, "Time to live was exceeded.", "Event was not acknowledged nor rejected."),
-        (End.REJECTED, "Event was rejected.", "Event was rejected."),
+        (DeadLetterReason.EXPIRED, "Time to live was exceeded.", "Event was not acknowledged nor rejected."),
+        (DeadLetterReason.REJECTED, "Event was rejected.", "Event was rejected."),
     ],
 )
-def test_a_dead_letter_says_how_it_ended(how: End, reason: str, result: str) -> None:
+def test_a_dead_letter_says_how_it_ended(how: DeadLetterReason, reason: str, result: str) -> None:
     envelope = Published("CloudEventSchemaV1_0", WHERE, 1000).envelope()
     copy = as_copy(delivery(headers=envelope), 3, 4, 6000, 300, how)
     text = namespace_letters.text_of(copy, Published.unpack(copy.headers).letter)

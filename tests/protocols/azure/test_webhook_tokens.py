@@ -10,8 +10,7 @@ import pytest
 
 from redrive.access.keyring import Keyring
 from redrive.access.signing_pair import SigningPair, make_pair
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.protocols.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, Audience
 from redrive.protocols.azure.handshake import Handshakes
 from redrive.protocols.azure.webhook_tokens import WebhookTokens
@@ -154,10 +153,10 @@ async def test_deliveries(stage: Stage, kind: str, destination: dict[str, Any], 
     await stage.subscribe(topic, kind=kind, destination=destination)
     await stage.publish(topic, EVENT)
     await stage.pass_time(1)
-    ((_, parcel),) = stage.web.pushed
-    assert ("Authorization" in parcel.headers) is protected
+    ((_, push_request),) = stage.web.pushed
+    assert ("Authorization" in push_request.headers) is protected
     if protected:
-        token = parcel.headers["Authorization"].removeprefix("Bearer ")
+        token = push_request.headers["Authorization"].removeprefix("Bearer ")
         assert (await read(stage.tokens, token))["sub"] == SUBSCRIPTION
 
 
@@ -166,11 +165,11 @@ async def test_handshakes(stage: Stage, schema: str, method: str) -> None:
     stage.tokens.prepare(pair(), BASE)
     topic = await stage.topic()
     asked = await stage.subscribe(topic, destination=PROTECTED, eventDeliverySchema=schema)
-    silent = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, orjson.dumps({}).decode(), 1)
+    silent = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, orjson.dumps({}).decode(), 1)
     hook = Scripted(stage.clock, silent)
     handshakes = Handshakes(stage.engine, {"https": hook}, stage.tokens, stage.clock)
     await handshakes.ask(asked, BASE, stage.clock.now())
-    ((_, parcel),) = hook.pushed
-    assert parcel.method == method
-    token = parcel.headers["Authorization"].removeprefix("Bearer ")
+    ((_, push_request),) = hook.pushed
+    assert push_request.method == method
+    token = push_request.headers["Authorization"].removeprefix("Bearer ")
     assert (await read(stage.tokens, token))["aud"] == "api://billing"

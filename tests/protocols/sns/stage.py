@@ -12,17 +12,18 @@ import pytest
 from redrive.access.principals import ANONYMOUS, account_root
 from redrive.access.signing_pair import SigningPair, make_pair
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Endpoint, Parcel, Runtime
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, Outcome
+from redrive.engine.ports import Endpoint, PushRequest, Runtime
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import Delivery
 from redrive.model.metric import MetricPoint
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns.certificate import certificate_path
 from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.notification import Links
-from redrive.protocols.aws.sns.parcels import Parcels
+from redrive.protocols.aws.sns.notification_renderer import NotificationRenderer
 from redrive.protocols.aws.sns.protection.audit import AuditLog
 from redrive.protocols.aws.sns.signing import Signer
 from redrive.protocols.aws.sns.sms.text_messages import TextMessages
@@ -52,11 +53,11 @@ class Recorder:
     """An endpoint that takes everything and remembers it."""
 
     def __init__(self) -> None:
-        self.parcels: list[Parcel] = []
+        self.push_requests: list[PushRequest] = []
 
-    async def push(self, parcel: Parcel) -> Attempt:
-        self.parcels.append(parcel)
-        return Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 1)
+    async def push(self, push_request: PushRequest) -> Attempt:
+        self.push_requests.append(push_request)
+        return Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, "", 1)
 
     async def close(self) -> None:
         pass
@@ -84,8 +85,8 @@ class Stage:
         self.engine = Engine(self.store, runtime, {"sns": self.dialect}, self.endpoints)
         signer = Signer(signing_pair())
         texts = TextMessages(self.engine.directory)
-        self.parcels = Parcels(Links(BASE_URL, certificate_path(signing_pair())), signer, texts)
-        self.dialect.prepare(self.parcels)
+        self.renderer = NotificationRenderer(Links(BASE_URL, certificate_path(signing_pair())), signer, texts)
+        self.dialect.prepare(self.renderer)
         self.lines: list[Line] = []
         self.points: list[MetricPoint] = []
         self.sns = Sns(self.engine, AuditLog(self, self.points.extend, random.Random(3), "node"))
@@ -188,7 +189,7 @@ class Stage:
     async def asked(self, protocol: str) -> dict[str, Any]:
         """The last thing that was pushed to an endpoint of a protocol, a document in JSON."""
         await self.advance(0)
-        document: dict[str, Any] = orjson.loads(self.endpoints[protocol].parcels[-1].body)
+        document: dict[str, Any] = orjson.loads(self.endpoints[protocol].push_requests[-1].body)
         return document
 
 

@@ -23,10 +23,10 @@ async def _asked(stage: Stage) -> tuple[str, str, str]:
 class TestConfirm:
     async def test_the_endpoint_is_asked(self, stage: Stage) -> None:
         topic, arn, token = await _asked(stage)
-        parcel = stage.endpoints["http"].parcels[-1]
+        push_request = stage.endpoints["http"].push_requests[-1]
         asked = await stage.asked("http")
-        assert (parcel.endpoint, parcel.content_type) == (HOOK, "text/plain; charset=UTF-8")
-        assert parcel.headers["x-amz-sns-message-type"] == asked["Type"] == "SubscriptionConfirmation"
+        assert (push_request.endpoint, push_request.content_type) == (HOOK, "text/plain; charset=UTF-8")
+        assert push_request.headers["x-amz-sns-message-type"] == asked["Type"] == "SubscriptionConfirmation"
         assert asked["TopicArn"] == topic
         assert asked["SubscribeURL"].endswith(f"/?Action=ConfirmSubscription&TopicArn={topic}&Token={token}")
         assert len(token) == 288
@@ -48,7 +48,7 @@ class TestConfirm:
         await _confirm(stage, topic, token)
         await stage.publish(topic, "in time")
         assert (await stage.asked("http"))["Message"] == "in time"
-        assert len(stage.endpoints["http"].parcels) == 2
+        assert len(stage.endpoints["http"].push_requests) == 2
 
     async def test_each_subscribe_asks_again_with_a_token_of_its_own(self, stage: Stage) -> None:
         topic, arn, first = await _asked(stage)
@@ -58,7 +58,7 @@ class TestConfirm:
         assert await _confirm(stage, topic, first) == arn
         assert await stage.subscribe(topic, "http", HOOK) == arn
         await stage.advance(0)
-        assert len(stage.endpoints["http"].parcels) == 2
+        assert len(stage.endpoints["http"].push_requests) == 2
 
     async def test_the_topics_name_does_not_matter(self, stage: Stage) -> None:
         _, arn, token = await _asked(stage)

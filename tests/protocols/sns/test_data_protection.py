@@ -286,8 +286,8 @@ class TestOutbound:
         await stage.publish(topic, f"{TEXT} of a@b.cd")
         await stage.advance(0)
         got = [
-            (parcel.endpoint, orjson.loads(parcel.body)["Records"][0]["Sns"]["Message"])
-            for parcel in stage.endpoints["lambda"].parcels
+            (push_request.endpoint, orjson.loads(push_request.body)["Records"][0]["Sns"]["Message"])
+            for push_request in stage.endpoints["lambda"].push_requests
         ]
         assert sorted(got) == [
             (mine, TEXT),
@@ -366,7 +366,7 @@ class TestOutbound:
         await stage.publish(topic, '{"default":"z","sqs":"sx"}', MessageStructure="json")
         await stage.advance(0)
         assert await bodies(stage) == ["s"]
-        assert stage.endpoints["lambda"].parcels == []
+        assert stage.endpoints["lambda"].push_requests == []
 
     async def test_inbound_goes_before_outbound(self, stage: Stage) -> None:
         topic = await protected(stage, statement(MASK), statement(DENY, outbound=True))

@@ -6,7 +6,8 @@ import orjson
 import pytest
 
 from redrive.model.attempt import Reason
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.model.retry_plans import CUSTOMER_ENDPOINT, HTTP_DEFAULT, MANAGED_ENDPOINT
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile, with_platforms

@@ -7,9 +7,8 @@ from itertools import pairwise
 import orjson
 import pytest
 
-from redrive.engine.ports import Parcel
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.engine.ports import PushRequest
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.retry_plans import CUSTOMER_ENDPOINT, HOUR_MS
 from tests.protocols.sns.stage import ACCOUNT, REGION, SECOND_MS, Stage, signing_pair
 from tests.protocols.sns.subscriber import check
@@ -17,10 +16,10 @@ from tests.protocols.sns.subscriber import check
 FUNCTION = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:bill"
 STREAM = f"arn:aws:firehose:{REGION}:{ACCOUNT}:deliverystream/lake"
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/sns"
-TAKEN = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 202, "", 1)
-SLOWER = Attempt(Outcome.FAILED, Reason.THROTTLED, 429, "", 1)
-BROKEN = Attempt(Outcome.FAILED, Reason.SERVER_ERROR, 500, "", 1)
-GONE = Attempt(Outcome.REFUSED, Reason.MISSING, 404, "", 1)
+TAKEN = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 202, "", 1)
+SLOWER = Attempt(AttemptResult.FAILED, Reason.THROTTLED, 429, "", 1)
+BROKEN = Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, 500, "", 1)
+GONE = Attempt(AttemptResult.REFUSED, Reason.MISSING, 404, "", 1)
 
 
 class Scripted:
@@ -29,10 +28,10 @@ class Scripted:
     def __init__(self, stage: Stage, *script: Attempt) -> None:
         self._clock = stage.clock
         self._script = deque(script)
-        self.parcels: list[tuple[int, Parcel]] = []
+        self.push_requests: list[tuple[int, PushRequest]] = []
 
-    async def push(self, parcel: Parcel) -> Attempt:
-        self.parcels.append((self._clock.now(), parcel))
+    async def push(self, push_request: PushRequest) -> Attempt:
+        self.push_requests.append((self._clock.now(), push_request))
         return self._script.popleft() if len(self._script) > 1 else self._script[0]
 
     async def close(self) -> None:
@@ -40,7 +39,7 @@ class Scripted:
 
     @property
     def waits(self) -> list[int]:
-        return [later - earlier for (earlier, _), (later, _) in pairwise(self.parcels)]
+        return [later - earlier for (earlier, _), (later, _) in pairwise(self.push_requests)]
 
 
 async def subscribed(
@@ -59,7 +58,7 @@ async def subscribed(
 
 
 def nearly(waits: Sequence[int], nominal_ms: Sequence[int]) -> bool:
-    """Whether waits are the nominal ones, but for jitter."""
+    """True if waits are the nominal ones, but for jitter."""
     return all(0.975 * wanted - 1 <= wait <= wanted for wait, wanted in zip(waits, nominal_ms, strict=True))
 
 
@@ -70,7 +69,7 @@ async def test_a_throttled_function_is_tried_for_days(stage: Stage) -> None:
     assert endpoint.waits[:5] == [0, 0, 0, *endpoint.waits[3:5]]
     assert nearly(endpoint.waits[3:5], [SECOND_MS] * 2)
     assert nearly(endpoint.waits[15:], [20 * SECOND_MS] * (len(endpoint.waits) - 15))
-    assert len(endpoint.parcels) == 1096
+    assert len(endpoint.push_requests) == 1096
     assert await stage.in_queue("dead") == []
 
 
@@ -81,7 +80,7 @@ async def test_a_throttled_stream_is_given_up_after_50_retries(stage: Stage) -> 
     assert await stage.in_queue("dead") == []
     await stage.advance(HOUR_MS)
     assert nearly(endpoint.waits, [step.nominal_ms for step in CUSTOMER_ENDPOINT.steps()])
-    assert len(endpoint.parcels) == 51
+    assert len(endpoint.push_requests) == 51
     (letter,) = await stage.in_queue("dead")
     assert letter.body == "hello"
 
@@ -91,7 +90,7 @@ async def test_a_stream_in_other_trouble_is_not(stage: Stage) -> None:
     await stage.publish(topic)
     await stage.advance(6 * HOUR_MS)
     assert nearly(endpoint.waits[998:], [20 * SECOND_MS, 20 * SECOND_MS, 10 * SECOND_MS])
-    assert len(endpoint.parcels) == 1002
+    assert len(endpoint.push_requests) == 1002
     assert await stage.in_queue("dead") == []
 
 
@@ -103,7 +102,7 @@ async def test_what_waits_for_a_stream_goes_together_each_record_as_it_would_alo
         await stage.publish(topic, f"message {number}", Subject="s")
     await stage.engine.dispatcher.open()
     await stage.advance(SECOND_MS)
-    first, again = (parcel for _, parcel in endpoint.parcels)
+    first, again = (push_request for _, push_request in endpoint.push_requests)
     assert first == again
     assert (first.endpoint, first.body) == (STREAM, b"")
     records = [orjson.loads(part) for part in first.parts]
@@ -111,7 +110,7 @@ async def test_what_waits_for_a_stream_goes_together_each_record_as_it_would_alo
     assert all(part.endswith(b"}\n") for part in first.parts)
     await stage.publish(topic, "alone")
     await stage.advance(0)
-    _, alone = endpoint.parcels[-1]
+    _, alone = endpoint.push_requests[-1]
     assert list(orjson.loads(alone.body)) == [name for name in records[0] if name != "Subject"]
     assert alone.parts == ()
 
@@ -122,9 +121,9 @@ async def test_a_dead_letter_is_worded_as_for_a_queue(stage: Stage, protocol: st
     attributes = {"n": {"DataType": "Number", "StringValue": "1.5"}}
     await stage.publish(topic, Subject="s", MessageAttributes=attributes)
     await stage.advance(HOUR_MS)
-    assert len(endpoint.parcels) == 1
+    assert len(endpoint.push_requests) == 1
     (letter,) = await stage.in_queue("dead")
-    body, beside = stage.parcels.present(letter)
+    body, beside = stage.renderer.present(letter)
     document = orjson.loads(body)
     check(document, signing_pair().pem)
     assert list(document) == [
@@ -141,4 +140,4 @@ async def test_a_stream_s_raw_dead_letter_is_the_message_with_its_attributes(sta
     await stage.publish(topic, "as it is", MessageAttributes=attributes)
     await stage.advance(0)
     (letter,) = await stage.in_queue("dead")
-    assert stage.parcels.present(letter) == ("as it is", attributes)
+    assert stage.renderer.present(letter) == ("as it is", attributes)

@@ -9,16 +9,16 @@ from cryptography.exceptions import InvalidSignature
 
 from redrive.access.signing_pair import SigningPair, make_pair
 from redrive.endpoints.http import HttpEndpoint
-from redrive.engine.directory import Directory
-from redrive.engine.ports import Parcel
+from redrive.engine.configuration.directory import Directory
+from redrive.engine.ports import PushRequest
 from redrive.model.delivery import Delivery
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
 from redrive.protocols.aws.messages import sequence_number
 from redrive.protocols.aws.sns import notification
 from redrive.protocols.aws.sns.certificate import certificate_path
 from redrive.protocols.aws.sns.notification import Links
-from redrive.protocols.aws.sns.parcels import Parcels
+from redrive.protocols.aws.sns.notification_renderer import NotificationRenderer
 from redrive.protocols.aws.sns.published import Confirmation, Published, address
 from redrive.protocols.aws.sns.signing import Signer
 from redrive.protocols.aws.sns.sms.text_messages import TextMessages
@@ -57,8 +57,10 @@ def pair() -> SigningPair:
 
 
 @pytest.fixture
-def parcels(pair: SigningPair) -> Parcels:
-    return Parcels(Links("https://events.example.org", certificate_path(pair)), Signer(pair), _TEXTS)
+def renderer(pair: SigningPair) -> NotificationRenderer:
+    return NotificationRenderer(
+        Links("https://events.example.org", certificate_path(pair)), Signer(pair), _TEXTS
+    )
 
 
 def _subscription(protocol: str, endpoint: str = "https://example.org/hook") -> Subscription:
@@ -76,9 +78,11 @@ def _message(
     return _delivery(headers if sequence is None else b'{"sequence":%d,%b' % (sequence, headers[1:]))
 
 
-async def _parcel(parcels: Parcels, protocol: str, delivery: Delivery, **other: str) -> Parcel:
+async def _parcel(
+    renderer: NotificationRenderer, protocol: str, delivery: Delivery, **other: str
+) -> PushRequest:
     settings = {"content_type": notification.CONTENT_TYPE, "display_name": ""} | other
-    return await parcels.parcel(_subscription(protocol), delivery, **settings)
+    return await renderer.push_request(_subscription(protocol), delivery, **settings)
 
 
 # ---- webhooks ----------------------------------------------------------------------------------------------------
@@ -86,62 +90,64 @@ async def _parcel(parcels: Parcels, protocol: str, delivery: Delivery, **other: 
 
 @pytest.mark.parametrize("version", ["1", "2"])
 async def test_a_webhook_gets_a_notification_that_it_can_check(
-    parcels: Parcels, pair: SigningPair, version: str
+    renderer: NotificationRenderer, pair: SigningPair, version: str
 ) -> None:
-    parcel = await _parcel(parcels, "https", _message(replace(_PUBLISHED, version=version)))
-    received = orjson.loads(parcel.body)
+    push_request = await _parcel(renderer, "https", _message(replace(_PUBLISHED, version=version)))
+    received = orjson.loads(push_request.body)
     subscriber.check(received, pair.pem)
     assert received["SignatureVersion"] == version
     assert received["SigningCertURL"] == f"https://events.example.org{certificate_path(pair)}"
-    assert parcel.headers["x-amz-sns-message-type"] == "Notification"
-    assert parcel.timeout_ms == 15_000
+    assert push_request.headers["x-amz-sns-message-type"] == "Notification"
+    assert push_request.timeout_ms == 15_000
 
 
 @pytest.mark.parametrize("name", ["Message", "MessageId", "Subject", "Timestamp", "TopicArn"])
 async def test_whoever_changes_a_notification_is_found_out(
-    parcels: Parcels, pair: SigningPair, name: str
+    renderer: NotificationRenderer, pair: SigningPair, name: str
 ) -> None:
-    received = orjson.loads((await _parcel(parcels, "http", _message())).body)
+    received = orjson.loads((await _parcel(renderer, "http", _message())).body)
     with pytest.raises(InvalidSignature):
         subscriber.check(received | {name: received[name] + "!"}, pair.pem)
 
 
-async def test_somebody_elses_signature_is_found_out(parcels: Parcels) -> None:
-    received = orjson.loads((await _parcel(parcels, "http", _message())).body)
+async def test_somebody_elses_signature_is_found_out(renderer: NotificationRenderer) -> None:
+    received = orjson.loads((await _parcel(renderer, "http", _message())).body)
     with pytest.raises(InvalidSignature):
         subscriber.check(received, make_pair(_NOW).pem)
 
 
-async def test_a_text_for_one_protocol_has_its_own_signature(parcels: Parcels, pair: SigningPair) -> None:
+async def test_a_text_for_one_protocol_has_its_own_signature(
+    renderer: NotificationRenderer, pair: SigningPair
+) -> None:
     for text in ("for everybody", "for webhooks"):
         delivery = replace(_message(), body=text)
-        received = orjson.loads((await _parcel(parcels, "http", delivery)).body)
+        received = orjson.loads((await _parcel(renderer, "http", delivery)).body)
         assert received["Message"] == text
         subscriber.check(received, pair.pem)
 
 
-async def test_the_delivery_policy_has_its_say_in_the_content_type(parcels: Parcels) -> None:
-    parcel = await _parcel(parcels, "http", _message(), content_type="application/json")
-    assert parcel.content_type == "application/json"
+async def test_the_delivery_policy_has_its_say_in_the_content_type(renderer: NotificationRenderer) -> None:
+    push_request = await _parcel(renderer, "http", _message(), content_type="application/json")
+    assert push_request.content_type == "application/json"
 
 
-async def test_raw_is_the_text_alone(parcels: Parcels) -> None:
-    parcel = await _parcel(parcels, "http", _message(raw=True), content_type="text/csv")
-    assert parcel.body == b"hello"
-    assert parcel.content_type == "text/csv"
-    assert parcel.headers["x-amz-sns-rawdelivery"] == "true"
+async def test_raw_is_the_text_alone(renderer: NotificationRenderer) -> None:
+    push_request = await _parcel(renderer, "http", _message(raw=True), content_type="text/csv")
+    assert push_request.body == b"hello"
+    assert push_request.content_type == "text/csv"
+    assert push_request.headers["x-amz-sns-rawdelivery"] == "true"
 
 
 @pytest.mark.parametrize("kind", [notification.SUBSCRIBE, notification.UNSUBSCRIBE])
 async def test_a_confirmation_can_be_checked_and_is_plain_text_whatever_the_policy_says(
-    parcels: Parcels, pair: SigningPair, kind: str
+    renderer: NotificationRenderer, pair: SigningPair, kind: str
 ) -> None:
     delivery = _delivery(replace(_ASKED, kind=kind, version="2").pack(), "")
-    parcel = await _parcel(parcels, "https", delivery, content_type="application/json")
-    received = orjson.loads(parcel.body)
+    push_request = await _parcel(renderer, "https", delivery, content_type="application/json")
+    received = orjson.loads(push_request.body)
     subscriber.check(received, pair.pem)
     assert received["Type"] == kind
-    assert parcel.content_type == "text/plain; charset=UTF-8"
+    assert push_request.content_type == "text/plain; charset=UTF-8"
     with pytest.raises(InvalidSignature):
         subscriber.check(received | {"SubscribeURL": "https://evil.example/"}, pair.pem)
 
@@ -161,12 +167,12 @@ async def test_over_the_wire(pair: SigningPair) -> None:
     await front.start("127.0.0.1", 0)
     base = f"http://127.0.0.1:{front.port}"
     endpoint = HttpEndpoint(lambda: _NOW, random.Random(1))
-    rendering = Parcels(Links(base, certificate_path(pair)), Signer(pair), _TEXTS)
+    rendering = NotificationRenderer(Links(base, certificate_path(pair)), Signer(pair), _TEXTS)
     delivery = replace(_message(), body="Grüße\n🚗")
-    parcel = await rendering.parcel(
+    push_request = await rendering.push_request(
         _subscription("http", f"{base}/hook"), delivery, content_type="text/plain", display_name=""
     )
-    assert (await endpoint.push(parcel)).delivered
+    assert (await endpoint.push(push_request)).delivered
     received = orjson.loads(got[0].body)
     subscriber.check(received, await asyncio.to_thread(subscriber.fetch, received["SigningCertURL"]))
     assert got[0].headers["user-agent"] == "Amazon Simple Notification Service Agent"
@@ -178,8 +184,8 @@ async def test_over_the_wire(pair: SigningPair) -> None:
 # ---- queues ------------------------------------------------------------------------------------------------------
 
 
-def test_a_queue_gets_the_notification_as_its_body(parcels: Parcels, pair: SigningPair) -> None:
-    body, attributes = parcels.present(_message())
+def test_a_queue_gets_the_notification_as_its_body(renderer: NotificationRenderer, pair: SigningPair) -> None:
+    body, attributes = renderer.present(_message())
     received = orjson.loads(body)
     subscriber.check(received, pair.pem)
     assert received["Message"] == "hello"
@@ -187,13 +193,13 @@ def test_a_queue_gets_the_notification_as_its_body(parcels: Parcels, pair: Signi
     assert attributes == {}
 
 
-async def test_a_queue_and_a_webhook_get_the_same(parcels: Parcels) -> None:
-    body, _ = parcels.present(_message())
-    assert (await _parcel(parcels, "http", _message())).body == body.encode()
+async def test_a_queue_and_a_webhook_get_the_same(renderer: NotificationRenderer) -> None:
+    body, _ = renderer.present(_message())
+    assert (await _parcel(renderer, "http", _message())).body == body.encode()
 
 
-def test_a_queue_gets_raw_what_was_published_with_its_attributes(parcels: Parcels) -> None:
-    assert parcels.present(_message(raw=True)) == (
+def test_a_queue_gets_raw_what_was_published_with_its_attributes(renderer: NotificationRenderer) -> None:
+    assert renderer.present(_message(raw=True)) == (
         "hello",
         {
             "status": {"DataType": "String", "StringValue": "confirmed"},
@@ -203,22 +209,22 @@ def test_a_queue_gets_raw_what_was_published_with_its_attributes(parcels: Parcel
     )
 
 
-def test_raw_attributes_are_what_sqs_reads_from_the_same_headers(parcels: Parcels) -> None:
+def test_raw_attributes_are_what_sqs_reads_from_the_same_headers(renderer: NotificationRenderer) -> None:
     """The two services know nothing of each other but the names `attributes` and `trace`."""
     delivery = _message(replace(_PUBLISHED, trace="Root=1-2-3"), raw=True)
     read: dict[str, Any] = sqs_message.unpack(delivery.headers)
-    assert read["attributes"] == parcels.present(delivery)[1]
+    assert read["attributes"] == renderer.present(delivery)[1]
     assert read["trace"] == "Root=1-2-3"
 
 
-def test_a_fifo_queue_gets_a_place_and_no_signature(parcels: Parcels) -> None:
-    received = orjson.loads(parcels.present(_message(sequence=3))[0])
+def test_a_fifo_queue_gets_a_place_and_no_signature(renderer: NotificationRenderer) -> None:
+    received = orjson.loads(renderer.present(_message(sequence=3))[0])
     assert received["SequenceNumber"] == sequence_number(3)
     assert not received.keys() & {"SignatureVersion", "Signature", "SigningCertURL"}
 
 
-def test_a_queue_of_another_account_is_asked_first(parcels: Parcels, pair: SigningPair) -> None:
-    body, attributes = parcels.present(_delivery(_ASKED.pack(), ""))
+def test_a_queue_of_another_account_is_asked_first(renderer: NotificationRenderer, pair: SigningPair) -> None:
+    body, attributes = renderer.present(_delivery(_ASKED.pack(), ""))
     received = orjson.loads(body)
     subscriber.check(received, pair.pem)
     assert (received["Type"], received["Token"], attributes) == ("SubscriptionConfirmation", "t0ken", {})
@@ -227,8 +233,8 @@ def test_a_queue_of_another_account_is_asked_first(parcels: Parcels, pair: Signi
 # ---- functions and streams ---------------------------------------------------------------------------------------
 
 
-async def test_a_function_gets_an_event(parcels: Parcels, pair: SigningPair) -> None:
-    event = orjson.loads((await _parcel(parcels, "lambda", _message())).body)
+async def test_a_function_gets_an_event(renderer: NotificationRenderer, pair: SigningPair) -> None:
+    event = orjson.loads((await _parcel(renderer, "lambda", _message())).body)
     (record,) = event["Records"]
     assert list(record) == ["EventSource", "EventVersion", "EventSubscriptionArn", "Sns"]
     assert record["EventSource"] == "aws:sns"
@@ -255,65 +261,69 @@ async def test_a_function_gets_an_event(parcels: Parcels, pair: SigningPair) -> 
     subscriber.check(sns, pair.pem)
 
 
-async def test_a_functions_event_has_every_key(parcels: Parcels, pair: SigningPair) -> None:
-    event = orjson.loads((await _parcel(parcels, "lambda", _message(replace(_BARE, version="2")))).body)
+async def test_a_functions_event_has_every_key(renderer: NotificationRenderer, pair: SigningPair) -> None:
+    event = orjson.loads((await _parcel(renderer, "lambda", _message(replace(_BARE, version="2")))).body)
     sns = event["Records"][0]["Sns"]
     assert (sns["Subject"], sns["MessageAttributes"], sns["SignatureVersion"]) == (None, {}, "1")
     subscriber.check(sns | {"SignatureVersion": "2"}, pair.pem)
 
 
-async def test_a_stream_gets_lines_without_signatures(parcels: Parcels) -> None:
-    body = (await _parcel(parcels, "firehose", _message())).body
+async def test_a_stream_gets_lines_without_signatures(renderer: NotificationRenderer) -> None:
+    body = (await _parcel(renderer, "firehose", _message())).body
     assert body.endswith(b"}\n")
     assert body.count(b"\n") == 1
     assert list(orjson.loads(body)) == [
         *("Type", "MessageId", "TopicArn", "Subject", "Message", "Timestamp", "UnsubscribeURL"),
         "MessageAttributes",
     ]
-    assert "Subject" not in orjson.loads((await _parcel(parcels, "firehose", _message(_BARE))).body)
+    assert "Subject" not in orjson.loads((await _parcel(renderer, "firehose", _message(_BARE))).body)
 
 
-async def test_a_stream_gets_raw_the_text(parcels: Parcels) -> None:
-    assert (await _parcel(parcels, "firehose", _message(raw=True))).body == b"hello"
+async def test_a_stream_gets_raw_the_text(renderer: NotificationRenderer) -> None:
+    assert (await _parcel(renderer, "firehose", _message(raw=True))).body == b"hello"
 
 
-async def test_a_device_gets_the_text(parcels: Parcels) -> None:
-    assert (await _parcel(parcels, "application", _message())).body == b"hello"
+async def test_a_device_gets_the_text(renderer: NotificationRenderer) -> None:
+    assert (await _parcel(renderer, "application", _message())).body == b"hello"
 
 
 # ---- mail --------------------------------------------------------------------------------------------------------
 
 
-async def test_a_mail_has_the_text_and_the_way_out(parcels: Parcels) -> None:
-    parcel = await _parcel(parcels, "email", _message(), display_name="Rentals")
-    text = parcel.body.decode()
+async def test_a_mail_has_the_text_and_the_way_out(renderer: NotificationRenderer) -> None:
+    push_request = await _parcel(renderer, "email", _message(), display_name="Rentals")
+    text = push_request.body.decode()
     assert text.startswith("hello\n\n")
     assert f"https://events.example.org/?Action=Unsubscribe&SubscriptionArn={_ARN}\n" in text
-    assert parcel.headers == {
+    assert push_request.headers == {
         "Subject": "An order",
         "From": "Rentals",
         "Message-ID": f"<{_PUBLISHED.id}.{_ID}@events.example.org>",
     }
 
 
-async def test_a_mail_without_a_subject_has_the_usual_one(parcels: Parcels) -> None:
-    assert (await _parcel(parcels, "email", _message(_BARE))).headers["Subject"] == "AWS Notification Message"
+async def test_a_mail_without_a_subject_has_the_usual_one(renderer: NotificationRenderer) -> None:
+    assert (await _parcel(renderer, "email", _message(_BARE))).headers[
+        "Subject"
+    ] == "AWS Notification Message"
 
 
-async def test_a_mail_for_programs_is_the_notification(parcels: Parcels, pair: SigningPair) -> None:
-    parcel = await _parcel(parcels, "email-json", _message())
-    subscriber.check(orjson.loads(parcel.body), pair.pem)
+async def test_a_mail_for_programs_is_the_notification(
+    renderer: NotificationRenderer, pair: SigningPair
+) -> None:
+    push_request = await _parcel(renderer, "email-json", _message())
+    subscriber.check(orjson.loads(push_request.body), pair.pem)
 
 
-async def test_a_mail_asks_with_a_link(parcels: Parcels) -> None:
-    parcel = await _parcel(parcels, "email", _delivery(_ASKED.pack(), ""))
+async def test_a_mail_asks_with_a_link(renderer: NotificationRenderer) -> None:
+    push_request = await _parcel(renderer, "email", _delivery(_ASKED.pack(), ""))
     link = f"https://events.example.org/?Action=ConfirmSubscription&TopicArn={_TOPIC_ARN}&Token=t0ken\n"
-    assert link in parcel.body.decode()
-    assert parcel.headers["Subject"] == "AWS Notification - Subscription Confirmation"
-    ended = await _parcel(parcels, "email", _delivery(replace(_ASKED, kind=notification.UNSUBSCRIBE).pack()))
+    assert link in push_request.body.decode()
+    assert push_request.headers["Subject"] == "AWS Notification - Subscription Confirmation"
+    ended = await _parcel(renderer, "email", _delivery(replace(_ASKED, kind=notification.UNSUBSCRIBE).pack()))
     assert _ARN in ended.body.decode()
 
 
-async def test_a_mail_for_programs_asks_in_json(parcels: Parcels, pair: SigningPair) -> None:
-    parcel = await _parcel(parcels, "email-json", _delivery(_ASKED.pack(), ""))
-    subscriber.check(orjson.loads(parcel.body), pair.pem)
+async def test_a_mail_for_programs_asks_in_json(renderer: NotificationRenderer, pair: SigningPair) -> None:
+    push_request = await _parcel(renderer, "email-json", _delivery(_ASKED.pack(), ""))
+    subscriber.check(orjson.loads(push_request.body), pair.pem)

@@ -5,9 +5,8 @@ from typing import Any
 import orjson
 import pytest
 
-from redrive.engine.ports import Parcel
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.engine.ports import PushRequest
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.protocols.aws.sns.devices import platform
 from redrive.protocols.aws.sns.devices.events import failure_of
 from redrive.protocols.aws.sns.devices.platform import APPLICATION, DEVICE
@@ -24,21 +23,21 @@ from tests.protocols.sns.stage import (
     topic_arn,
 )
 
-TAKEN = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 1)
-GONE = Attempt(Outcome.REFUSED, Reason.MISSING, 404, "UNREGISTERED", 1)
-TROUBLE = Attempt(Outcome.FAILED, Reason.SERVER_ERROR, 503, "UNAVAILABLE", 1)
-DENIED = Attempt(Outcome.FAILED, Reason.DENIED, 401, "who?", 1)
+TAKEN = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, "", 1)
+GONE = Attempt(AttemptResult.REFUSED, Reason.MISSING, 404, "UNREGISTERED", 1)
+TROUBLE = Attempt(AttemptResult.FAILED, Reason.SERVER_ERROR, 503, "UNAVAILABLE", 1)
+DENIED = Attempt(AttemptResult.FAILED, Reason.DENIED, 401, "who?", 1)
 
 
 class PushService:
     """Says one thing, and remembers what it was given."""
 
     def __init__(self) -> None:
-        self.parcels: list[Parcel] = []
+        self.push_requests: list[PushRequest] = []
         self.says = TAKEN
 
-    async def push(self, parcel: Parcel) -> Attempt:
-        self.parcels.append(parcel)
+    async def push(self, push_request: PushRequest) -> Attempt:
+        self.push_requests.append(push_request)
         return self.says
 
     async def close(self) -> None:
@@ -81,7 +80,7 @@ async def push(stage: Stage, arn: str, text: str = "hello", **params: Any) -> No
 
 async def events(stage: Stage, queue: str = "heard") -> list[Any]:
     """The events that a queue heard of, and their subjects."""
-    letters = [orjson.loads(stage.parcels.present(one)[0]) for one in await stage.in_queue(queue)]
+    letters = [orjson.loads(stage.renderer.present(one)[0]) for one in await stage.in_queue(queue)]
     return [(letter["Subject"], orjson.loads(letter["Message"])) for letter in letters]
 
 
@@ -111,11 +110,11 @@ class TestWhatIsPushed:
     ) -> None:
         app = await application(stage, kind, ApplePlatformTeamID="team", ApplePlatformBundleID="bundle")
         await push(stage, await device(stage, app))
-        (parcel,) = service.parcels
-        sender = {name: parcel.headers[name] for name in ("service", "credential", "principal", "team")}
+        (push_request,) = service.push_requests
+        sender = {name: push_request.headers[name] for name in ("service", "credential", "principal", "team")}
         assert sender == {"service": service_name, "credential": "secret", "principal": "id", "team": "team"}
-        assert parcel.endpoint == "token"
-        assert b"hello" in parcel.body
+        assert push_request.endpoint == "token"
+        assert b"hello" in push_request.body
 
     async def test_attributes_are_for_the_service(self, stage: Stage, service: PushService) -> None:
         arn = await device(stage, await application(stage, "APNS", ApplePlatformBundleID="bundle"))
@@ -127,7 +126,9 @@ class TestWhatIsPushed:
         }
         await push(stage, arn, MessageAttributes=attributes)
         headers = {
-            name: value for name, value in service.parcels[0].headers.items() if name.startswith("apns-")
+            name: value
+            for name, value in service.push_requests[0].headers.items()
+            if name.startswith("apns-")
         }
         assert headers == {
             "apns-topic": "bundle",
@@ -140,7 +141,7 @@ class TestWhatIsPushed:
     async def test_its_own_text_is_enough_for_one_device(self, stage: Stage, service: PushService) -> None:
         arn = await device(stage, await application(stage, "APNS"))
         await push(stage, arn, '{"APNS": "{\\"aps\\":{}}"}', MessageStructure="json")
-        assert service.parcels[0].body == b'{"aps":{}}'
+        assert service.push_requests[0].body == b'{"aps":{}}'
         text = "JSON must contain an entry for 'default' or 'APNS'."
         with invalid(text):
             await push(stage, arn, '{"GCM": "{}"}', MessageStructure="json")
@@ -152,13 +153,13 @@ class TestWhatIsPushed:
     async def test_platforms_that_are_left_out(self, stage: Stage, service: PushService, kind: str) -> None:
         endpoint = DeviceEndpoint(stage.engine, service)
         arn = await device(stage, await application(stage, kind))
-        parcel = Parcel(arn, b"hello", "text/plain", {"sent-at": "1"}, 1000)
-        attempt = await endpoint.push(parcel)
-        assert (attempt.outcome, attempt.response) == (
-            Outcome.REFUSED,
+        push_request = PushRequest(arn, b"hello", "text/plain", {"sent-at": "1"}, 1000)
+        attempt = await endpoint.push(push_request)
+        assert (attempt.result, attempt.response) == (
+            AttemptResult.REFUSED,
             f"this server does not push to {kind}",
         )
-        assert service.parcels == []
+        assert service.push_requests == []
         assert (await shown(stage, arn))["Enabled"] == "true"
 
 
@@ -183,7 +184,7 @@ class TestDevices:
     ) -> None:
         arn = await device(stage, await application(stage))
 
-        async def late(_: Parcel) -> Attempt:
+        async def late(_: PushRequest) -> Attempt:
             await stage.call("SetEndpointAttributes", EndpointArn=arn, Attributes={"Token": "new"})
             return GONE
 
@@ -194,7 +195,7 @@ class TestDevices:
     async def test_a_service_can_give_it_another_token(self, stage: Stage, service: PushService) -> None:
         app = await application(stage, "ADM")
         arn = await device(stage, app)
-        service.says = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 1, (("token", "new"),))
+        service.says = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, "", 1, (("token", "new"),))
         await push(stage, arn)
         assert await shown(stage, arn) == {"Token": "new", "Enabled": "true"}
         assert await device(stage, app, "new") == arn
@@ -205,7 +206,7 @@ class TestDevices:
     ) -> None:
         app = await application(stage, "ADM")
         arn, other = await device(stage, app), await device(stage, app, "new")
-        service.says = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, 200, "", 1, (("token", "new"),))
+        service.says = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, "", 1, (("token", "new"),))
         await push(stage, arn)
         assert await shown(stage, arn) == {"Token": "token", "Enabled": "false"}
         assert await shown(stage, other) == {"Token": "new", "Enabled": "true"}
@@ -232,23 +233,23 @@ class TestDevices:
         await stage.call(operation, **given)
         await stage.publish(topic)
         await stage.advance(0)
-        assert service.parcels == []
+        assert service.push_requests == []
         assert len(await stage.in_queue("letters")) == 1
-        parcel = Parcel(arn, b"hello", "text/plain", {"sent-at": "1"}, 1000)
-        assert (await DeviceEndpoint(stage.engine, service).push(parcel)).response == words
+        push_request = PushRequest(arn, b"hello", "text/plain", {"sent-at": "1"}, 1000)
+        assert (await DeviceEndpoint(stage.engine, service).push(push_request)).response == words
 
     async def test_trouble_is_met_by_the_schedule(self, stage: Stage, service: PushService) -> None:
         """50 retries in 6 hours."""
         arn = await device(stage, await application(stage))
         service.says = TROUBLE
         await push(stage, arn)
-        assert len(service.parcels) == 1
+        assert len(service.push_requests) == 1
         await stage.advance(30 * SECOND_MS)
-        assert 3 <= len(service.parcels) <= 4
+        assert 3 <= len(service.push_requests) <= 4
         await stage.advance(5 * 3600 * SECOND_MS)
-        assert len(service.parcels) < 51
+        assert len(service.push_requests) < 51
         await stage.advance(5 * 3600 * SECOND_MS)
-        assert len(service.parcels) == 51
+        assert len(service.push_requests) == 51
         assert (await shown(stage, arn))["Enabled"] == "true"
 
     async def test_unknown_credentials_switch_nothing_off(self, stage: Stage, service: PushService) -> None:
@@ -258,7 +259,7 @@ class TestDevices:
         await push(stage, arn)
         service.says = TAKEN
         await stage.advance(15 * SECOND_MS)
-        assert len(service.parcels) == 2
+        assert len(service.push_requests) == 2
         assert (await shown(stage, arn))["Enabled"] == "true"
 
     async def test_what_is_too_late_is_not_pushed(self, stage: Stage, service: PushService) -> None:
@@ -267,7 +268,7 @@ class TestDevices:
         ttl = {"AWS.SNS.MOBILE.FCM.TTL": {"DataType": "Number", "StringValue": "5"}}
         await push(stage, arn, MessageAttributes=ttl)
         await stage.advance(3600 * SECOND_MS)
-        assert len(service.parcels) == 1
+        assert len(service.push_requests) == 1
 
 
 class TestEvents:
@@ -349,7 +350,7 @@ class TestEvents:
         await push(stage, devices[0])
         ((_, event),) = await events(stage)
         assert event["EndpointArn"] == devices[0]
-        assert len(service.parcels) == 2  # of the second device, which had not been tried before
+        assert len(service.push_requests) == 2  # of the second device, which had not been tried before
 
     async def test_a_topic_that_is_gone_hears_nothing(self, stage: Stage, service: PushService) -> None:
         app = await application(
@@ -407,7 +408,7 @@ class TestEvents:
         self, reason: Reason, status: int, kind: str, words: str
     ) -> None:
         """The table of "FCM delivery failure events"."""
-        assert failure_of(Attempt(Outcome.FAILED, reason, status, "", 0)) == (kind, words)
+        assert failure_of(Attempt(AttemptResult.FAILED, reason, status, "", 0)) == (kind, words)
 
 
 async def test_an_application_is_remembered_for_the_log(stage: Stage, service: PushService) -> None:
@@ -418,12 +419,12 @@ async def test_an_application_is_remembered_for_the_log(stage: Stage, service: P
     found = endpoint.application_of(arn)
     assert found is not None
     assert found.attributes["SuccessFeedbackSampleRate"] == "7"
-    await endpoint.push(Parcel(arn, b"hello", "text/plain", {"sent-at": "1"}, 1000))
+    await endpoint.push(PushRequest(arn, b"hello", "text/plain", {"sent-at": "1"}, 1000))
     named = platform.device_at(arn)
     assert named is not None
     assert await stage.engine.directory.get(DEVICE, named.key) is not None
     stage.engine.directory.forget("", "")  # another node changed something
     assert endpoint.application_of(arn) == found
     await stage.engine.directory.remove(APPLICATION, named.application.key)
-    await endpoint.push(Parcel(arn, b"hello", "text/plain", {"sent-at": "1"}, 1000))
+    await endpoint.push(PushRequest(arn, b"hello", "text/plain", {"sent-at": "1"}, 1000))
     assert endpoint.application_of(arn) is None

@@ -274,8 +274,11 @@ class TestPush:
         for text in ("one", "two"):
             await stage.call("Publish", TargetArn=arn, Message=text)
         await stage.advance(0)
-        pushed = stage.endpoints["application"].parcels
-        assert sorted((parcel.endpoint, parcel.body) for parcel in pushed) == [(arn, b"one"), (arn, b"two")]
+        pushed = stage.endpoints["application"].push_requests
+        assert sorted((push_request.endpoint, push_request.body) for push_request in pushed) == [
+            (arn, b"one"),
+            (arn, b"two"),
+        ]
         assert (await stage.call("ListTopics"))["Topics"] == []
         assert (await stage.call("ListSubscriptions"))["Subscriptions"] == []
 
@@ -305,7 +308,10 @@ class TestPush:
         texts = {"default": "d", "GCM": '{"g":1}', "APNS": '{"a":1}', "sqs": "s"}
         await stage.publish(topic, orjson.dumps(texts).decode(), MessageStructure="json")
         await stage.advance(0)
-        pushed = {parcel.endpoint: parcel.body for parcel in stage.endpoints["application"].parcels}
+        pushed = {
+            push_request.endpoint: push_request.body
+            for push_request in stage.endpoints["application"].push_requests
+        }
         assert pushed == {
             devices["GCM"]: b'{"g":1}',
             devices["APNS"]: b'{"a":1}',

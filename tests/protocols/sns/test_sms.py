@@ -5,43 +5,47 @@ import pytest
 from redrive.protocols.aws.sns.sms.opt_outs import OPT_OUT, key_of
 from tests.protocols.sns.stage import ACCOUNT, REGION, Stage, invalid, refused
 
-NUMBER = "+33000000000"
+QUEUE_RECORD = "+33000000000"
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/sms"
 
 
 class TestPublish:
     async def test_a_text_message_is_a_delivery(self, stage: Stage) -> None:
-        await stage.call("Publish", PhoneNumber=NUMBER, Message="This is a SMS")
+        await stage.call("Publish", PhoneNumber=QUEUE_RECORD, Message="This is a SMS")
         await stage.advance(0)
-        (parcel,) = stage.endpoints["sms"].parcels
-        assert (parcel.endpoint, parcel.body) == (NUMBER, b"This is a SMS")
+        (push_request,) = stage.endpoints["sms"].push_requests
+        assert (push_request.endpoint, push_request.body) == (QUEUE_RECORD, b"This is a SMS")
         assert (await stage.call("ListTopics"))["Topics"] == []
 
     async def test_it_has_a_length(self, stage: Stage) -> None:
-        await stage.call("Publish", PhoneNumber=NUMBER, Message="x" * 1600)
+        await stage.call("Publish", PhoneNumber=QUEUE_RECORD, Message="x" * 1600)
         with invalid("Message too long"):
-            await stage.call("Publish", PhoneNumber=NUMBER, Message="x" * 1601)
+            await stage.call("Publish", PhoneNumber=QUEUE_RECORD, Message="x" * 1601)
 
 
 class TestOptOuts:
     async def _opted_out(self, stage: Stage) -> None:
-        await stage.engine.directory.create(OPT_OUT, key_of(ACCOUNT, REGION, NUMBER), NUMBER)
+        await stage.engine.directory.create(OPT_OUT, key_of(ACCOUNT, REGION, QUEUE_RECORD), QUEUE_RECORD)
 
     async def test_an_owner_can_be_written_to_again(self, stage: Stage) -> None:
         await self._opted_out(stage)
-        assert await stage.call("ListPhoneNumbersOptedOut") == {"phoneNumbers": [NUMBER]}
-        assert await stage.call("CheckIfPhoneNumberIsOptedOut", phoneNumber=NUMBER) == {"isOptedOut": True}
+        assert await stage.call("ListPhoneNumbersOptedOut") == {"phoneNumbers": [QUEUE_RECORD]}
+        assert await stage.call("CheckIfPhoneNumberIsOptedOut", phoneNumber=QUEUE_RECORD) == {
+            "isOptedOut": True
+        }
         with invalid("PhoneNumber Reason: phone number is opted out"):
-            await stage.call("Publish", PhoneNumber=NUMBER, Message="m")
-        assert await stage.call("OptInPhoneNumber", phoneNumber=NUMBER) == {}
-        assert await stage.call("CheckIfPhoneNumberIsOptedOut", phoneNumber=NUMBER) == {"isOptedOut": False}
+            await stage.call("Publish", PhoneNumber=QUEUE_RECORD, Message="m")
+        assert await stage.call("OptInPhoneNumber", phoneNumber=QUEUE_RECORD) == {}
+        assert await stage.call("CheckIfPhoneNumberIsOptedOut", phoneNumber=QUEUE_RECORD) == {
+            "isOptedOut": False
+        }
         assert await stage.call("ListPhoneNumbersOptedOut") == {"phoneNumbers": []}
-        await stage.call("Publish", PhoneNumber=NUMBER, Message="m")
+        await stage.call("Publish", PhoneNumber=QUEUE_RECORD, Message="m")
 
     @pytest.mark.parametrize("operation", ["CheckIfPhoneNumberIsOptedOut", "OptInPhoneNumber"])
     async def test_a_number_must_be_one(self, stage: Stage, operation: str) -> None:
         with invalid("PhoneNumber Reason: input incorrectly formatted"):
-            await stage.call(operation, phoneNumber=f"{NUMBER}x")
+            await stage.call(operation, phoneNumber=f"{QUEUE_RECORD}x")
 
 
 class TestAttributes:
@@ -90,25 +94,25 @@ class TestAttributes:
 class TestSandbox:
     async def test_a_number_is_verified_by_the_code_it_gets(self, stage: Stage) -> None:
         assert await stage.call("GetSMSSandboxAccountStatus") == {"IsInSandbox": False}
-        await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber=NUMBER)
+        await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber=QUEUE_RECORD)
         listed = await stage.call("ListSMSSandboxPhoneNumbers")
-        assert listed == {"PhoneNumbers": [{"PhoneNumber": NUMBER, "Status": "Pending"}]}
+        assert listed == {"PhoneNumbers": [{"PhoneNumber": QUEUE_RECORD, "Status": "Pending"}]}
         await stage.advance(0)
-        found = re.search(r"\d{6}", stage.endpoints["sms"].parcels[-1].body.decode())
+        found = re.search(r"\d{6}", stage.endpoints["sms"].push_requests[-1].body.decode())
         assert found
         wrong = f"{(int(found[0]) + 1) % 10**6:06d}"
         with refused("VerificationException", "The one-time password is not the one that was sent"):
-            await stage.call("VerifySMSSandboxPhoneNumber", PhoneNumber=NUMBER, OneTimePassword=wrong)
-        await stage.call("VerifySMSSandboxPhoneNumber", PhoneNumber=NUMBER, OneTimePassword=found[0])
+            await stage.call("VerifySMSSandboxPhoneNumber", PhoneNumber=QUEUE_RECORD, OneTimePassword=wrong)
+        await stage.call("VerifySMSSandboxPhoneNumber", PhoneNumber=QUEUE_RECORD, OneTimePassword=found[0])
         listed = await stage.call("ListSMSSandboxPhoneNumbers")
-        assert listed == {"PhoneNumbers": [{"PhoneNumber": NUMBER, "Status": "Verified"}]}
-        await stage.call("DeleteSMSSandboxPhoneNumber", PhoneNumber=NUMBER)
+        assert listed == {"PhoneNumbers": [{"PhoneNumber": QUEUE_RECORD, "Status": "Verified"}]}
+        await stage.call("DeleteSMSSandboxPhoneNumber", PhoneNumber=QUEUE_RECORD)
         assert await stage.call("ListSMSSandboxPhoneNumbers") == {"PhoneNumbers": []}
 
     async def test_a_number_must_be_there(self, stage: Stage) -> None:
         for operation in ("DeleteSMSSandboxPhoneNumber", "VerifySMSSandboxPhoneNumber"):
             with refused("ResourceNotFound", "The phone number is not there", 404):
-                await stage.call(operation, PhoneNumber=NUMBER, OneTimePassword="123456")
+                await stage.call(operation, PhoneNumber=QUEUE_RECORD, OneTimePassword="123456")
 
     @pytest.mark.parametrize("number", ["invalid phone number", "1234567890"])
     async def test_a_number_must_be_one(self, stage: Stage, number: str) -> None:
@@ -124,7 +128,7 @@ class TestSandbox:
         for number in range(10):
             await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber=f"+4930000000{number}")
         with refused("UserError", "An account has at most 10 destination numbers"):
-            await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber=NUMBER)
+            await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber=QUEUE_RECORD)
         await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber="+49300000009")  # another code
         first = await stage.call("ListSMSSandboxPhoneNumbers", MaxResults=6)
         rest = await stage.call("ListSMSSandboxPhoneNumbers", NextToken=first["NextToken"])

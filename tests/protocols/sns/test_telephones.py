@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
-from redrive.engine.ports import Parcel
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.engine.ports import PushRequest
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.errors import StoreUnavailable
 from redrive.protocols.aws.sns.sms.opt_outs import OPT_OUT
 from redrive.protocols.aws.sns.sms.telephones import CORRESPONDENT, SPENT, STOP_WORDS, Telephones
 from tests.protocols.sns.stage import ACCOUNT, DAY_MS, OTHER, REGION, Recorder, Stage, invalid
 
-NUMBER = "+493012345678"
+QUEUE_RECORD = "+493012345678"
 
 
 class Telephoned(Recorder):
@@ -25,8 +24,8 @@ class Telephoned(Recorder):
         self.says: Attempt | None = None
         self.attempts: list[Attempt] = []
 
-    async def push(self, parcel: Any) -> Attempt:
-        attempt = await super().push(parcel)
+    async def push(self, push_request: Any) -> Attempt:
+        attempt = await super().push(push_request)
         return self.says or attempt
 
 
@@ -46,7 +45,7 @@ def telephones(stage: Stage) -> Telephones:
 
 
 async def publish(stage: Stage, text: str = "m", **params: Any) -> None:
-    await stage.call("Publish", PhoneNumber=NUMBER, Message=text, **params)
+    await stage.call("Publish", PhoneNumber=QUEUE_RECORD, Message=text, **params)
     await stage.advance(0)
 
 
@@ -57,10 +56,10 @@ async def spent(stage: Stage) -> Decimal:
 
 async def test_what_goes_beside_the_text(stage: Stage, gateway: Telephoned) -> None:
     await publish(stage)
-    (parcel,) = gateway.parcels
-    message_id = parcel.headers["Message-ID"].removesuffix(".direct")
+    (push_request,) = gateway.push_requests
+    message_id = push_request.headers["Message-ID"].removesuffix(".direct")
     assert len(message_id) == 36
-    assert parcel.headers == {
+    assert push_request.headers == {
         "Account": ACCOUNT,
         "Region": REGION,
         "Type": "Promotional",
@@ -71,16 +70,16 @@ async def test_what_goes_beside_the_text(stage: Stage, gateway: Telephoned) -> N
 
 
 async def test_a_verification_code_is_urgent(stage: Stage, gateway: Telephoned) -> None:
-    await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber=NUMBER)
+    await stage.call("CreateSMSSandboxPhoneNumber", PhoneNumber=QUEUE_RECORD)
     await stage.advance(0)
-    assert gateway.parcels[0].headers["Type"] == "Transactional"
+    assert gateway.push_requests[0].headers["Type"] == "Transactional"
 
 
 async def test_without_a_gateway_it_is_a_client_error(stage: Stage) -> None:
     nobody = Telephones(None, stage.engine.directory, stage.clock.now, Decimal(0))
     headers = {"Account": ACCOUNT, "Region": REGION, "Type": "Promotional"}
-    attempt = await nobody.push(Parcel(NUMBER, b"x" * 161, "text/plain", headers, 1000))
-    assert (attempt.outcome, attempt.reason) == (Outcome.REFUSED, Reason.MISSING)
+    attempt = await nobody.push(PushRequest(QUEUE_RECORD, b"x" * 161, "text/plain", headers, 1000))
+    assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.MISSING)
     assert dict(attempt.identifiers) == {"type": "Promotional", "parts": "2", "price": "0"}
     await nobody.close()
 
@@ -91,14 +90,14 @@ async def test_without_a_gateway_it_is_a_client_error(stage: Stage) -> None:
 @pytest.mark.parametrize("text", [*sorted(STOP_WORDS), "stop", " Stop!\n", '"arrêt"'])
 async def test_words_that_opt_out(stage: Stage, gateway: Telephoned, text: str) -> None:
     await publish(stage)
-    await telephones(stage).heard(NUMBER, text)
-    assert await stage.call("ListPhoneNumbersOptedOut") == {"phoneNumbers": [NUMBER]}
+    await telephones(stage).heard(QUEUE_RECORD, text)
+    assert await stage.call("ListPhoneNumbersOptedOut") == {"phoneNumbers": [QUEUE_RECORD]}
 
 
 @pytest.mark.parametrize("text", ["", "stop it", "please stop", "START", "unstop", "ENDE"])
 async def test_words_that_do_not(stage: Stage, gateway: Telephoned, text: str) -> None:
     await publish(stage)
-    await telephones(stage).heard(NUMBER, text)
+    await telephones(stage).heard(QUEUE_RECORD, text)
     assert await stage.call("ListPhoneNumbersOptedOut") == {"phoneNumbers": []}
 
 
@@ -107,35 +106,35 @@ async def test_who_never_wrote_is_not_told(
 ) -> None:
     caplog.set_level(logging.INFO)
     await publish(stage)
-    await telephones(stage).heard(NUMBER, "STOP")
-    assert f"sms.opted_out number={NUMBER} accounts=1" in caplog.text
+    await telephones(stage).heard(QUEUE_RECORD, "STOP")
+    assert f"sms.opted_out number={QUEUE_RECORD} accounts=1" in caplog.text
     assert (await stage.call("ListPhoneNumbersOptedOut", account=OTHER))["phoneNumbers"] == []
-    await stage.call("Publish", account=OTHER, PhoneNumber=NUMBER, Message="m")
+    await stage.call("Publish", account=OTHER, PhoneNumber=QUEUE_RECORD, Message="m")
     await stage.advance(0)
-    assert len(gateway.parcels) == 2
-    longer = NUMBER + "1"
+    assert len(gateway.push_requests) == 2
+    longer = QUEUE_RECORD + "1"
     await telephones(stage).heard(longer, "STOP")  # another number, which begins alike
     assert await stage.call("CheckIfPhoneNumberIsOptedOut", phoneNumber=longer) == {"isOptedOut": False}
 
 
 async def test_a_number_is_the_same_without_its_plus(stage: Stage, gateway: Telephoned) -> None:
     await publish(stage)
-    await telephones(stage).heard(NUMBER, "STOP")
-    bare = NUMBER.removeprefix("+")
+    await telephones(stage).heard(QUEUE_RECORD, "STOP")
+    bare = QUEUE_RECORD.removeprefix("+")
     assert await stage.call("CheckIfPhoneNumberIsOptedOut", phoneNumber=bare) == {"isOptedOut": True}
     with invalid("PhoneNumber Reason: phone number is opted out"):
         await stage.call("Publish", PhoneNumber=bare, Message="m")
     await stage.call("OptInPhoneNumber", phoneNumber=bare)
     await publish(stage)
-    assert len(gateway.parcels) == 2
+    assert len(gateway.push_requests) == 2
 
 
 async def test_what_waited_when_its_number_opted_out(stage: Stage, gateway: Telephoned) -> None:
-    gateway.says = Attempt(Outcome.FAILED, Reason.THROTTLED, 429, "", 1)
+    gateway.says = Attempt(AttemptResult.FAILED, Reason.THROTTLED, 429, "", 1)
     await publish(stage)
-    await telephones(stage).heard(NUMBER, "STOP")
+    await telephones(stage).heard(QUEUE_RECORD, "STOP")
     await stage.advance(DAY_MS)
-    assert len(gateway.parcels) == 1
+    assert len(gateway.push_requests) == 1
 
 
 async def test_pages_of_numbers(stage: Stage) -> None:
@@ -151,7 +150,7 @@ async def test_pages_of_numbers(stage: Stage) -> None:
 
 
 async def test_only_what_was_taken_costs(stage: Stage, gateway: Telephoned) -> None:
-    gateway.says = Attempt(Outcome.REFUSED, Reason.CLIENT_ERROR, 400, "", 1)
+    gateway.says = Attempt(AttemptResult.REFUSED, Reason.CLIENT_ERROR, 400, "", 1)
     await publish(stage)
     assert await spent(stage) == 0
     gateway.says = None
@@ -162,7 +161,7 @@ async def test_only_what_was_taken_costs(stage: Stage, gateway: Telephoned) -> N
 async def test_a_month_has_its_own_limit(stage: Stage, gateway: Telephoned) -> None:
     for _ in range(5):
         await publish(stage)
-    assert len(gateway.parcels) == 4  # a dollar
+    assert len(gateway.push_requests) == 4  # a dollar
     await stage.call("SetSMSAttributes", attributes={"MonthlySpendLimit": "2"})
     await publish(stage)
     assert await spent(stage) == Decimal("1.25")
@@ -184,18 +183,18 @@ async def test_what_was_sent_is_not_sent_again_because_its_price_could_not_be_wr
     monkeypatch.setattr(stage.engine.directory, "update_or_create", away)
     await publish(stage)
     await stage.advance(DAY_MS)
-    assert len(gateway.parcels) == 1
+    assert len(gateway.push_requests) == 1
     assert "sms.spent_unwritten" in caplog.text
 
 
 async def test_a_long_message_of_a_topic_is_no_text_message(stage: Stage, gateway: Telephoned) -> None:
     topic = await stage.topic()
-    await stage.subscribe(topic, "sms", NUMBER)
+    await stage.subscribe(topic, "sms", QUEUE_RECORD)
     await stage.call("SetSMSAttributes", attributes={"MonthlySpendLimit": "10"})
     for length in (1600, 1601):
         await stage.publish(topic, "x" * length)
     await stage.advance(DAY_MS)
-    assert [len(parcel.body) for parcel in gateway.parcels] == [1600]
+    assert [len(push_request.body) for push_request in gateway.push_requests] == [1600]
 
 
 async def test_a_reset_forgets_all_of_it(stage: Stage, gateway: Telephoned) -> None:

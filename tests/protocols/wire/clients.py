@@ -103,7 +103,7 @@ def _opens(shape: Shape) -> bool:
 
 
 def _is_bare(shape: Shape) -> bool:
-    """Whether the shape has no members: a query request cannot say that such a structure is there."""
+    """True if the shape has no members: a query request cannot say that such a structure is there."""
     return shape.type == "structure" and not shape.members
 
 

@@ -49,7 +49,7 @@ DOCUMENTS = st.recursive(
 
 
 def accepts(parse_and_check: Callable[[], object]) -> bool:
-    """Whether the request was understood; anything but an AwsError fails the test."""
+    """True if the request was understood; anything but an AwsError fails the test."""
     refused = None
     try:
         parse_and_check()

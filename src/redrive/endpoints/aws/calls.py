@@ -20,7 +20,7 @@ from redrive.endpoints.aws.credentials import AwsCredentials, CredentialsUnavail
 from redrive.endpoints.aws.verdicts import AwsAnswer
 from redrive.endpoints.http import Answer, HttpEndpoint
 from redrive.endpoints.verdicts import INVALID, Verdict
-from redrive.engine.ports import Parcel
+from redrive.engine.ports import PushRequest
 
 AWS_ITSELF: Final = "aws"  # in place of a URL
 _ARN_PARTS: Final = 6
@@ -36,7 +36,7 @@ _FUNCTION_ERROR: Final = "x-amz-function-error"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a resource is.
+    """The address of a resource.
 
     Attributes:
         service: The service, as signatures name it.
@@ -111,19 +111,19 @@ class AwsClient:
         except ValueError as error:
             return INVALID.verdict(response=str(error))
 
-    async def call(self, place: Place, parcel: Parcel) -> AwsAnswer | Verdict:
+    async def call(self, place: Place, push_request: PushRequest) -> AwsAnswer | Verdict:
         """Make a call, signed; the answer, or what it means that there is none.
 
         Args:
             place: Where to.
-            parcel: The call: its endpoint is the URL, its time is for everything.
+            push_request: The call: its endpoint is the URL, its time is for everything.
         """
         try:
-            async with asyncio.timeout(parcel.timeout_ms / 1000):
+            async with asyncio.timeout(push_request.timeout_ms / 1000):
                 keys = place.keys or await self._credentials.current()
                 if keys is None and place.itself:
                     return aws_verdicts.denied("No credentials were found to sign with")
-                answer = await self._http.ask(_signed(place, parcel, keys))
+                answer = await self._http.ask(_signed(place, push_request, keys))
         except TimeoutError as error:
             return verdicts.of_failure(error)
         except CredentialsUnavailable as error:
@@ -131,30 +131,30 @@ class AwsClient:
         return answer if isinstance(answer, Verdict) else _read(answer)
 
 
-def _signed(place: Place, parcel: Parcel, keys: ReadOnlyCredentials | None) -> Parcel:
-    """The parcel as it goes out. Without keys it goes unsigned: emulators do not mind, and others say so.
+def _signed(place: Place, push_request: PushRequest, keys: ReadOnlyCredentials | None) -> PushRequest:
+    """The request as it goes out. Without keys it goes unsigned: emulators do not mind, and others say so.
 
     The date in the signature is the real one, whatever clock the server goes by: whoever checks it has no other.
     """
-    headers = {"User-Agent": "redrive", **parcel.headers}
+    headers = {"User-Agent": "redrive", **push_request.headers}
     if keys is not None:
         request = AWSRequest(
-            parcel.method,
-            parcel.endpoint,
-            data=parcel.body,
-            headers={**parcel.headers, "Content-Type": parcel.content_type},
+            push_request.method,
+            push_request.endpoint,
+            data=push_request.body,
+            headers={**push_request.headers, "Content-Type": push_request.content_type},
         )
         SigV4Auth(keys, place.service, place.region).add_auth(request)
         headers |= dict(request.headers.items())
         del headers["Content-Type"]  # which goes by its own name
-    return Parcel(
-        parcel.endpoint,
-        parcel.body,
-        parcel.content_type,
+    return PushRequest(
+        push_request.endpoint,
+        push_request.body,
+        push_request.content_type,
         headers,
-        parcel.timeout_ms,
+        push_request.timeout_ms,
         headers_kept=(_ERROR, _REQUEST, _FUNCTION_ERROR),
-        answer_bytes_max=parcel.answer_bytes_max,
+        answer_bytes_max=push_request.answer_bytes_max,
     )
 
 

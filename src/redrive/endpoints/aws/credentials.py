@@ -1,4 +1,4 @@
-"""Whose signature goes under a call to AWS: botocore's usual chain, asked without holding up anybody."""
+"""Credentials for calls to AWS: botocore's usual chain, asked without blocking the loop."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ class CredentialsUnavailable(Exception):  # noqa: N818 - the state of things
 
 
 class AwsCredentials:
-    """What `AWS_ACCESS_KEY_ID`, the shared files, a container or an instance say who we are.
+    """The credentials of `AWS_ACCESS_KEY_ID`, the shared files, a container or an instance.
 
     Keys that expire are renewed while they still hold. All of this asks files and hosts, and so has threads.
 

@@ -13,9 +13,8 @@ from redrive.endpoints.aws.calls import AwsClient, Place
 from redrive.endpoints.aws.verdicts import AwsAnswer
 from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import IN_TROUBLE, THROTTLED, Verdict
-from redrive.engine.ports import Parcel
-from redrive.model.attempt import Reason
-from redrive.model.delivery import Outcome
+from redrive.engine.ports import PushRequest
+from redrive.model.attempt import AttemptResult, Reason
 
 # "PutRecordBatch" of the Firehose API reference. Whether the 4 MiB are of base 64 is not said: here they are.
 RECORDS_MAX: Final = 500
@@ -31,9 +30,9 @@ _BUSY: Final = "ServiceUnavailableException"  # also what a stream says that is 
 
 
 class StreamEndpoint(TimedEndpoint):
-    """Puts each parcel, or each part of one, into its stream as a record.
+    """Puts each request, or each part of one, into its stream as a record.
 
-    A parcel's endpoint is the stream's ARN. Parts go together in as few calls as their number and weight allow, all at
+    A request's endpoint is the stream's ARN. Parts go together in as few calls as their number and weight allow, all at
     once; each has its own attempt, as a stream may take some and not others.
 
     Args:
@@ -45,12 +44,12 @@ class StreamEndpoint(TimedEndpoint):
         super().__init__(now)
         self._client = client
 
-    async def _verdict(self, parcel: Parcel) -> Verdict:
-        records = parcel.parts or (parcel.body,)
-        place = self._client.place(parcel.endpoint)
+    async def _verdict(self, push_request: PushRequest) -> Verdict:
+        records = push_request.parts or (push_request.body,)
+        place = self._client.place(push_request.endpoint)
         if isinstance(place, Verdict):
             return _together([place] * len(records))
-        calls = [self._put(place, parcel.timeout_ms, together) for together in _calls(records)]
+        calls = [self._put(place, push_request.timeout_ms, together) for together in _calls(records)]
         return _together([verdict for verdicts in await asyncio.gather(*calls) for verdict in verdicts])
 
     async def _put(self, place: Place, timeout_ms: int, records: Sequence[bytes]) -> Sequence[Verdict]:
@@ -60,7 +59,7 @@ class StreamEndpoint(TimedEndpoint):
         document: dict[str, Any] = {"DeliveryStreamName": place.name}
         single = len(records) == 1
         document |= {"Record": shown[0]} if single else {"Records": shown}
-        call = Parcel(
+        call = PushRequest(
             place.url + "/",
             orjson.dumps(document),
             _CONTENT_TYPE,
@@ -72,7 +71,7 @@ class StreamEndpoint(TimedEndpoint):
         if isinstance(answer, Verdict):
             return [answer] * len(records)
         verdict = _of_answer(answer)
-        if verdict.outcome is Outcome.DELIVERED and not single:
+        if verdict.result is AttemptResult.DELIVERED and not single:
             return _each(answer, verdict, len(records))
         if verdict.reason in _ABOUT_ONE and not single:
             return await self._put_halves(place, timeout_ms - (self._now() - began), records)
@@ -122,7 +121,7 @@ def _of_error(status: int, code: str, message: str) -> Verdict | None:
 
 
 def _each(answer: AwsAnswer, whole: Verdict, records: int) -> Sequence[Verdict]:
-    """What became of each record of a batch: their order is that of the request.
+    """The outcome of each record of a batch, in the order of the request.
 
     What cannot be read says nothing for certain, so those records are put again.
     """
@@ -150,5 +149,7 @@ def _together(verdicts: Sequence[Verdict]) -> Verdict:
     """One verdict for all: the only one, or the first that is no success, with each as a part."""
     if len(verdicts) == 1:
         return verdicts[0]
-    shown = next((verdict for verdict in verdicts if verdict.outcome is not Outcome.DELIVERED), verdicts[0])
+    shown = next(
+        (verdict for verdict in verdicts if verdict.result is not AttemptResult.DELIVERED), verdicts[0]
+    )
     return replace(shown, parts=tuple(verdicts))

@@ -11,7 +11,7 @@ from redrive.endpoints.aws.calls import AwsClient, Place
 from redrive.endpoints.aws.verdicts import AwsAnswer
 from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import THROTTLED, Verdict
-from redrive.engine.ports import Parcel
+from redrive.engine.ports import PushRequest
 
 logger = logging.getLogger(__name__)
 
@@ -23,9 +23,9 @@ _WHOLE: Final = "/invocations"
 
 
 class FunctionEndpoint(TimedEndpoint):
-    """Invokes a function with each parcel.
+    """Invokes a function with each request.
 
-    A parcel's endpoint is the function's ARN, with or without a qualifier; its body is the event, and of its
+    A request's endpoint is the function's ARN, with or without a qualifier; its body is the event, and of its
     headers `X-Amzn-Trace-Id` goes along. Delivered is what the server has taken: what becomes of the event is its own
     affair. A server that only invokes while it is waited for is waited for, and what its function says is not looked at
     either.
@@ -42,28 +42,30 @@ class FunctionEndpoint(TimedEndpoint):
         self._client = client
         self._waited_for: set[str] = set()  # URLs whose servers know no events
 
-    async def _verdict(self, parcel: Parcel) -> Verdict:
-        place = self._client.place(parcel.endpoint)
+    async def _verdict(self, push_request: PushRequest) -> Verdict:
+        place = self._client.place(push_request.endpoint)
         if isinstance(place, Verdict):
             return place
-        url = _url(place, parcel.endpoint)
+        url = _url(place, push_request.endpoint)
         kind = _REQUEST_RESPONSE if url in self._waited_for else _EVENT
-        answer = await self._invoke(place, url, parcel, kind)
+        answer = await self._invoke(place, url, push_request, kind)
         if kind == _EVENT and isinstance(answer, AwsAnswer) and _knows_no_events(answer):
             self._waited_for.add(url)
-            answer = await self._invoke(place, url, parcel, _REQUEST_RESPONSE)
+            answer = await self._invoke(place, url, push_request, _REQUEST_RESPONSE)
         if isinstance(answer, Verdict):
             return answer
         if answer.function_error:
-            logger.warning("function.failed function=%s: %s", parcel.endpoint, answer.text[:200])
+            logger.warning("function.failed function=%s: %s", push_request.endpoint, answer.text[:200])
         return _busy(answer) or aws_verdicts.of_answer(answer)
 
-    async def _invoke(self, place: Place, url: str, parcel: Parcel, kind: str) -> AwsAnswer | Verdict:
+    async def _invoke(
+        self, place: Place, url: str, push_request: PushRequest, kind: str
+    ) -> AwsAnswer | Verdict:
         headers = {"X-Amz-Invocation-Type": kind}
-        if _TRACE in parcel.headers:
-            headers[_TRACE] = parcel.headers[_TRACE]
+        if _TRACE in push_request.headers:
+            headers[_TRACE] = push_request.headers[_TRACE]
         return await self._client.call(
-            place, Parcel(url, parcel.body, "application/json", headers, parcel.timeout_ms)
+            place, PushRequest(url, push_request.body, "application/json", headers, push_request.timeout_ms)
         )
 
 
@@ -72,12 +74,12 @@ def _url(place: Place, arn: str) -> str:
 
 
 def _knows_no_events(answer: AwsAnswer) -> bool:
-    """What `sam local start-lambda` said until 2026 of invocation types besides RequestResponse."""
+    """True if it is the answer of `sam local start-lambda` until 2026 to other types than RequestResponse."""
     return answer.status == HTTPStatus.NOT_IMPLEMENTED
 
 
 def _busy(answer: AwsAnswer) -> Verdict | None:
-    """What the runtime interface emulator says while it invokes for somebody else: 400, and not a word.
+    """True if it is the answer of a runtime interface emulator that is busy: 400, and an empty body.
 
     Lambda itself never does without one.
     """

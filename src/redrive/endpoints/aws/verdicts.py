@@ -1,4 +1,4 @@
-"""What the answers of Amazon's services mean for a delivery.
+"""Verdicts on the answers of Amazon's services.
 
 A service says what is wrong by the name of an error; the status is its class. Who we are may be mended by whoever runs
 this server, so that is tried again; what we may not do, and what is not there, is the subscriber's and is not.
@@ -23,15 +23,14 @@ from redrive.endpoints.verdicts import (
     Meaning,
     Verdict,
 )
-from redrive.model.attempt import Reason
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import AttemptResult, Reason
 
 REQUEST_ID: Final = "request_id"  # the identifier of an attempt that a service's id of the request is
 # In JSON each may take two characters, and both go with their names into the 1,024 of an attempt.
 _CODE_CHARS_MAX: Final = 60
 _MESSAGE_CHARS_MAX: Final = 400
 
-_SWITCHED_OFF: Final = Meaning(Outcome.REFUSED, Reason.DISABLED)  # by the owner of the key
+_SWITCHED_OFF: Final = Meaning(AttemptResult.REFUSED, Reason.DISABLED)  # by the owner of the key
 
 _BY_CODE: Final = {
     "ExpiredToken": NOT_AUTHENTICATED,
@@ -94,7 +93,7 @@ class AwsAnswer(NamedTuple):
 
 
 def of_answer(answer: AwsAnswer) -> Verdict:
-    """What an answer means; of an error, its name and text are what the service said."""
+    """The verdict on an answer; an error's name and text are the service's."""
     identifiers = ((REQUEST_ID, answer.request_id),) if answer.request_id else ()
     if answer.status // 100 == HTTPStatus.OK // 100:
         return ACCEPTED.verdict(answer.status, identifiers=identifiers)
@@ -102,7 +101,7 @@ def of_answer(answer: AwsAnswer) -> Verdict:
 
 
 def of_error(status: int, code: str, message: str) -> Verdict:
-    """What an error means, by its name or else by its status."""
+    """The verdict on an error, by its name or else by its status."""
     said = error_text(code, message) if code else message
     named = _BY_CODE.get(code)
     return verdicts.of_status(status, said, _BY_STATUS) if named is None else named.verdict(status, said)

@@ -1,4 +1,4 @@
-"""AMQP 1.0: parcels sent to Service Bus, to Event Hubs, and to any broker that speaks it."""
+"""AMQP 1.0: requests sent to Service Bus, to Event Hubs, and to any broker that speaks it."""
 
 import asyncio
 import random
@@ -16,15 +16,15 @@ from redrive.endpoints.azure.namespaces import Namespace, read_entity, read_name
 from redrive.endpoints.kept_connection import ConnectionPool
 from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import Verdict, of_failure
-from redrive.engine.ports import Parcel
+from redrive.engine.ports import PushRequest
 
 _NAMESPACES_MAX: Final = 1000
 
 
 class AmqpEndpoint(TimedEndpoint):
-    """Sends each parcel as a message.
+    """Sends each request as a message.
 
-    A parcel's endpoint is the resource id of a queue, a topic or an event hub. A message is delivered when the broker
+    A request's endpoint is the resource id of a queue, a topic or an event hub. A message is delivered when the broker
     has accepted it. All messages of a namespace share a connection, which is closed after half a minute's rest.
 
     Whoever we are there, a shared access key's name or a user, is said by SASL PLAIN, which Service Bus and Event Hubs
@@ -57,14 +57,14 @@ class AmqpEndpoint(TimedEndpoint):
         """Let go of connections."""
         await self._connections.close()
 
-    async def _verdict(self, parcel: Parcel) -> Verdict:
+    async def _verdict(self, push_request: PushRequest) -> Verdict:
         try:
-            entity, message = read_entity(parcel.endpoint), message_of(parcel)
-            connection_string = self._connection_string(parcel.endpoint)
+            entity, message = read_entity(push_request.endpoint), message_of(push_request)
+            connection_string = self._connection_string(push_request.endpoint)
             if connection_string is None:
-                raise ValueError(f"The settings name no namespace of {parcel.endpoint}")  # noqa: TRY301 - as the others
+                raise ValueError(f"The settings name no namespace of {push_request.endpoint}")  # noqa: TRY301 - as the others
             namespace = self._namespace(connection_string)
-            async with asyncio.timeout(parcel.timeout_ms / 1000):
+            async with asyncio.timeout(push_request.timeout_ms / 1000):
                 connection = await self._connections.of(namespace, lambda: self._open(namespace))
                 return await connection.send(namespace.addresses + entity, message)
         except (ProtonException, OSError, ValueError) as error:

@@ -46,7 +46,7 @@ _ENDS: Final = (Event.LINK_REMOTE_CLOSE, Event.LINK_REMOTE_DETACH, Event.SESSION
 
 @dataclass(slots=True)
 class _Entity:
-    """What is under way to one queue, topic or event hub.
+    """The transfers under way to one queue, topic or event hub.
 
     Attributes:
         sender: Its link.

@@ -1,4 +1,4 @@
-"""A parcel as an AMQP message.
+"""A request as an AMQP message.
 
 Headers become application properties. Those that Azure gives a meaning become what they mean (Event Grid, "Custom
 delivery properties"; Service Bus, "AMQP protocol guide"):
@@ -18,7 +18,7 @@ from typing import Final
 
 from proton import Message, MessageException, symbol
 
-from redrive.engine.ports import Parcel
+from redrive.engine.ports import PushRequest
 
 _EVENT_ID: Final = "aeg-output-event-id"
 _PROPERTIES: Final = {
@@ -36,7 +36,7 @@ _ANNOTATIONS: Final = {
 }
 
 
-def message_of(parcel: Parcel) -> bytes:
+def message_of(push_request: PushRequest) -> bytes:
     """The message, written; its body is one section of data, and it outlives a restart of the broker.
 
     Raises:
@@ -44,8 +44,10 @@ def message_of(parcel: Parcel) -> bytes:
     """
     properties: dict[str, str] = {}
     annotations: dict[symbol, str] = {}
-    meant: dict[str, str] = {"id": parcel.headers[_EVENT_ID]} if _EVENT_ID in parcel.headers else {}
-    for name, value in parcel.headers.items():
+    meant: dict[str, str] = (
+        {"id": push_request.headers[_EVENT_ID]} if _EVENT_ID in push_request.headers else {}
+    )
+    for name, value in push_request.headers.items():
         word = name.lower()
         if word in _PROPERTIES:
             meant[_PROPERTIES[word]] = value
@@ -54,10 +56,10 @@ def message_of(parcel: Parcel) -> bytes:
         else:
             properties[name] = value
     message = Message(
-        parcel.body,
+        push_request.body,
         inferred=True,
         durable=True,
-        content_type=parcel.content_type,
+        content_type=push_request.content_type,
         properties=properties,
         annotations=annotations,
         **meant,

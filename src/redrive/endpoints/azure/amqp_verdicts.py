@@ -1,4 +1,4 @@
-"""What a broker's conditions mean: AMQP 1.0's own, and those that Azure's add (`com.microsoft:…`).
+"""Verdicts on a broker's conditions: AMQP 1.0's own, and those that Azure adds (`com.microsoft:…`).
 
 Each has the HTTP status nearest to it, so that schedules and probation which go by statuses hold for brokers too.
 """
@@ -44,13 +44,13 @@ _BY_CONDITION: Final = {
 
 
 def of_condition(condition: str, said: str) -> Verdict:
-    """What it means that a message, or the entity it is for, was turned down so."""
+    """The verdict on a message, or the entity it is for, that was refused with a condition."""
     meaning, status = _BY_CONDITION.get(condition, _UNKNOWN)
     return meaning.verdict(status, f"{condition}: {said}" if said else condition)
 
 
 def of_end(condition: str, said: str, messages: int) -> Verdict:
-    """What it means that the link for so many messages under way was ended so.
+    """The verdict on messages under way whose link was ended.
 
     A condition that is about one message says which by its outcome; here it can only be told where there was one.
     """

@@ -16,7 +16,7 @@ _ENTITY: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """Where a namespace's broker listens, and who we are there.
+    """The address of a namespace's broker, and the credentials for it.
 
     Attributes:
         host: Its name.

@@ -24,7 +24,7 @@ _CONTAINER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """Where blobs are put.
+    """A container for blobs.
 
     Attributes:
         account: The storage account's name.

@@ -1,4 +1,4 @@
-"""Queues of Azure's storage accounts: parcels put into them as messages."""
+"""Queues of Azure's storage accounts: requests put into them as messages."""
 
 import asyncio
 import logging
@@ -21,18 +21,18 @@ from redrive.endpoints.addresses import SystemResolver
 from redrive.endpoints.azure.storage_verdicts import BY_STATUS
 from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import Verdict
-from redrive.engine.ports import Parcel
+from redrive.engine.ports import PushRequest
 
-TTL_HEADER: Final = "ttl-seconds"  # of a parcel: how long the queue keeps the message; -1 for ever
-_TTL_SECONDS: Final = 7 * 24 * 3600  # where a parcel says nothing; the service's own
+TTL_HEADER: Final = "ttl-seconds"  # of a request: how long the queue keeps the message; -1 for ever
+_TTL_SECONDS: Final = 7 * 24 * 3600  # where a request says nothing; the service's own
 _ACCOUNTS_MAX: Final = 1000  # with clients at once
 _QUEUE: Final = re.compile(r".*/queueServices/default/queues/(?P<queue>[a-z0-9-]+)", re.IGNORECASE)
 
 
 class StorageQueueEndpoint(TimedEndpoint):
-    """Puts each parcel into its queue.
+    """Puts each request into its queue.
 
-    A parcel's endpoint is the queue's resource id; its body goes as base 64, which is how Event Grid writes and how the
+    A request's endpoint is the queue's resource id; its body goes as base 64, which is how Event Grid writes and how the
     functions that are triggered by a queue read. Of its headers, `ttl-seconds` is how long the queue keeps it; nothing
     else goes beside a message.
 
@@ -63,27 +63,29 @@ class StorageQueueEndpoint(TimedEndpoint):
             await self._session.close()
         await self._resolver.close()
 
-    async def _verdict(self, parcel: Parcel) -> Verdict:
+    async def _verdict(self, push_request: PushRequest) -> Verdict:
         answers: list[Verdict] = []
         try:
-            async with asyncio.timeout(parcel.timeout_ms / 1000):
-                await self._put(parcel, answers.append)
+            async with asyncio.timeout(push_request.timeout_ms / 1000):
+                await self._put(push_request, answers.append)
         except (AzureError, aiohttp.ClientError, OSError, ValueError, ParseError) as error:
             return answers[-1] if answers else _of_failure(error)
         return answers[-1]
 
-    async def _put(self, parcel: Parcel, answered: Callable[[Verdict], None]) -> None:
+    async def _put(self, push_request: PushRequest, answered: Callable[[Verdict], None]) -> None:
         """Put it in; whatever was answered has been told, also where the library cannot read it."""
-        named = _QUEUE.fullmatch(parcel.endpoint)
-        account = self._connection_string(parcel.endpoint)
+        named = _QUEUE.fullmatch(push_request.endpoint)
+        account = self._connection_string(push_request.endpoint)
         if named is None or account is None:
-            raise ValueError(f"{parcel.endpoint} is not a queue of a storage account that the settings name")
+            raise ValueError(
+                f"{push_request.endpoint} is not a queue of a storage account that the settings name"
+            )
         await (
             self._account(account)
             .get_queue_client(named["queue"].lower())
             .send_message(
-                b64encode(parcel.body).decode(),
-                time_to_live=int(parcel.headers.get(TTL_HEADER, _TTL_SECONDS)),
+                b64encode(push_request.body).decode(),
+                time_to_live=int(push_request.headers.get(TTL_HEADER, _TTL_SECONDS)),
                 raw_response_hook=lambda response: answered(_of_answer(response.http_response)),
             )
         )

@@ -9,7 +9,7 @@ from redrive.endpoints.http import Answer, HttpEndpoint
 from redrive.endpoints.push import verdicts
 from redrive.endpoints.push.login import AccessTokens
 from redrive.endpoints.verdicts import Verdict
-from redrive.engine.ports import Parcel
+from redrive.engine.ports import PushRequest
 
 _JSON: Final = "application/json"
 _TYPES: Final = {
@@ -20,7 +20,7 @@ _TYPES: Final = {
 
 
 class Adm:
-    """Posts messages; see `push.PushEndpoint` for what a parcel has.
+    """Posts messages; see `push.PushEndpoint` for what a request has.
 
     Args:
         http: Asks by HTTP.
@@ -34,19 +34,21 @@ class Adm:
         self._url = urls["adm"]
         self._authority = urls["adm_oauth"]
 
-    async def send(self, parcel: Parcel) -> Verdict:
+    async def send(self, push_request: PushRequest) -> Verdict:
         """Post it; the identifier `token` of a success is the device's token from now on.
 
         Raises:
             Refused: The application gets no access token.
         """
-        url = f"{self._url}/messaging/registrations/{quote(parcel.endpoint, safe='')}/messages"
+        url = f"{self._url}/messaging/registrations/{quote(push_request.endpoint, safe='')}/messages"
 
         async def post(token: str) -> Answer | Verdict:
             headers = {"Authorization": f"Bearer {token}", **_TYPES}
-            return await self._http.ask(Parcel(url, parcel.body, _JSON, headers, parcel.timeout_ms))
+            return await self._http.ask(
+                PushRequest(url, push_request.body, _JSON, headers, push_request.timeout_ms)
+            )
 
-        login = (parcel.headers["principal"], parcel.headers["credential"])
+        login = (push_request.headers["principal"], push_request.headers["credential"])
         answer = await self._tokens.shown(login, self._authority, lambda: _form(*login), post)
         if isinstance(answer, Verdict):
             return answer

@@ -23,7 +23,7 @@ from redrive.endpoints.push import verdicts
 from redrive.endpoints.push.http2 import ALPN, Answer, Http2Connection, Unprocessed
 from redrive.endpoints.push.verdicts import CredentialsUnusable
 from redrive.endpoints.verdicts import ACCEPTED, Verdict
-from redrive.engine.ports import Parcel
+from redrive.engine.ports import PushRequest
 
 # A token is good for an hour, and Apple refuses whoever makes a new one more often than every 20 minutes.
 _TOKEN_MS: Final = 40 * 60_000
@@ -35,7 +35,7 @@ _PEM: Final = "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n"
 
 
 class _Place(NamedTuple):
-    """Whom a connection is to, and as whom; Apple wants one for each application.
+    """The peer of a connection and the application's identity; Apple wants one connection for each application.
 
     Attributes:
         url: The service's.
@@ -51,12 +51,12 @@ class _Place(NamedTuple):
 
     @property
     def certified(self) -> bool:
-        """Whether it shows a certificate."""
+        """True if it shows a certificate."""
         return "BEGIN CERTIFICATE" in self.principal
 
 
 class Apns:
-    """Posts notifications; see `push.PushEndpoint` for what a parcel has.
+    """Posts notifications; see `push.PushEndpoint` for what a request has.
 
     Args:
         now: Milliseconds since the epoch, for tokens.
@@ -72,41 +72,41 @@ class Apns:
         self._tokens: dict[_Place, tuple[str, int]] = {}
         self._connections: ConnectionPool[_Place, Http2Connection] = ConnectionPool()
 
-    async def send(self, parcel: Parcel) -> Verdict:
+    async def send(self, push_request: PushRequest) -> Verdict:
         """Post it.
 
         Raises:
             CredentialsUnusable: What the application has for credentials is none.
             OSError: There was no answer.
         """
-        given = parcel.headers
+        given = push_request.headers
         place = _Place(
             self._urls[given["service"]], given["principal"], given["credential"], given.get("team", "")
         )
-        headers = self._headers(place, parcel)
-        answer = await self._posted(place, parcel, headers)
+        headers = self._headers(place, push_request)
+        answer = await self._posted(place, push_request, headers)
         if verdicts.word_in(answer.body.decode("utf-8", "replace"), "reason") == "ExpiredProviderToken":
             self._disbelieve(place, headers)
-            answer = await self._posted(place, parcel, self._headers(place, parcel))
+            answer = await self._posted(place, push_request, self._headers(place, push_request))
         return _verdict(answer)
 
     async def close(self) -> None:
         """Let go of connections."""
         await self._connections.close()
 
-    async def _posted(self, place: _Place, parcel: Parcel, headers: Mapping[str, str]) -> Answer:
+    async def _posted(self, place: _Place, push_request: PushRequest, headers: Mapping[str, str]) -> Answer:
         """Post; again where a connection that had served before did nothing about it, so it ends with a fresh one."""
-        path = f"/3/device/{quote(parcel.endpoint, safe='')}"
+        path = f"/3/device/{quote(push_request.endpoint, safe='')}"
         while True:
             connection = await self._connections.of(place, lambda: self._open(place))
             try:
-                return await connection.post(path, headers, parcel.body)
+                return await connection.post(path, headers, push_request.body)
             except Unprocessed:
                 if not connection.answered:
                     raise
 
-    def _headers(self, place: _Place, parcel: Parcel) -> dict[str, str]:
-        headers = {name: value for name, value in parcel.headers.items() if name.startswith("apns-")}
+    def _headers(self, place: _Place, push_request: PushRequest) -> dict[str, str]:
+        headers = {name: value for name, value in push_request.headers.items() if name.startswith("apns-")}
         if place.certified:
             topic = headers.get("apns-topic") or _topic_of(place.principal)
             return headers | ({"apns-topic": topic} if topic else {})

@@ -14,7 +14,7 @@ from redrive.endpoints.push.fcm import Fcm
 from redrive.endpoints.push.login import AccessTokens, Refused
 from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import Verdict
-from redrive.engine.ports import Parcel
+from redrive.engine.ports import PushRequest
 
 #: Where the services are, and the authorities that give two of them access tokens.
 URLS: Final[Mapping[str, str]] = {
@@ -28,13 +28,13 @@ URLS: Final[Mapping[str, str]] = {
 
 
 class _Service(Protocol):
-    async def send(self, parcel: Parcel) -> Verdict: ...
+    async def send(self, push_request: PushRequest) -> Verdict: ...
 
 
 class PushEndpoint(TimedEndpoint):
     """Hands notifications to push services.
 
-    A parcel's endpoint is the device's token and its body what the service gets. Its headers say which service, and who
+    A request's endpoint is the device's token and its body what the service gets. Its headers say which service, and who
     sends: `service` (`adm`, `apns`, `apns_sandbox` or `fcm`), `credential`, and where the service wants them `principal`
     and `team`; those whose names begin with `apns-` go to Apple beside the body. They hold secrets.
 
@@ -73,10 +73,10 @@ class PushEndpoint(TimedEndpoint):
         await self._apns.close()
         await self._http.close()
 
-    async def _verdict(self, parcel: Parcel) -> Verdict:
+    async def _verdict(self, push_request: PushRequest) -> Verdict:
         try:
-            async with asyncio.timeout(parcel.timeout_ms / 1000):
-                return await self._services[parcel.headers["service"]].send(parcel)
+            async with asyncio.timeout(push_request.timeout_ms / 1000):
+                return await self._services[push_request.headers["service"]].send(push_request)
         except Refused as refusal:
             return refusal.verdict
         except (OSError, ValueError) as error:

@@ -15,7 +15,7 @@ from redrive.endpoints.push import verdicts
 from redrive.endpoints.push.login import AccessTokens
 from redrive.endpoints.push.verdicts import CredentialsUnusable
 from redrive.endpoints.verdicts import Verdict
-from redrive.engine.ports import Parcel
+from redrive.engine.ports import PushRequest
 
 _GRANT: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _SCOPE: Final = "https://www.googleapis.com/auth/firebase.messaging"
@@ -38,7 +38,7 @@ class _Account(NamedTuple):
 
 
 class Fcm:
-    """Posts messages; see `push.PushEndpoint` for what a parcel has.
+    """Posts messages; see `push.PushEndpoint` for what a request has.
 
     Args:
         now: Milliseconds since the epoch, for tokens.
@@ -56,20 +56,25 @@ class Fcm:
         self._url = urls["fcm"]
         self._authority = urls["google_oauth"]
 
-    async def send(self, parcel: Parcel) -> Verdict:
+    async def send(self, push_request: PushRequest) -> Verdict:
         """Post it.
 
         Raises:
             CredentialsUnusable: The credential is no service account's file.
             Refused: Google gives the account no access token.
         """
-        account = _read(parcel.headers["credential"])
+        account = _read(push_request.headers["credential"])
         url = f"{self._url}/v1/projects/{quote(account.project, safe='')}/messages:send"
 
         async def post(token: str) -> Answer | Verdict:
             headers = {"Authorization": f"Bearer {token}"}
-            asked = Parcel(
-                url, parcel.body, _JSON, headers, parcel.timeout_ms, answer_bytes_max=_ANSWER_BYTES_MAX
+            asked = PushRequest(
+                url,
+                push_request.body,
+                _JSON,
+                headers,
+                push_request.timeout_ms,
+                answer_bytes_max=_ANSWER_BYTES_MAX,
             )
             return await self._http.ask(asked)
 

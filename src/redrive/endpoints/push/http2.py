@@ -36,7 +36,7 @@ _REST_SECONDS: Final = 3600
 
 
 class Answer(NamedTuple):
-    """What a service answered; names of headers in lower case."""
+    """The answer of a service; names of headers in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -198,7 +198,7 @@ class Http2Connection(KeptConnection):
             exchange.body += data[: _BODY_BYTES_MAX - len(exchange.body)]
 
     def _hear_goodbye(self, last: int, event: ConnectionTerminated) -> None:
-        """What came before the announcement is still answered; the rest was not looked at."""
+        """Take a GOAWAY: requests before the announced stream are still answered, the others were not processed."""
         self.usable = False
         self._moved.set()
         said = (event.additional_data or b"").decode("utf-8", "replace") or str(event.error_code)
@@ -244,7 +244,7 @@ class Http2Connection(KeptConnection):
         ]
 
     def _send_body(self, stream: int, exchange: _Exchange) -> None:
-        """As much of it as the service has room for."""
+        """Send as much of the body as the service's flow-control window allows."""
         while exchange.unsent:
             room = min(self._h2.local_flow_control_window(stream), self._h2.max_outbound_frame_size)
             if room <= 0:

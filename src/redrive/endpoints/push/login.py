@@ -11,7 +11,7 @@ from redrive.endpoints.http import Answer, HttpEndpoint
 from redrive.endpoints.push import verdicts
 from redrive.endpoints.shared import Shared
 from redrive.endpoints.verdicts import Verdict
-from redrive.engine.ports import Parcel
+from redrive.engine.ports import PushRequest
 
 _RENEWED_MS: Final = 300_000  # before its end: a push is over after 15 seconds, and clocks differ
 _ANSWER_BYTES_MAX: Final = 16_384  # tokens of Google have up to 2,048 characters
@@ -20,7 +20,7 @@ _FORM: Final = "application/x-www-form-urlencoded"
 
 
 class AccessToken(NamedTuple):
-    """What a push shows, and until when it does (ms)."""
+    """An access token, and the moment it expires (ms)."""
 
     text: str
     until: int
@@ -54,7 +54,7 @@ class AccessTokens:
         form: Callable[[], Mapping[str, str]],
         post: Callable[[str], Awaitable[Answer | Verdict]],
     ) -> Answer | Verdict:
-        """What a service answers to the token of a login; asked again with a new one where it believes that no more.
+        """The answer of a service to a request with an access token; repeated with a new one where it is refused.
 
         Args:
             login: What tells it from others.
@@ -82,7 +82,7 @@ class AccessTokens:
 
     async def _fetch(self, url: str, form: Callable[[], Mapping[str, str]]) -> AccessToken:
         body = urlencode(form()).encode()
-        asked = Parcel(url, body, _FORM, {}, _TIMEOUT_MS, answer_bytes_max=_ANSWER_BYTES_MAX)
+        asked = PushRequest(url, body, _FORM, {}, _TIMEOUT_MS, answer_bytes_max=_ANSWER_BYTES_MAX)
         answer = await self._http.ask(asked)
         if isinstance(answer, Verdict):
             raise Refused(answer)

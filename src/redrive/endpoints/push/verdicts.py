@@ -1,4 +1,4 @@
-"""What the answers of push services mean.
+"""Verdicts on the answers of push services.
 
 `Reason.MISSING` says that the device is gone, or that its token was never one; `Reason.DENIED` that the service does not
 know the application by its credentials. Those may be mended, so what they hold up is tried again.
@@ -33,11 +33,11 @@ _BY_STATUS: Final[Mapping[int, Meaning]] = {HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
 
 
 class CredentialsUnusable(ValueError):  # noqa: N818 - an answer, named as a caller says it
-    """What an application has for credentials cannot be read; the message says what was expected."""
+    """The credentials of an application cannot be read; the message says what was expected."""
 
 
 def of_apns(status: int, text: str) -> Verdict:
-    """What Apple's push service said, in JSON with a `reason`."""
+    """The verdict on an answer of Apple's push service, JSON with a `reason`."""
     if word_in(text, "reason") in _APNS_DEAD or status == HTTPStatus.GONE:
         return MISSING.verdict(status, text)
     if status in _DENIED:
@@ -46,7 +46,7 @@ def of_apns(status: int, text: str) -> Verdict:
 
 
 def of_fcm(status: int, text: str) -> Verdict:
-    """What Firebase Cloud Messaging said; a permission that is lacking is the message's fault, as SNS has it."""
+    """The verdict on an answer of Firebase Cloud Messaging; a missing permission is a client error, as in SNS."""
     if _fcm_code(text) in _FCM_DEAD:
         return MISSING.verdict(status, text)
     if status == HTTPStatus.UNAUTHORIZED:
@@ -55,7 +55,7 @@ def of_fcm(status: int, text: str) -> Verdict:
 
 
 def of_adm(status: int, text: str) -> Verdict:
-    """What Amazon Device Messaging said, in JSON with a `reason`."""
+    """The verdict on an answer of Amazon Device Messaging, JSON with a `reason`."""
     if word_in(text, "reason") in _ADM_DEAD:
         return MISSING.verdict(status, text)
     if status in _DENIED:
@@ -64,7 +64,7 @@ def of_adm(status: int, text: str) -> Verdict:
 
 
 def of_login(status: int, text: str) -> Verdict:
-    """What an authority said that gave no access token."""
+    """The verdict on an authority that gave no access token."""
     if status in (HTTPStatus.BAD_REQUEST, *_DENIED):
         return denied(text, status)
     if status < HTTPStatus.BAD_REQUEST:
@@ -73,7 +73,7 @@ def of_login(status: int, text: str) -> Verdict:
 
 
 def of_failure(error: Exception) -> Verdict:
-    """What it means that there was no answer, from what the event loop raised."""
+    """The verdict on a missing answer, from the error that the event loop raised."""
     if isinstance(error, CredentialsUnusable):
         return denied(str(error))
     return verdicts.of_failure(error, unusable=FORBIDDEN)

@@ -1,4 +1,4 @@
-"""Text messages: parcels handed to a message centre over SMPP 3.4."""
+"""Text messages: requests handed to a message centre over SMPP 3.4."""
 
 import asyncio
 import logging
@@ -16,8 +16,8 @@ from redrive.endpoints.sms.gateway import Gateway
 from redrive.endpoints.sms.pdu import Address, Delivered, Submission, said
 from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import Verdict
-from redrive.engine.ports import Parcel
-from redrive.model.delivery import Outcome
+from redrive.engine.ports import PushRequest
+from redrive.model.attempt import AttemptResult
 from redrive.model.text_parts import PARTS_MAX, TextParts, parts_of, text_of
 
 logger = logging.getLogger(__name__)
@@ -44,14 +44,14 @@ async def _unread(number: str, text: str) -> None:
 
 
 class SmsEndpoint(TimedEndpoint):
-    """Hands in each parcel as a text message, in parts if it is long.
+    """Hands in each request as a text message, in parts if it is long.
 
-    A parcel's endpoint is a telephone number (`+49301234567`), its body the text. Of its headers, `Sender` is a number,
+    A request's endpoint is a telephone number (`+49301234567`), its body the text. Of its headers, `Sender` is a number,
     a short code or a name, `Priority` what SMPP has under that name (0 to 3), and `Message-ID` tells texts apart: parts
     of a text that the centre has taken are not handed in again when the others are.
 
     Delivered means that the centre has taken all of it; no receipts are asked for. The session is bound at `start`, or
-    with the first parcel, and again whenever it is lost.
+    with the first request, and again whenever it is lost.
 
     Args:
         now: Milliseconds, for durations.
@@ -94,31 +94,31 @@ class SmsEndpoint(TimedEndpoint):
 
     # ---- a text ----------------------------------------------------------------------------------------------
 
-    async def _verdict(self, parcel: Parcel) -> Verdict:
+    async def _verdict(self, push_request: PushRequest) -> Verdict:
         self.start()
         try:
-            text = parts_of(parcel.body.decode())
+            text = parts_of(push_request.body.decode())
             if len(text.parts) > PARTS_MAX:
                 return sms_verdicts.too_long(len(text.parts), PARTS_MAX)
-            submissions = self._submissions(parcel, text)
-            async with asyncio.timeout(parcel.timeout_ms / 1000):
+            submissions = self._submissions(push_request, text)
+            async with asyncio.timeout(push_request.timeout_ms / 1000):
                 connection = await self._connected()
-                return await self._hand_in(connection, parcel, submissions)
+                return await self._hand_in(connection, push_request, submissions)
         except (OSError, ValueError) as error:
             if isinstance(error, TimeoutError) and (bound := self._open_one()):
                 bound.probe()  # it may be dead without anybody knowing
             return sms_verdicts.of_failure(error)
 
     async def _hand_in(
-        self, connection: SmsConnection, parcel: Parcel, submissions: Sequence[bytes]
+        self, connection: SmsConnection, push_request: PushRequest, submissions: Sequence[bytes]
     ) -> Verdict:
-        taken = self._taken(parcel) if len(submissions) > 1 else {}
+        taken = self._taken(push_request) if len(submissions) > 1 else {}
 
         async def hand_in(number: int, body: bytes) -> Verdict:
             if number not in taken:
                 answer = await connection.submit(body)
                 verdict = sms_verdicts.of_status(answer.status, said(answer.body))
-                if verdict.outcome is not Outcome.DELIVERED:
+                if verdict.result is not AttemptResult.DELIVERED:
                     return verdict
                 taken[number] = verdict
             return taken[number]
@@ -129,32 +129,32 @@ class SmsEndpoint(TimedEndpoint):
             sms_verdicts.of_failure(one) if isinstance(one, BaseException) else one for one in answers
         ]
         if len(taken) == len(submissions):
-            self._unfinished.pop(_key(parcel), None)
+            self._unfinished.pop(_key(push_request), None)
         return sms_verdicts.of_all(verdicts)
 
-    def _taken(self, parcel: Parcel) -> dict[int, Verdict]:
+    def _taken(self, push_request: PushRequest) -> dict[int, Verdict]:
         """The parts of a text that the centre has already; remembered of the last thousand that were left halfway."""
-        taken = self._unfinished.setdefault(_key(parcel), {})
-        self._unfinished.move_to_end(_key(parcel))
+        taken = self._unfinished.setdefault(_key(push_request), {})
+        self._unfinished.move_to_end(_key(push_request))
         if len(self._unfinished) > _UNFINISHED_MAX:
             self._unfinished.popitem(last=False)
         return taken
 
-    def _submissions(self, parcel: Parcel, text: TextParts) -> list[bytes]:
+    def _submissions(self, push_request: PushRequest, text: TextParts) -> list[bytes]:
         """The bodies of its units; the reference is the same at each attempt, so a telephone puts parts together.
 
         Raises:
             ValueError: An address is none.
         """
-        total, reference = len(text.parts), crc32(_key(parcel).encode()) & 0xFFFF
-        source = _source(parcel.headers.get("Sender") or self._gateway.sender)
+        total, reference = len(text.parts), crc32(_key(push_request).encode()) & 0xFFFF
+        source = _source(push_request.headers.get("Sender") or self._gateway.sender)
         return [
             Submission(
                 source,
-                Address(*_INTERNATIONAL, parcel.endpoint.removeprefix("+")),
+                Address(*_INTERNATIONAL, push_request.endpoint.removeprefix("+")),
                 part,
                 _UCS2 if text.wide else 0,
-                int(parcel.headers.get("Priority", "0")),
+                int(push_request.headers.get("Priority", "0")),
                 (reference, total, number) if total > 1 else None,
                 self._gateway.header,
             ).body()
@@ -225,9 +225,9 @@ class SmsEndpoint(TimedEndpoint):
         await self.reader(number, text_of(delivered.octets, wide=delivered.coding == _UCS2))
 
 
-def _key(parcel: Parcel) -> str:
-    """What a text is known by; without a name, by what it says."""
-    return f"{parcel.headers.get('Message-ID') or parcel.body.decode()} {parcel.endpoint}"
+def _key(push_request: PushRequest) -> str:
+    """The identity of a text: its message id, or its content where it has none."""
+    return f"{push_request.headers.get('Message-ID') or push_request.body.decode()} {push_request.endpoint}"
 
 
 def _source(sender: str) -> Address:

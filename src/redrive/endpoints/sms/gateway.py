@@ -1,4 +1,4 @@
-"""Where text messages are handed in: the `sms_gateway` setting taken apart."""
+"""The message centre that text messages are submitted to: the `sms_gateway` setting, parsed."""
 
 from dataclasses import dataclass, field
 from typing import Final

@@ -36,7 +36,7 @@ PDU_BYTES_MAX: Final = 70_000  # a message_payload has 64 KiB; nobody sends what
 
 
 class Garbled(ValueError):  # noqa: N818 - said of what came
-    """What came is no SMPP."""
+    """The bytes received are not SMPP."""
 
 
 class Pdu(NamedTuple):
@@ -48,17 +48,17 @@ class Pdu(NamedTuple):
     body: bytes = b""
 
     def octets(self) -> bytes:
-        """As it is sent."""
+        """The bytes on the wire."""
         length = _HEADER.size + len(self.body)
         return _HEADER.pack(length, self.command, self.status, self.sequence) + self.body
 
     @property
     def is_response(self) -> bool:
-        """Whether it answers something."""
+        """True if it answers something."""
         return self.command >= RESPONSE
 
     def answer(self, status: int = OK, body: bytes = b"") -> "Pdu":
-        """What answers it."""
+        """The PDU that answers this one."""
         return Pdu(self.command | RESPONSE, status, self.sequence, body)
 
 
@@ -83,14 +83,14 @@ def taken(buffer: bytearray) -> Iterator[Pdu]:
 
 
 class Address(NamedTuple):
-    """Who: type of number, numbering plan (5.2.5, 5.2.6), and the number or name."""
+    """An address: type of number, numbering plan (5.2.5, 5.2.6), and the number or name."""
 
     ton: int
     npi: int
     text: str
 
     def octets(self) -> bytes:
-        """As it is sent."""
+        """The bytes on the wire."""
         return bytes([self.ton, self.npi]) + _text(self.text)
 
 
@@ -160,7 +160,7 @@ def _parameter(tag: int, value: bytes) -> bytes:
 
 
 class Said(NamedTuple):
-    """What answers a submission or a bind: the centre's name for it, and words of its own, where it has any."""
+    """The answer to a submission or a bind: the centre's id for it, and its own text, where it has any."""
 
     name: str
     words: str
@@ -174,7 +174,7 @@ def said(body: bytes) -> Said:
 
 
 class Delivered(NamedTuple):
-    """What the centre hands over (4.6.1): a text that somebody wrote, or a receipt.
+    """A message from the centre (4.6.1): a text from a telephone, or a receipt.
 
     Attributes:
         source: Who wrote it.

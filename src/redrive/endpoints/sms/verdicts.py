@@ -1,4 +1,4 @@
-"""What a message centre's statuses mean (SMPP 3.4, 5.1.3).
+"""Verdicts on a message centre's statuses (SMPP 3.4, 5.1.3).
 
 Each has the HTTP status nearest to it. What asks for a slower pace, says that the centre is in trouble, or is a status of
 the centre's own, may pass; what is wrong with the message will be wrong again.
@@ -10,7 +10,7 @@ from typing import Final
 from redrive.endpoints import verdicts
 from redrive.endpoints.sms.pdu import OK, Said
 from redrive.endpoints.verdicts import FULL, IN_TROUBLE, INVALID, NOT_AUTHENTICATED, THROTTLED, Verdict
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import AttemptResult
 
 
 class BindRefused(ConnectionError):  # noqa: N818 - said of a bind
@@ -76,7 +76,7 @@ _BIND_DENIED: Final = frozenset({0x0D, 0x0E, 0x0F, 0x53})
 
 
 def of_status(status: int, said: Said) -> Verdict:
-    """What it means that a submission was answered so."""
+    """The verdict on a submission's status."""
     if status == OK:
         return _accepted(said.name)
     meaning, nearest = _BY_STATUS.get(status, _TROUBLE)
@@ -84,17 +84,17 @@ def of_status(status: int, said: Said) -> Verdict:
 
 
 def of_all(parts: Sequence[Verdict]) -> Verdict:
-    """What becomes of a text in parts: one refused is the end of it, one that failed is sent again."""
-    for outcome in (Outcome.REFUSED, Outcome.FAILED):
+    """The verdict on a text of several parts: a refused part ends it, a failed part is sent again."""
+    for result in (AttemptResult.REFUSED, AttemptResult.FAILED):
         for verdict in parts:
-            if verdict.outcome is outcome:
+            if verdict.result is result:
                 return verdict
     names = ",".join(name for verdict in parts for _, name in verdict.identifiers)
     return _accepted(names)
 
 
 def of_failure(error: BaseException) -> Verdict:
-    """What it means that there was no answer; only a text that cannot be sent is not tried again."""
+    """The verdict on a missing answer; only a text that cannot be sent is not tried again."""
     if not isinstance(error, BindRefused):
         return verdicts.of_failure(error)
     meaning, nearest = (NOT_AUTHENTICATED, 401) if error.status in _BIND_DENIED else _TROUBLE

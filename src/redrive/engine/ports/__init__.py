@@ -1,4 +1,4 @@
-"""What the engine needs of the world: a store, a clock and chance.
+"""The engine's ports: a store, a clock and chance.
 
 A store speaks in the engine's verbs, in batches, and never asks the time: every verb that depends on it takes
 `now` (milliseconds since the epoch, UTC). Three promises hold for each verb that changes something:
@@ -8,17 +8,10 @@ A store speaks in the engine's verbs, in batches, and never asks the time: every
 * a delivery that was claimed is only touched by the claim's own token.
 """
 
-from redrive.engine.ports.delivering import (
-    ONE_EACH,
-    Batch,
-    Endpoint,
-    Parcel,
-    Plan,
-)
 from redrive.engine.ports.documents import (
     Change,
     Creation,
-    Kind,
+    DocumentKind,
     Put,
     Removal,
     Remove,
@@ -27,25 +20,32 @@ from redrive.engine.ports.documents import (
     Resource,
     refuse_repeated,
 )
-from redrive.engine.ports.orders import (
-    Arrival,
-    AttemptNote,
-    Claimed,
-    ClaimOrder,
-    Counts,
-    Enqueued,
-    Gate,
-    Moved,
-    MoveOrder,
-    Settled,
-    Settlement,
-    Swept,
-    Target,
-)
 from redrive.engine.ports.profile import (
     DeliveryProfile,
     FollowUp,
     SubscriptionContext,
+)
+from redrive.engine.ports.pushing import (
+    ONE_EACH,
+    Batch,
+    Endpoint,
+    Plan,
+    PushRequest,
+)
+from redrive.engine.ports.requests import (
+    AttemptNote,
+    Claimed,
+    ClaimRequest,
+    Counts,
+    Enqueued,
+    Moved,
+    MoveRequest,
+    NewDelivery,
+    OrderedPublication,
+    Settled,
+    Settlement,
+    Swept,
+    Target,
 )
 from redrive.engine.ports.runtime import (
     Clock,
@@ -63,27 +63,27 @@ from redrive.engine.ports.telemetry import (
 
 __all__ = [
     "ONE_EACH",
-    "Arrival",
     "AttemptNote",
     "Batch",
     "Change",
-    "ClaimOrder",
+    "ClaimRequest",
     "Claimed",
     "Clock",
     "Counts",
     "Creation",
     "DeliveryProfile",
+    "DocumentKind",
     "Endpoint",
     "Enqueued",
     "FollowUp",
-    "Gate",
-    "Kind",
     "LogSink",
-    "MoveOrder",
+    "MoveRequest",
     "Moved",
+    "NewDelivery",
     "NodeStore",
-    "Parcel",
+    "OrderedPublication",
     "Plan",
+    "PushRequest",
     "Put",
     "Removal",
     "Remove",

@@ -81,7 +81,7 @@ def refuse_repeated(changes: Sequence[Change]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[T]):
+class DocumentKind(Generic[T]):
     """A kind of resource: how its values are written as documents, and read back."""
 
     name: str
@@ -93,7 +93,7 @@ class Kind(Generic[T]):
 class Creation(Generic[T]):
     """A value to be written where there is none."""
 
-    kind: Kind[T]
+    kind: DocumentKind[T]
     key: str
     value: T
 
@@ -102,5 +102,5 @@ class Creation(Generic[T]):
 class Removal:
     """A value to be forgotten, if it is there."""
 
-    kind: Kind[Any]
+    kind: DocumentKind[Any]
     key: str

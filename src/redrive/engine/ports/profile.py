@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from redrive.engine.facts import Attempted
-from redrive.engine.ports.delivering import Parcel, Plan
+from redrive.engine.ports.pushing import Plan, PushRequest
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery
 from redrive.model.message import Publication
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 
 
@@ -38,7 +39,7 @@ def _never(_: Delivery) -> bool:
 class SubscriptionContext:
     """A subscription, and all about its deliveries that only a new version of it or of its topic changes.
 
-    A profile makes it, and the engine remembers it (`redrive.engine.contexts`): to ask anew for each claim, attempt and
+    A profile makes it, and the engine remembers it (`redrive.engine.push.contexts`): asking for each claim, attempt and
     end took sixteen calls for two attempts.
 
     Attributes:
@@ -94,7 +95,7 @@ class DeliveryProfile(Protocol):
         """
         ...
 
-    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> Parcel:
+    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
         """The request of one attempt: of a single delivery, unless the plan has batches."""
         ...
 

@@ -4,16 +4,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from redrive.engine.ports.documents import Change, Resource
-from redrive.engine.ports.orders import (
-    Arrival,
+from redrive.engine.ports.requests import (
     AttemptNote,
     Claimed,
-    ClaimOrder,
+    ClaimRequest,
     Counts,
     Enqueued,
-    Gate,
     Moved,
-    MoveOrder,
+    MoveRequest,
+    NewDelivery,
+    OrderedPublication,
     Settled,
     Settlement,
     Swept,
@@ -54,12 +54,12 @@ class Store(Protocol):
 
     # documents
 
-    async def write(self, changes: Sequence[Change], arrivals: Sequence[Arrival] = ()) -> list[int]:
+    async def write(self, changes: Sequence[Change], new_deliveries: Sequence[NewDelivery] = ()) -> list[int]:
         """Change documents, all of them or none, and let deliveries enter their queues in the same transaction.
 
         Args:
             changes: Each names another document.
-            arrivals: As of `enqueue`; repetitions enter nothing.
+            new_deliveries: As of `enqueue`; repetitions enter nothing.
 
         Returns:
             For each change the version that is stored now; for a removal the one that was (0: there was none), and 0
@@ -84,15 +84,15 @@ class Store(Protocol):
 
     # deliveries
 
-    def enqueue(self, arrivals: Sequence[Arrival]) -> Awaitable[list[Enqueued]]:
+    def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> Awaitable[list[Enqueued]]:
         """Add deliveries, to one queue or several: all of them or none."""
         ...
 
-    def publish(self, gates: Sequence[Gate]) -> Awaitable[list[Enqueued]]:
+    def publish(self, publications: Sequence[OrderedPublication]) -> Awaitable[list[Enqueued]]:
         """Publish to ordered topics, all or nothing; for a repetition, the original's id and place."""
         ...
 
-    def claim(self, order: ClaimOrder) -> Awaitable[Claimed]:
+    def claim(self, request: ClaimRequest) -> Awaitable[Claimed]:
         """Claim what is due, oldest first; what is exhausted or expired on the way is moved or removed."""
         ...
 
@@ -111,8 +111,8 @@ class Store(Protocol):
         """Let claims `(seq, token, until)` hold until then (ms); `until <= now` gives the delivery back."""
         ...
 
-    def move(self, order: MoveOrder) -> Awaitable[Moved]:
-        """See MoveOrder."""
+    def move(self, request: MoveRequest) -> Awaitable[Moved]:
+        """See MoveRequest."""
         ...
 
     async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
@@ -128,11 +128,11 @@ class Store(Protocol):
         ...
 
     async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
-        """What is remembered of a message's attempts in that queue, in their order: the first 10, the last 90."""
+        """The notes of a message's attempts in that queue, in their order: the first 10, the last 90."""
         ...
 
     async def count(self, queue_id: int, now: int) -> Counts:
-        """How many there are."""
+        """The numbers of deliveries by state."""
         ...
 
     async def oldest(self, queue_id: int) -> Delivery | None:

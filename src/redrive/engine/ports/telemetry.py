@@ -1,4 +1,4 @@
-"""What telemetry needs of a store, and what a writer of logs needs of telemetry."""
+"""Ports of telemetry: its store, and the sink of log lines."""
 
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Protocol
@@ -6,7 +6,7 @@ from typing import Protocol
 from redrive.engine.ports.store import Store
 from redrive.model.log import LogEvent, LogQuery, LogSpan
 from redrive.model.metric import Bucket, MetricPoint, PointQuery, Series, SeriesQuery, ValueCount
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 
 
 class TelemetryStore(Protocol):
@@ -19,7 +19,7 @@ class TelemetryStore(Protocol):
         ...
 
     async def find_points(self, query: PointQuery) -> list[Bucket]:
-        """What is known, period by period, in order of time and unit; a period without points is left out."""
+        """The statistics of each period, in order of time and unit; a period without points is left out."""
         ...
 
     async def find_values(self, query: PointQuery) -> list[ValueCount]:
@@ -65,7 +65,7 @@ class NodeStore(Store, TelemetryStore, Protocol):
 
 
 class LogSink(Protocol):
-    """Where lines of logs are handed in."""
+    """A sink of log lines."""
 
     def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
         """Hand in a line; it is on disk some seconds later. Group and stream are made where they are missing."""

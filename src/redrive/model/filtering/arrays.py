@@ -31,7 +31,7 @@ class Elements:
         return None if fields.places is None else cls(fields, fields.places)
 
     def consistent(self, tests: Sequence[KeyTest], budget: Budget) -> bool:
-        """Whether values can be found for all tests that stand in the same element of each array they share.
+        """True if values can be found for all tests that stand in the same element of each array they share.
 
         Args:
             tests: Sorted by key, no key twice.
@@ -124,7 +124,7 @@ class _Search:
         self._failed: set[tuple[int, frozenset[int]]] = set()
 
     def succeeds(self, number: int, chosen: _Chosen) -> bool:
-        """Whether the tests from `number` on hold together with the elements chosen before."""
+        """True if the tests from `number` on hold together with the elements chosen before."""
         if number == len(self._accepted):
             return True
         self._budget.spend(1 + len(chosen))

@@ -19,12 +19,12 @@ class Condition(Protocol):
     """Anything that can say of a value whether it will do."""
 
     def matches(self, value: Scalar) -> bool:
-        """Whether the value will do."""
+        """True if the value will do."""
         ...
 
 
 def is_number(value: Scalar) -> TypeGuard[int | float]:
-    """Whether the value is a JSON number; Python would count true and false among them."""
+    """True if the value is a JSON number; Python would count true and false among them."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -35,7 +35,7 @@ class Exactly:
     value: Scalar
 
     def matches(self, value: Scalar) -> bool:
-        """Whether the values are equal and of one type."""
+        """True if the values are equal and of one type."""
         return value == self.value and isinstance(value, bool) is isinstance(self.value, bool)
 
 
@@ -46,7 +46,7 @@ class Prefix:
     text: str
 
     def matches(self, value: Scalar) -> bool:
-        """Whether the value begins with the text."""
+        """True if the value begins with the text."""
         return isinstance(value, str) and value.startswith(self.text)
 
 
@@ -57,7 +57,7 @@ class Suffix:
     text: str
 
     def matches(self, value: Scalar) -> bool:
-        """Whether the value ends with the text."""
+        """True if the value ends with the text."""
         return isinstance(value, str) and value.endswith(self.text)
 
 
@@ -68,7 +68,7 @@ class EqualsIgnoringCase:
     text: str
 
     def matches(self, value: Scalar) -> bool:
-        """Whether the value is the text but for case."""
+        """True if the value is the text but for case."""
         return isinstance(value, str) and value.lower() == self.text.lower()
 
 
@@ -89,7 +89,7 @@ class NumberRange:
     below: bool = False
 
     def matches(self, value: Scalar) -> bool:
-        """Whether the value is a number within the bounds."""
+        """True if the value is a number within the bounds."""
         if not is_number(value) or not self.low <= value <= self.high:
             return False
         return not (self.above and value == self.low) and not (self.below and value == self.high)
@@ -102,7 +102,7 @@ class InNetwork:
     network: IPv4Network | IPv6Network
 
     def matches(self, value: Scalar) -> bool:
-        """Whether the value is an address of the network."""
+        """True if the value is an address of the network."""
         if not isinstance(value, str):
             return False
         try:
@@ -122,7 +122,7 @@ class Wildcard:
     parts: tuple[str, ...]
 
     def matches(self, value: Scalar) -> bool:
-        """Whether the value has the parts in order, the first at its beginning and the last at its end."""
+        """True if the value has the parts in order, the first at its beginning and the last at its end."""
         if not isinstance(value, str):
             return False
         first, *middle = self.parts
@@ -153,7 +153,7 @@ class AnythingBut:
     conditions: tuple[Condition, ...]
 
     def matches(self, value: Scalar) -> bool:
-        """Whether none of the conditions holds."""
+        """True if none of the conditions holds."""
         return not any(condition.matches(value) for condition in self.conditions)
 
 
@@ -168,7 +168,7 @@ class Present:
 
 @dataclass(frozen=True, slots=True)
 class KeyTest:
-    """What is asked of one key: some value meets some condition.
+    """A test of one key: some value meets some condition.
 
     Attributes:
         key: Its path, with dots.
@@ -186,7 +186,7 @@ class KeyTest:
         object.__setattr__(self, "steps", sum(map(_steps, self.conditions)))
 
     def accepts(self, value: Scalar) -> bool:
-        """Whether some condition holds for the value."""
+        """True if some condition holds for the value."""
         return any(condition.matches(value) for condition in self.conditions)
 
 

@@ -46,12 +46,12 @@ class Comparison:
     without: bool = False
 
     def accepts(self, value: object) -> bool:
-        """Whether a single value passes."""
+        """True if a single value passes."""
         found = self.comparable(value)
         return found is not None and self.holds(found) != self.negated
 
     def accepts_any(self, values: Sequence[object]) -> bool:
-        """Whether an array passes; elements of another kind are passed over."""
+        """True if an array passes; elements of another kind are passed over."""
         found = (self.comparable(value) for value in values)
         return any(self.holds(value) for value in found if value is not None) != self.negated
 

@@ -78,11 +78,11 @@ class EventFilter:
     arrays: bool = False
 
     def matches(self, document: Document) -> bool:
-        """Whether an event passes: see `asked`."""
+        """True if an event passes: see `asked`."""
         return self.asked(Event(document), Budget())[0]
 
     def asked(self, event: "Event", budget: Budget) -> tuple[bool, int]:
-        """Whether an event passes, and how many advanced filters were asked for that.
+        """True if an event passes, and how many advanced filters were asked for that.
 
         Args:
             event: The event.

@@ -23,7 +23,7 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Filtered(Generic[K]):
-    """What many filters make of one message.
+    """The result of many filters for one message.
 
     Attributes:
         passed: The keys of the filters that it passes.
@@ -41,7 +41,7 @@ class FilterIndex(Generic[K]):
         self._scopes: dict[Scope, _ScopeIndex[K]] = {scope: _ScopeIndex(scope) for scope in Scope}
 
     def __len__(self) -> int:
-        """How many filters there are."""
+        """The number of filters."""
         return sum(len(index.policies) for index in self._scopes.values())
 
     def add(self, key: K, policy: FilterPolicy) -> None:

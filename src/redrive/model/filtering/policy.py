@@ -10,14 +10,14 @@ from redrive.model.filtering.subject import Fields, Subject, Wanted
 
 
 class Scope(enum.StrEnum):
-    """What of a message a filter looks at."""
+    """The part of a message that a filter looks at."""
 
     ATTRIBUTES = "attributes"
     BODY = "body"
 
 
 class Verdict(enum.StrEnum):
-    """Whether a message passes, and if not, why: the reasons that the filtering metrics tell apart."""
+    """True if a message passes, and if not, why: the reasons that the filtering metrics tell apart."""
 
     MATCHED = "matched"
     NO_ATTRIBUTES = "no attributes"  # the message has none at all
@@ -46,7 +46,7 @@ class Clause:
         self.optional = frozenset(test.key for test in self.tests if test.absent)
 
     def matches(self, fields: Fields, elements: Elements | None, budget: Budget) -> bool:
-        """Whether all tests hold.
+        """True if all tests hold.
 
         Args:
             fields: The message's.
@@ -88,7 +88,7 @@ class FilterPolicy:
         self._wanted: Wanted | None = None
 
     def match(self, subject: Subject) -> Verdict:
-        """Whether the message passes, or why not. An index over many filters answers the same."""
+        """True if the message passes, or why not. An index over many filters answers the same."""
         if self._wanted is None:
             self._wanted = Wanted(self.keys)
         fields = read_fields(subject, self.scope, self._wanted)
@@ -111,7 +111,7 @@ def read_fields(subject: Subject, scope: Scope, wanted: Wanted) -> Fields | None
 
 
 def refusal(scope: Scope, subject: Subject) -> Verdict:
-    """Why a message that could be read did not match."""
+    """The reason that a message that could be read did not match."""
     if scope is Scope.BODY:
         return Verdict.BODY
     return Verdict.ATTRIBUTES if subject.attributes else Verdict.NO_ATTRIBUTES

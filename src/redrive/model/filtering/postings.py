@@ -1,4 +1,4 @@
-"""Which clauses a value may satisfy: the conditions of many clauses on one key, in buckets that values lead to.
+"""Postings: the conditions of many clauses on one key, in buckets that a value leads to.
 
 A message may have as many values under a key as its size allows, and a key as many conditions as filters have. So each
 view of the values is made once for a message, and where buckets and values meet, the fewer of the two are looked through.
@@ -29,7 +29,7 @@ _Slot = TypeVar("_Slot")
 
 
 def is_indexed(condition: Condition) -> bool:
-    """Whether the buckets answer for the condition; of any other they only say that its key is there."""
+    """True if the buckets answer for the condition; of any other they only say that its key is there."""
     return isinstance(condition, Exactly | Prefix | Suffix | EqualsIgnoringCase | NumberRange | Present)
 
 

@@ -21,7 +21,7 @@ class _Interval:
     clause: int
 
     def holds(self, numbers: Sequence[float]) -> bool:
-        """Whether one of the numbers, which are in order, lies in it."""
+        """True if one of the numbers, which are in order, lies in it."""
         (low, above), (high, below) = self.low, self.high
         first = (bisect_right if above else bisect_left)(numbers, low)
         return first < len(numbers) and (numbers[first] < high or (numbers[first] == high and not below))
@@ -75,7 +75,7 @@ class RangeTable:
         self._tree: _Node | None = None
 
     def __len__(self) -> int:
-        """How many clauses have a range."""
+        """The number of clauses with a range."""
         return len(self._live)
 
     def add(self, clause: int, condition: NumberRange) -> None:
@@ -109,7 +109,7 @@ class RangeTable:
         return hits
 
     def holds(self, clause: int, numbers: Sequence[float]) -> bool:
-        """Whether the clause has a range that one of the numbers lies in; the numbers are in order."""
+        """True if the clause has a range that one of the numbers lies in; the numbers are in order."""
         return any(interval.holds(numbers) for interval in self._live.get(clause, ()))
 
     def _sort(self) -> None:

@@ -1,4 +1,4 @@
-"""What a filter looks at: a message's attributes or its body, flattened to keys and values."""
+"""The subject of a filter: a message's attributes or its body, flattened to keys and values."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping

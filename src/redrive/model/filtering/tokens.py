@@ -29,7 +29,7 @@ class FilterPolicyInvalid(RedriveError):  # noqa: N818 - an answer, named as a c
 
 
 class Kind(enum.Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     OBJECT = "{"
     OBJECT_END = "}"
@@ -37,7 +37,7 @@ class Kind(enum.Enum):
     ARRAY_END = "]"
     NAME = "name"
     STRING = "string"
-    NUMBER = "number"
+    QUEUE_RECORD = "number"
     LITERAL = "literal"
 
 
@@ -151,6 +151,6 @@ def _token(source: str, found: re.Match[str]) -> Token:
     value = json.loads(text)
     if not isinstance(value, str):
         literal = value is None or isinstance(value, bool)
-        return Token(Kind.LITERAL if literal else Kind.NUMBER, text, value, end, end)
+        return Token(Kind.LITERAL if literal else Kind.QUEUE_RECORD, text, value, end, end)
     named = source[end : end + 1] == ":"
     return Token(Kind.NAME if named else Kind.STRING, value, value, found.start() + 1, end)

@@ -40,7 +40,7 @@ Node = Leaf | Group | Alternatives
 
 
 def combinations(node: Node) -> int:
-    """How complex a policy is, as the published limit counts it.
+    """The complexity of a policy, as the published limit counts it.
 
     The product over all keys of entries times depth, where an `$or` counts the sum of its branches. Recorded:
     4 entries three keys deep, 3 entries two deep and 3 at the top make 12 · 6 · 3 = 216, too many.

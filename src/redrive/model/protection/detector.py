@@ -8,14 +8,14 @@ from redrive.model.protection.keywords import Keywords
 from redrive.model.protection.pattern import Pattern, Span
 
 Check = Callable[[str], bool]
-"""Whether a find is what its pattern only looks like: its check digit, most often."""
+"""True if a find is what its pattern only looks like: its check digit, most often."""
 
 
 class Finder(Protocol):
     """Something that can be found in a text."""
 
     def find(self, text: bytes) -> list[Span]:
-        """Where it is in a text in UTF-8, in order; no two overlap."""
+        """The matches in a text in UTF-8, in order; no two overlap."""
         ...
 
 

@@ -41,7 +41,7 @@ class Keywords:
         self._pattern = pattern
 
     def places(self, text: bytes) -> "Places":
-        """Where they are."""
+        """The positions."""
         spans: list[Span] = []
         at = 0
         while (match := self._pattern.search(text, at)) is not None:
@@ -57,7 +57,7 @@ class Keywords:
 
 
 def _is_word(text: bytes, start: int, end: int) -> bool:
-    """Whether it begins and ends where words do; two letters are parted if the second alone is a capital."""
+    """True if it begins and ends where words do; two letters are parted if the second alone is a capital."""
     before, after = text[start - 1 : start + 1], text[end - 1 : end + 1]
     if start and before.isalpha() and not (before[:1].islower() and before[1:].isupper()):
         return False
@@ -65,7 +65,7 @@ def _is_word(text: bytes, start: int, end: int) -> bool:
 
 
 class Places:
-    """Where keywords are in one text."""
+    """The positions of keywords in one text."""
 
     def __init__(self, text: bytes, spans: Sequence[Span]) -> None:
         """Remember these, which follow one another."""
@@ -77,7 +77,7 @@ class Places:
         return bool(self._starts)
 
     def near(self, start: int, end: int) -> bool:
-        """Whether there is a keyword before or after what stands there, PROXIMITY characters away at most."""
+        """True if there is a keyword before or after what stands there, PROXIMITY characters away at most."""
         before = bisect_right(self._ends, start) - 1
         if before >= 0 and self._is_close(self._ends[before], start):
             return True

@@ -1,4 +1,4 @@
-"""What a compiled regular expression has to offer; Python's does, and so does RE2's."""
+"""The interface of a compiled regular expression, which Python's and RE2's both have."""
 
 from typing import Any, Protocol
 
@@ -10,7 +10,7 @@ class Match(Protocol):
     """One find."""
 
     def span(self, group: Any = 0, /) -> Span:
-        """Where a group of it is; (-1, -1): nowhere."""
+        """The span of a group; (-1, -1) where it did not match."""
         ...
 
 

@@ -66,7 +66,7 @@ class Text:
         }
 
     def place(self, index: int) -> int:
-        """Where something stands in the source that is seen there."""
+        """The position in the source of a position in the text that is seen."""
         return self._places[index]
 
     def without(self, cuts: Iterable[Cut]) -> str:
@@ -116,7 +116,7 @@ class Text:
         yield self.source[at:end]
 
     def _width(self, start: int, end: int) -> int:
-        """How many characters are seen there."""
+        """The number of characters that are seen."""
         return bisect_left(self._places, end) - bisect_left(self._places, start)
 
 
@@ -142,7 +142,7 @@ def _no_number(width: int, character: str) -> str:
 
 
 def _is_json(text: str) -> bool:
-    """Whether it is an array, an object or a string; a bare number is a text like any other."""
+    """True if it is an array, an object or a string; a bare number is a text like any other."""
     if not text.lstrip().startswith(("{", "[", '"')):
         return False
     try:

@@ -32,7 +32,7 @@ V = TypeVar("V")
 
 
 class Reader(NamedTuple, Generic[V]):
-    """How a value is read from its text.
+    """A reader of a value from its text.
 
     Attributes:
         parse: Returns the value, or None for a text that is not acceptable.

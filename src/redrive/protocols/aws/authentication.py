@@ -24,7 +24,7 @@ from redrive.protocols.http import Request
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, and for which region the call is signed."""
+    """A caller, and the region that the call is signed for."""
 
     principal: Principal
     region: str
@@ -34,7 +34,7 @@ class Authentication(Protocol):
     """A way to tell who calls."""
 
     async def caller(self, request: Request, service: str) -> Caller:
-        """Who sent this request to the service of that signing name.
+        """The caller of this request to the service of that signing name.
 
         Raises:
             AwsError: Nobody who is let in.

@@ -11,7 +11,7 @@ from typing import Final
 from redrive.access.principals import ANONYMOUS
 from redrive.engine.ports import Runtime
 from redrive.model.errors import RedriveError
-from redrive.model.message import id_text
+from redrive.model.ids import id_text
 from redrive.protocols.aws.authentication import Authentication, Caller
 from redrive.protocols.aws.call import Call, Facade
 from redrive.protocols.aws.unoffered import operation_text, refusal, service_text
@@ -105,7 +105,7 @@ class Gateway:
         return codec.render(operation, result, request_id)
 
     async def _caller(self, request: Request, recognised: Recognised, service: Service) -> Caller:
-        """Who calls; somebody who followed a link out of a message is nobody in particular, in no region."""
+        """The caller; a request that follows a link out of a message has no caller and no region."""
         unsigned = recognised.operation in service.profile.unsigned and credential_scope(request) is None
         if unsigned and len(request.body) <= _UNSIGNED_BODY_BYTES_MAX:
             return _NOBODY

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 
 
 class Words(NamedTuple):
-    """What a reader says of members that are not as they must be; a member's path stands before it.
+    """The texts of a reader for members that are not acceptable; a member's path stands before each.
 
     Attributes:
         between: What stands between the names of a path.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any, Final, NamedTuple, Protocol
 
-from redrive.model.message import bytes_of
+from redrive.model.ids import bytes_of
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 
@@ -31,21 +31,21 @@ Attributes = Mapping[str, Mapping[str, Any]]
 
 
 class Channel(Protocol):
-    """What messages are sent to: a queue or a topic."""
+    """A channel that messages are sent to: a queue or a topic."""
 
     @property
     def ordered(self) -> bool:
-        """Whether it is a FIFO one."""
+        """True if it is a FIFO one."""
         ...
 
     @property
     def deduplicates_content(self) -> bool:
-        """Whether a message without a deduplication id is known by its text."""
+        """True if a message without a deduplication id is known by its text."""
         ...
 
 
 class IdRefusals(NamedTuple):
-    """What a service answers to ids that are not acceptable.
+    """A service's refusals of ids that are not acceptable.
 
     Attributes:
         malformed: To the id given for a parameter.
@@ -61,7 +61,7 @@ class IdRefusals(NamedTuple):
 
 
 def is_id(value: str) -> bool:
-    """Whether a text may be a group id, a deduplication id or the id of an attempt to receive."""
+    """True if a text may be a group id, a deduplication id or the id of an attempt to receive."""
     return _ID.fullmatch(value) is not None
 
 
@@ -114,7 +114,7 @@ def kind_of(data_type: str) -> str | None:
 
 
 def type_fault(name: str) -> str:
-    """What both services say of an attribute whose type does not exist."""
+    """The text of both services for an attribute type that does not exist."""
     return (
         f"The message attribute '{name}' has an invalid message attribute type, the set of supported type"
         " prefixes is Binary, Number, and String."
@@ -122,7 +122,7 @@ def type_fault(name: str) -> str:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a finite decimal number."""
+    """True if a text is a finite decimal number."""
     try:
         return isfinite(float(text)) and "_" not in text
     except ValueError:
@@ -130,7 +130,7 @@ def is_number(text: str) -> bool:
 
 
 def name_fault(name: str, foreign: re.Pattern[str]) -> str | None:
-    """What makes a text no name of an attribute, in the words of SNS; None for a good name.
+    """The fault of an attribute name, in the words of SNS; None for a good name.
 
     Args:
         name: The text.
@@ -152,14 +152,14 @@ def name_fault(name: str, foreign: re.Pattern[str]) -> str | None:
 
 
 def attributes_bytes(attributes: Attributes | None) -> int:
-    """What attributes add to the bytes of a message: the name, type and value of each."""
+    """The bytes that attributes add to a message: the name, type and value of each."""
     if not attributes:
         return 0
     return sum(attribute_bytes(name, attribute) for name, attribute in attributes.items())
 
 
 def attribute_bytes(name: str, attribute: Mapping[str, Any]) -> int:
-    """What an attribute adds to the bytes of a message."""
+    """The bytes that an attribute adds to a message."""
     texts = bytes_of(name) + bytes_of(attribute.get("DataType") or "")
     return texts + bytes_of(attribute.get("StringValue") or "") + len(attribute.get("BinaryValue") or b"")
 
@@ -183,7 +183,7 @@ def unpacked(data_type: str, value: str) -> dict[str, Any]:
 
 
 class BatchRefusals(NamedTuple):
-    """What a service answers to a batch that is not acceptable as a whole.
+    """A service's refusals of a batch that is not acceptable as a whole.
 
     Attributes:
         empty: To one without entries.
@@ -224,7 +224,7 @@ def check_batch(entries: Sequence[Entry], refusals: BatchRefusals) -> None:
 
 
 def failed(entry: Entry, refusal: AwsError) -> Structure:
-    """What a batch's answer says of an entry that was refused."""
+    """The answer of a batch for an entry that was refused."""
     return {
         "Id": entry["Id"],
         "SenderFault": refusal.sender,

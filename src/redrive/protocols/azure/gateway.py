@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 from redrive.engine.ports import Runtime
 from redrive.model.errors import RedriveError
-from redrive.model.message import id_text
+from redrive.model.ids import id_text
 from redrive.protocols.azure.wire.answers import refusal
 from redrive.protocols.azure.wire.errors import AzureError, translated
 from redrive.protocols.http import Request, Response
@@ -18,7 +18,7 @@ class Service(Protocol):
     """A part of Azure that answers for itself."""
 
     def handles(self, path: str, host: str) -> bool:
-        """Whether a request is for this service.
+        """True if a request is for this service.
 
         Args:
             path: As it was sent, without the query.
@@ -50,7 +50,7 @@ class AzureGateway:
         self._services = tuple(services)
 
     def handles(self, request: Request) -> bool:
-        """Whether a request is for Azure at all."""
+        """True if a request is for Azure at all."""
         return self._service(request) is not None
 
     def body_bytes_max(self, request: Request) -> int:  # noqa: ARG002 - the same for all rooms

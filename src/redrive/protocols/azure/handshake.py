@@ -27,11 +27,11 @@ from urllib.parse import parse_qs
 import orjson
 
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Clock, Endpoint, Kind, Parcel
+from redrive.engine.ports import Clock, DocumentKind, Endpoint, PushRequest
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.errors import NotFound
-from redrive.model.message import id_text
-from redrive.model.queue import ResourceName
+from redrive.model.ids import id_text
+from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
 from redrive.protocols.azure.eventgrid import names, settings
 from redrive.protocols.azure.webhook_tokens import WebhookTokens
@@ -83,7 +83,9 @@ class Question:
         return cls(**{**document, "topic": ResourceName(*document["topic"])})
 
 
-QUESTION: Final[Kind[Question]] = Kind("eventgrid_handshake", Question.to_document, Question.from_document)
+QUESTION: Final[DocumentKind[Question]] = DocumentKind(
+    "eventgrid_handshake", Question.to_document, Question.from_document
+)
 
 
 class Handshakes:
@@ -124,15 +126,15 @@ class Handshakes:
         delivery = settings.delivery_settings(asked)
         cloud_events = delivery.schema == settings.CLOUD_EVENT_SCHEMA
         data = {"validationCode": question.id, "validationUrl": url}
-        parcel = (
+        push_request = (
             _leave(asked, url)
             if cloud_events
             else self._event(asked, "SubscriptionValidation", "SubscriptionValidationEvent", data, now)
         )
-        attempt = await self._push(asked, parcel)
+        attempt = await self._push(asked, push_request)
         if attempt.reason is Reason.TIMED_OUT:
             await self._clock.sleep_until(self._clock.now() + AGAIN_MS)
-            attempt = await self._push(asked, parcel)
+            attempt = await self._push(asked, push_request)
         try:
             agreed = _gives_leave(attempt) if cloud_events else _agrees(attempt, question.id)
         except ValueError as refusal:
@@ -166,14 +168,14 @@ class Handshakes:
     async def _take_leave(self, gone: Subscription, now: int) -> None:
         delivery = settings.delivery_settings(gone)
         data = {"eventSubscriptionId": delivery.id}
-        parcel = self._event(gone, "SubscriptionDeletion", "SubscriptionDeletedEvent", data, now)
-        attempt = await self._push(gone, parcel)
+        push_request = self._event(gone, "SubscriptionDeletion", "SubscriptionDeletedEvent", data, now)
+        attempt = await self._push(gone, push_request)
         logger.debug("handshake.farewell subscription=%s: %s", delivery.id, _detail(attempt))
 
-    async def _push(self, subscription: Subscription, parcel: Parcel) -> Attempt:
+    async def _push(self, subscription: Subscription, push_request: PushRequest) -> Attempt:
         audience = settings.delivery_settings(subscription).audience
-        headers = {**parcel.headers, **await self._tokens.authorization(audience)}
-        return await self._endpoints[subscription.protocol].push(replace(parcel, headers=headers))
+        headers = {**push_request.headers, **await self._tokens.authorization(audience)}
+        return await self._endpoints[subscription.protocol].push(replace(push_request, headers=headers))
 
     def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Service
         """See `Service.handles`."""
@@ -218,7 +220,7 @@ class Handshakes:
 
     def _event(
         self, asked: Subscription, kind: str, event_type: str, data: Mapping[str, str], now: int
-    ) -> Parcel:
+    ) -> PushRequest:
         delivery = settings.delivery_settings(asked)
         event = {
             "id": id_text(self._engine.runtime.message_id()),
@@ -238,10 +240,10 @@ class Handshakes:
             "aeg-data-version": "2",
             "aeg-metadata-version": "1",
         }
-        return Parcel(asked.endpoint, orjson.dumps([event]), _JSON, headers, ANSWER_MS)
+        return PushRequest(asked.endpoint, orjson.dumps([event]), _JSON, headers, ANSWER_MS)
 
 
-def _leave(asked: Subscription, url: str) -> Parcel:
+def _leave(asked: Subscription, url: str) -> PushRequest:
     delivery = settings.delivery_settings(asked)
     headers = {
         **{one.name: one.value for one in delivery.attributes if one.value is not None},
@@ -250,11 +252,11 @@ def _leave(asked: Subscription, url: str) -> Parcel:
         "WebHook-Request-Rate": "*",
     }
     kept = (_ALLOWED_ORIGIN,)
-    return Parcel(asked.endpoint, b"", _JSON, headers, ANSWER_MS, method="OPTIONS", headers_kept=kept)
+    return PushRequest(asked.endpoint, b"", _JSON, headers, ANSWER_MS, method="OPTIONS", headers_kept=kept)
 
 
 def _agrees(attempt: Attempt, code: str) -> bool:
-    """Whether the answer to an event has its code; False: it may come by hand.
+    """True if the answer to an event has its code; False: it may come by hand.
 
     Raises:
         ValueError: The answer agrees to nothing; why.
@@ -272,7 +274,7 @@ def _agrees(attempt: Attempt, code: str) -> bool:
 
 
 def _gives_leave(attempt: Attempt) -> bool:
-    """Whether the answer to OPTIONS allows our origin; False: it may call back.
+    """True if the answer to OPTIONS allows our origin; False: it may call back.
 
     Raises:
         ValueError: It does not allow it; why.

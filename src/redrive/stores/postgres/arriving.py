@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from asyncpg import Connection
 
-from redrive.engine.ports import Arrival, ClaimOrder, Enqueued, Target
-from redrive.model.delivery import Delivery, End, as_copy, as_dead_letter, end_of
+from redrive.engine.ports import ClaimRequest, Enqueued, NewDelivery, Target
+from redrive.model.delivery import DeadLetterReason, Delivery, as_copy, as_dead_letter, end_of
 from redrive.stores.postgres import deduplication, notes, rows
 
 # The way of most messages: no group, no deduplication, no past. One statement, which commits for itself.
@@ -20,20 +20,20 @@ _INSERT_NEW: Final = (
     " RETURNING seq"
 )
 
-Arrivals = Sequence[Arrival]
+NewDeliveries = Sequence[NewDelivery]
 
 
-def are_plain(arrivals: Arrivals) -> bool:
-    """Whether nothing has to be looked up before these can enter their queues."""
+def are_plain(new_deliveries: NewDeliveries) -> bool:
+    """True if nothing has to be looked up before these can enter their queues."""
     return all(
         one.group_id is None and one.deduplication_key is None and one.origin is None and not one.attempts
-        for one in arrivals
+        for one in new_deliveries
     )
 
 
-async def enqueue_plain(connection: Connection, calls: Sequence[Arrivals]) -> list[list[Enqueued]]:
+async def enqueue_plain(connection: Connection, calls: Sequence[NewDeliveries]) -> list[list[Enqueued]]:
     """Add the deliveries of several calls, all of them plain."""
-    new = [arrival for arrivals in calls for arrival in arrivals]
+    new = [new_delivery for new_deliveries in calls for new_delivery in new_deliveries]
     if not new:
         return [[] for _ in calls]
     inserted = await connection.fetch(
@@ -48,30 +48,36 @@ async def enqueue_plain(connection: Connection, calls: Sequence[Arrivals]) -> li
     )
     # Rows are numbered in the order they were given, whatever order they are returned in.
     seqs = iter(sorted(seq for (seq,) in inserted))
-    return [[Enqueued(one.message_id, next(seqs), False) for one in arrivals] for arrivals in calls]  # noqa: FBT003 - a tuple's field
+    return [[Enqueued(each.message_id, next(seqs), repeated=False) for each in call] for call in calls]
 
 
-async def enqueue(connection: Connection, calls: Sequence[Arrivals]) -> list[list[Enqueued]]:
+async def enqueue(connection: Connection, calls: Sequence[NewDeliveries]) -> list[list[Enqueued]]:
     """Add the deliveries of several calls; a repetition within its deduplication period answers the original."""
     async with connection.transaction():
-        answers = iter(await add(connection, [arrival for arrivals in calls for arrival in arrivals]))
-    return [[next(answers) for _ in arrivals] for arrivals in calls]
+        answers = iter(
+            await add(
+                connection, [new_delivery for new_deliveries in calls for new_delivery in new_deliveries]
+            )
+        )
+    return [[next(answers) for _ in new_deliveries] for new_deliveries in calls]
 
 
-async def add(connection: Connection, arrivals: Arrivals) -> list[Enqueued]:
+async def add(connection: Connection, new_deliveries: NewDeliveries) -> list[Enqueued]:
     """The same within a transaction that holds no lock yet."""
-    await rows.lock_groups(connection, groups_of(arrivals))
-    return await add_locked(connection, arrivals)
+    await rows.lock_groups(connection, groups_of(new_deliveries))
+    return await add_locked(connection, new_deliveries)
 
 
-def groups_of(arrivals: Arrivals) -> rows.Groups:
+def groups_of(new_deliveries: NewDeliveries) -> rows.Groups:
     """The groups whose turn the arrivals may take."""
-    return {(one.queue_id, one.group_id) for one in arrivals if one.group_id is not None and not _alone(one)}
+    return {
+        (one.queue_id, one.group_id) for one in new_deliveries if one.group_id is not None and not _alone(one)
+    }
 
 
-async def add_locked(connection: Connection, arrivals: Arrivals) -> list[Enqueued]:
+async def add_locked(connection: Connection, new_deliveries: NewDeliveries) -> list[Enqueued]:
     """The same within a transaction that holds the locks of `groups_of` the arrivals."""
-    seqs = await rows.next_seqs(connection, len(arrivals))
+    seqs = await rows.next_seqs(connection, len(new_deliveries))
     memories = [
         deduplication.Memory(
             one.queue_id,
@@ -81,10 +87,12 @@ async def add_locked(connection: Connection, arrivals: Arrivals) -> list[Enqueue
             one.enqueued_at,
             one.deduplicate_until,
         )
-        for one, seq in zip(arrivals, seqs, strict=True)
+        for one, seq in zip(new_deliveries, seqs, strict=True)
     ]
     answers = await deduplication.remember(connection, memories)
-    fresh = [(one, answer.seq) for one, answer in zip(arrivals, answers, strict=True) if not answer.repeated]
+    fresh = [
+        (one, answer.seq) for one, answer in zip(new_deliveries, answers, strict=True) if not answer.repeated
+    ]
     places = await rows.free_places(
         connection, [(one.queue_id, one.group_id, _alone(one)) for one, _ in fresh]
     )
@@ -94,26 +102,26 @@ async def add_locked(connection: Connection, arrivals: Arrivals) -> list[Enqueue
     return answers
 
 
-def _alone(arrival: Arrival) -> bool:
-    return not arrival.ordered and arrival.available_at > arrival.enqueued_at
+def _alone(new_delivery: NewDelivery) -> bool:
+    return not new_delivery.ordered and new_delivery.available_at > new_delivery.enqueued_at
 
 
-def _row_of(arrival: Arrival, seq: int) -> tuple[Any, ...]:
+def _row_of(new_delivery: NewDelivery, seq: int) -> tuple[Any, ...]:
     return (
-        arrival.queue_id,
+        new_delivery.queue_id,
         seq,
-        arrival.available_at,
-        arrival.attempts,
+        new_delivery.available_at,
+        new_delivery.attempts,
         None,
-        arrival.enqueued_at,
-        arrival.enqueued_at,
+        new_delivery.enqueued_at,
+        new_delivery.enqueued_at,
         None,
-        arrival.message_id,
-        arrival.group_id,
-        arrival.deduplication_id,
-        arrival.origin,
-        arrival.headers,
-        arrival.body,
+        new_delivery.message_id,
+        new_delivery.group_id,
+        new_delivery.deduplication_id,
+        new_delivery.origin,
+        new_delivery.headers,
+        new_delivery.body,
     )
 
 
@@ -125,7 +133,7 @@ async def admit(connection: Connection, deliveries: Sequence[Delivery]) -> None:
 
 
 async def bury(
-    connection: Connection, dead: Sequence[Delivery], order: ClaimOrder, target: Target, now: int
+    connection: Connection, dead: Sequence[Delivery], request: ClaimRequest, target: Target, now: int
 ) -> None:
     """Let deliveries that left their queue enter the dead-letter queue; their groups there are locked."""
     if not dead:
@@ -136,11 +144,11 @@ async def bury(
         for one, seq in zip(dead, seqs, strict=True)
     ]
     await admit(connection, buried)
-    await copy(connection, [(one, end_of(one, order.limits, now)) for one in dead], target, now)
+    await copy(connection, [(one, end_of(one, request.limits, now)) for one in dead], target, now)
 
 
 async def copy(
-    connection: Connection, dead: Sequence[tuple[Delivery, End]], target: Target, now: int
+    connection: Connection, dead: Sequence[tuple[Delivery, DeadLetterReason]], target: Target, now: int
 ) -> None:
     """Let the copies of dead letters enter the backlog for such, if there is one."""
     if target.copies is None or not dead:

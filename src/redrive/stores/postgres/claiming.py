@@ -9,7 +9,7 @@ from typing import Final
 
 from asyncpg import Connection
 
-from redrive.engine.ports import Claimed, ClaimOrder
+from redrive.engine.ports import Claimed, ClaimRequest
 from redrive.stores.postgres import filling, rows
 from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.merging import Lanes
@@ -47,20 +47,20 @@ class Claimer:
         self._others = Lanes(connections, filling.fill, 1, key=_alike_in_all)
         self._not_ordinary: set[int] = set()  # queues whose line was not, the last time
 
-    async def claim(self, order: ClaimOrder) -> Claimed:
+    async def claim(self, request: ClaimRequest) -> Claimed:
         """Fill an order; see `Store.claim`."""
-        if order.ordered or order.attempt_id or order.rate_max is not None or order.claims_nothing:
-            return (await self._others.submit(order)).claimed
-        if order.queue_id not in self._not_ordinary:
-            claimed = await self._ordinary.submit(order)
+        if request.ordered or request.attempt_id or request.rate_max is not None or request.claims_nothing:
+            return (await self._others.submit(request)).claimed
+        if request.queue_id not in self._not_ordinary:
+            claimed = await self._ordinary.submit(request)
             if claimed is not None:
                 return claimed
             if len(self._not_ordinary) >= _REMEMBERED_MAX:
                 self._not_ordinary.clear()
-            self._not_ordinary.add(order.queue_id)
-        filled = await self._others.submit(order)
+            self._not_ordinary.add(request.queue_id)
+        filled = await self._others.submit(request)
         if filled.was_ordinary:
-            self._not_ordinary.discard(order.queue_id)
+            self._not_ordinary.discard(request.queue_id)
         return filled.claimed
 
     async def idle(self) -> None:
@@ -69,26 +69,35 @@ class Claimer:
         await self._others.idle()
 
 
-def _alike(order: ClaimOrder) -> object:
-    """What orders must have in common to be filled by one statement."""
-    return order.queue_id, order.limits, order.resumes
+def _alike(request: ClaimRequest) -> object:
+    """The properties that requests must share to be filled by one statement."""
+    return request.queue_id, request.limits, request.resumes
 
 
-def _alike_in_all(order: ClaimOrder) -> object:
-    """What orders must have in common to be filled by one transaction."""
-    special = bool(order.attempt_id) or order.rate_max is not None or order.claims_nothing
-    return order.queue_id, order.ordered, order.limits, order.resumes, order.dead_letters_to, special
+def _alike_in_all(request: ClaimRequest) -> object:
+    """The properties that requests must share to be filled by one transaction."""
+    special = bool(request.attempt_id) or request.rate_max is not None or request.claims_nothing
+    return (
+        request.queue_id,
+        request.ordered,
+        request.limits,
+        request.resumes,
+        request.dead_letters_to,
+        special,
+    )
 
 
-async def _claim_ordinary(connection: Connection, orders: Sequence[ClaimOrder]) -> list[Claimed | None]:
+async def _claim_ordinary(connection: Connection, requests: Sequence[ClaimRequest]) -> list[Claimed | None]:
     """Fill orders that are alike; None for one that must be filled in the other way.
 
     They were made within moments of each other: what is due for the latest of them is due for all.
     """
-    first, now = orders[0], max(order.now for order in orders)
+    first, now = requests[0], max(request.now for request in requests)
     limits = first.limits
     shares = [
-        (order.token, order.now + order.lease_ms, order.now) for order in orders for _ in range(order.limit)
+        (request.token, request.now + request.lease_ms, request.now)
+        for request in requests
+        for _ in range(request.limit)
     ]
     tokens, until, moments = zip(*shares, strict=True)
     records = await connection.fetch(
@@ -103,16 +112,16 @@ async def _claim_ordinary(connection: Connection, orders: Sequence[ClaimOrder]) 
         moments,
         first.resumes,
     )
-    answers = {order.token: Claimed() for order in orders}
+    answers = {request.token: Claimed() for request in requests}
     for record in sorted(records, key=lambda record: record["number"]):
         delivery = rows.delivery_of(record)
         answers[delivery.token or 0].deliveries.append(delivery)
-    filled = list(zip(orders, answers.values(), strict=True))
-    if not any(filling.wants_next_at(order, claimed) for order, claimed in filled):
+    filled = list(zip(requests, answers.values(), strict=True))
+    if not any(filling.wants_next_at(request, claimed) for request, claimed in filled):
         return list(answers.values())
     next_at = await connection.fetchval(rows.NEXT_AT, first.queue_id)
-    for order, claimed in filled:
-        if claimed.deliveries and filling.wants_next_at(order, claimed):
+    for request, claimed in filled:
+        if claimed.deliveries and filling.wants_next_at(request, claimed):
             claimed.next_at = next_at
     return [claimed if claimed.deliveries else _nothing(next_at, now) for claimed in answers.values()]
 

@@ -1,4 +1,4 @@
-"""What was sent lately: a key of deduplication is remembered with the message that brought it."""
+"""Deduplication: a key is remembered with the message that brought it."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple

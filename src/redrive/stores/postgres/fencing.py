@@ -98,11 +98,11 @@ class Fence:
         return good
 
     def was_met(self, seq: int, token: int) -> bool:
-        """Whether this claim was good."""
+        """True if this claim was good."""
         return (seq, token) in self._met
 
     def answer(self, seq: int, token: int, again: Settled) -> Settled:
-        """How this claim was met; `again` for one that was good, but asked for a second time."""
+        """The answer for a claim; `again` for a valid claim that was settled a second time."""
         key = (seq, token)
         if key not in self._met:
             return self._refusals[key]

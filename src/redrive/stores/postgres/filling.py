@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from asyncpg import Connection
 
-from redrive.engine.ports import Claimed, ClaimOrder
-from redrive.model.delivery import Delivery, Place
+from redrive.engine.ports import Claimed, ClaimRequest
+from redrive.model.delivery import Delivery, LinePosition
 from redrive.stores.postgres import arriving, pacing, repeating, rows
 from redrive.stores.postgres.planning import Followers, Plan, Share, plan_endings, plan_fair, plan_ordered
 from redrive.stores.postgres.reaching import own
@@ -53,56 +53,61 @@ class Filled(NamedTuple):
     was_ordinary: bool
 
 
-def wants_next_at(order: ClaimOrder, claimed: Claimed) -> bool:
-    """Whether the answer says when the next delivery falls due."""
-    return not claimed.deliveries or (order.looks_ahead and len(claimed.deliveries) < order.limit)
+def wants_next_at(request: ClaimRequest, claimed: Claimed) -> bool:
+    """True if the answer says when the next delivery falls due."""
+    return not claimed.deliveries or (request.looks_ahead and len(claimed.deliveries) < request.limit)
 
 
-async def fill(connection: Connection, orders: Sequence[ClaimOrder]) -> list[Filled]:
+async def fill(connection: Connection, requests: Sequence[ClaimRequest]) -> list[Filled]:
     """Fill orders that are alike, those for attempts and throttled queues one by one, in one transaction."""
     async with connection.transaction():
-        if orders[0].claims_nothing:
-            return [await _send_on(connection, order) for order in orders]
-        if orders[0].attempt_id or orders[0].rate_max is not None:
-            return [await _fill_alone(connection, order, may_wait=order is orders[0]) for order in orders]
-        filling = _Filling(connection, orders)
+        if requests[0].claims_nothing:
+            return [await _send_on(connection, request) for request in requests]
+        if requests[0].attempt_id or requests[0].rate_max is not None:
+            return [
+                await _fill_alone(connection, request, may_wait=request is requests[0])
+                for request in requests
+            ]
+        filling = _Filling(connection, requests)
         await filling.fill()
         return [Filled(share.claimed, filling.ordinary) for share in filling.shares]
 
 
-async def _send_on(connection: Connection, order: ClaimOrder) -> Filled:
-    filling = _Filling(connection, [order])
+async def _send_on(connection: Connection, request: ClaimRequest) -> Filled:
+    filling = _Filling(connection, [request])
     await filling.send_on()
     return Filled(filling.shares[0].claimed, was_ordinary=False)
 
 
-async def _fill_alone(connection: Connection, order: ClaimOrder, *, may_wait: bool) -> Filled:
-    if order.attempt_id:
-        repeated = await repeating.repeat(connection, order, may_wait=may_wait)
+async def _fill_alone(connection: Connection, request: ClaimRequest, *, may_wait: bool) -> Filled:
+    if request.attempt_id:
+        repeated = await repeating.repeat(connection, request, may_wait=may_wait)
         if repeated:
             return Filled(Claimed(repeated), was_ordinary=False)
         may_wait = False
-    if order.rate_max is None:
-        claimed = await _fill_one(connection, order, may_wait=may_wait)
+    if request.rate_max is None:
+        claimed = await _fill_one(connection, request, may_wait=may_wait)
     else:
-        claimed = await _fill_paced(connection, order, order.rate_max, may_wait=may_wait)
-    if order.attempt_id and claimed.deliveries:
-        await repeating.remember(connection, order, claimed.deliveries)
+        claimed = await _fill_paced(connection, request, request.rate_max, may_wait=may_wait)
+    if request.attempt_id and claimed.deliveries:
+        await repeating.remember(connection, request, claimed.deliveries)
     return Filled(claimed, was_ordinary=False)
 
 
-async def _fill_paced(connection: Connection, order: ClaimOrder, rate_max: int, *, may_wait: bool) -> Claimed:
-    pace = await pacing.slow_down(connection, order, rate_max)
-    wait_until = pace.wait_until(order.now)
+async def _fill_paced(
+    connection: Connection, request: ClaimRequest, rate_max: int, *, may_wait: bool
+) -> Claimed:
+    pace = await pacing.slow_down(connection, request, rate_max)
+    wait_until = pace.wait_until(request.now)
     if wait_until is not None:
         return Claimed(next_at=wait_until)
-    claimed = await _fill_one(connection, order, may_wait=may_wait)
-    await pacing.count(connection, order, pace, len(claimed.deliveries))
+    claimed = await _fill_one(connection, request, may_wait=may_wait)
+    await pacing.count(connection, request, pace, len(claimed.deliveries))
     return claimed
 
 
-async def _fill_one(connection: Connection, order: ClaimOrder, *, may_wait: bool) -> Claimed:
-    filling = _Filling(connection, [order], may_wait=may_wait)
+async def _fill_one(connection: Connection, request: ClaimRequest, *, may_wait: bool) -> Claimed:
+    filling = _Filling(connection, [request], may_wait=may_wait)
     await filling.fill()
     return filling.shares[0].claimed
 
@@ -116,16 +121,16 @@ class _Filling:
     """
 
     def __init__(
-        self, connection: Connection, orders: Sequence[ClaimOrder], *, may_wait: bool = True
+        self, connection: Connection, requests: Sequence[ClaimRequest], *, may_wait: bool = True
     ) -> None:
         self._connection = connection
-        self._order = orders[0]  # of what is alike in all of them
-        self._now = max(order.now for order in orders)
-        self._tokens = [order.token for order in orders]
+        self._order = requests[0]  # of what is alike in all of them
+        self._now = max(request.now for request in requests)
+        self._tokens = [request.token for request in requests]
         self._may_wait = may_wait  # only for a transaction's first locks, see `rows`
         self._more = True  # whether another pass may find more
         self._removed = 0
-        self.shares = [Share(order) for order in orders]
+        self.shares = [Share(request) for request in requests]
         self.ordinary = True
 
     async def fill(self) -> None:
@@ -136,7 +141,7 @@ class _Filling:
                 break
             await self._pass(room, max(window, room))
             window = _WINDOW if self._removed else 0
-        asking = [share.claimed for share in self.shares if wants_next_at(share.order, share.claimed)]
+        asking = [share.claimed for share in self.shares if wants_next_at(share.request, share.claimed)]
         if asking:
             next_at = await self._connection.fetchval(rows.NEXT_AT, self._order.queue_id)
             for claimed in asking:
@@ -144,18 +149,18 @@ class _Filling:
 
     async def send_on(self) -> None:
         """Send what a claim would not offer any more where it goes; the rest stays untouched."""
-        order = self._order
-        limits = order.limits
+        request = self._order
+        limits = request.limits
         ended = await self._connection.fetch(
             _ENDED,
-            order.queue_id,
-            order.now,
-            order.limit,
+            request.queue_id,
+            request.now,
+            request.limit,
             limits.attempts_max if limits.ends_exhausted else _ENDLESS,
-            _NEVER if limits.retention_ms is None else order.now - limits.retention_ms,
+            _NEVER if limits.retention_ms is None else request.now - limits.retention_ms,
         )
-        line = await rows.due(self._connection, order.queue_id, await self._lock(ended), order.now)
-        await self._apply(plan_endings(self.shares[0], line, order.now))
+        line = await rows.due(self._connection, request.queue_id, await self._lock(ended), request.now)
+        await self._apply(plan_endings(self.shares[0], line, request.now))
 
     async def _pass(self, room: int, window: int) -> None:
         queue_id = self._order.queue_id
@@ -182,21 +187,21 @@ class _Filling:
         return [seq for seq, wanted in needed.items() if wanted <= groups]
 
     def _groups_to_lock(self, place: int, name: str | None) -> rows.Groups:
-        order = self._order
+        request = self._order
         wanted: rows.Groups = set()
-        if name is not None and (order.ordered or place == Place.TURN):
-            wanted.add((order.queue_id, name))
-        buries = order.limits.attempts_max or order.limits.buries_expired
-        if name is not None and order.dead_letters_to is not None and buries:
-            wanted.add((order.dead_letters_to.queue_id, name))
+        if name is not None and (request.ordered or place == LinePosition.HEAD):
+            wanted.add((request.queue_id, name))
+        buries = request.limits.attempts_max or request.limits.buries_expired
+        if name is not None and request.dead_letters_to is not None and buries:
+            wanted.add((request.dead_letters_to.queue_id, name))
         return wanted
 
     async def _followers(self, line: Sequence[rows.Placed], room: int) -> tuple[Followers, bool]:
-        """Who waits behind the turns at the front, and whether that is all of them.
+        """The deliveries behind the groups' heads at the front, and whether they are all.
 
         An ordered queue gives as much as possible of its first groups; a fair one a little of each.
         """
-        names = [one.group_id for one, place in line if place == Place.TURN]
+        names = [one.group_id for one, place in line if place == LinePosition.HEAD]
         if not names:
             return {}, True
         most = max(share.room for share in self.shares)
@@ -211,21 +216,21 @@ class _Filling:
         return followers, not full
 
     async def _apply(self, plan: Plan) -> None:
-        order = self._order
+        request = self._order
         if plan.removed:
             await self._remove(plan)
         if plan.claimed:
             await self._claim(plan.claimed)
-        await rows.pass_turns(self._connection, order.queue_id, plan.handed_on, self._now)
-        await rows.pass_turns(self._connection, order.queue_id, plan.left - plan.handed_on)
+        await rows.pass_turns(self._connection, request.queue_id, plan.handed_on, self._now)
+        await rows.pass_turns(self._connection, request.queue_id, plan.left - plan.handed_on)
 
     async def _remove(self, plan: Plan) -> None:
-        order = self._order
+        request = self._order
         self.ordinary = False
         self._removed += len(plan.removed)
-        await self._connection.execute(rows.REMOVE, order.queue_id, [one.seq for one in plan.removed])
-        if order.dead_letters_to is not None:
-            await arriving.bury(self._connection, plan.dead, order, order.dead_letters_to, self._now)
+        await self._connection.execute(rows.REMOVE, request.queue_id, [one.seq for one in plan.removed])
+        if request.dead_letters_to is not None:
+            await arriving.bury(self._connection, plan.dead, request, request.dead_letters_to, self._now)
 
     async def _claim(self, deliveries: Sequence[Delivery]) -> None:
         await self._connection.execute(

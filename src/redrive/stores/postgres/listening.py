@@ -1,4 +1,4 @@
-"""What nodes tell each other: that deliveries arrived in a queue, that a document changed.
+"""Notices between nodes: deliveries arrived in a queue, a document changed.
 
 News of deliveries is sent after the commit it tells of, on a connection of its own and a few times a second at most,
 because transactions with a NOTIFY in them wait for each other's commits, over all of the database. A node that dies

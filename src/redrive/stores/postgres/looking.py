@@ -49,7 +49,7 @@ async def locate(
 
 
 async def count(connection: Connection, queue_id: int, now: int) -> Counts:
-    """How many may be claimed now, are in flight, and wait for a later moment."""
+    """The numbers of deliveries that may be claimed now, are in flight, and wait for a later moment."""
     one = await connection.fetchrow(_COUNT, queue_id, now)
     behind, claimed = one["behind"], one["later_claimed"] + one["behind_claimed"]
     delayed_behind = await connection.fetchval(_DELAYED_BEHIND, queue_id, now) if behind else 0

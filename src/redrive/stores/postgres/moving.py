@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from asyncpg import Connection
 
-from redrive.engine.ports import Moved, MoveOrder, Target
-from redrive.model.delivery import Delivery, Place, as_redriven
+from redrive.engine.ports import Moved, MoveRequest, Target
+from redrive.model.delivery import Delivery, LinePosition, as_redriven
 from redrive.stores.postgres import arriving, rows
 
 # $4: only those of these origins; NULL: all.
@@ -19,31 +19,31 @@ _LINE: Final = (
 )
 
 
-async def move(connection: Connection, order: MoveOrder) -> Moved:
+async def move(connection: Connection, request: MoveRequest) -> Moved:
     """Send waiting deliveries of a queue onwards as new messages, oldest first."""
     async with connection.transaction():
-        return await _Moving(connection, order).move()
+        return await _Moving(connection, request).move()
 
 
 class _Moving:
     """One batch on its way."""
 
-    def __init__(self, connection: Connection, order: MoveOrder) -> None:
+    def __init__(self, connection: Connection, request: MoveRequest) -> None:
         self._connection = connection
-        self._order = order
-        self._origins = None if order.destination is not None else list(order.origins)
-        self._ids = iter(order.message_ids)
+        self._order = request
+        self._origins = None if request.destination is not None else list(request.origins)
+        self._ids = iter(request.message_ids)
         self._per_queue: Counter[int] = Counter()
         self._may_wait = True
 
     async def move(self) -> Moved:
-        order = self._order
-        while room := order.limit - self._per_queue.total():
+        request = self._order
+        while room := request.limit - self._per_queue.total():
             line = await self._connection.fetch(
-                _LINE, order.queue_id, order.now, order.seq_max, self._origins, room
+                _LINE, request.queue_id, request.now, request.seq_max, self._origins, room
             )
             free = await self._lock(line)
-            seen = await rows.due(self._connection, order.queue_id, free, order.now)
+            seen = await rows.due(self._connection, request.queue_id, free, request.now)
             moving = await self._with_followers(seen, room)
             await self._send_on(moving)
             if not moving:
@@ -74,40 +74,43 @@ class _Moving:
 
     async def _with_followers(self, line: Sequence[rows.Placed], room: int) -> list[rows.Placed]:
         """Each with its place; behind one that has a group's turn, those that may go with it."""
-        order = self._order
-        names = [one.group_id for one, place in line if place == Place.TURN]
+        request = self._order
+        names = [one.group_id for one, place in line if place == LinePosition.HEAD]
         behind: dict[str | None, list[Delivery]] = {}
         if names:
-            for record in await self._connection.fetch(rows.FOLLOWERS, order.queue_id, names, room, room):
+            for record in await self._connection.fetch(rows.FOLLOWERS, request.queue_id, names, room, room):
                 follower = rows.delivery_of(record)
                 behind.setdefault(follower.group_id, []).append(follower)
         moving: list[rows.Placed] = []
         for one, place in line:
             moving.append((one, place))
-            if place == Place.TURN:
+            if place == LinePosition.HEAD:
                 moving += [
-                    (follower, Place.BEHIND) for follower in self._next(behind.get(one.group_id, ()), one)
+                    (follower, LinePosition.BEHIND)
+                    for follower in self._next(behind.get(one.group_id, ()), one)
                 ]
         return moving[:room]
 
     def _next(self, behind: Sequence[Delivery], head: Delivery) -> list[Delivery]:
         """The followers up to the first that stays, or that goes elsewhere than the locks allow for."""
-        order = self._order
+        request = self._order
         for index, one in enumerate(behind):
-            known = order.destination is not None or one.origin == head.origin
-            if not known or one.available_at > order.now or one.seq > order.seq_max:
+            known = request.destination is not None or one.origin == head.origin
+            if not known or one.available_at > request.now or one.seq > request.seq_max:
                 return list(behind[:index])
         return list(behind)
 
     async def _send_on(self, moving: Sequence[rows.Placed]) -> None:
-        order, connection = self._order, self._connection
-        await connection.execute(rows.REMOVE, order.queue_id, [one.seq for one, _ in moving])
-        left = {one.group_id for one, place in moving if place == Place.TURN and one.group_id is not None}
-        await rows.pass_turns(connection, order.queue_id, left)
+        request, connection = self._order, self._connection
+        await connection.execute(rows.REMOVE, request.queue_id, [one.seq for one, _ in moving])
+        left = {
+            one.group_id for one, place in moving if place == LinePosition.HEAD and one.group_id is not None
+        }
+        await rows.pass_turns(connection, request.queue_id, left)
         seqs = await rows.next_seqs(connection, len(moving))
         fresh = []
         for (one, _), seq in zip(moving, seqs, strict=True):
             target = self._target(one.origin)
             self._per_queue[target.queue_id] += 1
-            fresh.append(as_redriven(one, target.queue_id, seq, order.now, next(self._ids)))
+            fresh.append(as_redriven(one, target.queue_id, seq, request.now, next(self._ids)))
         await arriving.admit(connection, fresh)

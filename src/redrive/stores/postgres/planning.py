@@ -1,11 +1,11 @@
-"""Which of the deliveries at the front of a line whom gets: a decision without a database."""
+"""The plan of a claim: which request gets which of the deliveries at the front, decided without a database."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from redrive.engine.ports import Claimed, ClaimOrder
-from redrive.model.delivery import Delivery, Ending, Place, offer
+from redrive.engine.ports import Claimed, ClaimRequest
+from redrive.model.delivery import Delivery, LinePosition, Outcome, offer
 from redrive.stores.postgres.rows import Placed
 
 Followers = dict[str, list[Delivery]]  # who waits behind the turn, by group, the oldest first
@@ -15,18 +15,18 @@ Followers = dict[str, list[Delivery]]  # who waits behind the turn, by group, th
 class Share:
     """One order and what it has got so far."""
 
-    order: ClaimOrder
+    request: ClaimRequest
     claimed: Claimed = field(default_factory=Claimed)
 
     @property
     def room(self) -> int:
-        """How many more it may get."""
-        return self.order.limit - len(self.claimed.deliveries)
+        """The number of deliveries that it may still get."""
+        return self.request.limit - len(self.claimed.deliveries)
 
 
 @dataclass(slots=True)
 class Plan:
-    """What to do with the front of a line; the shares have got theirs.
+    """The plan for the front of a line; each share has its deliveries.
 
     Attributes:
         claimed: By whom, their tokens say.
@@ -56,25 +56,25 @@ class Plan:
 
     def end(self, delivery: Delivery, share: Share, now: int) -> bool:
         """Let one leave that is not offered any more; whether it does."""
-        ending = offer(delivery, share.order.limits, now)
-        if ending is Ending.DEAD_LETTERED:
+        outcome = offer(delivery, share.request.limits, now)
+        if outcome is Outcome.DEAD_LETTERED:
             self.dead.append(delivery)
             share.claimed.dead_lettered += 1
-        elif ending is Ending.EXPIRED:
+        elif outcome is Outcome.EXPIRED:
             self.gone.append(delivery)
             share.claimed.expired += 1
-        elif ending is Ending.DROPPED:
+        elif outcome is Outcome.DROPPED:
             self.gone.append(delivery)
             share.claimed.dropped += 1
-        return ending is not Ending.RETRY
+        return outcome is not Outcome.RETRY
 
     def _claim(self, delivery: Delivery, share: Share) -> None:
-        order = share.order
-        if not (order.resumes and delivery.token is not None):
+        request = share.request
+        if not (request.resumes and delivery.token is not None):
             delivery.attempts += 1
         if delivery.first_claimed_at is None:
-            delivery.first_claimed_at = order.now
-        delivery.token, delivery.available_at = order.token, order.now + order.lease_ms
+            delivery.first_claimed_at = request.now
+        delivery.token, delivery.available_at = request.token, request.now + request.lease_ms
         share.claimed.deliveries.append(delivery)
         self.claimed.append(delivery)
 
@@ -93,7 +93,7 @@ def plan_ordered(shares: Sequence[Share], line: Sequence[Placed], followers: Fol
         for one in (head, *followers.get(head.group_id or "", ())):
             if not share.room or one.available_at > now:
                 break
-            if not plan.take(one, share, now) and one is head and place == Place.TURN:
+            if not plan.take(one, share, now) and one is head and place == LinePosition.HEAD:
                 plan.left.add(head.group_id or "")
         if not share.room:
             share = next(open_shares, None)
@@ -112,11 +112,11 @@ def plan_fair(shares: Sequence[Share], line: Sequence[Placed], followers: Follow
         while round_robin and share.room:
             one, place = round_robin.popleft()
             claimed = plan.take(one, share, now)
-            if place != Place.TURN or one.group_id is None:
+            if place != LinePosition.HEAD or one.group_id is None:
                 continue
             (plan.handed_on if claimed else plan.left).add(one.group_id)
             if (members := behind.get(one.group_id)) and members[0].available_at <= now:
-                round_robin.append((members.popleft(), Place.TURN))
+                round_robin.append((members.popleft(), LinePosition.HEAD))
     return plan
 
 
@@ -124,7 +124,7 @@ def plan_endings(share: Share, line: Sequence[Placed], now: int) -> Plan:
     """Give out nothing: who is not offered any more leaves."""
     plan = Plan()
     for one, place in line:
-        if plan.end(one, share, now) and place == Place.TURN:
+        if plan.end(one, share, now) and place == LinePosition.HEAD:
             plan.left.add(one.group_id or "")
     return plan
 

@@ -1,4 +1,4 @@
-"""How statements come to their rows: by ways that the planner cannot mistake.
+"""Access paths of statements, written so that the planner cannot choose another.
 
 A queue is empty one minute and a million rows long the next. The planner's picture of it is minutes old, and where it
 believes a queue to be empty it takes any index, and reads all of the queue each time. So statements leave no choice:

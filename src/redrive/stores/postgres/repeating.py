@@ -5,7 +5,7 @@ from typing import Final
 
 from asyncpg import Connection
 
-from redrive.engine.ports import ClaimOrder
+from redrive.engine.ports import ClaimRequest
 from redrive.model.delivery import Delivery
 from redrive.model.queue import DEDUPLICATION_MS
 from redrive.stores.postgres import rows
@@ -31,38 +31,38 @@ _REMEMBER: Final = (
 )
 
 
-async def repeat(connection: Connection, order: ClaimOrder, *, may_wait: bool) -> list[Delivery]:
+async def repeat(connection: Connection, request: ClaimRequest, *, may_wait: bool) -> list[Delivery]:
     """The deliveries an earlier claim of the same attempt got, its lease begun anew, if all are as it left them."""
-    remembered = await connection.fetchrow(_ATTEMPT, order.queue_id, order.attempt_id, order.now)
+    remembered = await connection.fetchrow(_ATTEMPT, request.queue_id, request.attempt_id, request.now)
     if remembered is None:
         return []
     token, available_at, seqs = remembered
-    groups = {(order.queue_id, name) for name in await rows.groups_of(connection, order.queue_id, seqs)}
+    groups = {(request.queue_id, name) for name in await rows.groups_of(connection, request.queue_id, seqs)}
     if may_wait:
         await rows.lock_groups(connection, groups)
     elif groups != await rows.try_groups(connection, groups):
         return []
-    found = await connection.fetch(_UNCHANGED, order.queue_id, seqs, token, available_at)
+    found = await connection.fetch(_UNCHANGED, request.queue_id, seqs, token, available_at)
     if len(found) != len(seqs):
         return []
     deliveries = [rows.delivery_of(record) for record in found]
-    until = order.now + order.lease_ms
+    until = request.now + request.lease_ms
     for delivery in deliveries:
         delivery.available_at = until
-    await connection.execute(_RENEW, order.queue_id, seqs, until)
-    await remember(connection, order, deliveries)
+    await connection.execute(_RENEW, request.queue_id, seqs, until)
+    await remember(connection, request, deliveries)
     return deliveries
 
 
-async def remember(connection: Connection, order: ClaimOrder, deliveries: Sequence[Delivery]) -> None:
+async def remember(connection: Connection, request: ClaimRequest, deliveries: Sequence[Delivery]) -> None:
     """Keep for five minutes what this attempt got."""
     first = deliveries[0]
     await connection.execute(
         _REMEMBER,
-        order.queue_id,
-        order.attempt_id,
+        request.queue_id,
+        request.attempt_id,
         first.token,
         first.available_at,
         [delivery.seq for delivery in deliveries],
-        order.now + DEDUPLICATION_MS,
+        request.now + DEDUPLICATION_MS,
     )

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from asyncpg import Connection
 
-from redrive.model.delivery import Delivery, Place
+from redrive.model.delivery import Delivery, LinePosition
 from redrive.stores.postgres.reaching import COLUMNS, each, in_group, of, own
 
 Group = tuple[int, str]  # queue, name
@@ -36,11 +36,11 @@ _INSERT: Final = (
 _NEXT_SEQS: Final = "SELECT nextval('delivery_seq') FROM generate_series(1, $1)"
 _TURNS_TAKEN: Final = (
     "SELECT g.id FROM unnest($2::text[]) AS g (id)"  # noqa: S608 - constants
-    f" CROSS JOIN LATERAL ({in_group('1', Place.TURN, '1')}) AS turn"
+    f" CROSS JOIN LATERAL ({in_group('1', LinePosition.HEAD, '1')}) AS turn"
 )
 _HAND_TURNS_ON: Final = (
     "WITH next AS MATERIALIZED (SELECT oldest.at FROM unnest($2::text[]) AS g (id)"  # noqa: S608 - constants
-    f" CROSS JOIN LATERAL ({in_group('ctid AS at', Place.BEHIND, '1')}) AS oldest)"
+    f" CROSS JOIN LATERAL ({in_group('ctid AS at', LinePosition.BEHIND, '1')}) AS oldest)"
     " UPDATE deliveries d SET place = 2, available_at = greatest(d.available_at, $3)"
     " FROM next WHERE d.ctid = next.at"
 )
@@ -62,7 +62,7 @@ REMOVE: Final = f"WITH {own('$2::bigint[]', 'seq')} DELETE FROM deliveries d USI
 # Group by group, the oldest of each first: at most $3 of one, and $4 of all.
 FOLLOWERS: Final = (
     f"SELECT {of('follower')} FROM unnest($2::text[]) AS g (id)"  # noqa: S608 - constants
-    f" CROSS JOIN LATERAL ({in_group(COLUMNS, Place.BEHIND, '$3')}) AS follower LIMIT $4"
+    f" CROSS JOIN LATERAL ({in_group(COLUMNS, LinePosition.BEHIND, '$3')}) AS follower LIMIT $4"
 )
 
 # A database has room for about 6,400 locks (max_locks_per_transaction x max_connections) and a transaction may touch
@@ -112,7 +112,7 @@ async def next_seqs(connection: Connection, number: int) -> list[int]:
 
 
 async def free_places(connection: Connection, newcomers: Sequence[tuple[int, str | None, bool]]) -> list[int]:
-    """Where newcomers `(queue_id, group_id, alone)` stand; their groups are locked.
+    """The positions of new deliveries `(queue_id, group_id, alone)`; their groups are locked.
 
     `alone`: a delayed one of a fair queue comes by its own time, and the others of its group need not wait for that.
     """
@@ -125,16 +125,16 @@ async def free_places(connection: Connection, newcomers: Sequence[tuple[int, str
         found = await connection.fetch(_TURNS_TAKEN, queue_id, list(names))
         taken.update((queue_id, name) for (name,) in found)
     return [
-        Place.IN_LINE if group_id is None or alone else _turn_or_behind((queue_id, group_id), taken)
+        LinePosition.READY if group_id is None or alone else _turn_or_behind((queue_id, group_id), taken)
         for queue_id, group_id, alone in newcomers
     ]
 
 
-def _turn_or_behind(group: Group, taken: Groups) -> Place:
+def _turn_or_behind(group: Group, taken: Groups) -> LinePosition:
     if group in taken:
-        return Place.BEHIND
+        return LinePosition.BEHIND
     taken.add(group)
-    return Place.TURN
+    return LinePosition.HEAD
 
 
 async def hold(connection: Connection, queue_id: int, seqs: Sequence[int]) -> None:
@@ -148,7 +148,9 @@ async def due(connection: Connection, queue_id: int, seqs: Sequence[int], now: i
     One that another node has locked is left out: it is being claimed, or removed.
     """
     records = await connection.fetch(_LOCKED, queue_id, seqs)
-    found = [(delivery_of(record), record["place"]) for record in records if record["place"] != Place.BEHIND]
+    found = [
+        (delivery_of(record), record["place"]) for record in records if record["place"] != LinePosition.BEHIND
+    ]
     return sorted(
         (one for one in found if one[0].available_at <= now),
         key=lambda one: (one[0].available_at, one[0].seq),

@@ -11,10 +11,10 @@ from asyncpg import Connection
 
 from redrive.engine.ports import Settled, Settlement, Target
 from redrive.model.delivery import (
+    DeadLetterReason,
     Delivery,
-    End,
-    Ending,
-    Place,
+    LinePosition,
+    Outcome,
     as_dead_letter,
     as_handed_over,
     as_sent_letter,
@@ -105,7 +105,7 @@ class Settler:
 
     async def settle(self, call: Ends) -> list[Settled]:
         """End claims; see `Store.settle`."""
-        plain = not call.ordered and all(_is_removal(one) and not one.leads_to for one in call.settlements)
+        plain = not call.ordered and all(_is_removal(one) and not one.follow_ups for one in call.settlements)
         return await (self._deletions if plain else self._others).submit(call)
 
     async def extend(self, call: Extensions) -> list[Settled]:
@@ -123,7 +123,7 @@ class Settler:
         async with connection.transaction():
             await settling.lock(ends)
             await settling.remove([end for end in ends if _is_removal(end.one)])
-            await settling.retry([end for end in ends if end.one.ending is Ending.RETRY])
+            await settling.retry([end for end in ends if end.one.outcome is Outcome.RETRY])
             await settling.send_on([end for end in ends if end.one.target is not None])
             await settling.finish()
             await settling.lead_on(ends)
@@ -149,7 +149,7 @@ class Settler:
 
 
 def _is_removal(one: Settlement) -> bool:
-    return one.target is None and one.ending is not Ending.RETRY
+    return one.target is None and one.outcome is not Outcome.RETRY
 
 
 def _end(one: Settlement, call: Ends) -> _End:
@@ -166,7 +166,7 @@ def _first_ends(calls: Sequence[Ends]) -> list[_End]:
 
 
 def _answers(fence: Fence, ends: Sequence[_End], calls: Sequence[Ends]) -> list[list[Settled]]:
-    waits = {(end.one.seq, end.one.token) for end in ends if end.one.ending is Ending.RETRY}
+    waits = {(end.one.seq, end.one.token) for end in ends if end.one.outcome is Outcome.RETRY}
 
     def again(claim: tuple[int, int]) -> Settled:
         return SUPERSEDED if claim in waits else GONE
@@ -213,7 +213,7 @@ class _Settling:
         queues = {end.one.target.queue_id for end in ends if end.one.target}
         if self._ordered:
             queues.add(self._queue_id)
-        groups = arriving.groups_of([arrival for end in ends for arrival in end.one.leads_to])
+        groups = arriving.groups_of([new_delivery for end in ends for new_delivery in end.one.follow_ups])
         if queues:
             held = [end.held for end in ends]
             groups |= await _groups_in(self._connection, queues, self._queue_id, held)
@@ -247,17 +247,19 @@ class _Settling:
             admitted.append(self._sent_on(delivery, seq, end, target))
             self.news.add(target.queue_id)
             if target.copies is not None:
-                await arriving.copy(self._connection, [(delivery, End.REJECTED)], target, end.now)
+                await arriving.copy(
+                    self._connection, [(delivery, DeadLetterReason.REJECTED)], target, end.now
+                )
                 self.news.add(target.copies.queue_id)
         await arriving.admit(self._connection, admitted)
 
     def _sent_on(self, delivery: Delivery, seq: int, end: _End, target: Target) -> Delivery:
-        if end.one.ending is not Ending.DEAD_LETTERED:
+        if end.one.outcome is not Outcome.DEAD_LETTERED:
             self._through.append(delivery.message_id)
             return as_handed_over(delivery, target.queue_id, seq, end.now)
         if end.one.note is not None:
             self._written.append((self._queue_id, delivery.message_id, end.one.note))
-        if end.one.anew:
+        if end.one.as_new:
             return as_sent_letter(delivery, target.queue_id, seq, end.now)
         return as_dead_letter(delivery, target.queue_id, seq, end.now, ordered=target.ordered)
 
@@ -270,18 +272,18 @@ class _Settling:
 
     async def lead_on(self, ends: Sequence[_End]) -> None:
         """Let what the ends led to arrive: last, when all turns that were left are passed on."""
-        arrivals = [
-            arrival
+        new_deliveries = [
+            new_delivery
             for end in ends
-            if end.one.leads_to and self.fence.was_met(end.one.seq, end.one.token)
-            for arrival in end.one.leads_to
+            if end.one.follow_ups and self.fence.was_met(end.one.seq, end.one.token)
+            for new_delivery in end.one.follow_ups
         ]
-        if arriving.are_plain(arrivals):
-            await arriving.enqueue_plain(self._connection, [arrivals])
+        if arriving.are_plain(new_deliveries):
+            await arriving.enqueue_plain(self._connection, [new_deliveries])
         else:
-            await arriving.add_locked(self._connection, arrivals)
-        self.news.update(arrival.queue_id for arrival in arrivals)
+            await arriving.add_locked(self._connection, new_deliveries)
+        self.news.update(new_delivery.queue_id for new_delivery in new_deliveries)
 
     def _leave_turn(self, record: Any) -> None:
-        if record["place"] == Place.TURN and record["group_id"] is not None:
+        if record["place"] == LinePosition.HEAD and record["group_id"] is not None:
             self._left.add(record["group_id"])

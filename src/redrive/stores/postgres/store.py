@@ -11,17 +11,17 @@ from typing import Final
 from asyncpg import Connection
 
 from redrive.engine.ports import (
-    Arrival,
     AttemptNote,
     Change,
     Claimed,
-    ClaimOrder,
+    ClaimRequest,
     Clock,
     Counts,
     Enqueued,
-    Gate,
     Moved,
-    MoveOrder,
+    MoveRequest,
+    NewDelivery,
+    OrderedPublication,
     Resource,
     Settled,
     Settlement,
@@ -104,23 +104,23 @@ class PostgresStore(TelemetryVerbs):
 
     # ---- documents --------------------------------------------------------------------------------------
 
-    async def write(self, changes: Sequence[Change], arrivals: Sequence[Arrival] = ()) -> list[int]:
+    async def write(self, changes: Sequence[Change], new_deliveries: Sequence[NewDelivery] = ()) -> list[int]:
         """See `Store.write`."""
         refuse_repeated(changes)
         kept = self._seal.closed(changes)
 
         async def run(connection: Connection) -> list[int]:
             async with connection.transaction():
-                await rows.lock_groups(connection, arriving.groups_of(arrivals))
+                await rows.lock_groups(connection, arriving.groups_of(new_deliveries))
                 versions = await documents.write(connection, kept)
-                if arrivals:
-                    await arriving.add_locked(connection, arrivals)
+                if new_deliveries:
+                    await arriving.add_locked(connection, new_deliveries)
                 await self._notices.tell_changes(connection, documents.changed(changes, versions))
             return versions
 
         versions = await self._connections.run(run)
-        for arrival in arrivals:
-            self._notices.arrived(arrival.queue_id)
+        for new_delivery in new_deliveries:
+            self._notices.arrived(new_delivery.queue_id)
         return versions
 
     async def get(self, kind: str, key: str) -> Resource | None:
@@ -143,29 +143,29 @@ class PostgresStore(TelemetryVerbs):
 
     # ---- deliveries -------------------------------------------------------------------------------------
 
-    async def enqueue(self, arrivals: Sequence[Arrival]) -> list[Enqueued]:
+    async def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> list[Enqueued]:
         """See `Store.enqueue`."""
-        lanes = self._plain if arriving.are_plain(arrivals) else self._special
-        answers = await lanes.submit(arrivals)
-        for arrival in arrivals:
-            self._notices.arrived(arrival.queue_id)
+        lanes = self._plain if arriving.are_plain(new_deliveries) else self._special
+        answers = await lanes.submit(new_deliveries)
+        for new_delivery in new_deliveries:
+            self._notices.arrived(new_delivery.queue_id)
         return answers
 
-    async def publish(self, gates: Sequence[Gate]) -> list[Enqueued]:
+    async def publish(self, publications: Sequence[OrderedPublication]) -> list[Enqueued]:
         """See `Store.publish`."""
-        answers = await self._publications.submit(gates)
-        for gate in gates:
-            for arrival in gate.arrivals:
-                self._notices.arrived(arrival.queue_id)
+        answers = await self._publications.submit(publications)
+        for publication in publications:
+            for new_delivery in publication.new_deliveries:
+                self._notices.arrived(new_delivery.queue_id)
         return answers
 
-    async def claim(self, order: ClaimOrder) -> Claimed:
+    async def claim(self, request: ClaimRequest) -> Claimed:
         """See `Store.claim`."""
-        claimed = await self._claimer.claim(order)
-        if claimed.dead_lettered and order.dead_letters_to is not None:
-            self._notices.arrived(order.dead_letters_to.queue_id)
-            if order.dead_letters_to.copies is not None:
-                self._notices.arrived(order.dead_letters_to.copies.queue_id)
+        claimed = await self._claimer.claim(request)
+        if claimed.dead_lettered and request.dead_letters_to is not None:
+            self._notices.arrived(request.dead_letters_to.queue_id)
+            if request.dead_letters_to.copies is not None:
+                self._notices.arrived(request.dead_letters_to.copies.queue_id)
         return claimed
 
     async def settle(
@@ -180,9 +180,9 @@ class PostgresStore(TelemetryVerbs):
         """See `Store.extend`."""
         return await self._settler.extend(Extensions(queue_id, claims, now, ordered))
 
-    async def move(self, order: MoveOrder) -> Moved:
+    async def move(self, request: MoveRequest) -> Moved:
         """See `Store.move`."""
-        moved = await self._connections.run(lambda connection: moving.move(connection, order))
+        moved = await self._connections.run(lambda connection: moving.move(connection, request))
         for queue_id in moved.per_queue:
             self._notices.arrived(queue_id)
         return moved

@@ -6,7 +6,7 @@ from typing import Any, Final
 from asyncpg import Connection
 
 from redrive.engine.ports import Swept
-from redrive.model.delivery import Place
+from redrive.model.delivery import LinePosition
 from redrive.model.pace import Pace
 from redrive.model.queue import DAY_MS
 from redrive.stores.postgres import rows
@@ -72,6 +72,6 @@ async def _remove(connection: Connection, queue_id: int, going: Sequence[Any]) -
     seqs = [seq for seq, _ in going]
     await rows.hold(connection, queue_id, seqs)
     gone = await connection.fetch(_DELETE, queue_id, seqs)
-    left = [name for place, name in gone if place == Place.TURN and name is not None]
+    left = [name for place, name in gone if place == LinePosition.HEAD and name is not None]
     await rows.pass_turns(connection, queue_id, left)
     return len(gone)

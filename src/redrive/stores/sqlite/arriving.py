@@ -7,8 +7,15 @@ from typing import Any
 import apsw
 import orjson
 
-from redrive.engine.ports import Arrival, Enqueued, Gate, Moved, MoveOrder, Target
-from redrive.model.delivery import Delivery, End, as_copy, as_dead_letter, as_redriven, as_sent_letter
+from redrive.engine.ports import Enqueued, Moved, MoveRequest, NewDelivery, OrderedPublication, Target
+from redrive.model.delivery import (
+    DeadLetterReason,
+    Delivery,
+    as_copy,
+    as_dead_letter,
+    as_redriven,
+    as_sent_letter,
+)
 from redrive.stores.sqlite import notes, rows
 from redrive.stores.sqlite.inserting import Inserts, Row
 from redrive.stores.sqlite.rows import NextSeq
@@ -26,77 +33,81 @@ _MOVABLE_HOME = f"{_DUE} {_OF_ORIGIN} ORDER BY available_at, seq LIMIT ?"
 
 
 def enqueue(
-    cursor: apsw.Cursor, next_seq: NextSeq, inserts: Inserts, arrivals: Sequence[Arrival]
+    cursor: apsw.Cursor, next_seq: NextSeq, inserts: Inserts, new_deliveries: Sequence[NewDelivery]
 ) -> list[Enqueued]:
     """Add deliveries; a repetition within its deduplication period answers the original instead."""
     answers: list[Enqueued] = []
-    for arrival in arrivals:
-        key = arrival.deduplication_key
+    for new_delivery in new_deliveries:
+        key = new_delivery.deduplication_key
         if key is not None:
-            original = _original(cursor, arrival)
+            original = _original(cursor, new_delivery)
             if original:
                 answers.append(original)
                 continue
         seq = next_seq()
-        if arrival.group_id is None:
-            inserts.add(arrival, seq)
+        if new_delivery.group_id is None:
+            inserts.add(new_delivery, seq)
         else:  # at once: the next arrival may be of the same group
-            cursor.execute(rows.INSERT, _row_of(arrival, seq, _place_of(cursor, arrival)))
+            cursor.execute(rows.INSERT, _row_of(new_delivery, seq, _place_of(cursor, new_delivery)))
         if key is not None:
-            until = arrival.deduplicate_until
-            cursor.execute(_REMEMBER, (arrival.queue_id, key, arrival.message_id, seq, until))
-        if arrival.note is not None and arrival.origin is not None:
-            notes.write(cursor, arrival.origin, arrival.message_id, arrival.note)
-        answers.append(Enqueued(arrival.message_id, seq, repeated=False))
+            until = new_delivery.deduplicate_until
+            cursor.execute(_REMEMBER, (new_delivery.queue_id, key, new_delivery.message_id, seq, until))
+        if new_delivery.note is not None and new_delivery.origin is not None:
+            notes.write(cursor, new_delivery.origin, new_delivery.message_id, new_delivery.note)
+        answers.append(Enqueued(new_delivery.message_id, seq, repeated=False))
     return answers
 
 
 def publish(
-    cursor: apsw.Cursor, next_seq: NextSeq, inserts: Inserts, gates: Sequence[Gate]
+    cursor: apsw.Cursor, next_seq: NextSeq, inserts: Inserts, publications: Sequence[OrderedPublication]
 ) -> list[Enqueued]:
     """Let publications through their gates, once each."""
     answers: list[Enqueued] = []
-    for gate in gates:
-        original = rows.one(cursor, _ORIGINAL, (gate.topic_id, gate.key, gate.now))
+    for publication in publications:
+        original = rows.one(cursor, _ORIGINAL, (publication.topic_id, publication.key, publication.now))
         if original is not None:
             answers.append(Enqueued(original[0], original[1], repeated=True))
             continue
         seq = next_seq()
-        cursor.execute(_REMEMBER, (gate.topic_id, gate.key, gate.message_id, seq, gate.until))
-        enqueue(cursor, next_seq, inserts, gate.opened(seq))
-        answers.append(Enqueued(gate.message_id, seq, repeated=False))
+        cursor.execute(
+            _REMEMBER, (publication.topic_id, publication.key, publication.message_id, seq, publication.until)
+        )
+        enqueue(cursor, next_seq, inserts, publication.opened(seq))
+        answers.append(Enqueued(publication.message_id, seq, repeated=False))
     return answers
 
 
-def _row_of(arrival: Arrival, seq: int, place: int) -> Row:
+def _row_of(new_delivery: NewDelivery, seq: int, place: int) -> Row:
     return (
-        arrival.queue_id,
+        new_delivery.queue_id,
         seq,
-        arrival.available_at,
-        arrival.attempts,
+        new_delivery.available_at,
+        new_delivery.attempts,
         None,
-        arrival.enqueued_at,
-        arrival.enqueued_at,
+        new_delivery.enqueued_at,
+        new_delivery.enqueued_at,
         None,
-        arrival.message_id,
-        arrival.group_id,
-        arrival.deduplication_id,
-        arrival.origin,
-        arrival.headers,
-        arrival.body,
+        new_delivery.message_id,
+        new_delivery.group_id,
+        new_delivery.deduplication_id,
+        new_delivery.origin,
+        new_delivery.headers,
+        new_delivery.body,
         place,
     )
 
 
-def _place_of(cursor: apsw.Cursor, arrival: Arrival) -> int:
-    delayed = arrival.available_at > arrival.enqueued_at
+def _place_of(cursor: apsw.Cursor, new_delivery: NewDelivery) -> int:
+    delayed = new_delivery.available_at > new_delivery.enqueued_at
     return rows.free_place(
-        cursor, arrival.queue_id, arrival.group_id, delayed=delayed, ordered=arrival.ordered
+        cursor, new_delivery.queue_id, new_delivery.group_id, delayed=delayed, ordered=new_delivery.ordered
     )
 
 
-def _original(cursor: apsw.Cursor, arrival: Arrival) -> Enqueued | None:
-    row = rows.one(cursor, _ORIGINAL, (arrival.queue_id, arrival.deduplication_key, arrival.enqueued_at))
+def _original(cursor: apsw.Cursor, new_delivery: NewDelivery) -> Enqueued | None:
+    row = rows.one(
+        cursor, _ORIGINAL, (new_delivery.queue_id, new_delivery.deduplication_key, new_delivery.enqueued_at)
+    )
     return Enqueued(row[0], row[1], repeated=True) if row else None
 
 
@@ -106,13 +117,13 @@ def dead_letter(
     delivery: Delivery,
     target: Target,
     now: int,
-    end: End,
+    end: DeadLetterReason,
     *,
-    anew: bool = False,
+    as_new: bool = False,
 ) -> None:
     """Let a delivery that left its queue enter the dead-letter queue, and its copy the backlog for such."""
     seq = next_seq()
-    if anew:
+    if as_new:
         moved = as_sent_letter(delivery, target.queue_id, seq, now)
     else:
         moved = as_dead_letter(delivery, target.queue_id, seq, now, ordered=target.ordered)
@@ -122,31 +133,31 @@ def dead_letter(
         rows.insert(cursor, copy, ordered=False)
 
 
-def move(cursor: apsw.Cursor, next_seq: NextSeq, order: MoveOrder) -> Moved:
+def move(cursor: apsw.Cursor, next_seq: NextSeq, request: MoveRequest) -> Moved:
     """Send waiting deliveries of a queue onwards as new messages, oldest first."""
     per_queue: Counter[int] = Counter()
-    ids = iter(order.message_ids)
-    while room := order.limit - per_queue.total():
-        line = _movable(cursor, order, room)
+    ids = iter(request.message_ids)
+    while room := request.limit - per_queue.total():
+        line = _movable(cursor, request, room)
         if not line:
             return Moved(per_queue, left=False)
         for row in line:
             delivery, place = rows.delivery_of(row), row[-1]
-            target = order.destination or order.origins[delivery.origin or 0]
+            target = request.destination or request.origins[delivery.origin or 0]
             rows.remove(cursor, delivery.queue_id, delivery.seq, place, delivery.group_id)
-            fresh = as_redriven(delivery, target.queue_id, next_seq(), order.now, next(ids))
+            fresh = as_redriven(delivery, target.queue_id, next_seq(), request.now, next(ids))
             rows.insert(cursor, fresh, ordered=target.ordered)
             per_queue[target.queue_id] += 1
     return Moved(per_queue, left=True)
 
 
-def _movable(cursor: apsw.Cursor, order: MoveOrder, room: int) -> list[Any]:
+def _movable(cursor: apsw.Cursor, request: MoveRequest, room: int) -> list[Any]:
     """The front of the line, without those whose origin is unknown: they stay, and hold up only their group."""
-    due = (order.queue_id, order.now, order.seq_max)
-    if order.seqs is not None:
-        chosen = cursor.execute(_CHOSEN, (*due, orjson.dumps(list(order.seqs)).decode(), room)).fetchall()
-        return [row for row in chosen if order.destination or (row[11] or 0) in order.origins]
-    if order.destination is not None:
+    due = (request.queue_id, request.now, request.seq_max)
+    if request.seqs is not None:
+        chosen = cursor.execute(_CHOSEN, (*due, orjson.dumps(list(request.seqs)).decode(), room)).fetchall()
+        return [row for row in chosen if request.destination or (row[11] or 0) in request.origins]
+    if request.destination is not None:
         return cursor.execute(_MOVABLE, (*due, room)).fetchall()
-    known = orjson.dumps(list(order.origins)).decode()
+    known = orjson.dumps(list(request.origins)).decode()
     return cursor.execute(_MOVABLE_HOME, (*due, known, room)).fetchall()

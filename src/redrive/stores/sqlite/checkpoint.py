@@ -28,7 +28,7 @@ _MORE, _END = True, False
 
 
 class _Round(Enum):
-    """How far a round of copying has come."""
+    """The progress of a round of copying."""
 
     NONE = auto()
     COPYING = auto()

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import apsw
 
-from redrive.engine.ports import Arrival
-from redrive.model.delivery import Place
+from redrive.engine.ports import NewDelivery
+from redrive.model.delivery import LinePosition
 
 Row = tuple[Any, ...]
 
 _INSERT: Final = (
     "INSERT INTO deliveries (queue_id, seq, available_at, attempts, enqueued_at, sent_at, message_id, deduplication_id,"  # noqa: S608 - constants
-    f" origin, headers, body, place) VALUES (?,?,?,?,?,?,?,?,?,?,?,{int(Place.IN_LINE)})"
+    f" origin, headers, body, place) VALUES (?,?,?,?,?,?,?,?,?,?,?,{int(LinePosition.READY)})"
 )
 _AFTER_SEQ: Final = attrgetter(
     "available_at",
@@ -41,9 +41,9 @@ class Inserts:
         """Begin with none."""
         self._rows: list[Row] = []
 
-    def add(self, arrival: Arrival, seq: int) -> None:
+    def add(self, new_delivery: NewDelivery, seq: int) -> None:
         """Take one along that stands in the line by itself, being of no group."""
-        self._rows.append((arrival.queue_id, seq, *_AFTER_SEQ(arrival)))
+        self._rows.append((new_delivery.queue_id, seq, *_AFTER_SEQ(new_delivery)))
 
     def forget(self) -> None:
         """The transaction was undone."""

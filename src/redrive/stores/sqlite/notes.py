@@ -1,4 +1,4 @@
-"""What is remembered of failed attempts, so that a dead letter can say what it went through."""
+"""Notes of failed attempts, kept so that a dead letter can show its history."""
 
 import apsw
 

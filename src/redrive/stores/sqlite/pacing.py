@@ -5,7 +5,7 @@ The pace is kept in the same transaction as the claim, so it holds whoever claim
 
 import apsw
 
-from redrive.engine.ports import ClaimOrder
+from redrive.engine.ports import ClaimRequest
 from redrive.model.pace import Pace
 from redrive.stores.sqlite import rows
 
@@ -17,18 +17,18 @@ _FORGET = "DELETE FROM paces WHERE queue_id = ? AND next_us <= ?"
 _WRITE = "INSERT OR REPLACE INTO paces (queue_id, next_us) VALUES (?, ?)"
 
 
-def slow_down(cursor: apsw.Cursor, order: ClaimOrder, rate_max: int) -> Pace:
+def slow_down(cursor: apsw.Cursor, request: ClaimRequest, rate_max: int) -> Pace:
     """The queue's pace; the order is made to fit it."""
-    row = rows.one(cursor, _READ, (order.queue_id,))
+    row = rows.one(cursor, _READ, (request.queue_id,))
     pace = Pace(rate_max, row[0] if row else 0)
-    order.limit = min(order.limit, pace.allowed(order.now))
+    request.limit = min(request.limit, pace.allowed(request.now))
     return pace
 
 
-def count(cursor: apsw.Cursor, order: ClaimOrder, pace: Pace, claimed: int) -> None:
+def count(cursor: apsw.Cursor, request: ClaimRequest, pace: Pace, claimed: int) -> None:
     """Push the next claim's moment on by what was claimed."""
     if claimed:
-        cursor.execute(_WRITE, (order.queue_id, pace.after(claimed, order.now)))
+        cursor.execute(_WRITE, (request.queue_id, pace.after(claimed, request.now)))
 
 
 def forget(cursor: apsw.Cursor, queue_id: int, now: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import apsw
 
-from redrive.model.delivery import Delivery, Place
+from redrive.model.delivery import Delivery, LinePosition
 
 NextSeq = Callable[[], int]
 
@@ -72,14 +72,14 @@ def insert(cursor: apsw.Cursor, delivery: Delivery, *, ordered: bool) -> None:
 def free_place(
     cursor: apsw.Cursor, queue_id: int, group_id: str | None, *, delayed: bool, ordered: bool
 ) -> int:
-    """Where a newcomer stands.
+    """The position of a new delivery.
 
     A delayed one of a fair queue comes by its own time, and the others of its group need not wait for that.
     """
     if group_id is None or (delayed and not ordered):
-        return Place.IN_LINE
+        return LinePosition.READY
     taken = one(cursor, _TURN_TAKEN, (queue_id, group_id))
-    return Place.BEHIND if taken else Place.TURN
+    return LinePosition.BEHIND if taken else LinePosition.HEAD
 
 
 def hand_on_turn(cursor: apsw.Cursor, queue_id: int, group_id: str, now: int) -> None:
@@ -95,5 +95,5 @@ def remove(cursor: apsw.Cursor, queue_id: int, seq: int, place: int, group_id: s
 
 def pass_turn(cursor: apsw.Cursor, queue_id: int, place: int, group_id: str | None) -> None:
     """Give the turn that a removed delivery held to the oldest behind it."""
-    if place == Place.TURN:
+    if place == LinePosition.HEAD:
         cursor.execute(_PASS_TURN, (queue_id, group_id))

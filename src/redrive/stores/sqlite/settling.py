@@ -6,7 +6,7 @@ from typing import Any
 import apsw
 
 from redrive.engine.ports import Settled, Settlement, Swept, Target
-from redrive.model.delivery import End, Ending, as_handed_over
+from redrive.model.delivery import DeadLetterReason, Outcome, as_handed_over
 from redrive.model.queue import DAY_MS
 from redrive.stores.sqlite import notes, pacing, rows
 from redrive.stores.sqlite.arriving import dead_letter, enqueue
@@ -53,8 +53,8 @@ def settle(
     answers = []
     for one in settlements:
         answer = _settle(cursor, next_seq, queue_id, one, now, holds_until)
-        if one.leads_to and answer.done:
-            enqueue(cursor, next_seq, inserts, one.leads_to)
+        if one.follow_ups and answer.done:
+            enqueue(cursor, next_seq, inserts, one.follow_ups)
         answers.append(answer)
     return answers
 
@@ -63,7 +63,7 @@ def _settle(
     cursor: apsw.Cursor, next_seq: NextSeq, queue_id: int, one: Settlement, now: int, holds_until: int
 ) -> Settled:
     own = (queue_id, one.seq, one.token, holds_until)
-    if one.ending is Ending.RETRY:
+    if one.outcome is Outcome.RETRY:
         retried = rows.one(cursor, _RETRY, (*own, one.available_at))
         if retried is None:
             return _why_not(cursor, queue_id, one.seq, one.token)
@@ -97,8 +97,8 @@ def _send_on(
         return _why_not(cursor, queue_id, one.seq, one.token)
     delivery = rows.delivery_of(row)
     rows.pass_turn(cursor, queue_id, row[-1], delivery.group_id)
-    if one.ending is Ending.DEAD_LETTERED:
-        dead_letter(cursor, next_seq, delivery, target, now, End.REJECTED, anew=one.anew)
+    if one.outcome is Outcome.DEAD_LETTERED:
+        dead_letter(cursor, next_seq, delivery, target, now, DeadLetterReason.REJECTED, as_new=one.as_new)
         if one.note is not None:
             notes.write(cursor, queue_id, delivery.message_id, one.note)
     else:

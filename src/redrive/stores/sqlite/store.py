@@ -17,16 +17,16 @@ import apsw
 import orjson
 
 from redrive.engine.ports import (
-    Arrival,
     AttemptNote,
     Change,
     Claimed,
-    ClaimOrder,
+    ClaimRequest,
     Counts,
     Enqueued,
-    Gate,
     Moved,
-    MoveOrder,
+    MoveRequest,
+    NewDelivery,
+    OrderedPublication,
     Resource,
     Settled,
     Settlement,
@@ -156,15 +156,15 @@ class SqliteStore(TelemetryVerbs):
 
     # ---- documents --------------------------------------------------------------------------------------
 
-    async def write(self, changes: Sequence[Change], arrivals: Sequence[Arrival] = ()) -> list[int]:
+    async def write(self, changes: Sequence[Change], new_deliveries: Sequence[NewDelivery] = ()) -> list[int]:
         """See `Store.write`."""
         refuse_repeated(changes)
         kept = self._seal.closed(changes)
 
         def run(cursor: apsw.Cursor) -> list[int]:
             versions = documents.write(cursor, kept)
-            if arrivals:
-                arriving.enqueue(cursor, self._next_seq, self._inserts, arrivals)
+            if new_deliveries:
+                arriving.enqueue(cursor, self._next_seq, self._inserts, new_deliveries)
             return versions
 
         return await self._commit.submit(run)
@@ -189,21 +189,21 @@ class SqliteStore(TelemetryVerbs):
 
     # ---- deliveries -------------------------------------------------------------------------------------
 
-    def enqueue(self, arrivals: Sequence[Arrival]) -> asyncio.Future[list[Enqueued]]:
+    def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> asyncio.Future[list[Enqueued]]:
         """See `Store.enqueue`."""
         return self._commit.submit(
-            lambda cursor: arriving.enqueue(cursor, self._next_seq, self._inserts, arrivals)
+            lambda cursor: arriving.enqueue(cursor, self._next_seq, self._inserts, new_deliveries)
         )
 
-    def publish(self, gates: Sequence[Gate]) -> asyncio.Future[list[Enqueued]]:
+    def publish(self, publications: Sequence[OrderedPublication]) -> asyncio.Future[list[Enqueued]]:
         """See `Store.publish`."""
         return self._commit.submit(
-            lambda cursor: arriving.publish(cursor, self._next_seq, self._inserts, gates)
+            lambda cursor: arriving.publish(cursor, self._next_seq, self._inserts, publications)
         )
 
-    def claim(self, order: ClaimOrder) -> asyncio.Future[Claimed]:
+    def claim(self, request: ClaimRequest) -> asyncio.Future[Claimed]:
         """See `Store.claim`."""
-        return self._commit.submit(lambda cursor: claiming.claim(cursor, self._next_seq, order))
+        return self._commit.submit(lambda cursor: claiming.claim(cursor, self._next_seq, request))
 
     def settle(
         self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
@@ -223,9 +223,9 @@ class SqliteStore(TelemetryVerbs):
             lambda cursor: settling.extend(cursor, queue_id, claims, now, ordered=ordered)
         )
 
-    def move(self, order: MoveOrder) -> asyncio.Future[Moved]:
+    def move(self, request: MoveRequest) -> asyncio.Future[Moved]:
         """See `Store.move`."""
-        return self._commit.submit(lambda cursor: arriving.move(cursor, self._next_seq, order))
+        return self._commit.submit(lambda cursor: arriving.move(cursor, self._next_seq, request))
 
     async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
         """See `Store.peek`."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from redrive.engine.ports import Kind, NodeStore
+from redrive.engine.ports import DocumentKind, NodeStore
 from redrive.engine.resources import Documents
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Verb
@@ -37,7 +37,7 @@ class Logs:
             Reading(store, places, settle),
         )
 
-    kinds: tuple[Kind[Any], ...] = (STREAM, GROUP)
+    kinds: tuple[DocumentKind[Any], ...] = (STREAM, GROUP)
     """All that callers make through this service, besides events."""
 
     def translated(self, refusal: RedriveError) -> AwsError:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from redrive.engine.ports import NodeStore
 from redrive.model.errors import NotFound
 from redrive.model.log import LogGroup
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.logs import names
 from redrive.protocols.aws.logs.errors import error, invalid, no_such_group

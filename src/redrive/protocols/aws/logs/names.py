@@ -1,7 +1,7 @@
 """Names of groups and streams, and their ARNs."""
 
 from redrive.model.log import LogGroup, LogStream
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.logs.errors import error, invalid
 from redrive.protocols.aws.wire.arn import parse_arn

@@ -3,15 +3,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from redrive.engine.ports import Kind
+from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Documents
 from redrive.model.errors import Conflict
 from redrive.model.log import LOG_GROUP, LOG_STREAM, LogGroup, LogStream, stream_key
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.protocols.aws.logs.errors import error, no_such_group, no_such_stream
 
-GROUP: Kind[LogGroup] = Kind(LOG_GROUP, LogGroup.to_document, LogGroup.from_document)
-STREAM: Kind[LogStream] = Kind(LOG_STREAM, LogStream.to_document, LogStream.from_document)
+GROUP: DocumentKind[LogGroup] = DocumentKind(LOG_GROUP, LogGroup.to_document, LogGroup.from_document)
+STREAM: DocumentKind[LogStream] = DocumentKind(LOG_STREAM, LogStream.to_document, LogStream.from_document)
 
 _REMOVED_AT_ONCE = 100
 

@@ -11,10 +11,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
 
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Kind
+from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Draft
-from redrive.model.message import id_text
-from redrive.model.queue import DAY_MS, ResourceName
+from redrive.model.ids import id_text
+from redrive.model.names import ResourceName
+from redrive.model.queue import DAY_MS
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import names, replays, subscription_state
@@ -58,7 +59,9 @@ class Question:
         return cls(**{**document, "topic": ResourceName(*document["topic"])})
 
 
-QUESTION: Final[Kind[Question]] = Kind("sns_confirmation", Question.to_document, Question.from_document)
+QUESTION: Final[DocumentKind[Question]] = DocumentKind(
+    "sns_confirmation", Question.to_document, Question.from_document
+)
 
 
 class Confirmations:

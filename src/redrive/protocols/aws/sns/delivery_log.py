@@ -14,7 +14,7 @@ import orjson
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import LogSink
 from redrive.model.attempt import Attempt
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 
 _FAILURE: Final = "/Failure"  # after the name of the group, for attempts that failed
 

@@ -12,12 +12,13 @@ from redrive.access.policy import AccessRequest, RequestKeys, evaluate, request_
 from redrive.access.policy_document import parse_policy
 from redrive.access.principals import service_principal
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import Batch, FollowUp, Parcel, Plan, SubscriptionContext
+from redrive.engine.ports import Batch, FollowUp, Plan, PushRequest, SubscriptionContext
 from redrive.model.answers import CLIENT_ERRORS_DELIVERED, USUAL, AnswerProfile
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, Outcome
-from redrive.model.probation import USUAL as USUAL_RESTS
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.circuit import USUAL as USUAL_RESTS
+from redrive.model.delivery import Delivery
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.model.retry_plans import CUSTOMER_ENDPOINT, MANAGED_ENDPOINT
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.sns import destinations, names
@@ -27,7 +28,7 @@ from redrive.protocols.aws.sns.delivery_policy import (
     SubscriptionDeliveryPolicy,
 )
 from redrive.protocols.aws.sns.devices import events, platform, push
-from redrive.protocols.aws.sns.parcels import Parcels
+from redrive.protocols.aws.sns.notification_renderer import NotificationRenderer
 from redrive.protocols.aws.sns.published import Published, is_confirmation, opening
 from redrive.protocols.aws.sns.subscription_attributes import effective_delivery_policy
 
@@ -73,12 +74,12 @@ class SnsDeliveryProfile:
         """
         self._open_queues = open_queues
         self._client_errors_delivered = client_errors_delivered
-        self._parcels: Parcels | None = None
+        self._renderer: NotificationRenderer | None = None
         self._prepared = asyncio.Event()
 
-    def prepare(self, parcels: Parcels) -> None:
-        """Render by these parcels from now on; deliveries that wait for them go out."""
-        self._parcels = parcels
+    def prepare(self, renderer: NotificationRenderer) -> None:
+        """Render by these renderer from now on; deliveries that wait for them go out."""
+        self._renderer = renderer
         self._prepared.set()
 
     # ---- what only the subscription changes --------------------------------------------------------------
@@ -128,33 +129,33 @@ class SnsDeliveryProfile:
 
     # ---- what an endpoint gets ---------------------------------------------------------------------------
 
-    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> Parcel:
+    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
         """See `DeliveryProfile.render`; streams alone have batches, in parts."""
         first, *others = [await self._render_one(context, delivery) for delivery in deliveries]
         if not others:
             return first
-        return replace(first, body=b"", parts=[parcel.body for parcel in (first, *others)])
+        return replace(first, body=b"", parts=[push_request.body for push_request in (first, *others)])
 
-    async def _render_one(self, context: SubscriptionContext, delivery: Delivery) -> Parcel:
+    async def _render_one(self, context: SubscriptionContext, delivery: Delivery) -> PushRequest:
         topic, subscription = context.topic, context.subscription
-        parcels = await self._rendering()
+        renderer = await self._rendering()
         if subscription.protocol == "application":
             own = orjson.loads(delivery.headers or b"{}").get(_TEXT)
             return push.parcel_of(subscription, delivery, own)
         content_type = CONTENT_TYPE_DEFAULT
         if subscription.protocol in destinations.HTTP:
             content_type = effective_delivery_policy(topic, subscription).content_type or content_type
-        return await parcels.parcel(
+        return await renderer.push_request(
             subscription,
             delivery,
             content_type=content_type,
             display_name=topic.attributes.get("DisplayName", ""),
         )
 
-    async def _rendering(self) -> Parcels:
-        while self._parcels is None:
+    async def _rendering(self) -> NotificationRenderer:
+        while self._renderer is None:
             await self._prepared.wait()
-        return self._parcels
+        return self._renderer
 
     # ---- what follows ------------------------------------------------------------------------------------
 
@@ -192,7 +193,7 @@ def _http_plan(policy: SubscriptionDeliveryPolicy, answers: AnswerProfile, *, re
         retry.schedule(),
         rate_max=policy.receives_per_second_max,
         answers=answers,
-        probation=USUAL_RESTS if rests else None,
+        circuit=USUAL_RESTS if rests else None,
     )
 
 
@@ -210,7 +211,7 @@ def _lets_in(policy: str, queue: ResourceName, topic: ResourceName) -> bool:
 
 @lru_cache(maxsize=4096)
 def _keys(topic: ResourceName) -> RequestKeys:
-    """What a queue's policy may ask about a delivery; the same for all of a topic's."""
+    """The condition keys that a queue's policy sees of a delivery; the same for all of a topic's."""
     return request_keys(source_keys(arn=names.arn_of(topic), account=topic.account))
 
 
@@ -239,7 +240,7 @@ def _without_platforms(subscription: Subscription, envelope: bytes) -> tuple[byt
 
 def _refusal(reason: Reason, status: int, code: str, message: str) -> Attempt:
     response = {"ErrorCode": code, "ErrorMessage": message, "sqsRequestId": "Unrecoverable"}
-    return Attempt(Outcome.REFUSED, reason, status, orjson.dumps(response).decode(), 0)
+    return Attempt(AttemptResult.REFUSED, reason, status, orjson.dumps(response).decode(), 0)
 
 
 _MISSING: Final = _refusal(
@@ -257,7 +258,7 @@ _TOO_LARGE: Final = _refusal(
 
 
 def raw_refusal(attributes: int) -> Attempt | None:
-    """Why a queue refuses a message of so many attributes where they become its own: raw delivery, of ten at most.
+    """The refusal of a message with more than ten attributes, which raw delivery would make the queue's own.
 
     "SNS raw message delivery": with more, the delivery fails as a client-side error.
     """

@@ -11,8 +11,9 @@ from typing import Final
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.errors import AlreadyExists
-from redrive.model.message import Publication, id_text
-from redrive.model.queue import ResourceName
+from redrive.model.ids import id_text
+from redrive.model.message import Publication
+from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import destinations, names

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Kind
+from redrive.engine.ports import DocumentKind
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Verb
 from redrive.protocols.aws.operations import operations_of
@@ -52,7 +52,7 @@ class Sns:
             opt_outs,
         )
 
-    kinds: tuple[Kind[Any], ...] = (
+    kinds: tuple[DocumentKind[Any], ...] = (
         APPLICATION,
         CORRESPONDENT,
         DEVICE,

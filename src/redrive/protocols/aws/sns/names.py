@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns.errors import invalid

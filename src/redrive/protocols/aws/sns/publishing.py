@@ -6,7 +6,8 @@ from typing import Final
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Enqueued
-from redrive.model.message import Publication, bytes_of, id_text
+from redrive.model.ids import bytes_of, id_text
+from redrive.model.message import Publication
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.messages import (

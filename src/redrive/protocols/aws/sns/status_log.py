@@ -22,7 +22,7 @@ from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener
 from redrive.engine.ports import LogSink
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.sns.delivery_log import DeliveryLog, Feedback, dwell_ms, feedback, log_timestamp
 from redrive.protocols.aws.sns.devices.push import PUSHED_TO

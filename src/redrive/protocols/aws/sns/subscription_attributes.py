@@ -11,7 +11,7 @@ from typing import Final
 
 from redrive.model.filtering import FilterPolicyInvalid, NestedPolicyRefused, Scope, read_policy
 from redrive.model.memo import remembered
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.attributes import BOOLEAN, ROLE_ARN, Attribute, AttributeTable, Reader, keep
 from redrive.protocols.aws.sns import (

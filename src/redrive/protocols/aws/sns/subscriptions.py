@@ -8,7 +8,7 @@ from typing import Final
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.errors import NotFound
-from redrive.model.message import id_text
+from redrive.model.ids import id_text
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import (

@@ -11,7 +11,8 @@ from itertools import chain
 from typing import Final
 
 from redrive.model.memo import remembered
-from redrive.model.queue import DAY_MS, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import DAY_MS
 from redrive.model.topic import Topic
 from redrive.protocols.aws.attributes import (
     BOOLEAN,
@@ -130,8 +131,8 @@ def _is_fifo(topic: Topic) -> bool:
 
 def _feedback(protocol: str) -> Iterator[Attribute[Topic]]:
     """The attributes by which deliveries over a protocol are logged; HTTP stands for HTTPS too."""
-    for outcome in ("Success", "Failure"):
-        yield Attribute(f"{protocol}{outcome}FeedbackRoleArn", ROLE_ARN)
+    for result in ("Success", "Failure"):
+        yield Attribute(f"{protocol}{result}FeedbackRoleArn", ROLE_ARN)
     yield Attribute(f"{protocol}SuccessFeedbackSampleRate", PERCENTAGE, removable=False)
 
 

@@ -10,7 +10,7 @@ import orjson
 from redrive.access.errors import PolicyInvalid
 from redrive.access.keys import is_account
 from redrive.access.policy_document import parse_policy
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.aws.sns import names
 from redrive.protocols.aws.sns.errors import AttributeRefused, invalid

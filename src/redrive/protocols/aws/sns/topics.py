@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from redrive.engine.engine import Engine
 from redrive.model.errors import AlreadyExists
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import (

@@ -1,7 +1,8 @@
 """Access to queues: the queue that a call names, and the permission of its caller."""
 
 from redrive.engine.resources import Queues
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sqs import names
 from redrive.protocols.aws.sqs.errors import denied, error, no_such_queue

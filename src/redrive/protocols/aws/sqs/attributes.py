@@ -13,7 +13,8 @@ import orjson
 
 from redrive.access.errors import PolicyInvalid
 from redrive.engine.ports import Counts
-from redrive.model.queue import DeadLetterTarget, Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.protocols.aws.attributes import (
     BOOLEAN,
     Attribute,

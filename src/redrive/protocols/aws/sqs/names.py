@@ -1,6 +1,6 @@
 """Names of queues, and their ARNs."""
 
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.protocols.aws.sqs.errors import error
 from redrive.protocols.aws.wire.arn import parse_arn
 

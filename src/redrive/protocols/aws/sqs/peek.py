@@ -14,7 +14,7 @@ import orjson
 
 from redrive.engine.engine import Engine
 from redrive.model.delivery import Delivery
-from redrive.model.message import id_text
+from redrive.model.ids import id_text
 from redrive.model.queue import Queue
 from redrive.protocols.aws.authentication import Authentication
 from redrive.protocols.aws.call import Call, Presenters

@@ -8,7 +8,8 @@ import orjson
 
 from redrive.engine.engine import Engine
 from redrive.model.errors import AlreadyExists, Refused
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sqs import attributes, names
 from redrive.protocols.aws.sqs.access import QueueAccess, check_not_at_queue

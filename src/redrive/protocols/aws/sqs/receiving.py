@@ -5,9 +5,9 @@ from functools import lru_cache
 from typing import Any
 
 from redrive.engine.engine import Engine
-from redrive.engine.messages import Gone
+from redrive.engine.messages import Cancellation
 from redrive.model.delivery import Delivery
-from redrive.model.message import id_text
+from redrive.model.ids import id_text
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call, Presenters
 from redrive.protocols.aws.messages import is_id, sequence_number
@@ -78,7 +78,7 @@ class Receiving:
         wanted = _wanted(_named(params, "AttributeNames"), _named(params, "MessageSystemAttributeNames"))
         visibility = params.get("VisibilityTimeout")
         wait = params.get("WaitTimeSeconds")
-        gone = Gone()
+        gone = Cancellation()
         call.request.on_gone = gone.happen
         deliveries = await self._engine.messages.receive(
             queue,

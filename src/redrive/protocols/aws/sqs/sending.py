@@ -6,7 +6,8 @@ from operator import methodcaller
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Enqueued
-from redrive.model.message import Message, bytes_of, id_text
+from redrive.model.ids import bytes_of, id_text
+from redrive.model.message import Message
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.messages import (
@@ -155,7 +156,7 @@ _ID_REFUSALS = IdRefusals(
 
 
 def _check_batch_ids(queue: Queue, entry: Entry) -> None:
-    """As for one message, but what a single call calls a missing parameter is an invalid value in a batch."""
+    """Check the ids of a batch entry: a parameter missing in a single call is an invalid value in a batch."""
     try:
         check_ids(queue, entry, _ID_REFUSALS)
     except AwsError as refusal:

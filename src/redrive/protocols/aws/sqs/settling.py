@@ -47,9 +47,9 @@ class Settling:
         read, failures = _read_all(queue, entries)
         settled = await self._delete(queue, [(handle.seq, handle.token) for _, handle in read])
         successful = []
-        for (entry, _), outcome in zip(read, settled, strict=True):
+        for (entry, _), result in zip(read, settled, strict=True):
             try:
-                _check_deleted(entry, outcome)
+                _check_deleted(entry, result)
             except AwsError as refusal:
                 failures.append(failed(entry, refusal))
             else:
@@ -78,9 +78,9 @@ class Settling:
                 failures.append(failed(entry, refusal))
         settled = await self._extend(queue, [claim for _, claim in wanted])
         successful = []
-        for (entry, _), outcome in zip(wanted, settled, strict=True):
+        for (entry, _), result in zip(wanted, settled, strict=True):
             try:
-                _check_extended(entry, outcome)
+                _check_extended(entry, result)
             except AwsError as refusal:
                 failures.append(failed(entry, refusal))
             else:
@@ -126,7 +126,7 @@ def _superseded(queue: Queue, settled: Sequence[Settled]) -> list[int]:
     """The places of claims that a later receive ended, in a standard queue: its earlier handles still count."""
     if queue.ordered:
         return []
-    return [index for index, outcome in enumerate(settled) if outcome.reason == "superseded"]
+    return [index for index, result in enumerate(settled) if result.reason == "superseded"]
 
 
 def _read_all(queue: Queue, entries: Sequence[Entry]) -> tuple[list[tuple[Entry, Handle]], list[Structure]]:

@@ -7,7 +7,8 @@ import orjson
 
 from redrive.engine.engine import Engine
 from redrive.model.errors import NotFound, Refused
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.model.task import MoveTask, TaskState
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sqs import access, names

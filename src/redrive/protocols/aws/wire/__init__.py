@@ -1,1 +1,1 @@
-"""What every Amazon service shares: wire formats, errors, signatures and resource names."""
+"""The wire of all Amazon services: formats, errors, signatures and resource names."""

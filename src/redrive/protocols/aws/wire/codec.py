@@ -1,4 +1,4 @@
-"""What a wire protocol must be able to do; JSON and query are such codecs, REST and CBOR will be."""
+"""The interface of a wire protocol's codec."""
 
 from collections.abc import Mapping
 from typing import Protocol

@@ -10,7 +10,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 
 def is_folded(request: Request) -> bool:
-    """Whether the client compressed the body."""
+    """True if the client compressed the body."""
     coding = request.headers.get("content-encoding")
     return coding is not None and coding.strip().lower() == "gzip"
 

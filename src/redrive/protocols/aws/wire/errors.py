@@ -1,4 +1,4 @@
-"""What an AWS service answers when it refuses: one exception, whatever the protocol it is rendered in."""
+"""Errors of AWS services: one exception, whatever the protocol it is rendered in."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -25,7 +25,7 @@ def load(body: bytes, values_max: int) -> Value:
 
 
 def _exceeds(body: bytes, most: int) -> bool:
-    """Whether a JSON document has more objects, lists and elements than that, told before any of them is made.
+    """True if a JSON document has more objects, lists and elements than that, told before any of them is made.
 
     Texts may hold brackets and commas of their own, so where there are many the texts are taken out: without escapes,
     every other piece between quotes is one. All of it are searches for bytes, 2 ms for a mebibyte.

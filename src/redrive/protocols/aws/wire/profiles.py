@@ -1,4 +1,4 @@
-"""What the wire must know of each service and its published model does not say."""
+"""Profiles of services: facts that their published models do not state."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -67,7 +67,7 @@ class QueryCodec:
 
 
 class _Frame(NamedTuple):
-    """What stands around an operation's result and the request's id.
+    """The XML around an operation's result and the request's id.
 
     Attributes:
         before: Before the result.

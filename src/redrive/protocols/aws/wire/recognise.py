@@ -21,7 +21,7 @@ from redrive.protocols.http import Request, Response
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """What a request asks for.
+    """The service, operation and codec of a request.
 
     Attributes:
         service: Botocore's name of it: `Service.load` takes it.

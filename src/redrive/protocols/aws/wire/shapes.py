@@ -62,7 +62,7 @@ class Shape:
 
     @property
     def element(self) -> "Member":
-        """What a list holds."""
+        """The member of a list."""
         return self.parts["member"]
 
     @property

@@ -56,7 +56,7 @@ _UNSIGNED_PAYLOAD: Final = "UNSIGNED-PAYLOAD"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a credential says of itself; only a verified signature makes it true.
+    """The scope that a credential claims; only a verified signature makes it true.
 
     Attributes:
         access_key_id: Whose.

@@ -106,7 +106,7 @@ class SignatureMismatch(SignatureRefused):
 
 
 class PresentedSignature(NamedTuple):
-    """What the request says of its signature.
+    """The claims of a request about its signature.
 
     Attributes:
         algorithm: As named.

@@ -14,7 +14,7 @@ _PATTERN_LENGTH_MAX: Final = 4096
 
 
 class Spelling(Protocol):
-    """How a service spells the path to a value."""
+    """A service's spelling of the path to a value."""
 
     def member(self, member: Member) -> str:
         """Return the step into a structure's member."""
@@ -210,12 +210,12 @@ def _bound_rules(shape: Shape) -> list[_Rule]:
     return _limits(shape, Kind.LENGTH_MAX, Kind.LENGTH_MIN, len)
 
 
-def _limits(shape: Shape, most: Kind, least: Kind, measure: Callable[[Value], float]) -> list[_Rule]:
+def _limits(shape: Shape, most: Kind, least: Kind, counters: Callable[[Value], float]) -> list[_Rule]:
     rules = []
     if (upper := shape.most) is not None:
-        rules.append(_Rule(most, upper, lambda value: measure(value) <= upper))
+        rules.append(_Rule(most, upper, lambda value: counters(value) <= upper))
     if (lower := shape.least) is not None:
-        rules.append(_Rule(least, lower, lambda value: measure(value) >= lower))
+        rules.append(_Rule(least, lower, lambda value: counters(value) >= lower))
     return rules
 
 

@@ -1,4 +1,4 @@
-"""What a request violates, and the errors services make of it.
+"""Violations of a service's model, and the errors that services make of them.
 
 Whether and how a service speaks of a constraint differs: most answer with one text that lists every violation
 (`coral_error`), SQS names the first missing parameter (`sqs_error`) and answers the rest itself.
@@ -13,7 +13,7 @@ from redrive.protocols.aws.wire.shapes import Value
 
 
 class Kind(StrEnum):
-    """What a constraint constrains; the value is the phrase the services print for it."""
+    """The kind of a constraint; the value is the phrase that services print for it."""
 
     REQUIRED = "Member must not be null"
     ENUM = "Member must satisfy enum value set: {}"

@@ -11,9 +11,9 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from redrive.access.keys import ANY_ACCOUNT
-from redrive.engine.draft import Draft
+from redrive.engine.configuration.draft import Draft
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Kind
+from redrive.engine.ports import DocumentKind
 from redrive.protocols.azure.arm import paging, schema
 from redrive.protocols.azure.arm.call import ArmCall, Verb
 from redrive.protocols.azure.arm.destinations import EndpointResolver
@@ -30,7 +30,7 @@ from redrive.protocols.http import Response
 
 Group = Mapping[str, Any]  # as it is shown
 
-GROUP: Final[Kind[Group]] = Kind("azure_resource_group", dict, dict)
+GROUP: Final[DocumentKind[Group]] = DocumentKind("azure_resource_group", dict, dict)
 TENANT: Final = "00000000-0000-0000-0000-000000000000"
 _SUBSCRIPTION: Final = "/subscriptions/{subscription}"
 _GROUP: Final = f"{_SUBSCRIPTION}/resourceGroups/{{group}}"

@@ -145,7 +145,7 @@ class ArmCollection(ABC, Generic[R]):
         """Records by key, beginning after a key, of the group, Azure subscription or resource of a call."""
 
     def _lists(self, record: R) -> bool:  # noqa: ARG002 - for those that find others too
-        """Whether a record that was found is of this type."""
+        """True if a record that was found is of this type."""
         return True
 
     # ---- what the operations share -----------------------------------------------------------------------------

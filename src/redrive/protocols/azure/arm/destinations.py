@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.protocols.azure.arm import delivery_attributes, schema
 from redrive.protocols.azure.arm.delivery_attributes import MAPPINGS
 from redrive.protocols.azure.arm.network_rules import TLS
@@ -60,7 +60,7 @@ class Destination:
 
     @property
     def is_webhook(self) -> bool:
-        """Whether somebody may be there who has to agree first."""
+        """True if somebody may be there who has to agree first."""
         return self.document["endpointType"] == WEBHOOK and self.protocol != "queue"
 
 

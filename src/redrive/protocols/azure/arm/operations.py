@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Kind
+from redrive.engine.ports import DocumentKind
 from redrive.protocols.azure.arm import specs
 from redrive.protocols.azure.arm.accounts import GROUP, AccountOperations
 from redrive.protocols.azure.arm.destinations import EndpointResolver
@@ -23,7 +23,11 @@ from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.arm.system_topic import SYSTEM_TOPIC
 from redrive.protocols.azure.handshake import QUESTION, Handshakes
 
-KINDS: Final[Sequence[Kind[Any]]] = (GROUP, SYSTEM_TOPIC, QUESTION)  # of documents that a reset removes
+KINDS: Final[Sequence[DocumentKind[Any]]] = (
+    GROUP,
+    SYSTEM_TOPIC,
+    QUESTION,
+)  # of documents that a reset removes
 
 
 def build_operations(

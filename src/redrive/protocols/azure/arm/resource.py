@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import orjson
 
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.azure.arm import schema
 from redrive.protocols.azure.arm.schema import Document, Field, Schema

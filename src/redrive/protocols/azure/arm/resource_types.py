@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from redrive.engine.draft import Draft
+from redrive.engine.configuration.draft import Draft
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Kind
+from redrive.engine.ports import DocumentKind
 from redrive.model.errors import AlreadyExists, NotFound
 from redrive.model.topic import Topic
 from redrive.protocols.azure.arm import specs
@@ -118,11 +118,11 @@ class NamespaceTopicCollection(TopicCollection):
 class DocumentCollection(ArmCollection[R]):
     """Resources that are documents of a kind of their own."""
 
-    def __init__(self, engine: Engine, spec: ResourceSpec, kind: Kind[R]) -> None:
+    def __init__(self, engine: Engine, spec: ResourceSpec, kind: DocumentKind[R]) -> None:
         """Keep resources in this engine as documents of this kind."""
         super().__init__(engine, spec)
         self._documents = engine.resources.documents
-        self._kind: Kind[R] = kind
+        self._kind: DocumentKind[R] = kind
 
     async def _get(self, resource: ArmId) -> R | None:
         return await self._documents.get(self._kind, _key(resource))

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from redrive.engine.engine import Engine
 from redrive.model.errors import AlreadyExists, NotFound
-from redrive.model.queue import DAY_MS, CopyTarget, Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import DAY_MS, CopyTarget, Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm.subscription_documents import engine_queue
 from redrive.protocols.azure.eventgrid import names, settings

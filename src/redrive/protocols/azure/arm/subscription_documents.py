@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.model.queue import DeadLetterTarget, Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.model.topic import EVENTS, Subscription, Topic
 from redrive.protocols.azure.arm import schema
 from redrive.protocols.azure.arm.destinations import Destination, shown_destination
@@ -92,7 +93,7 @@ def expires_at(properties: Document, now: int) -> int | None:
 
 
 def is_over(subscription: Subscription, now: int) -> bool:
-    """Whether an event subscription has expired, though it has not been swept away yet."""
+    """True if an event subscription has expired, though it has not been swept away yet."""
     return subscription.expires_at is not None and subscription.expires_at <= now
 
 

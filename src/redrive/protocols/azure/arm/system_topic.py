@@ -6,8 +6,8 @@ from typing import Any, Final, Self
 
 import orjson
 
-from redrive.engine.ports import Kind
-from redrive.model.queue import ResourceName
+from redrive.engine.ports import DocumentKind
+from redrive.model.names import ResourceName
 from redrive.protocols.azure.eventgrid import names, settings
 from redrive.protocols.azure.wire.arm_id import ArmId
 
@@ -57,7 +57,7 @@ class SystemTopic:
         return cls(system_topic_name(resource), attributes)
 
 
-SYSTEM_TOPIC: Final[Kind[SystemTopic]] = Kind(
+SYSTEM_TOPIC: Final[DocumentKind[SystemTopic]] = DocumentKind(
     "eventgrid_system_topic", SystemTopic.to_document, SystemTopic.from_document
 )
 

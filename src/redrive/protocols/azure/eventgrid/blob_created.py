@@ -4,7 +4,8 @@ from typing import Final
 
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import FollowUp
-from redrive.model.message import Publication, bytes_of, id_text
+from redrive.model.ids import bytes_of, id_text
+from redrive.model.message import Publication
 from redrive.protocols.azure.eventgrid import json_text, names
 from redrive.protocols.azure.eventgrid.published import Published
 from redrive.protocols.azure.eventgrid.settings import EVENT_GRID_SCHEMA

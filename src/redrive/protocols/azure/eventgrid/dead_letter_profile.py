@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import AttemptNote, FollowUp, Parcel, Plan, SubscriptionContext
+from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, SubscriptionContext
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
@@ -52,10 +52,10 @@ class DeadLetterProfile:
         """See `DeliveryProfile.refusal`; never asked, since nothing here goes to a queue."""
         raise NotImplementedError
 
-    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> Parcel:
+    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
         """See `DeliveryProfile.render`: a blob."""
         texts = [await self._text(delivery) for delivery in deliveries]
-        return Parcel(
+        return PushRequest(
             endpoint=context.subscription.endpoint,
             body=f"[{','.join(texts)}]".encode(),
             content_type=_BLOB_TYPE,
@@ -78,7 +78,7 @@ class DeadLetterProfile:
     async def _text(self, delivery: Delivery) -> str:
         published = Published.unpack(delivery.headers)
         letter = published.letter
-        if letter is not None and letter.outcome is None:
+        if letter is not None and letter.result is None:
             notes = await self._notes(letter.backlog, bytes.fromhex(letter.message_id))
             letter = dead_letters.with_last_attempt(letter, notes)
         return self._written(delivery, published, letter)

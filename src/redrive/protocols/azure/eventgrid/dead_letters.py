@@ -13,9 +13,9 @@ from typing import Any, Final
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import AttemptNote, Batch, Plan
 from redrive.model.answers import AnswerProfile, statuses
-from redrive.model.attempt import Reason
-from redrive.model.delivery import Delivery, Outcome
-from redrive.model.message import id_text
+from redrive.model.attempt import AttemptResult, Reason
+from redrive.model.delivery import Delivery
+from redrive.model.ids import id_text
 from redrive.model.retry import Phase, RetrySchedule, Stage
 from redrive.model.retry_plans import HOUR_MS, MINUTE_MS, SECOND_MS
 from redrive.protocols.azure.eventgrid import json_text, outcomes
@@ -60,20 +60,20 @@ def letter_of(fact: Attempted, settings: DeliverySettings) -> Letter:
     was never tried waited for an endpoint on probation all its life.
     """
     attempt, delivery = fact.attempt, fact.delivery
-    outcome: str | None = outcomes.outcome_of(
+    result: str | None = outcomes.outcome_of(
         attempt.reason, attempt.status, attempt.response, settings.destination_type
     )
     attempted_at: int | None = fact.at
-    reason = REFUSED if attempt.outcome is Outcome.REFUSED else TOO_MANY_ATTEMPTS
+    reason = REFUSED if attempt.result is AttemptResult.REFUSED else TOO_MANY_ATTEMPTS
     if attempt.reason is Reason.EXPIRED:
         reason, attempted_at = TOO_OLD, None
-        outcome = None if delivery.attempts else outcomes.PROBATION
+        result = None if delivery.attempts else outcomes.CIRCUIT
     return Letter(
         reason=reason,
         attempts=delivery.attempts,
         schema=settings.schema,
         destination_type=settings.destination_type,
-        outcome=outcome,
+        result=result,
         attempted_at=attempted_at,
         backlog=delivery.queue_id,
         message_id=delivery.message_id.hex(),
@@ -83,10 +83,10 @@ def letter_of(fact: Attempted, settings: DeliverySettings) -> Letter:
 def with_last_attempt(letter: Letter, notes: Sequence[AttemptNote]) -> Letter:
     """A letter that says what came of its last attempt, as far as anybody remembers."""
     if not notes:
-        return replace(letter, outcome=outcomes.ABORTED)
+        return replace(letter, result=outcomes.ABORTED)
     last = max(notes, key=lambda note: note.number)
-    outcome = outcomes.outcome_of(Reason(last.reason), last.status, last.response, letter.destination_type)
-    return replace(letter, outcome=outcome, attempted_at=last.at)
+    result = outcomes.outcome_of(Reason(last.reason), last.status, last.response, letter.destination_type)
+    return replace(letter, result=result, attempted_at=last.at)
 
 
 def text_of(body: str, published: Published, letter: Letter) -> str:
@@ -115,7 +115,7 @@ def _added(published: Published, letter: Letter) -> dict[str, Any]:
     return {
         "deadLetterReason": letter.reason,
         "deliveryAttempts": letter.attempts,
-        "lastDeliveryOutcome": letter.outcome,
+        "lastDeliveryOutcome": letter.result,
         "publishTime": timestamp(published.published_at),
         "lastDeliveryAttemptTime": timestamp(attempted_at),
     }

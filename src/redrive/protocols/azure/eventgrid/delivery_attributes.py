@@ -21,7 +21,7 @@ def headers(attributes: Iterable[DeliveryAttribute], *events: Mapping[str, Any])
 
 
 def needs_event(attributes: Iterable[DeliveryAttribute]) -> bool:
-    """Whether any of them is taken from the event."""
+    """True if any of them is taken from the event."""
     return any(one.source_field is not None for one in attributes)
 
 

@@ -6,14 +6,16 @@ from functools import lru_cache
 from typing import Final
 
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import ONE_EACH, Batch, FollowUp, Parcel, Plan, SubscriptionContext
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, Outcome
-from redrive.model.message import Publication, bytes_of
-from redrive.model.queue import Queue, ResourceName
+from redrive.engine.ports import ONE_EACH, Batch, FollowUp, Plan, PushRequest, SubscriptionContext
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import Delivery
+from redrive.model.ids import bytes_of
+from redrive.model.message import Publication
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.model.retry_plans import EVENT_WEBHOOK, MINUTE_MS
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.azure.eventgrid import dead_letters, names, namespace_push, outcomes, parcels
+from redrive.protocols.azure.eventgrid import dead_letters, names, namespace_push, outcomes, push_requests
 from redrive.protocols.azure.eventgrid.published import Published, delivered_as
 from redrive.protocols.azure.eventgrid.rendering import rendered
 from redrive.protocols.azure.eventgrid.settings import (
@@ -74,11 +76,11 @@ class EventProfile:
             return _MISSING
         return _TOO_LARGE if bytes_of(body) > queue.body_bytes_max else None
 
-    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> Parcel:
+    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
         """See `DeliveryProfile.render`."""
         settings = delivery_settings(context.subscription)
         authorization = await self._tokens.authorization(settings.audience)
-        return parcels.parcel(context.subscription, settings, deliveries, authorization)
+        return push_requests.push_request(context.subscription, settings, deliveries, authorization)
 
     def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
         """See `DeliveryProfile.follow_ups`.
@@ -110,7 +112,7 @@ def _plan(destination_type: str, attempts_max: int, minutes_to_live: int, batch:
         batch=batch,
         answers=outcomes.answers_of(destination_type),
         patience_ms=_PATIENCE_MS,
-        probation=outcomes.probation_of(destination_type),
+        circuit=outcomes.probation_of(destination_type),
     )
 
 
@@ -167,7 +169,7 @@ def _publication(delivery: Delivery, body: str, published: Published) -> Publica
     )
 
 
-_MISSING: Final = Attempt(Outcome.REFUSED, Reason.MISSING, 404, "The queue does not exist.", 0)
+_MISSING: Final = Attempt(AttemptResult.REFUSED, Reason.MISSING, 404, "The queue does not exist.", 0)
 _TOO_LARGE: Final = Attempt(
-    Outcome.REFUSED, Reason.TOO_LARGE, 413, "The event is longer than the queue's maximum.", 0
+    AttemptResult.REFUSED, Reason.TOO_LARGE, 413, "The event is longer than the queue's maximum.", 0
 )

@@ -12,8 +12,8 @@ import orjson
 
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import LogSink
-from redrive.model.message import bytes_of, id_text
-from redrive.model.queue import ResourceName
+from redrive.model.ids import bytes_of, id_text
+from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.azure.eventgrid.published import Published
 from redrive.protocols.azure.eventgrid.refusals import Unacceptable
@@ -43,10 +43,10 @@ class FailureLog:
         self._stream = stream
         self._region = region
 
-    def delivering(self, fact: Attempted, outcome: str) -> None:
+    def delivering(self, fact: Attempted, result: str) -> None:
         """An attempt failed."""
         name = delivery_settings(fact.subscription).name.upper()
-        record = {"eventSubscriptionName": name, "message": f"Message:{_pairs(_attempt(fact, outcome))}"}
+        record = {"eventSubscriptionName": name, "message": f"Message:{_pairs(_attempt(fact, result))}"}
         self._write(fact.topic, DELIVERY_FAILURES, "Deliver", record, fact.at)
 
     def publishing(self, topic: Topic, refusal: Unacceptable, now: int) -> None:
@@ -79,7 +79,7 @@ def _pairs(known: Mapping[str, object]) -> str:
     return ", ".join(f"{name}={value}" for name, value in known.items())
 
 
-def _attempt(fact: Attempted, outcome: str) -> dict[str, object]:
+def _attempt(fact: Attempted, result: str) -> dict[str, object]:
     delivery, attempt = fact.delivery, fact.attempt
     published = Published.unpack(delivery.headers)
     event: Mapping[str, Any] = orjson.loads(delivery.body)
@@ -89,11 +89,11 @@ def _attempt(fact: Attempted, outcome: str) -> dict[str, object]:
         event = as_event_grid(event, published)
         event_type, event_time = event.get("eventType", ""), event.get("eventTime", "")
     return {
-        "outcome": _GENERIC if outcome == _UNNAMED else outcome,
+        "outcome": _GENERIC if result == _UNNAMED else result,
         "latencyInMs": attempt.duration_ms,
         "id": event.get("id", ""),
         "systemId": id_text(delivery.message_id),
-        "state": fact.transition.ending.name,
+        "state": fact.transition.outcome.name,
         "deliveryTime": timestamp(fact.at),
         "deliveryCount": delivery.attempts,
         "deliverySchema": delivery_settings(fact.subscription).schema,

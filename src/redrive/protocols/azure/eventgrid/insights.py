@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from redrive.engine.ports import TelemetryStore
 from redrive.model.metric import MINUTE_MS, Bucket, PointQuery, Series, SeriesQuery, Statistics
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.protocols.azure.arm.call import ArmCall, Verb
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.eventgrid.measures import RESOURCE, SUBSCRIPTION, series_of
@@ -121,7 +121,7 @@ class _Wish:
         return NAMESPACE_METRICS if self.topic.name.startswith("namespaces:") else METRICS
 
     def wants(self, series: Series) -> bool:
-        """Whether a series is part of the answer."""
+        """True if a series is part of the answer."""
         had = {name.lower(): value.lower() for name, value in series.dimensions}
         must = {name.lower(): value.lower() for name, value in (*self.own, *self.conditions.items())}
         return all(name in had and value in (_EVERY, had[name]) for name, value in must.items())

@@ -28,9 +28,10 @@ from typing import Final
 
 from redrive.engine.engine import Engine
 from redrive.engine.facts import Accepted, Attempted, Listener
-from redrive.model.delivery import End, Ending
+from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.eventgrid import dead_letters, names, namespace_letters, outcomes
 from redrive.protocols.azure.eventgrid.failure_log import FailureLog
@@ -167,7 +168,7 @@ class Measures(Listener):
         dimensions = (("Error", error), ("ErrorType", _error_type(attempt.status)))
         self.counter.add_for(fact, "DeliveryAttemptFailCount", 1, dimensions)
         self._failures.delivering(fact, error)
-        if fact.transition.ending is not Ending.RETRY:
+        if fact.transition.outcome is not Outcome.RETRY:
             self._dropped(fact)
 
     def _dropped(self, fact: Attempted) -> None:
@@ -190,7 +191,7 @@ class DeadLetterMeasures(Listener):
         if fact.attempt.delivered:
             reason = namespace_letters.reason_of(fact.delivery)
             self._counter.add_for(fact, "DeadLetteredCount", 1, (("DeadLetterReason", reason),))
-        elif fact.transition.ending is not Ending.RETRY:
+        elif fact.transition.outcome is not Outcome.RETRY:
             self.expired(fact)
 
     def expired(self, fact: Attempted) -> None:
@@ -206,7 +207,7 @@ class PullMeasures(Listener):
         """Count into this."""
         self._counter = counter
 
-    def dropped(self, queue: Queue, messages: int, why: End, now: int) -> None:
+    def dropped(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:
         """See `Listener.dropped`."""
         resource = queue.attributes.get(ID)
         if resource is not None and names.is_namespace_topic(queue.name):

@@ -15,7 +15,7 @@ A system topic is a name for its source: who subscribes at either subscribes at 
 
 from typing import Final
 
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.protocols.azure.wire.arm_id import ArmId
 
 DIALECT: Final = (
@@ -36,7 +36,7 @@ _KINDS: Final = {
 
 
 def is_name(text: str) -> bool:
-    """Whether something can be called so, as far as the engine goes; percent-encoded, a path can hold anything.
+    """True if something can be called so, as far as the engine goes; percent-encoded, a path can hold anything.
 
     A colon is what the engine has between names, and not every store keeps a key with a NUL in it.
     """
@@ -101,7 +101,7 @@ def dead_letter_store(subscription: str) -> str:
 
 
 def is_dead_letter_store(subscription: str) -> bool:
-    """Whether this is a dead-letter container's id and no event subscription's."""
+    """True if this is a dead-letter container's id and no event subscription's."""
     return subscription.endswith(f":{DEAD_LETTERS}")
 
 
@@ -111,5 +111,5 @@ def of_dead_letter_store(store: str) -> str:
 
 
 def is_namespace_topic(topic: ResourceName) -> bool:
-    """Whether an engine topic is a namespace's."""
+    """True if an engine topic is a namespace's."""
     return topic.name.startswith(_OF_NAMESPACE)

@@ -17,7 +17,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.engine.ports import Plan
-from redrive.model.delivery import Delivery, End
+from redrive.model.delivery import DeadLetterReason, Delivery
 from redrive.model.retry import Phase, RetrySchedule, Stage
 from redrive.model.retry_plans import HOUR_MS, MINUTE_MS, SECOND_MS
 from redrive.model.topic import Subscription
@@ -43,9 +43,9 @@ _TOO_OLD: Final = "Time to live was exceeded."
 _REJECTED: Final = "Event was rejected."
 _LEFT: Final = "Event was not acknowledged nor rejected."
 _REASONS: Final = {
-    End.EXHAUSTED: _TOO_MANY,
-    End.EXPIRED: _TOO_OLD,
-    End.REJECTED: _REJECTED,
+    DeadLetterReason.EXHAUSTED: _TOO_MANY,
+    DeadLetterReason.EXPIRED: _TOO_OLD,
+    DeadLetterReason.REJECTED: _REJECTED,
     dead_letters.TOO_MANY_ATTEMPTS: _TOO_MANY,
     dead_letters.TOO_OLD: _TOO_OLD,
     dead_letters.REFUSED: "Event was refused by its destination.",
@@ -54,9 +54,9 @@ _REASONS: Final = {
 
 #: What metrics call the ends of events that are pulled.
 REASONS: Final = {
-    End.EXHAUSTED: dead_letters.TOO_MANY_ATTEMPTS,
-    End.EXPIRED: dead_letters.TOO_OLD,
-    End.REJECTED: "EventRejected",
+    DeadLetterReason.EXHAUSTED: dead_letters.TOO_MANY_ATTEMPTS,
+    DeadLetterReason.EXPIRED: dead_letters.TOO_OLD,
+    DeadLetterReason.REJECTED: "EventRejected",
 }
 
 
@@ -65,7 +65,7 @@ def reason_of(delivery: Delivery) -> str:
     letter = Published.unpack(delivery.headers).letter
     if letter is not None:
         return letter.reason
-    return REASONS[End(orjson.loads(delivery.headers or b"{}")["ended"]["how"])]
+    return REASONS[DeadLetterReason(orjson.loads(delivery.headers or b"{}")["ended"]["how"])]
 
 
 def folder_of(store: Subscription) -> str:
@@ -98,10 +98,15 @@ def text_of(delivery: Delivery, letter: Letter | None) -> str:
 
 
 def _received(ended: dict[str, Any]) -> tuple[str, int, str, int]:
-    how = End(ended["how"])
-    return _REASONS[how], ended["attempts"], _REJECTED if how is End.REJECTED else _LEFT, ended["at"]
+    how = DeadLetterReason(ended["how"])
+    return (
+        _REASONS[how],
+        ended["attempts"],
+        _REJECTED if how is DeadLetterReason.REJECTED else _LEFT,
+        ended["at"],
+    )
 
 
 def _pushed(letter: Letter, published_at: int) -> tuple[str, int, str, int]:
     at = published_at if letter.attempted_at is None else letter.attempted_at
-    return _REASONS.get(letter.reason, letter.reason), letter.attempts, letter.outcome or "", at
+    return _REASONS.get(letter.reason, letter.reason), letter.attempts, letter.result or "", at

@@ -59,5 +59,5 @@ def _plan(destination_type: str, attempts_max: int, to_live_ms: int, batch: Batc
         batch=batch,
         answers=_ANSWERS,
         patience_ms=_PATIENCE_MS,
-        probation=outcomes.probation_of(destination_type),
+        circuit=outcomes.probation_of(destination_type),
     )

@@ -30,14 +30,14 @@ from typing import Final
 
 from redrive.model.answers import AnswerProfile, statuses
 from redrive.model.attempt import Reason
-from redrive.model.probation import USUAL, ProbationPolicy
+from redrive.model.circuit import USUAL, CircuitPolicy
 from redrive.model.retry_plans import MINUTE_MS, SECOND_MS
 
 AZURE_FUNCTION: Final = "AzureFunction"
 WEB_HOOK: Final = "WebHook"
 
 ABORTED: Final = "Aborted"
-PROBATION: Final = "Probation"
+CIRCUIT: Final = "OpenCircuit"
 _INVALID_FUNCTION: Final = "InvalidAzureFunctionDestination"
 _NO_SESSION: Final = "SessionQueueNotSupported"
 _SERVICE_BUS: Final = frozenset({"ServiceBusQueue", "ServiceBusTopic"})
@@ -103,7 +103,7 @@ def answers_of(destination_type: str) -> AnswerProfile:
     return _WEB_HOOK_ANSWERS if destination_type == WEB_HOOK else _RESOURCE_ANSWERS
 
 
-def probation_of(destination_type: str) -> ProbationPolicy:
+def probation_of(destination_type: str) -> CircuitPolicy:
     """When an endpoint rests."""
     return _FUNCTION_RESTS if destination_type == AZURE_FUNCTION else _RESTS
 

@@ -29,7 +29,7 @@ class Letter:
         attempts: How many there were.
         schema: What its subscriber gets, and so what it is kept in.
         destination_type: Of its subscriber: `WebHook` …
-        outcome: What came of the last attempt: `NotFound` …; None: the notes of the attempts say it.
+        result: What came of the last attempt: `NotFound` …; None: the notes of the attempts say it.
         attempted_at: When the last attempt ended (ms); None likewise.
         backlog: The number of the backlog that it stood in, under which its attempts are noted.
         message_id: What it was called there, in hexadecimal.
@@ -39,7 +39,7 @@ class Letter:
     attempts: int
     schema: str
     destination_type: str
-    outcome: str | None
+    result: str | None
     attempted_at: int | None
     backlog: int
     message_id: str

@@ -12,8 +12,9 @@ from http import HTTPStatus
 from typing import Final
 
 from redrive.engine.engine import Engine
-from redrive.model.message import Publication, bytes_of, id_text
-from redrive.model.queue import ResourceName
+from redrive.model.ids import bytes_of, id_text
+from redrive.model.message import Publication
+from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.azure.eventgrid import json_text, names, refusals
 from redrive.protocols.azure.eventgrid.cloud_event import read_cloud_events

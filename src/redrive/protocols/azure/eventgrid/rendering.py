@@ -29,7 +29,7 @@ ORDER: Final = ("id", "eventTime", "eventType", "dataVersion", "metadataVersion"
 
 
 def is_as_published(input_schema: str, schema: str) -> bool:
-    """Whether a subscriber to this schema gets events of that input schema word for word."""
+    """True if a subscriber to this schema gets events of that input schema word for word."""
     if input_schema == CUSTOM_EVENT_SCHEMA:
         return schema == CUSTOM_INPUT_SCHEMA
     return input_schema in (schema, CLOUD_EVENT_SCHEMA)

@@ -55,12 +55,12 @@ class SasToken:
         return cls(signed, decoded, unquote_plus(fields["r"]), _moment(unquote_plus(fields["e"])))
 
     def is_signed_with(self, keys: Iterable[str]) -> bool:
-        """Whether the signature was made with one of these keys (base64)."""
+        """True if the signature was made with one of these keys (base64)."""
         made = [hmac.digest(base64.b64decode(key), self.signed.encode(), "sha256") for key in keys]
         return any(hmac.compare_digest(one, self.signature) for one in made)
 
     def is_for(self, *places: str) -> bool:
-        """Whether it is for one of these paths or resource ids, all of which are the same place, or for something above.
+        """True if it is for one of these paths or resource ids, all of which are the same place, or for something above.
 
         Scheme and host do not count: a server behind a proxy does not know by which name it was called.
         """

@@ -16,7 +16,7 @@ def timestamp(at: int) -> str:
 
 
 def is_moment(text: object, *, zoned: bool = True) -> bool:
-    """Whether something is a moment as RFC 3339 writes it, with any number of fractional digits.
+    """True if something is a moment as RFC 3339 writes it, with any number of fractional digits.
 
     Args:
         text: What is to be one.

@@ -6,10 +6,9 @@ The event is published there by the transaction that ends its delivery; see `Eve
 from http import HTTPStatus
 from typing import Final
 
-from redrive.engine.ports import Parcel
+from redrive.engine.ports import PushRequest
 from redrive.engine.resources import Topics
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.wire.arm_id import ArmId
 
@@ -21,9 +20,9 @@ class TopicEndpoint:
         """Look for topics here."""
         self._topics = topics
 
-    async def push(self, parcel: Parcel) -> Attempt:
+    async def push(self, push_request: PushRequest) -> Attempt:
         """Say whether it can go there."""
-        resource = ArmId.parse(parcel.endpoint)
+        resource = ArmId.parse(push_request.endpoint)
         name = None if resource is None else names.topic_name(resource)
         topic = None if name is None else await self._topics.get(name)
         return _MISSING if topic is None else _TAKEN
@@ -32,7 +31,7 @@ class TopicEndpoint:
         """There is nothing to let go of."""
 
 
-_TAKEN: Final = Attempt(Outcome.DELIVERED, Reason.ACCEPTED, HTTPStatus.OK, "", 0)
+_TAKEN: Final = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, HTTPStatus.OK, "", 0)
 _MISSING: Final = Attempt(
-    Outcome.FAILED, Reason.MISSING, HTTPStatus.NOT_FOUND, "The topic does not exist.", 0
+    AttemptResult.FAILED, Reason.MISSING, HTTPStatus.NOT_FOUND, "The topic does not exist.", 0
 )

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
-from redrive.engine.ports import Kind
-from redrive.model.queue import ResourceName
+from redrive.engine.ports import DocumentKind
+from redrive.model.names import ResourceName
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.wire.arm_id import ArmId
 
@@ -42,7 +42,9 @@ class Namespace:
         return cls(**{**document, "name": ResourceName(*document["name"])})
 
 
-NAMESPACE: Kind[Namespace] = Kind("eventgrid_namespace", Namespace.to_document, Namespace.from_document)
+NAMESPACE: DocumentKind[Namespace] = DocumentKind(
+    "eventgrid_namespace", Namespace.to_document, Namespace.from_document
+)
 
 
 def namespace_id(subscription: str, group: str, name: str) -> ArmId:

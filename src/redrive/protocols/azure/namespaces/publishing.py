@@ -1,7 +1,8 @@
 """Publish: CloudEvents to a namespace's topic."""
 
 from redrive.engine.engine import Engine
-from redrive.model.message import Publication, bytes_of
+from redrive.model.ids import bytes_of
+from redrive.model.message import Publication
 from redrive.protocols.azure.eventgrid import json_text
 from redrive.protocols.azure.eventgrid.published import Published
 from redrive.protocols.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, ID

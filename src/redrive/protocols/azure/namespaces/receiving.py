@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.engine.messages import Gone, Messages
+from redrive.engine.messages import Cancellation, Messages
 from redrive.model.delivery import Delivery
 from redrive.protocols.azure.namespaces import lock_tokens
 from redrive.protocols.azure.namespaces.call import PullCall
@@ -31,7 +31,7 @@ class Receiving:
         """
         limit = call.number("maxEvents", 1, EVENTS_MAX, 1)
         wait = call.number("maxWaitTime", WAIT_SECONDS_MIN, WAIT_SECONDS_MAX, WAIT_SECONDS_DEFAULT)
-        gone = Gone()
+        gone = Cancellation()
         call.request.on_gone = gone.happen
         deliveries = await self._messages.receive(call.queue, limit, wait_ms=wait * 1000, gone=gone)
         if deliveries:

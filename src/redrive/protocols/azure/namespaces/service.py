@@ -13,7 +13,8 @@ from http import HTTPStatus
 from typing import Final, TypeVar
 
 from redrive.engine.engine import Engine
-from redrive.model.queue import Queue, ResourceName
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm.call import query_of
 from redrive.protocols.azure.eventgrid import names

@@ -35,7 +35,7 @@ class Caller:
     account: str | None
 
     def manages(self, subscription: str) -> bool:
-        """Whether an Azure subscription is the caller's: its GUID ends in the account."""
+        """True if an Azure subscription is the caller's: its GUID ends in the account."""
         return self.account is None or subscription.endswith(self.account)
 
 
@@ -51,7 +51,7 @@ class Authentication(Protocol):
         ...
 
     async def accepts(self, client: str, secret: str) -> bool:
-        """Whether a service principal may have a token."""
+        """True if a service principal may have a token."""
         ...
 
 

@@ -33,7 +33,7 @@ _DEVICES_PER_ROUND: Final = (
 
 
 class PlatformApplicationOperations:
-    """What is done to platform applications.
+    """Operations on platform applications.
 
     Credentials are kept and not tried: none is told to be wrong before a message is pushed.
     """

@@ -6,7 +6,7 @@ from typing import Final
 
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
-from redrive.model.message import id_text
+from redrive.model.ids import id_text
 from redrive.protocols.aws.attributes import BOOLEAN
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import paging, values
@@ -20,7 +20,7 @@ USER_DATA_BYTES_MAX: Final = 2048
 
 
 class PlatformEndpointOperations:
-    """What is done to platform endpoints."""
+    """Operations on platform endpoints."""
 
     def __init__(self, engine: Engine) -> None:
         """Keep them in this engine's directory."""

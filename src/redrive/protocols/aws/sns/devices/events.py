@@ -16,9 +16,10 @@ from redrive.engine.engine import Engine
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import FollowUp
 from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Ending
-from redrive.model.message import Publication, id_text
-from redrive.model.queue import ResourceName
+from redrive.model.delivery import Outcome
+from redrive.model.ids import id_text
+from redrive.model.message import Publication
+from redrive.model.names import ResourceName
 from redrive.protocols.aws.sns.devices import platform
 from redrive.protocols.aws.sns.devices.platform import APPLICATION, ApplicationName, Device
 from redrive.protocols.aws.sns.names import FIFO_SUFFIX, arn_of
@@ -43,7 +44,7 @@ _MARK: Final = b',"application_event":true}'
 
 # Made of what the failed delivery is known by, so that its event has one id however often it is made.
 _EVENT: Final = UUID("0f0b7a0e-8f0c-5a51-9d1a-5d6f2f8f4c11")
-_ENDED: Final = (Ending.DEAD_LETTERED, Ending.DROPPED, Ending.EXPIRED)
+_ENDED: Final = (Outcome.DEAD_LETTERED, Outcome.DROPPED, Outcome.EXPIRED)
 
 _UNEXPECTED: Final = (
     "UnexpectedFailure",
@@ -105,11 +106,11 @@ class Events:
 
 
 def failure(fact: Attempted) -> tuple[FollowUp, ...]:
-    """What follows from a delivery to a device that failed for good: an event, where a topic wants to hear of it."""
+    """The event of a delivery to a device that failed for good, where a topic subscribes to such events."""
     headers = fact.delivery.headers or b"{}"
     device = platform.device_at(fact.subscription.endpoint)
     name = topic_at(dict(fact.attempt.identifiers).get(FAILURES_TO, ""))
-    if device is None or name is None or fact.transition.ending not in _ENDED or headers.endswith(_MARK):
+    if device is None or name is None or fact.transition.outcome not in _ENDED or headers.endswith(_MARK):
         return ()
     kind, words = failure_of(fact.attempt)
     message = _message(
@@ -129,7 +130,7 @@ def failure(fact: Attempted) -> tuple[FollowUp, ...]:
 
 
 def failure_of(attempt: Attempt) -> tuple[str, str]:
-    """What SNS calls a failure, and how it says it."""
+    """SNS's name and text for a failure."""
     if attempt.status == HTTPStatus.INTERNAL_SERVER_ERROR:
         return _UNEXPECTED
     return _FAILURES.get(attempt.reason, _UNEXPECTED)

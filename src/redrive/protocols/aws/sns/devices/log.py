@@ -1,4 +1,4 @@
-"""What came of pushes to mobile devices: entries in CloudWatch Logs for their applications, and metrics.
+"""The log of pushes to mobile devices: entries in CloudWatch Logs for their applications, and metrics.
 
 An application asks for entries by three attributes of its own (`SuccessFeedbackRoleArn`, `FailureFeedbackRoleArn`,
 `SuccessFeedbackSampleRate`), whichever way its devices were published to; what a topic asks for is `status_log`'s.
@@ -18,9 +18,9 @@ from uuid import UUID, uuid5
 
 from redrive.engine.facts import Attempted, Listener
 from redrive.engine.ports import LogSink
-from redrive.model.delivery import Ending
+from redrive.model.delivery import Outcome
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.aws.sns.delivery_log import DeliveryLog, dwell_ms, feedback, log_timestamp
 from redrive.protocols.aws.sns.devices import platform
@@ -76,7 +76,7 @@ class DeviceLog(Listener):
         if device is None:
             return
         name = device.application
-        if fact.attempt.delivered or fact.transition.ending is not Ending.RETRY:
+        if fact.attempt.delivered or fact.transition.outcome is not Outcome.RETRY:
             metric = "Delivered" if fact.attempt.delivered else "Failed"
             self._count([*_points(name, f"NumberOfNotifications{metric}", Statistics.of(1), fact.at)])
         application = self._application_of(fact.subscription.endpoint)

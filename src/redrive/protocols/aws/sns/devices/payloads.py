@@ -1,4 +1,4 @@
-"""What devices get: a message as their platform's push service wants it.
+"""Payloads for devices: a message as their platform's push service wants it.
 
 A text that `MessageStructure=json` has for the platform goes as it is, but for Google's, whose service has changed its
 words since; any other text is wrapped. Sources, all of the developer guide: "Publishing Amazon SNS notifications with
@@ -15,7 +15,7 @@ import orjson
 
 from redrive.model.attempt import Reason
 
-SENT_AT: Final = "sent-at"  # of a parcel: when the message was published (ms)
+SENT_AT: Final = "sent-at"  # of a request: when the message was published (ms)
 ATTRIBUTES: Final = "AWS.SNS.MOBILE."  # what the names of attributes begin with that are for push services
 _APNS: Final = f"{ATTRIBUTES}APNS."
 _TTL_SECONDS: Final = (
@@ -63,7 +63,7 @@ _WEB: Final[Mapping[str, str]] = {name: name for name in ("title", "body", "icon
 
 
 class Unsendable(Exception):  # noqa: N818 - an answer, named as a caller says it
-    """It is not handed over, for this reason and in these words."""
+    """A refusal to hand a message over, with reason and text."""
 
     def __init__(self, reason: Reason, words: str) -> None:
         super().__init__(words)
@@ -93,7 +93,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """What a push service gets: a body, and headers where it wants some beside it."""
+    """A notification for a push service: a body, and the headers that it wants."""
 
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -165,7 +165,7 @@ def for_amazon(wish: Wish) -> Notification:
 
 
 def fault_of(platform: str, text: str) -> str | None:
-    """Why a text for a platform is not taken at all, in SNS's words; None: it is."""
+    """The fault of a text for a platform, in SNS's words; None for a good text."""
     document = _read(text)
     if document is None:
         return _MALFORMED
@@ -215,7 +215,7 @@ def _expired() -> Unsendable:
 
 
 def _seconds_left(wish: Wish) -> int | None:
-    """How long the service may try: what is left of the TTL that the publisher gave, if there was one."""
+    """The seconds that the service may try: the rest of the publisher's TTL, if there was one."""
     names = _TTL_NAMES.get(wish.platform, (wish.platform,))
     given = [value for name in names if (value := wish.attributes.get(f"{ATTRIBUTES}{name}.TTL"))]
     if not given:

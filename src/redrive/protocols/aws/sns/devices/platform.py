@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple, Self
 
-from redrive.engine.ports import Kind
+from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Draft, Resources
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import names
 from redrive.protocols.aws.sns.errors import denied, invalid
@@ -36,7 +36,7 @@ _ENDPOINT_SLASHES: Final = 3  # endpoint/GCM/name/id
 
 
 class ApplicationName(NamedTuple):
-    """Whose application, where, on which platform, and its name."""
+    """An application: account, region, platform and name."""
 
     account: str
     region: str
@@ -45,7 +45,7 @@ class ApplicationName(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What the directory keeps it under; no part holds a slash."""
+        """The key of its document; no part holds a slash."""
         return "/".join(self)
 
     @property
@@ -92,7 +92,7 @@ class Device:
 
     @property
     def key(self) -> str:
-        """What the directory keeps it under."""
+        """The key of its document."""
         return f"{self.application.key}/{self.id}"
 
     @property
@@ -109,7 +109,7 @@ class Device:
 
     @property
     def enabled(self) -> bool:
-        """Whether messages may be published to it."""
+        """True if messages may be published to it."""
         return self.attributes[ENABLED] == "true"
 
     def to_document(self) -> dict[str, Any]:
@@ -122,18 +122,20 @@ class Device:
         return cls(**{**document, "application": ApplicationName(*document["application"])})
 
 
-APPLICATION: Final[Kind[Application]] = Kind(
+APPLICATION: Final[DocumentKind[Application]] = DocumentKind(
     "sns_platform_application", Application.to_document, Application.from_document
 )
-DEVICE: Final[Kind[Device]] = Kind("sns_platform_endpoint", Device.to_document, Device.from_document)
+DEVICE: Final[DocumentKind[Device]] = DocumentKind(
+    "sns_platform_endpoint", Device.to_document, Device.from_document
+)
 # Which device of an application has a token: `token_key` to the device's id.
-OF_TOKEN: Final[Kind[str]] = Kind(
+OF_TOKEN: Final[DocumentKind[str]] = DocumentKind(
     "sns_platform_token", lambda one: {"id": one}, lambda document: document["id"]
 )
 
 
 def token_key(application: ApplicationName, token: str) -> str:
-    """What a token is found under; tokens are long and may hold anything."""
+    """The key of a token, which may be long and hold any character."""
     return f"{application.key}/{hashlib.sha256(token.encode()).hexdigest()}"
 
 

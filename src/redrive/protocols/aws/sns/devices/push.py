@@ -13,10 +13,10 @@ from http import HTTPStatus
 from typing import Final
 
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Endpoint, Parcel
+from redrive.engine.ports import Endpoint, PushRequest
 from redrive.engine.resources import Draft
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Delivery, Outcome
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import Delivery
 from redrive.model.topic import Subscription
 from redrive.protocols.aws.sns.devices import payloads, platform
 from redrive.protocols.aws.sns.devices.events import FAILED, FAILURES_TO, UPDATED, Events
@@ -30,7 +30,7 @@ from redrive.protocols.aws.sns.devices.platform import (
     Device,
 )
 from redrive.protocols.aws.sns.notification import CONTENT_TYPE
-from redrive.protocols.aws.sns.parcels import TIMEOUT_MS
+from redrive.protocols.aws.sns.notification_renderer import TIMEOUT_MS
 from redrive.protocols.aws.sns.published import Published
 
 logger = logging.getLogger(__name__)
@@ -52,13 +52,13 @@ _SERVICES: Final[Mapping[str, str]] = {
 _JSON: Final = "application/json"
 
 
-def parcel_of(subscription: Subscription, delivery: Delivery, own: str | None) -> Parcel:
-    """What a platform endpoint gets, in SNS's words still.
+def parcel_of(subscription: Subscription, delivery: Delivery, own: str | None) -> PushRequest:
+    """The push for a platform endpoint, before its platform's payload is made.
 
     Args:
         subscription: Whose delivery.
-        delivery: As for `Parcels.parcel`.
-        own: The message for its platform, where it has one of its own: then the parcel's content type is JSON.
+        delivery: As for `NotificationRenderer.push_request`.
+        own: The message for its platform, where it has one of its own: then the request's content type is JSON.
     """
     published = Published.unpack(delivery.headers or b"{}")
     beside = {
@@ -69,13 +69,13 @@ def parcel_of(subscription: Subscription, delivery: Delivery, own: str | None) -
     beside[payloads.SENT_AT] = str(published.sent_at)
     text = delivery.body if own is None else own
     kind = CONTENT_TYPE if own is None else _JSON
-    return Parcel(subscription.endpoint, text.encode(), kind, beside, TIMEOUT_MS)
+    return PushRequest(subscription.endpoint, text.encode(), kind, beside, TIMEOUT_MS)
 
 
 class DeviceEndpoint:
     """Pushes to platform endpoints by their ARNs (`redrive.engine.ports.Endpoint`).
 
-    A parcel is as `parcel_of` makes it.
+    A request is as `parcel_of` makes it.
     """
 
     def __init__(self, engine: Engine, push: Endpoint) -> None:
@@ -92,13 +92,13 @@ class DeviceEndpoint:
         self._push = push
         self._seen: dict[str, Application] = {}
 
-    async def push(self, parcel: Parcel) -> Attempt:
+    async def push(self, push_request: PushRequest) -> Attempt:
         """Push it, and mind what the service says of the device.
 
         Raises:
             StoreUnavailable: Nobody knows what became of the device: it is pushed to again.
         """
-        named = platform.device_at(parcel.endpoint)
+        named = platform.device_at(push_request.endpoint)
         if named is None:
             return _NO_DEVICE
         device = await self._documents.get(DEVICE, named.key)
@@ -109,7 +109,7 @@ class DeviceEndpoint:
             self._seen.pop(named.application.key, None)
             return _refused(Reason.MISSING, HTTPStatus.NOT_FOUND, "Platform application does not exist")
         self._seen[named.application.key] = application
-        attempt = await self._pushed(application, device, parcel)
+        attempt = await self._pushed(application, device, push_request)
         known = [(PUSHED_TO, device.attributes[TOKEN])]
         if topic := application.attributes.get(f"Event{FAILED}"):
             known.append((FAILURES_TO, topic))
@@ -126,7 +126,7 @@ class DeviceEndpoint:
         key = named.application.key
         return self._documents.known(APPLICATION, key) or self._seen.get(key)
 
-    async def _pushed(self, application: Application, device: Device, parcel: Parcel) -> Attempt:
+    async def _pushed(self, application: Application, device: Device, push_request: PushRequest) -> Attempt:
         if application.attributes[ENABLED] != "true":
             return _refused(Reason.DISABLED, HTTPStatus.BAD_REQUEST, "Platform application is disabled")
         if not device.enabled:
@@ -135,28 +135,30 @@ class DeviceEndpoint:
         if service is None:
             return _refused(Reason.UNMADE, 0, f"this server does not push to {application.name.platform}")
         try:
-            notification = self._notification(application, device, parcel)
+            notification = self._notification(application, device, push_request)
         except Unsendable as refusal:
             return _refused(refusal.reason, HTTPStatus.BAD_REQUEST, str(refusal))
         attempt = await self._push.push(
-            Parcel(
+            PushRequest(
                 device.attributes[TOKEN],
                 notification.body,
                 _JSON,
                 {"service": service, **_sender(application), **notification.headers},
-                parcel.timeout_ms,
+                push_request.timeout_ms,
             )
         )
         await self._mind(device, attempt)
         return attempt
 
-    def _notification(self, application: Application, device: Device, parcel: Parcel) -> Notification:
+    def _notification(
+        self, application: Application, device: Device, push_request: PushRequest
+    ) -> Notification:
         wish = Wish(
             platform=application.name.platform,
-            text=parcel.body.decode(),
-            own=parcel.content_type == _JSON,
-            attributes=parcel.headers,
-            sent_at=int(parcel.headers[payloads.SENT_AT]),
+            text=push_request.body.decode(),
+            own=push_request.content_type == _JSON,
+            attributes=push_request.headers,
+            sent_at=int(push_request.headers[payloads.SENT_AT]),
             now=self._clock.now(),
         )
         match _SERVICES[wish.platform]:
@@ -204,7 +206,7 @@ def _with(device: Device, attributes: Mapping[str, str]) -> Device:
 
 
 def _sender(application: Application) -> dict[str, str]:
-    """Who sends, as the push services know it."""
+    """The sender, as the push services know it."""
     given = application.attributes
     return {
         "credential": given["PlatformCredential"],
@@ -214,7 +216,7 @@ def _sender(application: Application) -> dict[str, str]:
 
 
 def _refused(reason: Reason, status: int, words: str) -> Attempt:
-    return Attempt(Outcome.REFUSED, reason, status, words, 0)
+    return Attempt(AttemptResult.REFUSED, reason, status, words, 0)
 
 
 _NO_DEVICE: Final = _refused(Reason.MISSING, HTTPStatus.NOT_FOUND, "Endpoint does not exist")

@@ -25,7 +25,7 @@ Inspected = Sequence[tuple[Text, Found]]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What is written down of one publication.
+    """The sample of one publication that is logged.
 
     Attributes:
         topic: Where it was published, or was to be.

@@ -18,14 +18,14 @@ class Deny:
 
 @dataclass(frozen=True, slots=True)
 class Deidentify:
-    """What it finds is masked with this character; with the empty one it is cut out."""
+    """Masks what is found with a character; cuts it out with the empty one."""
 
     character: str
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What it finds is written down.
+    """Logs what is found.
 
     Attributes:
         sample_rate: Of how many publications in a hundred.
@@ -55,7 +55,7 @@ class Statement:
     operation: Audit | Deidentify | Deny
 
     def concerns(self, arn: str) -> bool:
-        """Whether this is about the principal of that ARN."""
+        """True if this is about the principal of that ARN."""
         return not self.principals.isdisjoint((EVERYBODY, arn, _account_of(arn)))
 
 
@@ -75,7 +75,7 @@ class ProtectionPolicy:
         return tuple(one for one in self.statements if one.direction == direction)
 
     def finders_of(self, statements: tuple[Statement, ...]) -> Mapping[str, Finder]:
-        """What finds what these look for."""
+        """The finders of data identifiers."""
         return {name: self.finders[name] for one in statements for name in one.identifiers}
 
 

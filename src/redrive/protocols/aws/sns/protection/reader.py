@@ -44,7 +44,7 @@ _WORDS: Final = Words(" ", "is unknown", "must be an object", "must be a string 
 
 
 class ProtectionPolicyInvalid(ValueError):  # noqa: N818 - an answer, named as a caller says it
-    """It cannot be carried out; says why."""
+    """A data-protection policy that cannot be carried out, with the reason."""
 
 
 def read_protection_policy(text: str) -> ProtectionPolicy:

@@ -14,9 +14,9 @@ from typing import Final
 import orjson
 
 from redrive.engine.engine import Engine
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
-from redrive.model.message import Publication, id_text
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.ids import id_text
+from redrive.model.message import Publication
 from redrive.model.protection import Cut, Finder, Found, Text
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
@@ -59,7 +59,7 @@ class Screening:
         self._threads = ThreadPoolExecutor(_THREADS, "redrive-screening")
 
     async def publication(self, call: Call, topic: Topic, entry: Entry, make: Make) -> Publication:
-        """What is published of an entry, to a topic that has a policy.
+        """The publication of an entry to a topic that has a policy.
 
         Raises:
             AwsError: `AuthorizationError`: the policy denies it, or leaves nothing of it.
@@ -172,7 +172,7 @@ def _inspect(texts: Mapping[str, str], finders: Mapping[str, Finder]) -> Inspect
 def _found_by(
     kind: type[Deidentify] | type[Deny], statements: Iterable[Statement], inspected: Iterable[Inspection]
 ) -> bool:
-    """Whether there is anything that statements of this kind look for."""
+    """True if there is anything that statements of this kind look for."""
     found = {name for _, finds in inspected for name in finds}
     return any(
         isinstance(one.operation, kind) and not found.isdisjoint(one.identifiers) for one in statements
@@ -217,7 +217,7 @@ class Screen:
         self._versions: dict[tuple[Statement, ...], Publication] = {}
 
     def seen_by(self, subscription: Subscription) -> Publication | Attempt:
-        """What a subscriber gets, or why it does not; see `Publication.screen`."""
+        """The publication for one subscriber, or the reason for none; see `Publication.screen`."""
         statements = self._policy.about(OUTBOUND, _subscriber(subscription))
         own = self._texts.of(subscription)
         if _found_by(Deny, statements, own):
@@ -235,15 +235,15 @@ class Screen:
         return found
 
     def _refusal(self, subscription: Subscription) -> Attempt:
-        """As the developer guide's delivery log has it."""
+        """The refusal, as the developer guide's delivery log shows it."""
         text = (
             "The topic's data protection policy prohibits this message from being delivered to"
             f" {names.subscription_arn(subscription)}"
         )
-        return Attempt(Outcome.REFUSED, Reason.WITHHELD, 403, text, 0)
+        return Attempt(AttemptResult.REFUSED, Reason.WITHHELD, 403, text, 0)
 
 
 def _subscriber(subscription: Subscription) -> str:
-    """Who subscribed, or else whose it is."""
+    """The principal that subscribed, or else the subscription's owner."""
     owner = f"arn:aws:iam::{subscription.owner}:root"
     return subscription.attributes.get(subscription_state.PRINCIPAL, owner)

@@ -4,14 +4,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from redrive.engine.ports import Kind
+from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Documents
 from redrive.protocols.aws.attributes import PERCENTAGE, ROLE_ARN
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns.errors import error, invalid
 from redrive.protocols.aws.wire.shapes import Structure
 
-SMS_ATTRIBUTES: Final[Kind[Mapping[str, str]]] = Kind("sns_sms_attributes", dict, dict)
+SMS_ATTRIBUTES: Final[DocumentKind[Mapping[str, str]]] = DocumentKind("sns_sms_attributes", dict, dict)
 DEFAULT_TYPE: Final = "DefaultSMSType"
 DEFAULT_SENDER: Final = "DefaultSenderID"
 ROLE: Final = "DeliveryStatusIAMRole"
@@ -23,7 +23,7 @@ SENDER: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9]{1,11}")
 
 
 class SmsAttributeOperations:
-    """What is set for all text messages at once."""
+    """Operations on the attributes of all text messages."""
 
     def __init__(self, documents: Documents) -> None:
         """Keep it among these documents."""

@@ -1,4 +1,4 @@
-"""What came of text messages: entries in CloudWatch Logs, and metrics.
+"""The log of text messages: entries in CloudWatch Logs, and metrics.
 
 An account asks for entries by `SetSMSAttributes`: with `DeliveryStatusIAMRole` every failed attempt is written down, and
 of the successes as many percent as `DeliveryStatusSuccessSamplingRate` says. Members and their order are those of
@@ -18,9 +18,9 @@ from typing import Any, Final
 
 from redrive.engine.facts import Attempted, Listener
 from redrive.engine.ports import LogSink
-from redrive.model.delivery import Ending
+from redrive.model.delivery import Outcome
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
-from redrive.model.queue import ResourceName
+from redrive.model.names import ResourceName
 from redrive.model.text_parts import parts_of
 from redrive.protocols.aws.sns.delivery_log import DeliveryLog, Feedback, dwell_ms, log_timestamp
 from redrive.protocols.aws.sns.names import arn_of
@@ -107,7 +107,7 @@ def _points(fact: Attempted, account: str, region: str) -> list[MetricPoint]:
         return MetricPoint(Series(account, region, NAMESPACE, name, dimensions), at, "", Statistics.of(value))
 
     points = []
-    if fact.transition.ending is not Ending.RETRY:
+    if fact.transition.outcome is not Outcome.RETRY:
         value = float(fact.attempt.delivered)
         points.append(point("SMSSuccessRate", value, ("SMSType", told.get("type", PROMOTIONAL))))
         if fact.topic.name.private:

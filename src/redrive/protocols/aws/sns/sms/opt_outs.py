@@ -5,20 +5,20 @@ A number comes here when its owner answers STOP (see `telephones`), and leaves b
 
 from typing import Final
 
-from redrive.engine.ports import Kind
+from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Documents
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import destinations, paging
 from redrive.protocols.aws.sns.errors import invalid
 from redrive.protocols.aws.wire.shapes import Structure
 
-OPT_OUT: Final[Kind[str]] = Kind(
+OPT_OUT: Final[DocumentKind[str]] = DocumentKind(
     "sns_opt_out", lambda number: {"number": number}, lambda document: document["number"]
 )
 
 
 def key_of(account: str, region: str, number: str) -> str:
-    """What a number is found under, with its plus sign or without."""
+    """The key of a telephone number, with its plus sign or without."""
     return f"{account}/{region}/{number.removeprefix('+')}"
 
 
@@ -30,7 +30,7 @@ class OptOuts:
         self._documents = documents
 
     async def has(self, call: Call, number: str) -> bool:
-        """Whether a number's owner wants no messages from the caller's account."""
+        """True if a number's owner wants no messages from the caller's account."""
         return await self._documents.get(OPT_OUT, key_of(call.account, call.region, number)) is not None
 
     async def check_if_phone_number_is_opted_out(self, call: Call, params: Structure) -> Structure:

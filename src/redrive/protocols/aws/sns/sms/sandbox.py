@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Kind
+from redrive.engine.ports import DocumentKind
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import paging
 from redrive.protocols.aws.sns.direct import Direct
@@ -42,11 +42,13 @@ class SandboxNumber:
         return cls(**document)
 
 
-SANDBOX_NUMBER: Final[Kind[SandboxNumber]] = Kind("sns_sandbox_number", asdict, SandboxNumber.from_document)
+SANDBOX_NUMBER: Final[DocumentKind[SandboxNumber]] = DocumentKind(
+    "sns_sandbox_number", asdict, SandboxNumber.from_document
+)
 
 
 class SandboxOperations:
-    """What is done about the sandbox."""
+    """Operations on the SMS sandbox."""
 
     def __init__(self, engine: Engine, direct: Direct) -> None:
         """Keep numbers in this engine's directory, and write to them directly."""

@@ -15,11 +15,10 @@ from http import HTTPStatus
 from string import whitespace
 from typing import Final, NamedTuple
 
-from redrive.engine.ports import Endpoint, Kind, Parcel
+from redrive.engine.ports import DocumentKind, Endpoint, PushRequest
+from redrive.engine.push.attempt import NO_ENDPOINT
 from redrive.engine.resources import Documents
-from redrive.engine.trial import NO_ENDPOINT
-from redrive.model.attempt import Attempt, Reason
-from redrive.model.delivery import Outcome
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.errors import Conflict, RedriveError
 from redrive.model.text_parts import parts_of
 from redrive.protocols.aws.sns.message import SMS_CHARS_MAX
@@ -40,7 +39,7 @@ _AROUND: Final = whitespace + "\"'.!"
 
 
 class Spent(NamedTuple):
-    """What an account's region has spent in a month, as `2026-11`, in USD."""
+    """The spending of an account's region in a month, as `2026-11`, in USD."""
 
     month: str
     usd: Decimal
@@ -53,12 +52,12 @@ class Correspondent(NamedTuple):
     region: str
 
 
-SPENT: Final[Kind[Spent]] = Kind(
+SPENT: Final[DocumentKind[Spent]] = DocumentKind(
     "sns_sms_spent",
     lambda spent: {"month": spent.month, "usd": str(spent.usd)},
     lambda document: Spent(document["month"], Decimal(document["usd"])),
 )
-CORRESPONDENT: Final[Kind[Correspondent]] = Kind(
+CORRESPONDENT: Final[DocumentKind[Correspondent]] = DocumentKind(
     "sns_sms_correspondent",
     lambda one: one._asdict(),
     lambda document: Correspondent(**document),
@@ -74,7 +73,7 @@ class Telephones:
         """Hand on to this endpoint.
 
         Args:
-            gateway: Takes parcels with what `TextMessages.headers` made; None: nobody does.
+            gateway: Takes requests with what `TextMessages.headers` made; None: nobody does.
             documents: Has who opted out, and what was spent.
             now: Milliseconds since the epoch, for the month.
             part_price: What each part of a text costs, in USD.
@@ -84,17 +83,17 @@ class Telephones:
         self._now = now
         self._part_price = part_price
 
-    async def push(self, parcel: Parcel) -> Attempt:
+    async def push(self, push_request: PushRequest) -> Attempt:
         """Hand it on, or say why not; the attempt's identifiers have its type, parts and price besides."""
-        text, headers = parcel.body.decode(), parcel.headers
+        text, headers = push_request.body.decode(), push_request.headers
         parts = len(parts_of(text).parts)
         price = self._part_price * parts
-        attempt = await self._refusal(parcel, text, price)
+        attempt = await self._refusal(push_request, text, price)
         spent: tuple[tuple[str, str], ...] = ()
         if attempt is None:
-            attempt = await self._hand_on(parcel)
+            attempt = await self._hand_on(push_request)
             if attempt.delivered and price:
-                spent = await self._spend(parcel, price)
+                spent = await self._spend(push_request, price)
         told = (("type", headers["Type"]), ("parts", str(parts)), ("price", str(price)))
         return replace(attempt, identifiers=(*attempt.identifiers, *told, *spent))
 
@@ -116,13 +115,13 @@ class Telephones:
 
     # ---- may it be sent? -------------------------------------------------------------------------------------
 
-    async def _refusal(self, parcel: Parcel, text: str, price: Decimal) -> Attempt | None:
-        account, region = parcel.headers["Account"], parcel.headers["Region"]
+    async def _refusal(self, push_request: PushRequest, text: str, price: Decimal) -> Attempt | None:
+        account, region = push_request.headers["Account"], push_request.headers["Region"]
         if len(text) > SMS_CHARS_MAX:
             return _TOO_LONG
-        if await self._documents.get(OPT_OUT, key_of(account, region, parcel.endpoint)) is not None:
+        if await self._documents.get(OPT_OUT, key_of(account, region, push_request.endpoint)) is not None:
             return _OPTED_OUT
-        most = price_max(parcel.headers)
+        most = price_max(push_request.headers)
         if most is not None and price > most:
             return _TOO_EXPENSIVE
         if price and await self._spent(f"{account}/{region}") + price > await self._limit(account, region):
@@ -140,25 +139,25 @@ class Telephones:
     def _month(self) -> str:
         return f"{datetime.fromtimestamp(self._now() // 1000, UTC):%Y-%m}"
 
-    async def _hand_on(self, parcel: Parcel) -> Attempt:
+    async def _hand_on(self, push_request: PushRequest) -> Attempt:
         if self._gateway is None:
             return NO_ENDPOINT
-        await self._remember(parcel)
-        return await self._gateway.push(parcel)
+        await self._remember(push_request)
+        return await self._gateway.push(push_request)
 
     # ---- what is kept of it ----------------------------------------------------------------------------------
 
-    async def _remember(self, parcel: Parcel) -> None:
-        """Who writes to a telephone is who its owner may want to hear no more of."""
-        writer = Correspondent(parcel.headers["Account"], parcel.headers["Region"])
-        key = f"{_digits(parcel.endpoint)}/{writer.account}/{writer.region}"
+    async def _remember(self, push_request: PushRequest) -> None:
+        """Remember the sender of a text message: its receiver may opt out of it."""
+        writer = Correspondent(push_request.headers["Account"], push_request.headers["Region"])
+        key = f"{_digits(push_request.endpoint)}/{writer.account}/{writer.region}"
         if await self._documents.get(CORRESPONDENT, key) is None:
             with contextlib.suppress(Conflict):
                 await self._documents.create(CORRESPONDENT, key, writer)
 
-    async def _spend(self, parcel: Parcel, price: Decimal) -> tuple[tuple[str, str], ...]:
+    async def _spend(self, push_request: PushRequest, price: Decimal) -> tuple[tuple[str, str], ...]:
         """Add it up; what cannot be written down has been sent all the same, and is not sent again for it."""
-        key, month = f"{parcel.headers['Account']}/{parcel.headers['Region']}", self._month()
+        key, month = f"{push_request.headers['Account']}/{push_request.headers['Region']}", self._month()
 
         def more(spent: Spent) -> Spent:
             return Spent(month, price + (spent.usd if spent.month == month else 0))
@@ -176,7 +175,7 @@ def _digits(number: str) -> str:
 
 
 def _refused(reason: Reason, status: HTTPStatus, text: str) -> Attempt:
-    return Attempt(Outcome.REFUSED, reason, status, text, 0)
+    return Attempt(AttemptResult.REFUSED, reason, status, text, 0)
 
 
 _TOO_LONG: Final = _refused(Reason.TOO_LARGE, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Message body is invalid")

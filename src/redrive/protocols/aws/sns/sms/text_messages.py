@@ -1,4 +1,4 @@
-"""What is said of a text message beside its text: who it is from, how urgent it is, and what it may cost.
+"""Attributes of a text message beside its text: sender, urgency and highest price.
 
 A message's own attributes win over what `SetSMSAttributes` says for all ("Publishing SMS messages to a mobile phone").
 """
@@ -68,7 +68,7 @@ class TextMessages:
         self._documents = documents
 
     async def headers(self, subscription: Subscription, published: Published) -> dict[str, str]:
-        """What goes beside the text: to the endpoint, and to `Telephones`, which looks at it first."""
+        """The headers beside the text, for the endpoint and for `Telephones`, which reads them first."""
         account, region = place_of(subscription)
         defaults = await self._documents.get(SMS_ATTRIBUTES, f"{account}/{region}") or {}
         own = {
@@ -90,5 +90,5 @@ class TextMessages:
 
 
 def price_max(headers: Mapping[str, str]) -> Decimal | None:
-    """What the message may cost, in USD."""
+    """The highest price of the message, in USD."""
     return Decimal(headers["Price-Max"]) if "Price-Max" in headers else None

@@ -38,7 +38,7 @@ class Row:
     any_case: bool = True
 
     def finder(self) -> Finder:
-        """What finds it."""
+        """The finder of the identifier."""
         words = [word.strip() for word in self.keywords.split(",")] if self.keywords else []
         return Detector(
             compiled(f"{self.before}({self.pattern}){self.after}", any_case=self.any_case),
@@ -68,7 +68,7 @@ class NumberModule(Protocol):
 
     @property
     def is_valid(self) -> Callable[[str], bool]:
-        """Whether it is one."""
+        """True if it is one."""
         ...
 
 

@@ -1,0 +1,1 @@
+"""Configuration: topics, subscriptions and queues as versioned documents."""

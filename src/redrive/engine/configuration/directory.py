@@ -1,0 +1,243 @@
+"""The directory: small versioned documents, read from memory and written through.
+
+Every node remembers what it has read. A change made here replaces the memory at once; a change made on another
+node is heard of through the store and makes this one forget, so the next reader asks the store. What is not there
+is never remembered: a queue made on one node can be used on another at once.
+
+What is remembered may be out of date for a moment. So whoever decides by it changes documents in a draft: that is
+written only if all that was read for it still stands, and made again where it does not.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from redrive.engine.configuration.draft import Draft, Key
+from redrive.engine.ports import Change, Creation, DocumentKind, NewDelivery, Put, Removal, Remove, Store
+from redrive.model.errors import Conflict, NotFound
+
+T = TypeVar("T")
+__all__ = ["Directory", "DocumentKind", "Draft"]
+
+_CLEARED_AT_ONCE = 100  # documents removed in one transaction when a whole kind goes
+
+
+class Directory:
+    """Typed, cached access to a store's documents."""
+
+    def __init__(self, store: Store) -> None:
+        """Read from and write to this store."""
+        self._store = store
+        self._known: dict[Key, tuple[int, Any]] = {}
+        self._changes = 0
+        self._followers: list[Callable[[str, str], None]] = []
+        self._writing: list[Callable[[str, str, object | None], None]] = []
+
+    def on_forget(self, follower: Callable[[str, str], None]) -> None:
+        """Tell a follower, who remembers more than documents, of every change of another node's."""
+        self._followers.append(follower)
+
+    def on_write(self, follower: Callable[[str, str, object | None], None]) -> None:
+        """Tell a follower of every document that this node changed, with its value; None: it was removed."""
+        self._writing.append(follower)
+
+    def forget(self, kind: str, key: str) -> None:
+        """Another node changed this document (an empty key: any of the kind, or all where both are empty)."""
+        self._drop(kind, key)
+        for follower in self._followers:
+            follower(kind, key)
+
+    def _drop(self, kind: str, key: str) -> None:
+        self._changes += 1
+        if key:
+            self._known.pop((kind, key), None)
+        else:
+            self._known = {at: known for at, known in self._known.items() if kind and at[0] != kind}
+
+    @property
+    def changes(self) -> int:
+        """A number that moves with every document that changes, as far as this node has heard."""
+        return self._changes
+
+    # ---- reading ----------------------------------------------------------------------------------------
+
+    def known(self, kind: DocumentKind[T], key: str) -> T | None:
+        """The value if this node remembers it: the hot path's way, without waiting."""
+        found = self._known.get((kind.name, key))
+        return None if found is None else found[1]
+
+    async def get(self, kind: DocumentKind[T], key: str) -> T | None:
+        """The value, or None where there is none."""
+        return (await self.versioned(kind, key))[1]
+
+    async def versioned(self, kind: DocumentKind[T], key: str) -> tuple[int, T | None]:
+        """The value with its version; 0 and None where there is none."""
+        known = self._known.get((kind.name, key))
+        if known is not None:
+            return known
+        before = self._changes
+        resource = await self._store.get(kind.name, key)
+        if resource is None:
+            return 0, None
+        found = (resource.version, kind.read(resource.document))
+        if self._changes == before:  # else it may have changed while it was on its way
+            self._known[kind.name, key] = found
+        return found
+
+    async def find(
+        self, kind: DocumentKind[T], prefix: str, after: str = "", limit: int | None = None
+    ) -> list[T]:
+        """Values whose key begins with `prefix`, in order of the key, beginning after `after`."""
+        return [value for _, _, value in await self.stored(kind, prefix, after, limit)]
+
+    async def entries(self, kind: DocumentKind[T]) -> list[tuple[str, T]]:
+        """Every value of a kind, with its key: for kinds of which there are few."""
+        return [(key, value) for key, _, value in await self.stored(kind, "")]
+
+    async def stored(
+        self, kind: DocumentKind[T], prefix: str, after: str = "", limit: int | None = None
+    ) -> list[tuple[str, int, T]]:
+        """As `find`, with keys and versions."""
+        found = await self._store.find(kind.name, prefix, after, limit)
+        return [(resource.key, resource.version, kind.read(resource.document)) for resource in found]
+
+    # ---- writing ----------------------------------------------------------------------------------------
+
+    async def write(
+        self, changes: Sequence[Creation[Any] | Removal], new_deliveries: Sequence[NewDelivery] = ()
+    ) -> list[bool]:
+        """Change several values in one transaction, and let deliveries enter their queues in it.
+
+        Returns:
+            For each removal whether the value was there; for a creation True.
+
+        Raises:
+            Conflict: A value that was to be created is there. It names the document; nothing was changed.
+        """
+        asked: list[Change] = []
+        values: dict[Key, Any] = {}
+        for change in changes:
+            if isinstance(change, Creation):
+                asked.append(Put(change.kind.name, change.key, change.kind.write(change.value)))
+                values[change.kind.name, change.key] = change.value
+            else:
+                asked.append(Remove(change.kind.name, change.key))
+        return [version > 0 for version in await self._write(asked, values, new_deliveries)]
+
+    async def transact(self, decide: Callable[[Draft], Awaitable[T]]) -> T:
+        """Read, decide, and write all that was decided in one transaction.
+
+        Args:
+            decide: Reads values and makes changes through the draft it is given. It runs again, with a new draft, when
+                something that it read was changed meanwhile, so it does nothing else that cannot be done twice. Values
+                it reads may be of different moments: then what it makes of them is not written.
+
+        Returns:
+            What `decide` returned, once that is written.
+
+        Raises:
+            Conflict: A value that `decide` wrote without having read it is there.
+        """
+        while True:
+            draft = Draft(self)
+            answer = await decide(draft)
+            if draft.changes_nothing:
+                return answer
+            try:
+                await self._write(draft.changes(), draft.values, draft.new_deliveries)
+            except Conflict as conflict:
+                if not draft.is_outdated_by(conflict):
+                    raise
+            else:
+                draft.tell()
+                return answer
+
+    async def create(self, kind: DocumentKind[T], key: str, value: T) -> None:
+        """Write a new document.
+
+        Raises:
+            Conflict: There is one already.
+        """
+        await self.write([Creation(kind, key, value)])
+
+    async def update(self, kind: DocumentKind[T], key: str, change: Callable[[T], T]) -> T:
+        """Replace a value by what `change` makes of it; `change` may be called again when somebody was faster.
+
+        Raises:
+            NotFound: It is not there (any more).
+        """
+
+        async def decide(draft: Draft) -> T:
+            value = await draft.get(kind, key)
+            if value is None:
+                raise NotFound(f"{kind.name} {key}")
+            return draft.change(kind, key, value, change)
+
+        return await self.transact(decide)
+
+    async def update_or_create(
+        self, kind: DocumentKind[T], key: str, first: T, change: Callable[[T], T]
+    ) -> T:
+        """As `update`; where there is nothing, `first` is written."""
+
+        async def decide(draft: Draft) -> T:
+            value = await draft.get(kind, key)
+            if value is None:
+                draft.put(kind, key, first)
+                return first
+            return draft.change(kind, key, value, change)
+
+        return await self.transact(decide)
+
+    async def remove(self, kind: DocumentKind[Any], key: str) -> bool:
+        """Forget a value for good; whether it was there."""
+        (was_there,) = await self.write([Removal(kind, key)])
+        return was_there
+
+    async def clear(self, kind: DocumentKind[Any]) -> None:
+        """Remove every value of a kind."""
+        while found := await self._store.find(kind.name, "", limit=_CLEARED_AT_ONCE):
+            await self.write([Removal(kind, resource.key) for resource in found])
+
+    async def _write(
+        self, changes: Sequence[Change], values: Mapping[Key, Any], new_deliveries: Sequence[NewDelivery]
+    ) -> list[int]:
+        """Write, and remember it, unless anything changed meanwhile: that may have been one of these, and later.
+
+        A write that failed may have been carried out all the same: what was known before it is known no more.
+        """
+        for change in changes:
+            if isinstance(change, Remove):
+                self._drop(change.kind, change.key)
+        self._changes += 1
+        before = self._changes
+        versions: list[int] = []
+        try:
+            versions = await self._store.write(changes, new_deliveries)
+        except Conflict as conflict:
+            self._drop(conflict.kind, conflict.key)
+            raise
+        except BaseException:
+            self._lose(changes)
+            raise
+        undisturbed = self._changes == before
+        for change in changes:  # also for who began to read before, and has yet to hear the answer
+            if isinstance(change, Put | Remove):
+                self._drop(change.kind, change.key)
+        if undisturbed:
+            for change, version in zip(changes, versions, strict=True):
+                if isinstance(change, Put):
+                    self._known[change.kind, change.key] = version, values[change.kind, change.key]
+        self._tell(changes, values)
+        return versions
+
+    def _lose(self, changes: Sequence[Change]) -> None:
+        """Nobody knows whether these were made."""
+        for change in changes:
+            if isinstance(change, Put | Remove):
+                self.forget(change.kind, change.key)
+
+    def _tell(self, changes: Sequence[Change], values: Mapping[Key, Any]) -> None:
+        for change in changes:
+            if isinstance(change, Put | Remove):
+                for follower in self._writing:
+                    follower(change.kind, change.key, values.get((change.kind, change.key)))

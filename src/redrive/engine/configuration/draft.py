@@ -1,0 +1,127 @@
+"""Changes to documents before they are written: which values, and what must still stand for them."""
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from redrive.engine.ports import Change, DocumentKind, NewDelivery, Put, Remove, Require, RequireNone
+from redrive.model.errors import Conflict
+
+T = TypeVar("T")
+Key = tuple[str, str]  # a kind's name, and the key of a document
+
+
+class Reader(Protocol):
+    """Where a draft reads: the directory."""
+
+    async def versioned(self, kind: DocumentKind[T], key: str) -> tuple[int, T | None]:
+        """The value with its version; 0 and None where there is none."""
+        ...
+
+    async def stored(
+        self, kind: DocumentKind[T], prefix: str, after: str = "", limit: int | None = None
+    ) -> list[tuple[str, int, T]]:
+        """Keys, versions and values, for keys that begin so."""
+        ...
+
+
+class Draft:
+    """What a decision read, and what it wants changed; see `Directory.transact`."""
+
+    def __init__(self, reader: Reader) -> None:
+        """Begin with nothing read and nothing changed."""
+        self._reader = reader
+        self._versions: dict[Key, int] = {}
+        self._required: set[Key] = set()
+        self._changes: dict[Key, Put | Remove] = {}
+        self._absent: list[RequireNone] = []
+        self.values: dict[Key, Any] = {}
+        self.new_deliveries: list[NewDelivery] = []
+        self._afterwards: list[Callable[[], None]] = []
+
+    async def get(self, kind: DocumentKind[T], key: str) -> T | None:
+        """The value, as the draft leaves it; it is only written if what is stored stands still, or is still absent."""
+        at = kind.name, key
+        if at not in self._changes:
+            found = await self._reader.versioned(kind, key)
+            self._versions.setdefault(at, found[0])  # what changed between two looks is refused
+            self._required.add(at)
+            return found[1]
+        value: T | None = self.values.get(at)
+        return value
+
+    async def find(self, kind: DocumentKind[T], prefix: str, limit: int | None = None) -> list[tuple[str, T]]:
+        """Keys and values as the draft leaves them, in order of the keys, for keys that begin so.
+
+        With a limit so many are read of what is stored.
+
+        It is only written if those of them that it changes still stand then. More may have come: see `require_none`.
+        """
+        found = await self._reader.stored(kind, prefix, limit=limit)
+        for key, version, _ in found:
+            if (kind.name, key) not in self._changes:
+                self._versions.setdefault((kind.name, key), version)
+        values = {key: value for key, _, value in found}
+        for name, key in self._changes:
+            if name == kind.name and key.startswith(prefix):
+                values.pop(key, None)
+        values |= {
+            key: value
+            for (name, key), value in self.values.items()
+            if name == kind.name and key.startswith(prefix)
+        }
+        return sorted(values.items(), key=lambda one: one[0].encode())
+
+    def put(self, kind: DocumentKind[T], key: str, value: T) -> None:
+        """Write a value over the one that was read, or where there is none."""
+        at = kind.name, key
+        self._changes[at] = Put(kind.name, key, kind.write(value), self._versions.get(at, 0))
+        self.values[at] = value
+
+    def change(self, kind: DocumentKind[T], key: str, value: T, change: Callable[[T], T]) -> T:
+        """Put what `change` makes of a value that was read, if that is another; the value as it is then."""
+        changed = change(value)
+        if changed != value:
+            self.put(kind, key, changed)
+        return changed
+
+    def remove(self, kind: DocumentKind[Any], key: str) -> None:
+        """Forget the value that was read, or whatever is there if none was."""
+        at = kind.name, key
+        self.values.pop(at, None)
+        version = self._versions.get(at)
+        if version == 0:
+            self._changes.pop(at, None)
+        else:
+            self._changes[at] = Remove(kind.name, key, version)
+
+    def require_none(self, kind: DocumentKind[Any], prefix: str) -> None:
+        """Write the draft only if no key begins so afterwards; see `redrive.engine.ports.RequireNone`."""
+        self._absent.append(RequireNone(kind.name, prefix))
+
+    def enqueue(self, *new_deliveries: NewDelivery) -> None:
+        """Let deliveries enter their queues in the same transaction."""
+        self.new_deliveries += new_deliveries
+
+    def afterwards(self, call: Callable[[], None]) -> None:
+        """Make a call when the draft has been written."""
+        self._afterwards.append(call)
+
+    def tell(self) -> None:
+        """The draft has been written."""
+        for call in self._afterwards:
+            call()
+
+    @property
+    def changes_nothing(self) -> bool:
+        """True if there is nothing to be written."""
+        return not (self._changes or self.new_deliveries)
+
+    def changes(self) -> list[Change]:
+        """All that the store is asked for; it refuses what is at another version than it was first read at."""
+        required = (Require(*at, self._versions[at]) for at in self._required - self._changes.keys())
+        return [*self._changes.values(), *sorted(required), *self._absent]
+
+    def is_outdated_by(self, conflict: Conflict) -> bool:
+        """True if the decision would see something else if it were made again."""
+        at = conflict.kind, conflict.key
+        return at in self._versions or at in self._absent

@@ -1,0 +1,200 @@
+"""Queues come and go: their names, their numbers and their attributes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from redrive.engine.configuration.directory import Directory
+from redrive.engine.configuration.draft import Draft
+from redrive.engine.kinds import (
+    DUE,
+    QUEUE,
+    QUEUE_RECORD,
+    SERVING,
+    TOMBSTONE,
+    Number,
+    due_of,
+    grave_key,
+    number_key,
+)
+from redrive.engine.ports import Clock, Removal, Store, Target
+from redrive.model.errors import AlreadyExists, Refused
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+
+
+class Queues:
+    """The queues of all accounts and regions.
+
+    Verbs that end with `_in` change what a draft holds; the others write at once.
+    """
+
+    def __init__(self, store: Store, directory: Directory, clock: Clock) -> None:
+        """Keep queues in this directory."""
+        self._store = store
+        self._directory = directory
+        self._clock = clock
+
+    @property
+    def changes(self) -> int:
+        """A number that moves with every change of a queue, or of a topic or subscription."""
+        return self._directory.changes
+
+    # ---- reading ----------------------------------------------------------------------------------------
+
+    def known(self, name: ResourceName) -> Queue | None:
+        """The queue if this node remembers it, without waiting."""
+        return self._directory.known(QUEUE, name.key)
+
+    async def get(self, name: ResourceName) -> Queue | None:
+        """The queue of that name."""
+        return await self._directory.get(QUEUE, name.key)
+
+    async def find(self, beginning: ResourceName, after: str = "", limit: int | None = None) -> list[Queue]:
+        """Queues of an account's region whose name begins so, by name, beginning after the key `after`."""
+        return await self._directory.find(QUEUE, beginning.key, after, limit)
+
+    async def all_after(self, key: str, limit: int) -> list[Queue]:
+        """Queues of anybody, by key."""
+        return await self._directory.find(QUEUE, "", key, limit)
+
+    async def sources_of(self, target: ResourceName) -> list[Queue]:
+        """The queues whose dead letters go to `target`, by name; they are all in its account and region."""
+        queues = await self.find(target._replace(name=""))
+        return [
+            queue for queue in queues if queue.dead_letter is not None and queue.dead_letter.queue == target
+        ]
+
+    async def name_of(self, queue_id: int) -> ResourceName | None:
+        """The name a queue's number stands or stood for."""
+        number = await self._directory.get(QUEUE_RECORD, number_key(queue_id))
+        return None if number is None else number.name
+
+    async def dead_letters_to(self, queue: Queue) -> Target | None:
+        """Where the queue's dead letters go, if it has such a place and it stands."""
+        if queue.dead_letter is None:
+            return None
+        target = self.known(queue.dead_letter.queue) or await self.get(queue.dead_letter.queue)
+        return None if target is None else Target(target.id, target.ordered, queue.copies)
+
+    # ---- writing ----------------------------------------------------------------------------------------
+
+    async def create(self, wanted: Queue) -> Queue:
+        """Make a queue; `wanted.id` and its times are given here.
+
+        Raises:
+            AlreadyExists: There is one of that name.
+        """
+        return await self._directory.transact(lambda draft: self.create_in(draft, wanted))
+
+    async def create_in(self, draft: Draft, wanted: Queue) -> Queue:
+        """See `create`; a queue that serves a subscription goes with it."""
+        if await draft.get(QUEUE, wanted.name.key) is not None:
+            raise AlreadyExists(wanted.name.key)
+        now = self._clock.now()
+        queue = replace(wanted, id=await self._store.new_id(), created_at=now, modified_at=now)
+        draft.put(QUEUE, queue.name.key, queue)
+        draft.put(QUEUE_RECORD, number_key(queue.id), Number(queue.id, queue.name))
+        if queue.serves:
+            await draft.get(SERVING, queue.serves)
+            draft.put(SERVING, queue.serves, queue.name.key)
+        return queue
+
+    async def update(self, name: ResourceName, change: Callable[[Queue], Queue]) -> Queue:
+        """Change a queue's attributes.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        now = self._clock.now()
+
+        def changed(queue: Queue) -> Queue:
+            other = change(queue)
+            return queue if other == queue else replace(other, modified_at=now)
+
+        return await self._directory.update(QUEUE, name.key, changed)
+
+    async def label(
+        self, name: ResourceName, change: Callable[[Mapping[str, str]], Mapping[str, str]]
+    ) -> None:
+        """Change a queue's tags, which is no change of the queue itself."""
+        await self._directory.update(
+            QUEUE, name.key, lambda queue: replace(queue, tags=dict(change(queue.tags)))
+        )
+
+    async def note_purge(self, queue: Queue, rest_ms: int = 0) -> None:
+        """Remember that the queue was emptied now.
+
+        Raises:
+            Refused: It was emptied less than `rest_ms` ago.
+        """
+        now = self._clock.now()
+
+        def purged(current: Queue) -> Queue:
+            if rest_ms and now < current.purged_at + rest_ms:
+                raise Refused(f"{queue.name.key} was purged at {current.purged_at}")
+            return replace(current, purged_at=now)
+
+        await self._directory.update(QUEUE, queue.name.key, purged)
+
+    # ---- the end of a queue -----------------------------------------------------------------------------
+
+    async def delete(self, queue: Queue) -> bool:
+        """Take a queue away at once, and have the sweep remove its messages; whether it was there."""
+        return await self._directory.transact(lambda draft: self.delete_in(draft, queue))
+
+    async def delete_in(self, draft: Draft, queue: Queue) -> bool:
+        """See `delete`."""
+        current = await draft.get(QUEUE, queue.name.key)
+        if current is None or current.id != queue.id:
+            return False
+        draft.remove(QUEUE, queue.name.key)
+        if queue.serves:
+            draft.remove(SERVING, queue.serves)
+        tombstone = self.mark_deleted(draft, queue.id, queue.name)
+        await draft.get(QUEUE_RECORD, number_key(queue.id))
+        draft.put(QUEUE_RECORD, number_key(queue.id), tombstone)
+        return True
+
+    def mark_deleted(self, draft: Draft, queue_id: int, name: ResourceName) -> Number:
+        """Let the sweep empty what has that number: a queue, a subscription's backlog, an archive."""
+        tombstone = Number(queue_id, name, deleted_at=self._clock.now())
+        draft.put(TOMBSTONE, grave_key(tombstone), tombstone)
+        draft.put(DUE, due_of(tombstone).due_key, due_of(tombstone))
+        return tombstone
+
+    async def deleted_at(self, name: ResourceName) -> int | None:
+        """When a queue of that name was deleted last (ms), if that is remembered."""
+        tombstones = await self._directory.find(TOMBSTONE, f"{name.key}/")
+        return tombstones[-1].deleted_at if tombstones else None
+
+    async def tombstone(self, key: str) -> Number | None:
+        """A deleted queue that is remembered, by its key."""
+        return await self._directory.get(TOMBSTONE, key)
+
+    async def tombstones(self) -> list[Number]:
+        """Deleted queues that are remembered."""
+        return await self._directory.find(TOMBSTONE, "")
+
+    async def emptied(self, tombstone: Number) -> None:
+        """Nothing of a deleted queue is left: remember that, and have its number forgotten when its time has come."""
+
+        async def decide(draft: Draft) -> None:
+            stored = await draft.get(TOMBSTONE, grave_key(tombstone))
+            if stored is None or stored.emptied:
+                return
+            later = replace(stored, emptied=True)
+            draft.put(TOMBSTONE, grave_key(tombstone), later)
+            draft.remove(DUE, due_of(stored).due_key)
+            draft.put(DUE, due_of(later).due_key, due_of(later))
+
+        await self._directory.transact(decide)
+
+    async def forget(self, tombstone: Number) -> None:
+        """Forget a deleted queue for good."""
+        await self._directory.write(
+            [
+                Removal(QUEUE_RECORD, number_key(tombstone.id)),
+                Removal(TOMBSTONE, grave_key(tombstone)),
+                Removal(DUE, due_of(tombstone).due_key),
+            ]
+        )

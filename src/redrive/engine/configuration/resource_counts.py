@@ -1,0 +1,83 @@
+"""Numbers of topics and subscriptions, for those who ask how many there are, and for limits."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from redrive.engine.configuration.count_by_key import CountByKey
+from redrive.engine.configuration.directory import Directory, DocumentKind
+from redrive.model.names import ResourceName
+from redrive.model.topic import Subscription, Topic
+
+# Sorts of topics, and of subscriptions.
+ORDERED, UNORDERED = "ordered", "unordered"
+CONFIRMED, UNCONFIRMED, FILTERED = "confirmed", "unconfirmed", "filtered"
+
+
+class TopicCounts(NamedTuple):
+    """How many topics an account's region has, by whether they keep order."""
+
+    ordered: int
+    unordered: int
+
+
+class SubscriptionCounts(NamedTuple):
+    """How many subscriptions a topic has: those that are confirmed and those that are not, and those with a filter."""
+
+    confirmed: int
+    unconfirmed: int
+    filtered: int
+
+
+class ResourceCounts:
+    """How many topics and subscriptions there are."""
+
+    def __init__(
+        self, directory: Directory, topics: DocumentKind[Topic], subscriptions: DocumentKind[Subscription]
+    ) -> None:
+        """Count in this directory."""
+        self._directory = directory
+        self._subscriptions = subscriptions
+        self._tallies: Mapping[str, CountByKey[Topic] | CountByKey[Subscription]] = {
+            topics.name: (
+                topic_tally := CountByKey(directory, topics, lambda one: one.name.key, _sorts_of_topic)
+            ),
+            subscriptions.name: (tally := CountByKey(directory, subscriptions, lambda one: one.key, _sorts)),
+        }
+        self._topic_tally = topic_tally
+        self._subscription_tally = tally
+
+    def changed(self, kind: str, key: str) -> None:
+        """A document changed, on whichever node; an empty key: any of the kind, or of all where both are empty."""
+        for name, tally in self._tallies.items():
+            if kind in ("", name):
+                tally.changed(key)
+
+    async def topics(self, account: str, region: str) -> Mapping[str, int]:
+        """How many topics an account's region has that are ORDERED, and UNORDERED."""
+        return await self._topic_tally.numbers(f"{account}/{region}/")
+
+    async def subscriptions(self, topic: ResourceName) -> Mapping[str, int]:
+        """How many subscriptions a topic has that are CONFIRMED, UNCONFIRMED, and FILTERED."""
+        return await self._subscription_tally.numbers(f"{topic.key}/")
+
+    async def filtered(self, account: str, region: str) -> int:
+        """How many subscriptions of the topics of an account's region have a filter."""
+        return (await self._subscription_tally.numbers(f"{account}/{region}/"))[FILTERED]
+
+    async def unconfirmed(self, topic: ResourceName) -> list[Subscription]:
+        """The subscriptions of a topic whose endpoints have not agreed; few, usually."""
+        found = []
+        for key in await self._subscription_tally.keys(f"{topic.key}/", UNCONFIRMED):
+            subscription: Subscription | None = await self._directory.get(self._subscriptions, key)
+            if subscription is not None:
+                found.append(subscription)
+        return found
+
+
+def _sorts(subscription: Subscription) -> Sequence[str]:
+    standing = CONFIRMED if subscription.confirmed else UNCONFIRMED
+    return (standing,) if subscription.filter_text is None else (standing, FILTERED)
+
+
+def _sorts_of_topic(topic: Topic) -> Sequence[str]:
+    return (ORDERED if topic.ordered else UNORDERED,)

@@ -1,0 +1,273 @@
+"""Subscriptions come and go, each with its backlog; and who wants a message."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from redrive.engine.configuration.directory import Directory
+from redrive.engine.configuration.draft import Draft
+from redrive.engine.configuration.queues import Queues
+from redrive.engine.configuration.resource_counts import (
+    CONFIRMED,
+    FILTERED,
+    UNCONFIRMED,
+    ResourceCounts,
+    SubscriptionCounts,
+)
+from redrive.engine.kinds import (
+    DUE,
+    ELSEWHERE,
+    OF_QUEUE,
+    QUEUE,
+    SERVING,
+    SUBSCRIPTION,
+    TOPIC,
+    Due,
+    end_of,
+    number_key,
+    of_account,
+)
+from redrive.engine.ports import Clock, Store
+from redrive.engine.publish.matching import Matches, SubscriptionMatchers
+from redrive.model.errors import AlreadyExists, NotFound
+from redrive.model.filtering import Subject
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.model.topic import Subscription, Topic
+
+
+class Subscriptions:
+    """The subscriptions of all topics.
+
+    Verbs that end with `_in` change what a draft holds; the others write at once.
+
+    Attributes:
+        on_backlog: Called with each subscription that this node made or changed.
+        on_no_backlog: Called with the number of the backlog of each that it removed.
+    """
+
+    def __init__(self, store: Store, directory: Directory, queues: Queues, clock: Clock) -> None:
+        """Keep subscriptions in this directory, and bury the backlogs of removed ones among these queues."""
+        self._store = store
+        self._directory = directory
+        self._queues = queues
+        self._clock = clock
+        self._interests = SubscriptionMatchers(directory, SUBSCRIPTION, clock)
+        self.numbers = ResourceCounts(directory, TOPIC, SUBSCRIPTION)
+        self.on_backlog: Callable[[Subscription], None] = lambda _: None
+        self.on_no_backlog: Callable[[int], None] = lambda _: None
+        directory.on_forget(self._forget)
+        directory.on_write(self._written)
+
+    def _forget(self, kind: str, key: str) -> None:
+        if kind in ("", SUBSCRIPTION.name):
+            self._interests.forget(key)
+        elif kind == TOPIC.name:
+            self._interests.forget_topic(key)
+        self.numbers.changed(kind, key)
+
+    def _written(self, kind: str, key: str, value: object | None) -> None:
+        """A document changed on this node."""
+        if kind == SUBSCRIPTION.name:
+            self._interests.changed(key) if value is not None else self._interests.removed(key)
+        elif kind == TOPIC.name and value is None:
+            self._interests.forget_topic(key)
+        self.numbers.changed(kind, key)
+        if isinstance(value, Subscription):
+            self.on_backlog(value)
+        elif kind == OF_QUEUE.name and value is None:
+            self.on_no_backlog(int(key))
+
+    # ---- reading ----------------------------------------------------------------------------------------
+
+    async def get(self, topic: ResourceName, subscription_id: str) -> Subscription | None:
+        """The subscription of that id."""
+        return await self._directory.get(SUBSCRIPTION, f"{topic.key}/{subscription_id}")
+
+    async def is_there(self, key: str) -> bool:
+        """True if there is a subscription with that key."""
+        return await self._directory.get(SUBSCRIPTION, key) is not None
+
+    async def of_backlog(self, queue_id: int) -> Subscription | None:
+        """The subscription whose backlog has that number."""
+        key = await self._directory.get(OF_QUEUE, number_key(queue_id))
+        if key is None:
+            return None
+        subscription: Subscription | None = await self._directory.get(SUBSCRIPTION, key)
+        return subscription
+
+    async def of(self, topic: ResourceName, after: str = "", limit: int | None = None) -> list[Subscription]:
+        """A topic's subscriptions by id, beginning after the key `after`."""
+        return await self._directory.find(SUBSCRIPTION, f"{topic.key}/", after, limit)
+
+    async def of_account(
+        self, account: str, region: str = "", after: str = "", limit: int | None = None
+    ) -> list[Subscription]:
+        """Subscriptions of an account's topics, of one region or of all, by key, beginning after the key `after`."""
+        return await self._directory.find(SUBSCRIPTION, of_account(account, region), after, limit)
+
+    async def elsewhere(
+        self, account: str, region: str, after: str = "", limit: int | None = None
+    ) -> list[Subscription]:
+        """The subscriptions that an account has at topics of others, by key, beginning after the key `after`."""
+        prefix = of_account(account, region)
+        found: list[Subscription] = []
+        while keys := await self._directory.find(
+            ELSEWHERE, prefix, f"{prefix}{after}" if after else "", limit
+        ):
+            after = keys[-1]
+            for key in keys:
+                subscription: Subscription | None = await self._directory.get(SUBSCRIPTION, key)
+                if subscription is not None and subscription.owner == account:
+                    found.append(subscription)
+            if limit is None or len(found) >= limit:
+                break
+        return found[:limit]
+
+    async def dead_lettering_to(self, queue: ResourceName) -> list[Subscription]:
+        """The subscriptions whose dead letters go to a queue; they belong to its account, in its region."""
+        found = await self.of_account(queue.account, queue.region)
+        found += await self.elsewhere(queue.account, queue.region)
+        return [subscription for subscription in found if subscription.dead_letter == queue]
+
+    async def all_after(self, key: str, limit: int) -> list[Subscription]:
+        """Subscriptions of anybody, by key."""
+        return await self._directory.find(SUBSCRIPTION, "", key, limit)
+
+    async def count(self, topic: ResourceName) -> SubscriptionCounts:
+        """How many subscriptions a topic has."""
+        found = await self.numbers.subscriptions(topic)
+        return SubscriptionCounts(found[CONFIRMED], found[UNCONFIRMED], found[FILTERED])
+
+    async def count_filtered(self, account: str, region: str) -> int:
+        """How many subscriptions of the topics of an account's region have a filter."""
+        return await self.numbers.filtered(account, region)
+
+    async def unconfirmed(self, topic: ResourceName) -> list[Subscription]:
+        """The subscriptions of a topic whose endpoints have not agreed; few, usually."""
+        return await self.numbers.unconfirmed(topic)
+
+    async def wanting(self, topic: Topic, subject: Subject) -> Matches:
+        """The subscriptions of a topic that want a message."""
+        return await self._interests.wanted(topic, subject)
+
+    # ---- writing ----------------------------------------------------------------------------------------
+
+    async def create(self, wanted: Subscription) -> Subscription:
+        """Make a subscription; `queue_id` and `created_at` are given here.
+
+        Raises:
+            AlreadyExists: There is one of that id.
+            NotFound: There is no such topic.
+        """
+        return await self._directory.transact(lambda draft: self.create_in(draft, wanted))
+
+    async def create_in(self, draft: Draft, wanted: Subscription) -> Subscription:
+        """See `create`."""
+        if await draft.get(SUBSCRIPTION, wanted.key) is not None:
+            raise AlreadyExists(wanted.key)
+        if await draft.get(TOPIC, wanted.topic.key) is None:
+            raise NotFound(f"{TOPIC.name} {wanted.topic.key}")
+        made = replace(wanted, queue_id=await self._store.new_id(), created_at=self._clock.now())
+        draft.put(SUBSCRIPTION, made.key, made)
+        draft.put(OF_QUEUE, number_key(made.queue_id), made.key)
+        if made.owner != made.topic.account:
+            await draft.get(ELSEWHERE, _elsewhere_key(made))
+            draft.put(ELSEWHERE, _elsewhere_key(made), made.key)
+        await _put_end(draft, None, made)
+        return made
+
+    async def get_in(self, draft: Draft, topic: ResourceName, subscription_id: str) -> Subscription | None:
+        """The subscription of that id, which is to stand still, or still not to be there, when the draft is written."""
+        return await draft.get(SUBSCRIPTION, f"{topic.key}/{subscription_id}")
+
+    async def put_in(self, draft: Draft, wanted: Subscription) -> Subscription:
+        """Make a subscription, or change the one of its id to what is wanted, which keeps its backlog.
+
+        Raises:
+            NotFound: There is no such topic.
+        """
+        current = await draft.get(SUBSCRIPTION, wanted.key)
+        if current is None:
+            return await self.create_in(draft, wanted)
+        kept = replace(wanted, queue_id=current.queue_id, created_at=current.created_at)
+        return await self._change_in(draft, current, kept)
+
+    async def update(
+        self, subscription: Subscription, change: Callable[[Subscription], Subscription]
+    ) -> Subscription:
+        """Change a subscription.
+
+        Raises:
+            NotFound: It is not there (any more).
+        """
+        return await self._directory.transact(lambda draft: self.update_in(draft, subscription, change))
+
+    async def update_in(
+        self, draft: Draft, subscription: Subscription, change: Callable[[Subscription], Subscription]
+    ) -> Subscription:
+        """See `update`."""
+        current = await draft.get(SUBSCRIPTION, subscription.key)
+        if current is None:
+            raise NotFound(f"{SUBSCRIPTION.name} {subscription.key}")
+        return await self._change_in(draft, current, change(current))
+
+    async def _change_in(self, draft: Draft, current: Subscription, changed: Subscription) -> Subscription:
+        await _put_end(draft, current, changed)
+        return draft.change(SUBSCRIPTION, current.key, current, lambda _: changed)
+
+    async def end(self, due: Due) -> None:
+        """Take away the subscription whose time is over by what falls due, unless it has more time by now."""
+
+        async def decide(draft: Draft) -> None:
+            current = await draft.get(SUBSCRIPTION, due.key)
+            if current is not None and current.expires_at == due.at:
+                await self.delete_in(draft, current)
+            draft.remove(DUE, due.due_key)
+
+        await self._directory.transact(decide)
+
+    async def delete(self, subscription: Subscription) -> bool:
+        """Take a subscription away with its backlog; whether it was there."""
+        return await self._directory.transact(lambda draft: self.delete_in(draft, subscription))
+
+    async def delete_in(self, draft: Draft, subscription: Subscription) -> bool:
+        """See `delete`; the queue that callers receive from for it goes too."""
+        current = await draft.get(SUBSCRIPTION, subscription.key)
+        if current is None or current.queue_id != subscription.queue_id:
+            return False
+        serving = await draft.get(SERVING, current.key)
+        if serving is not None:
+            queue: Queue | None = await draft.get(QUEUE, serving)
+            if queue is not None:
+                await self._queues.delete_in(draft, queue)
+        await self.remove_in(draft, current)
+        return True
+
+    async def remove_in(self, draft: Draft, current: Subscription) -> None:
+        """Take away a subscription that the draft has read, and that no queue serves."""
+        draft.remove(SUBSCRIPTION, current.key)
+        draft.remove(OF_QUEUE, number_key(current.queue_id))
+        if current.owner != current.topic.account:
+            await draft.get(ELSEWHERE, _elsewhere_key(current))  # the next of that id is found under it too
+            draft.remove(ELSEWHERE, _elsewhere_key(current))
+        if current.expires_at is not None:
+            draft.remove(DUE, end_of(current, current.expires_at).due_key)
+        for queue_id in current.backlogs:
+            self._queues.mark_deleted(draft, queue_id, current.backlog_name)
+
+
+async def _put_end(draft: Draft, current: Subscription | None, changed: Subscription) -> None:
+    """Have the sweep take a subscription away when its time is over."""
+    before = None if current is None else current.expires_at
+    if before == changed.expires_at:
+        return
+    if before is not None:
+        draft.remove(DUE, end_of(changed, before).due_key)
+    if changed.expires_at is not None:
+        due = end_of(changed, changed.expires_at)
+        await draft.get(DUE, due.due_key)
+        draft.put(DUE, due.due_key, due)
+
+
+def _elsewhere_key(subscription: Subscription) -> str:
+    return f"{subscription.owner}/{subscription.topic.region}/{subscription.key}"

@@ -1,0 +1,266 @@
+"""Values that the engine hands to a store, and gets back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from redrive.model.delivery import Delivery, Limits, Outcome
+from redrive.model.queue import CopyTarget
+
+
+@dataclass(slots=True)
+class NewDelivery:
+    """A delivery about to enter a queue.
+
+    Attributes:
+        ordered: Whether the queue keeps the order of groups.
+        deduplication_key: What a repetition is recognised by in this queue; None: not deduplicated.
+        deduplicate_until: How long (ms since the epoch) the key is remembered.
+        origin: For a dead letter that could not even be tried: the queue it would have stood in.
+        attempts: How many attempts it has behind it.
+        note: What came of the last of them.
+        The others are those of Delivery.
+    """
+
+    queue_id: int
+    message_id: bytes
+    body: str
+    headers: bytes | None
+    available_at: int
+    enqueued_at: int
+    group_id: str | None = None
+    ordered: bool = False
+    deduplication_id: str | None = None
+    deduplication_key: str | None = None
+    deduplicate_until: int = 0
+    origin: int | None = None
+    attempts: int = 0
+    note: "AttemptNote | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedPublication:
+    """One publication to an ordered topic: its deliveries enter their queues unless it is a repetition.
+
+    Attributes:
+        topic_id: What the key is unique within.
+        key: What a repetition is recognised by.
+        now: ms.
+        until: How long (ms since the epoch) the key is remembered.
+        message_id: Of the publication.
+        new_deliveries: Its deliveries. Their headers, which are JSON objects, get the publication's own place as a first
+            member, `"sequence"`.
+    """
+
+    topic_id: int
+    key: str
+    now: int
+    until: int
+    message_id: bytes
+    new_deliveries: Sequence[NewDelivery]
+
+    def opened(self, seq: int) -> list[NewDelivery]:
+        """The deliveries, told the publication's place; new ones, since a store may have to begin again."""
+        return [replace(one, headers=_with_sequence(one.headers, seq)) for one in self.new_deliveries]
+
+
+def _with_sequence(headers: bytes | None, seq: int) -> bytes:
+    members = (headers or b"{}")[1:]
+    return b'{"sequence":%d%b%b' % (seq, b"" if members == b"}" else b",", members)
+
+
+class AttemptNote(NamedTuple):
+    """The note of an attempt that failed.
+
+    Attributes:
+        number: Which attempt it was, from 1.
+        at: When it ended (ms).
+        duration_ms: How long it took.
+        reason: Why it failed; see `redrive.model.attempt.Reason`.
+        status: The endpoint's status code, or 0.
+        response: What the endpoint said, shortened.
+    """
+
+    number: int
+    at: int
+    duration_ms: int
+    reason: str
+    status: int
+    response: str
+
+
+class Enqueued(NamedTuple):
+    """The result of enqueueing a delivery; for a repetition, the id and sequence number of the original."""
+
+    message_id: bytes
+    seq: int
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A queue that deliveries are moved to.
+
+    Attributes:
+        queue_id: Which.
+        ordered: Whether it keeps the order of groups.
+        copies: For dead letters: where a copy of each goes as well, see `redrive.model.delivery.as_copy`. For ends that
+            the store itself decides, in a claim; why `Settlement.follow_ups` does not do for them: decision 0009.
+    """
+
+    queue_id: int
+    ordered: bool
+    copies: CopyTarget | None = None
+
+
+_UNLIMITED = Limits()
+
+
+@dataclass(slots=True)
+class ClaimRequest:
+    """A wish for deliveries of one queue.
+
+    Attributes:
+        limit: At most so many.
+        lease_ms: How long the claim holds.
+        token: Fresh; all deliveries of one claim carry it.
+        limits: Retention, and how many claims a delivery may have.
+        dead_letters_to: Where a delivery goes that has had all its claims.
+        attempt_id: An ordered queue's receiver may repeat a claim whose answer got lost: the same id within
+            five minutes gets the same deliveries under the same token, if none of them changed.
+        resumes: A claim that ran out unsettled is tried again as the same attempt, uncounted: for deliveries that
+            Redrive pushes, whose node died. Without it every claim counts, as SQS counts receives.
+        rate_max: Claims a second over all nodes; None: no limit.
+        looks_ahead: Where fewer than `limit` were claimed, the answer says when the next delivery falls due: for a
+            consumer who need not claim again to learn it. Not with `rate_max`.
+        claims_nothing: Only what is exhausted or expired among the `limit` first of the line is sent where it goes:
+            for queues that nobody receives from.
+    """
+
+    queue_id: int
+    ordered: bool
+    limit: int
+    now: int
+    lease_ms: int
+    token: int
+    limits: Limits = _UNLIMITED
+    dead_letters_to: Target | None = None
+    attempt_id: str | None = None
+    resumes: bool = False
+    rate_max: int | None = None
+    claims_nothing: bool = False
+    looks_ahead: bool = False
+
+
+@dataclass(slots=True)
+class Claimed:
+    """The result of a claim.
+
+    Attributes:
+        deliveries: Claimed now, in the queue's order.
+        dead_lettered: How many went to the dead-letter queue on the way.
+        expired: How many were out of their retention period.
+        dropped: How many had all their claims and no dead-letter queue to go to.
+        next_at: When nothing was claimed, or with `looks_ahead` fewer than asked for: the moment (ms) the next waiting
+            delivery falls due, if there is one; those just claimed wait for the end of their lease.
+    """
+
+    deliveries: list[Delivery] = field(default_factory=list)
+    dead_lettered: int = 0
+    expired: int = 0
+    dropped: int = 0
+    next_at: int | None = None
+
+
+class Settlement(NamedTuple):
+    """The end of one claim.
+
+    Attributes:
+        seq: Which delivery.
+        token: The claim's token.
+        outcome: What `decide` said; RETRY needs `available_at`, DEAD_LETTERED needs `target`. DELIVERED with a
+            `target` hands the message to that queue as a new delivery.
+        note: What to remember of the attempt; what is remembered goes when the delivery ends otherwise than in a
+            dead-letter queue.
+        follow_ups: Deliveries that enter their queues in the same transaction, if the claim is met; never for RETRY.
+        as_new: A dead letter is sent to its queue like any message; else its age and its attempts go on there.
+    """
+
+    seq: int
+    token: int
+    outcome: Outcome = Outcome.DELIVERED
+    available_at: int = 0
+    target: Target | None = None
+    note: AttemptNote | None = None
+    follow_ups: Sequence[NewDelivery] = ()
+    as_new: bool = False
+
+
+class Settled(NamedTuple):
+    """The answer to a settlement or an extension."""
+
+    done: bool
+    reason: str = (
+        ""  # "gone": no such delivery; "superseded": claimed anew since; "lapsed": the claim ran out
+    )
+
+
+class Counts(NamedTuple):
+    """The numbers of deliveries of a queue that may be claimed now, are in flight, and wait for a later moment."""
+
+    available: int
+    claimed: int
+    delayed: int
+
+
+class Moved(NamedTuple):
+    """The result of a move.
+
+    Attributes:
+        per_queue: How many arrived in which queue.
+        left: Whether deliveries remain that could be moved now.
+    """
+
+    per_queue: Mapping[int, int]
+    left: bool
+
+    @property
+    def total(self) -> int:
+        """The number that moved in all."""
+        return sum(self.per_queue.values())
+
+
+class Swept(NamedTuple):
+    """The result of a sweep.
+
+    Attributes:
+        deliveries: How many went.
+        left: Whether there may be more to remove, of deliveries or of what is remembered beside them.
+    """
+
+    deliveries: int
+    left: bool
+
+
+@dataclass(slots=True)
+class MoveRequest:
+    """Take deliveries out of a queue and send them as new ones to another, or each to its origin.
+
+    Attributes:
+        queue_id: From here.
+        limit: At most so many, oldest first; claimed and delayed ones stay.
+        seq_max: None that arrived later than this.
+        destination: Where to; None: to `origins[delivery.origin]`; a delivery whose origin is not there stays.
+        message_ids: Fresh ids, `limit` of them: what moves is a new message.
+        seqs: Only these, also from behind others of their group; None: whatever is in the line.
+    """
+
+    queue_id: int
+    ordered: bool
+    limit: int
+    now: int
+    seq_max: int
+    message_ids: Sequence[bytes]
+    destination: Target | None = None
+    origins: Mapping[int, Target] = field(default_factory=dict)
+    seqs: Sequence[int] | None = None

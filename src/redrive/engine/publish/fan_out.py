@@ -1,0 +1,319 @@
+"""Fan out: a message published to a topic becomes a delivery for each subscription that it matches.
+
+Everything a publication leads to is one transaction: deliveries straight into queues of this server, deliveries
+into the backlogs of endpoints that Redrive pushes to, and dead letters for queues that are missing or closed to us.
+"""
+
+import functools
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from redrive.engine.configuration.draft import Draft
+from redrive.engine.configuration.queues import Queues
+from redrive.engine.configuration.topics import Topics
+from redrive.engine.facts import Accepted, Attempted, DeadLettered
+from redrive.engine.fault_injection import FaultInjection
+from redrive.engine.listeners import Listeners
+from redrive.engine.ports import Enqueued, FollowUp, NewDelivery, OrderedPublication, Runtime, Store
+from redrive.engine.publish.routing import Route, Routed, Router, deduplication_id
+from redrive.engine.push.contexts import SubscriptionContexts
+from redrive.engine.receive.notifier import QueueNotifier
+from redrive.engine.tasks.archive import Archived, archived, mark
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import Delivery
+from redrive.model.ids import bytes_of, id_text
+from redrive.model.message import Publication
+from redrive.model.queue import DEDUPLICATION_MS, Queue
+from redrive.model.replay import replayed
+from redrive.model.topic import Subscription, Topic
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedFollowUps:
+    """The follow-ups of a delivery's end, on their way into its transaction.
+
+    Attributes:
+        routed: Those whose topic and subscription exist.
+        now: When their routes were found (ms).
+    """
+
+    routed: Sequence[Routed]
+    now: int
+
+    @property
+    def new_deliveries(self) -> list[NewDelivery]:
+        """The deliveries that enter queues."""
+        return [new_delivery for routed in self.routed for new_delivery in routed.new_deliveries]
+
+
+class TopicPublisher:
+    """Publishes to topics."""
+
+    def __init__(
+        self,
+        store: Store,
+        runtime: Runtime,
+        queues: Queues,
+        topics: Topics,
+        notifier: QueueNotifier,
+        contexts: SubscriptionContexts,
+        faults: FaultInjection,
+        listeners: Listeners,
+    ) -> None:
+        """Fan out through these parts; `listeners` are told what happened."""
+        self._store = store
+        self._runtime = runtime
+        self._topics = topics
+        self._notifier = notifier
+        self._listeners = listeners
+        self._router = Router(store, runtime, queues, topics, contexts, faults)
+
+    async def publish(self, topic: Topic, publications: Sequence[Publication]) -> list[Enqueued]:
+        """Publish messages to one topic, in their order; all they lead to is on disk when this returns.
+
+        A repetition on an ordered topic answers the original and leads to nothing.
+        """
+        now = self._runtime.clock.now()
+        routed = [await self._router.routed(topic, publication, now) for publication in publications]
+        enqueued = await self._enter(routed, now)
+        self._tell_all(topic, routed, enqueued, now)
+        return enqueued
+
+    async def publish_each(
+        self, pairs: Sequence[tuple[Topic, Sequence[Publication]]]
+    ) -> list[list[Enqueued]]:
+        """Publish to several topics in one transaction: all of it or nothing. The answers, topic by topic.
+
+        Raises:
+            ValueError: Some of the topics are ordered and some are not; no verb of the store takes both at once.
+        """
+        now = self._runtime.clock.now()
+        routed = [
+            [await self._router.routed(topic, publication, now) for publication in publications]
+            for topic, publications in pairs
+        ]
+        flat = [publication for of_topic in routed for publication in of_topic]
+        answers = iter(await self._enter(flat, now))
+        enqueued = [[next(answers) for _ in of_topic] for of_topic in routed]
+        for (topic, _), of_topic, places in zip(pairs, routed, enqueued, strict=True):
+            self._tell_all(topic, of_topic, places, now)
+        return enqueued
+
+    async def _enter(self, routed: Sequence[Routed], now: int) -> list[Enqueued]:
+        ordered = {publication.topic.ordered for publication in routed}
+        if len(ordered) == 2:  # noqa: PLR2004 - True and False
+            raise ValueError("ordered and unordered topics cannot be published to at once")
+        if True in ordered:
+            return await self._store.publish([_gate(publication, now) for publication in routed])
+        new_deliveries = [
+            new_delivery for publication in routed for new_delivery in publication.new_deliveries
+        ]
+        if new_deliveries:
+            await self._store.enqueue(new_deliveries)
+        return [Enqueued(publication.publication.id, 0, repeated=False) for publication in routed]
+
+    async def publish_again(
+        self, topic: Topic, subscription: Subscription, archive: Sequence[Archived], replay: str
+    ) -> None:
+        """Publish what an archive holds to one subscription, once in the replay of that name."""
+        now = self._runtime.clock.now()
+        again = [
+            await self._router.routed_again(topic, subscription, kept.publication, now) for kept in archive
+        ]
+        for kept, routed in zip(archive, again, strict=True):
+            for new_delivery in routed.new_deliveries:
+                mark(new_delivery, kept, replay)
+        new_deliveries = [new_delivery for routed in again for new_delivery in routed.new_deliveries]
+        places = iter(await self._store.enqueue(new_deliveries))
+        for routed in again:
+            repeated = any(next(places).repeated for _ in routed.new_deliveries)
+            self._tell(routed, now, repeated=repeated)
+
+    def publish_alone_in(
+        self, draft: Draft, topic: Topic, subscription: Subscription, body: str, headers: bytes
+    ) -> None:
+        """Send a message to one endpoint alone, which need not have been confirmed: its confirmation, for one.
+
+        It enters the backlog in the transaction that writes the draft.
+        """
+        now = self._runtime.clock.now()
+        new_delivery = NewDelivery(
+            queue_id=subscription.queue_id,
+            message_id=self._runtime.message_id(),
+            body=body,
+            headers=headers,
+            available_at=now,
+            enqueued_at=now,
+            group_id="" if topic.ordered else None,
+            ordered=topic.ordered,
+        )
+        draft.enqueue(new_delivery)
+        draft.afterwards(lambda: self._notifier.announce(subscription.queue_id))
+
+    # ---- follow-ups -------------------------------------------------------------------------------------
+
+    async def route_follow_ups(self, follow_ups: Sequence[FollowUp], now: int) -> RoutedFollowUps:
+        """Route what a delivery's end leads to, for the transaction that ends it; `tell` when that is on disk.
+
+        A topic or a subscription that is gone gets nothing.
+
+        Raises:
+            ValueError: A topic is ordered: its sequence numbers are given in a transaction of their own.
+        """
+        routed = [await self._route_follow_up(follow_up, now) for follow_up in follow_ups]
+        return RoutedFollowUps([found for found in routed if found is not None], now)
+
+    async def _route_follow_up(self, follow_up: FollowUp, now: int) -> Routed | None:
+        topic = await self._topics.get(follow_up.topic)
+        if topic is None:
+            logger.debug("publish.nowhere topic=%s: nobody ever subscribed there", follow_up.topic.key)
+            return None
+        if topic.ordered:
+            raise ValueError(f"{topic.name.key} is ordered: nothing can follow there")
+        if follow_up.subscription_id is None:
+            routed = await self._router.routed(topic, follow_up.publication, now)
+        else:
+            subscription = await self._topics.subscription(topic.name, follow_up.subscription_id)
+            if subscription is None:
+                logger.warning(
+                    "publish.nowhere topic=%s subscription=%s: it is gone",
+                    topic.name.key,
+                    follow_up.subscription_id,
+                )
+                return None
+            routed = self._router.routed_alone(topic, subscription, follow_up.publication, now)
+        for new_delivery in routed.new_deliveries:
+            new_delivery.available_at += follow_up.delay_ms
+        return routed
+
+    def tell(self, follow_ups: RoutedFollowUps) -> None:
+        """Follow-ups are on disk: wake their consumers, and tell the listeners."""
+        for routed in follow_ups.routed:
+            if not routed.alone:
+                self._tell_published(routed.topic, [routed], follow_ups.now)
+            self._tell(routed, follow_ups.now, repeated=False)
+
+    # ---- told -------------------------------------------------------------------------------------------
+
+    def _tell_all(
+        self, topic: Topic, routed: Sequence[Routed], enqueued: Sequence[Enqueued], now: int
+    ) -> None:
+        self._tell_published(topic, routed, now)
+        if topic.archive_ms:
+            self._tell_archived(topic, routed, enqueued, now)
+        for publication, place in zip(routed, enqueued, strict=True):
+            self._tell(publication, now, repeated=place.repeated)
+
+    def _tell_published(self, topic: Topic, routed: Sequence[Routed], now: int) -> None:
+        total = sum([publication.publication.bytes_published for publication in routed])
+        matched = sum([bool(publication.routes) for publication in routed])
+        self._listeners.of(topic.dialect).published(topic, len(routed), matched, total, now)
+
+    def _tell_archived(
+        self, topic: Topic, routed: Sequence[Routed], enqueued: Sequence[Enqueued], now: int
+    ) -> None:
+        sizes = [
+            publication.publication.bytes_published
+            for publication, place in zip(routed, enqueued, strict=True)
+            if not place.repeated
+        ]
+        self._listeners.of(topic.dialect).archived(topic, len(sizes), sum(sizes), now)
+
+    def _tell(self, routed: Routed, now: int, *, repeated: bool) -> None:
+        if routed.refused or routed.asked:
+            self._tell_filtered(routed, now)
+        if repeated:
+            return
+        sent: list[tuple[Queue, int]] = []
+        for route in routed.routes:
+            new_delivery = route.new_delivery
+            if new_delivery is not None:
+                self._wake(new_delivery, now)
+                if route.refusal is None and route.queue is not None:
+                    sent.append((route.queue, bytes_of(new_delivery.body)))
+            if route.refusal is not None:
+                self._tell_refused(routed, route, route.refusal, now)
+        if sent:
+            attempts = functools.partial(_attempts, routed, now)
+            fact = Accepted(routed.topic, sent, attempts, now, routed.replayed)
+            self._listeners.of(routed.topic.dialect).accepted(fact)
+
+    def _tell_filtered(self, routed: Routed, now: int) -> None:
+        audience = self._listeners.of(routed.topic.dialect)
+        for verdict, number in routed.refused.items():
+            audience.filtered(routed.topic, verdict, number, now)
+        if routed.asked:
+            audience.asked(routed.topic, routed.asked, now)
+
+    def _wake(self, new_delivery: NewDelivery, now: int) -> None:
+        if new_delivery.available_at <= now:
+            self._notifier.announce(new_delivery.queue_id)
+        else:
+            self._notifier.expect(new_delivery.queue_id, new_delivery.available_at)
+
+    def _tell_refused(self, routed: Routed, route: Route, refusal: Attempt, now: int) -> None:
+        audience = self._listeners.of(routed.topic.dialect)
+        fact = _attempted(routed, route, refusal, now)
+        if route.queue is not None and route.new_delivery is not None:
+            self._listeners.queues.sent(route.queue, 1, bytes_of(route.new_delivery.body), now)
+        audience.attempted(fact)
+        if route.subscription.dead_letter is not None:
+            handed = route.dead_refusal or _accepted(route)
+            audience.dead_lettered(DeadLettered(routed.topic, route.subscription, fact.delivery, handed, now))
+
+
+def _attempts(routed: Routed, now: int) -> list[Attempted]:
+    """The deliveries that went straight into queues; those that entered backlogs have not been tried yet."""
+    taken = [route for route in routed.routes if route.queue is not None and route.refusal is None]
+    return [_attempted(routed, route, _accepted(route), now) for route in taken]
+
+
+def _attempted(routed: Routed, route: Route, attempt: Attempt, now: int) -> Attempted:
+    delivery = _as_delivery(routed, route, now)
+    return Attempted(routed.topic, route.subscription, delivery, attempt, route.transition, now)
+
+
+def _accepted(route: Route) -> Attempt:
+    name = "" if route.new_delivery is None else id_text(route.new_delivery.message_id)
+    return Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, "", 0, (("message_id", name),))
+
+
+def _as_delivery(routed: Routed, route: Route, now: int) -> Delivery:
+    publication = routed.publication
+    unsent = replayed(publication.envelope) if routed.replayed else publication.envelope
+    return Delivery(
+        queue_id=route.subscription.queue_id,
+        seq=0,
+        available_at=now,
+        attempts=1,
+        token=None,
+        enqueued_at=now,
+        sent_at=now,
+        first_claimed_at=now,
+        message_id=publication.id if route.new_delivery is None else route.new_delivery.message_id,
+        group_id=publication.group_id,
+        deduplication_id=publication.deduplication_id,
+        origin=None,
+        headers=unsent if route.new_delivery is None else route.new_delivery.headers,
+        body=publication.body_for(route.subscription.protocol)
+        if route.new_delivery is None
+        else route.new_delivery.body,
+    )
+
+
+def _gate(routed: Routed, now: int) -> OrderedPublication:
+    topic, publication = routed.topic, routed.publication
+    key = deduplication_id(topic, publication)
+    if topic.deduplicates_per_group:
+        key = f"{publication.group_id}\n{key}"
+    return OrderedPublication(
+        topic.id,
+        key,
+        now,
+        now + DEDUPLICATION_MS,
+        publication.id,
+        [*routed.new_deliveries, *archived(topic, publication, now)],
+    )

@@ -1,0 +1,238 @@
+"""Interest: which subscriptions of a topic want a message, by one look into an index over all their filters.
+
+An index is read from the store when its topic is first asked about. A change made on this node is made in the index
+too: to read ten thousand filters again takes half a second. A change made on another node makes this one read again.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from weakref import WeakValueDictionary
+
+from redrive.engine.configuration.directory import Directory, DocumentKind
+from redrive.engine.ports import Clock
+from redrive.model.filtering import (
+    Budget,
+    Event,
+    EventFilter,
+    FilterIndex,
+    OverBudgetError,
+    Scope,
+    Subject,
+    Verdict,
+    read_event_filter,
+    read_policy,
+)
+from redrive.model.topic import EVENTS, Subscription, Topic
+
+_TURN_STEPS: Final = 25_000  # 10 ms
+
+
+@dataclass(slots=True)
+class Matches:
+    """Who wants a message.
+
+    Attributes:
+        subscriptions: Those it passes the filters of.
+        refused: How many filters it does not pass, by reason.
+        asked: How many advanced filters on events were asked, by subscription, where there were any.
+    """
+
+    subscriptions: list[Subscription]
+    refused: Mapping[Verdict, int]
+    asked: Sequence[tuple[Subscription, int]] = ()
+
+
+@dataclass(slots=True)
+class SubscriptionMatcher:
+    """Subscriptions ready to be asked."""
+
+    unfiltered: dict[str, Subscription] = field(default_factory=dict)
+    filtered: dict[str, Subscription] = field(default_factory=dict)
+    filters: FilterIndex[str] = field(default_factory=FilterIndex)
+    event_filtered: dict[str, tuple[EventFilter, Subscription]] = field(default_factory=dict)
+    expires_at: int | None = None  # the first of them to end, or one that ended
+    _everything: list[Subscription] | None = None  # of those without a filter; handed out, so never changed
+
+    def add(self, subscription: Subscription) -> None:
+        """Ask this one too, from now on as it is now."""
+        self.remove(subscription.id)
+        if subscription.expires_at is not None:
+            self.expires_at = min(subscription.expires_at, self.expires_at or subscription.expires_at)
+        if subscription.filter_text is None:
+            self.unfiltered[subscription.id] = subscription
+            self._everything = None
+            return
+        if subscription.filter_language == EVENTS:
+            wants = read_event_filter(subscription.filter_text)
+            self.event_filtered[subscription.id] = (wants, subscription)
+            return
+        scope = Scope.BODY if subscription.filter_body else Scope.ATTRIBUTES
+        self.filtered[subscription.id] = subscription
+        self.filters.add(subscription.id, read_policy(subscription.filter_text, scope))
+
+    def remove(self, subscription_id: str) -> None:
+        """Ask this one no more."""
+        if self.filtered.pop(subscription_id, None) is not None:
+            self.filters.remove(subscription_id)
+        elif self.unfiltered.pop(subscription_id, None) is not None:
+            self._everything = None
+        else:
+            self.event_filtered.pop(subscription_id, None)
+
+    def wanted(self, subject: Subject, budget: Budget) -> Matches:
+        """Who wants a message, told within a budget."""
+        everything = self.everything
+        filtered = self.filters.filter(subject, budget)
+        passed = [self.filtered[one] for one in sorted(filtered.passed)]
+        if not self.event_filtered:
+            return Matches(everything + passed, filtered.refused)
+        events = self._wanted_events(subject, budget)
+        refused = Counter(filtered.refused) + Counter(events.refused)
+        return Matches([*everything, *passed, *events.subscriptions], refused, events.asked)
+
+    @property
+    def everything(self) -> list[Subscription]:
+        """Those without a filter."""
+        if self._everything is None:
+            self._everything = list(self.unfiltered.values())
+        return self._everything
+
+    def _wanted_events(self, subject: Subject, budget: Budget) -> Matches:
+        """A topic has 500 subscriptions at most, of which each asks for something else: they are asked in turn."""
+        document = subject.document
+        left = len(self.event_filtered)
+        if document is None:
+            return Matches([], {Verdict.EVENT: left})
+        event = Event(document)
+        wanted: list[Subscription] = []
+        counts: list[tuple[Subscription, int]] = []
+        costly = 0
+        for wants, subscription in self.event_filtered.values():
+            budget.share(left)
+            left -= 1
+            try:
+                passed, asked = wants.asked(event, budget)
+            except OverBudgetError:
+                costly += 1
+                continue
+            if passed:
+                wanted.append(subscription)
+            if asked:
+                counts.append((subscription, asked))
+        others = len(self.event_filtered) - len(wanted) - costly
+        refused = {Verdict.EVENT: others, Verdict.TOO_COSTLY: costly}
+        return Matches(wanted, {why: many for why, many in refused.items() if many}, counts)
+
+
+class SubscriptionMatchers:
+    """The interest in each topic that this node was asked about."""
+
+    def __init__(self, directory: Directory, kind: DocumentKind[Subscription], clock: Clock) -> None:
+        """Read subscriptions, which are of this kind, from this directory."""
+        self._directory = directory
+        self._kind = kind
+        self._clock = clock
+        self._interests: dict[str, SubscriptionMatcher] = {}
+        self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._changes = 0
+        self._turns = Turns()
+
+    async def wanted(self, topic: Topic, subject: Subject) -> Matches:
+        """The subscriptions of a topic that want a message."""
+        interest = self._interests.get(topic.name.key)
+        if interest is None:
+            interest = await self._read_once(topic)
+        if interest.filtered or interest.event_filtered:
+            budget = Budget()
+            wanted = interest.wanted(subject, budget)
+            await self._turns.after(budget)
+        else:
+            wanted = Matches(interest.everything, {})
+        if interest.expires_at is None or self._clock.now() < interest.expires_at:
+            return wanted
+        now = self._clock.now()
+        left = [one for one in wanted.subscriptions if one.expires_at is None or now < one.expires_at]
+        return Matches(left, wanted.refused, wanted.asked)
+
+    def forget(self, key: str) -> None:
+        """Something happened to the subscription of that key, or to any where it is empty: read again."""
+        self._changes += 1
+        if key:
+            self._interests.pop(_topic_of(key), None)
+        else:
+            self._interests.clear()
+
+    def changed(self, key: str) -> None:
+        """This node made or changed a subscription: what the directory remembers of it holds."""
+        current: Subscription | None = self._directory.known(self._kind, key)
+        interest = self._interests.get(_topic_of(key))
+        if current is None or interest is None:
+            self.forget(key)  # another change was under way
+            return
+        self._changes += 1
+        interest.remove(current.id)
+        if current.confirmed:
+            interest.add(current)
+
+    def removed(self, key: str) -> None:
+        """This node removed a subscription."""
+        self._changes += 1
+        interest = self._interests.get(_topic_of(key))
+        if interest is not None:
+            interest.remove(key.rpartition("/")[2])
+
+    def forget_topic(self, key: str) -> None:
+        """The topic of that key changed, or is gone; all of them where it is empty."""
+        self._changes += 1
+        if key:
+            self._interests.pop(key, None)
+        else:
+            self._interests.clear()
+
+    async def _read_once(self, topic: Topic) -> SubscriptionMatcher:
+        """Read once for all who ask meanwhile."""
+        key = topic.name.key
+        async with self._reading.setdefault(key, asyncio.Lock()):
+            return self._interests.get(key) or await self._read(topic)
+
+    async def _read(self, topic: Topic) -> SubscriptionMatcher:
+        before = self._changes
+        interest = SubscriptionMatcher()
+        for subscription in await self._directory.find(self._kind, f"{topic.name.key}/"):
+            if subscription.confirmed:
+                interest.add(subscription)
+        if self._changes == before:
+            self._interests[topic.name.key] = interest
+        return interest
+
+
+class Turns:
+    """Lets others run while many messages are filtered: what matters to them is how long one turn of the loop takes."""
+
+    def __init__(self) -> None:
+        self._steps = 0
+
+    async def after(self, budget: Budget) -> None:
+        """Count what filtering a message took, and let others run where it comes to much since the last turn."""
+        self._steps += budget.spent
+        if self._steps < _TURN_STEPS:
+            return
+        self._steps = 0
+        loop = asyncio.get_running_loop()
+        turn = loop.create_future()
+        loop.call_soon(turn.set_result, None)
+        await turn
+
+
+def wanting(subscription: Subscription) -> Callable[[Subject, Budget], bool]:
+    """True if one subscription wants messages, confirmed or not."""
+    interest = SubscriptionMatcher()
+    interest.add(subscription)
+    return lambda subject, budget: bool(interest.wanted(subject, budget).subscriptions)
+
+
+def _topic_of(subscription_key: str) -> str:
+    return subscription_key.rpartition("/")[0]

@@ -1,0 +1,85 @@
+"""Send: messages that callers put into one queue become deliveries."""
+
+from collections.abc import Sequence
+
+from redrive.engine.counters import NodeCounters
+from redrive.engine.listeners import Listeners
+from redrive.engine.ports import Clock, Enqueued, NewDelivery, Store
+from redrive.engine.receive.notifier import QueueNotifier
+from redrive.model.ids import bytes_of, content_deduplication_id
+from redrive.model.message import Message
+from redrive.model.queue import DEDUPLICATION_MS, Queue
+
+
+class Publisher:
+    """Puts messages into queues."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        notifier: QueueNotifier,
+        counters: NodeCounters,
+        listeners: Listeners,
+    ) -> None:
+        """Enqueue into this store and tell this notifier."""
+        self._store = store
+        self._clock = clock
+        self._notifier = notifier
+        self._measure = counters
+        self._listeners = listeners
+
+    async def send(self, queue: Queue, messages: Sequence[Message]) -> list[Enqueued]:
+        """Send messages to one queue, in their order; all of them are on disk when this returns."""
+        now = self._clock.now()
+        new_deliveries = [_arrival(queue, message, now) for message in messages]
+        enqueued = await self._store.enqueue(new_deliveries)
+        self._count(queue, messages, now)
+        self._tell(new_deliveries, now)
+        return enqueued
+
+    def _count(self, queue: Queue, messages: Sequence[Message], now: int) -> None:
+        body_bytes = sum([bytes_of(message.body) for message in messages])
+        counters = self._measure.queue(queue)
+        counters.messages_sent += len(messages)
+        counters.bytes_sent += body_bytes
+        self._listeners.queues.sent(queue, len(messages), body_bytes, now)
+
+    def _tell(self, new_deliveries: Sequence[NewDelivery], now: int) -> None:
+        due: dict[int, int] = {}
+        for new_delivery in new_deliveries:
+            if new_delivery.available_at <= now:
+                due[new_delivery.queue_id] = due.get(new_delivery.queue_id, 0) + 1
+            else:
+                self._notifier.expect(new_delivery.queue_id, new_delivery.available_at)
+        for queue_id, number in due.items():
+            self._notifier.announce(queue_id, number)
+
+
+def _arrival(queue: Queue, message: Message, now: int) -> NewDelivery:
+    delay_ms = queue.delay_ms if message.delay_ms is None else message.delay_ms
+    new_delivery = NewDelivery(
+        queue.id,
+        message.id,
+        message.body,
+        message.headers,
+        now + delay_ms,
+        now,
+        message.group_id,
+        queue.ordered,
+    )
+    if queue.ordered:
+        _deduplicate(queue, message, new_delivery)
+    return new_delivery
+
+
+def _deduplicate(queue: Queue, message: Message, new_delivery: NewDelivery) -> None:
+    given = message.deduplication_id
+    if given is None and queue.deduplicates_content:
+        given = content_deduplication_id(message.body)
+    new_delivery.deduplication_id = given
+    if given is not None:
+        key = f"{message.group_id}\n{given}" if queue.deduplicates_per_group else given
+        # What was sent before a purge is forgotten by it: nothing that comes after is known by the same key.
+        new_delivery.deduplication_key = f"{key}\r{queue.purged_at}" if queue.purged_at else key
+        new_delivery.deduplicate_until = new_delivery.enqueued_at + DEDUPLICATION_MS

@@ -1,0 +1,1 @@
+"""Push: Redrive claims the deliveries of subscriptions, tries them and settles them."""

@@ -1,0 +1,238 @@
+"""One attempt at a delivery, or at several that go together: push, decide, settle.
+
+An attempt has one result for all that went in it, unless its endpoint tells them apart; each delivery has an outcome of
+its own. How outcomes are settled is in `ends`.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from redrive.engine.facts import Attempted
+from redrive.engine.ports import Endpoint, PushRequest, SubscriptionContext
+from redrive.engine.push.parts import PushParts
+from redrive.engine.push.settlement import OVERDUE, AttemptSettlement, SettleItem, accepted
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import DEAD_LETTERED, EXPIRED, Delivery, Limits, Outcome, Transition, decide
+from redrive.model.errors import StoreUnavailable
+from redrive.model.queue import Queue
+
+logger = logging.getLogger(__name__)
+
+NO_ENDPOINT: Final = Attempt(
+    AttemptResult.REFUSED, Reason.MISSING, 0, "this server is not set up for this kind of endpoint", 0
+)
+_UNMADE: Final = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "this server could not say what to push", 0)
+_UNPUSHED: Final = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "this server failed in pushing it", 0)
+_NO_ANSWER: Final = "No answer in the time given"
+
+
+class DeliveryAttempt:
+    """Deliveries of one subscription being tried once, together."""
+
+    __slots__ = ("_context", "_decided", "_deliveries", "_holds_until", "_parts")
+
+    def __init__(
+        self, parts: PushParts, context: SubscriptionContext, deliveries: Sequence[Delivery]
+    ) -> None:
+        """Try these; more than one only where the plan has batches."""
+        self._parts = parts
+        self._context = context
+        self._deliveries = deliveries
+        self._decided: list[Transition] | None = None  # at the soft time-out, before the push ended
+        self._holds_until = min(delivery.available_at for delivery in deliveries)
+
+    async def run(self) -> None:
+        """Push, decide, settle, tell."""
+        context, parts = self._context, self._parts
+        queue = None if context.queue is None else await parts.queues.get(context.queue)
+        attempt = context.plan.answers.judge(await self._try(queue))
+        results = self._result_of_each(attempt)
+        now = self._now()
+        transitions = self._decided or await self._decide_when_counted(results, now)
+        taker = queue if attempt.delivered else None
+        items = [
+            SettleItem(Attempted(context.topic, context.subscription, *ended, now, position), taker)
+            for position, ended in enumerate(zip(self._deliveries, results, transitions, strict=True))
+        ]
+        await self._settle(items, now)
+        if self._decided is None:
+            await self._note(attempt, now)
+
+    async def expire(self) -> None:
+        """End deliveries whose time is over, without an attempt."""
+        context, now = self._context, self._now()
+        transition = EXPIRED if context.dead_letter is None else DEAD_LETTERED
+        untried = [replace(delivery, attempts=delivery.attempts - 1) for delivery in self._deliveries]
+        facts = [
+            Attempted(context.topic, context.subscription, delivery, OVERDUE, transition, now)
+            for delivery in untried
+        ]
+        await self._settle([SettleItem(fact) for fact in facts], now)
+
+    async def _settle(self, items: Sequence[SettleItem], now: int) -> None:
+        settlement = AttemptSettlement(self._parts, self._context, self._deliveries, items, now)
+        await settlement.settle(self._holds_until)
+
+    # ---- the push ---------------------------------------------------------------------------------------
+
+    async def _try(self, queue: Queue | None) -> Attempt:
+        """Hand the deliveries to their queue, where they have one, or push them; a fault stands in for either."""
+        context, parts = self._context, self._parts
+        fault = parts.faults.of(context.subscription.endpoint)
+        if fault is not None:
+            return fault
+        if context.queue is not None:
+            return self._hand_over(queue)
+        endpoint = parts.endpoints.get(context.subscription.protocol)
+        return NO_ENDPOINT if endpoint is None else await self._push(endpoint)
+
+    def _hand_over(self, queue: Queue | None) -> Attempt:
+        context = self._context
+        (delivery,) = self._deliveries
+        refusal = context.profile.refusal(context, queue, delivery.body, delivery.headers)
+        return refusal or accepted(delivery)
+
+    async def _push(self, endpoint: Endpoint) -> Attempt:
+        """Push; a fault of our own is a failed attempt: uncounted, it would be repeated for ever, at each lease."""
+        context = self._context
+        try:
+            push_request = await context.profile.render(context, self._deliveries)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            logger.exception("delivery.unmade subscription=%s", context.subscription.key)
+            return _UNMADE
+        try:
+            if context.plan.patience_ms is None:
+                return await endpoint.push(push_request)
+            return await self._push_with_soft_timeout(endpoint, push_request, context.plan.patience_ms)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            logger.exception("delivery.unpushed subscription=%s", context.subscription.key)
+            return _UNPUSHED
+
+    # ---- the soft time-out ------------------------------------------------------------------------------
+
+    async def _push_with_soft_timeout(
+        self, endpoint: Endpoint, push_request: PushRequest, patience_ms: int
+    ) -> Attempt:
+        until = self._now() + patience_ms
+        pushing = asyncio.ensure_future(endpoint.push(push_request))
+        try:
+            with self._parts.soft_timeout.begin() as hangs:
+                if await self._parts.soft_timeout.wait(pushing, hangs, until):
+                    return pushing.result()
+                return await self._late_result(pushing, hangs, patience_ms)
+        finally:
+            pushing.cancel()
+
+    async def _late_result(
+        self, pushing: "asyncio.Future[Attempt]", hangs: "asyncio.Future[None]", patience_ms: int
+    ) -> Attempt:
+        """The result of an attempt after its soft time-out: failed, unless a final answer comes before the next one.
+
+        The claim is held until then, so that nobody else tries meanwhile. The circuit breaker hears of the failure at
+        once: a late success closes it.
+        """
+        failed = Attempt(AttemptResult.FAILED, Reason.TIMED_OUT, 0, _NO_ANSWER, patience_ms)
+        now = self._now()
+        transitions = self._decide(self._result_of_each(failed), now)
+        due = [transition.available_at for transition in transitions if transition.outcome is Outcome.RETRY]
+        if len(due) < len(self._deliveries):
+            return failed
+        await self._note(failed, now)
+        await self._parts.retrier.retry_until_lease_ends(len(due), self._holds_until, lambda: self._hold(due))
+        answered = await self._parts.soft_timeout.wait(pushing, hangs, min(due))
+        late = pushing.result() if answered else failed
+        if self._context.plan.answers.judge(late).result is not AttemptResult.FAILED:
+            return late
+        self._decided = transitions
+        return failed
+
+    async def _hold(self, due: Sequence[int]) -> None:
+        """Keep the claims until the next attempts are due, and for as long again as it takes to settle them."""
+        until = [at + self._context.plan.lease_ms for at in due]
+        claims = [
+            (delivery.seq, delivery.token or 0, at)
+            for delivery, at in zip(self._deliveries, until, strict=True)
+        ]
+        queue_id, ordered = self._deliveries[0].queue_id, self._context.topic.ordered
+        await self._parts.store.extend(queue_id, claims, self._now(), ordered=ordered)
+        self._holds_until = min(until)
+
+    # ---- the decision -----------------------------------------------------------------------------------
+
+    def _now(self) -> int:
+        return self._parts.runtime.clock.now()
+
+    def _result_of_each(self, attempt: Attempt) -> list[Attempt]:
+        """The result for each delivery: the same, unless the endpoint told them apart."""
+        parts = [self._context.plan.answers.judge(part) for part in attempt.parts]
+        return parts or [attempt] * len(self._deliveries)
+
+    async def _decide_when_counted(self, results: Sequence[Attempt], now: int) -> list[Transition]:
+        """Decide, with the number of throttled attempts where the plan has a schedule for those."""
+        if self._context.plan.throttled_schedule is None:
+            return self._decide(results, now)
+        retry = self._parts.retrier.retry_until_lease_ends
+        throttles = await retry(len(results), self._holds_until, lambda: self._count_throttles(results))
+        return self._decide(results, now, throttles)
+
+    async def _count_throttles(self, results: Sequence[Attempt]) -> dict[int, int]:
+        """The number of throttled attempts, this one included, by the seq of each delivery that was throttled now.
+
+        A schedule for throttling counts them alone: an outage before would have used it up, and an endpoint that comes
+        back from an outage asks for a slower pace.
+        """
+        throttled = [
+            delivery
+            for delivery, attempt in zip(self._deliveries, results, strict=True)
+            if attempt.reason is Reason.THROTTLED
+        ]
+        counts = await asyncio.gather(*(self._throttled_before(delivery) for delivery in throttled))
+        return {delivery.seq: before + 1 for delivery, before in zip(throttled, counts, strict=True)}
+
+    async def _throttled_before(self, delivery: Delivery) -> int:
+        if delivery.attempts == 1:
+            return 0
+        notes = await self._parts.store.notes(delivery.queue_id, delivery.message_id)
+        return sum(note.reason == Reason.THROTTLED for note in notes)
+
+    def _decide(
+        self, results: Sequence[Attempt], now: int, throttles: Mapping[int, int] | None = None
+    ) -> list[Transition]:
+        """One decision for all that have come equally far, so that a batch that failed is tried again as a batch."""
+        decided: dict[tuple[Attempt, int], Transition] = {}
+        transitions = []
+        for delivery, attempt in zip(self._deliveries, results, strict=True):
+            throttled = (throttles or {}).get(delivery.seq)
+            as_far = (attempt, throttled or delivery.attempts)
+            if as_far not in decided:
+                decided[as_far] = self._decide_one(delivery, attempt, now, throttled)
+            transitions.append(decided[as_far])
+        return transitions
+
+    def _decide_one(
+        self, delivery: Delivery, attempt: Attempt, now: int, throttled: int | None
+    ) -> Transition:
+        plan = self._context.plan
+        schedule, chance = plan.schedule, self._parts.runtime.chance
+        if throttled is not None and plan.throttled_schedule is not None:
+            schedule, delivery = plan.throttled_schedule, replace(delivery, attempts=throttled)
+        limits = Limits(dead_letters=self._context.dead_letter is not None)
+        floor_ms = plan.answers.floor_ms(attempt)
+        return decide(delivery, attempt.result, schedule, limits, now, chance, floor_ms)
+
+    # ---- the circuit breaker ----------------------------------------------------------------------------
+
+    async def _note(self, attempt: Attempt, now: int) -> None:
+        """Tell the endpoint's circuit breaker; what is not written now is written by the next attempt."""
+        subscription, policy = self._context.subscription, self._context.plan.circuit
+        try:
+            await self._parts.circuits.note(subscription, policy, attempt, now)
+        except StoreUnavailable as error:
+            logger.warning("endpoint.rest_unwritten subscription=%s error=%s", subscription.key, error)

@@ -1,0 +1,175 @@
+"""Circuit breakers: the endpoints on probation, kept in the store, remembered here, the same on every node.
+
+A breaker opens when its endpoint begins to rest: a document is written. It is half open when the rest is over: one node
+probes with one delivery. It closes when a delivery is taken: the document is removed. Failures in between are counted in
+memory alone, so that a failing endpoint costs the store two writes and not one for each failure. A node that dies
+forgets at most a row of failures that had not led to a rest yet.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+
+from redrive.engine.configuration.directory import Directory, DocumentKind
+from redrive.model.attempt import Attempt
+from redrive.model.circuit import CircuitPolicy, OpenCircuit, after_failure
+from redrive.model.errors import Conflict, NotFound
+from redrive.model.topic import Subscription
+
+logger = logging.getLogger(__name__)
+
+ONE_BY_ONE_MAX = 100  # states read so when all are asked for; of more that changed, all are read together
+
+CIRCUIT: DocumentKind[OpenCircuit] = DocumentKind(
+    "probation", OpenCircuit.to_document, OpenCircuit.from_document
+)
+
+
+class CircuitBreakers:
+    """The circuit breakers that are open or half open, by their subscriptions' keys."""
+
+    def __init__(self, directory: Directory, node: str) -> None:
+        """Keep the states in this directory, for this node."""
+        self._directory = directory
+        self._node = node
+        self._states: dict[str, OpenCircuit] = {}
+        self._failures: dict[str, int] = {}
+        self._news = 0
+        self._unread: dict[str, int] = {}  # keys that changed since they were read: the news that said so
+        self._all_unread = 1  # the news that said so of all keys; 0: all were read
+        self._reading = asyncio.Lock()
+        directory.on_forget(self._forget)
+
+    def _forget(self, kind: str, key: str) -> None:
+        if kind not in ("", CIRCUIT.name):
+            return
+        self._news += 1
+        if key:
+            self._unread[key] = self._news
+        else:
+            self._all_unread = self._news
+
+    async def of(self, subscription: Subscription) -> OpenCircuit | None:
+        """The state of a subscription's breaker; None: it is closed."""
+        key = subscription.key
+        await self._read_all()
+        while (news := self._unread.get(key)) is not None:
+            await self._read(key, news)
+        state = self._states.get(key)
+        return None if state is None or state.endpoint != subscription.endpoint else state
+
+    async def all(self) -> Mapping[str, OpenCircuit]:
+        """Every breaker that is not closed, by its subscription's key."""
+        if len(self._unread) > ONE_BY_ONE_MAX:
+            self._forget(CIRCUIT.name, "")
+        await self._read_all()
+        for key, news in list(self._unread.items()):
+            await self._read(key, news)
+        return self._states
+
+    async def _read_all(self) -> None:
+        """Read every state: at the beginning, and when it is not known which changed."""
+        while self._all_unread:
+            async with self._reading:  # others wait meanwhile: what is remembered is out of date
+                if not (began := self._all_unread):
+                    return
+                before = self._news
+                states = dict(await self._directory.entries(CIRCUIT))
+                self._states = states
+                self._unread = {key: news for key, news in self._unread.items() if news > before}
+                if self._all_unread == began:
+                    self._all_unread = 0
+
+    async def _read(self, key: str, news: int) -> None:
+        """Read one state; it counts as read unless it changed meanwhile."""
+        state = await self._directory.get(CIRCUIT, key)
+        if self._unread.get(key) != news:
+            return
+        del self._unread[key]
+        if state is None:
+            self._states.pop(key, None)
+        else:
+            self._states[key] = state
+
+    async def probe(self, subscription: Subscription, lease_ms: int, now: int) -> bool:
+        """Claim the probe of a half-open breaker; whether this node has it, and no other for `lease_ms`.
+
+        The version of the document decides: one write a probe, of which there are as many as rests.
+        """
+
+        def taken(current: OpenCircuit) -> OpenCircuit:
+            if not current.may_probe(self._node, now):
+                return current
+            return replace(current, prober=self._node, probing_until=now + lease_ms)
+
+        try:
+            state = await self._directory.update(CIRCUIT, subscription.key, taken)
+        except NotFound:
+            return True  # the endpoint is served as usual
+        finally:
+            self._forget(CIRCUIT.name, subscription.key)
+        return state.prober == self._node and state.may_probe(self._node, now)
+
+    async def note(
+        self, subscription: Subscription, policy: CircuitPolicy | None, attempt: Attempt, now: int
+    ) -> None:
+        """Take an attempt's result: a success closes the breaker, a failure may open it or keep it open for longer."""
+        key = subscription.key
+        if attempt.delivered or policy is None:
+            self._failures.pop(key, None)
+            if key in self._states:
+                await self.lift(subscription)
+            return
+        before = await self.of(subscription)
+        counted = 0 if before is None else before.failures  # by another node, or before this node was started
+        failures = self._failures[key] = max(self._failures.get(key, 0), counted) + 1
+        after = after_failure(policy, before, failures, attempt, now)
+        if after is not None and after != before:
+            await self._write(key, replace(after, endpoint=subscription.endpoint))
+            logger.warning(
+                "endpoint.resting subscription=%s reason=%s status=%d failures=%d seconds=%d",
+                key,
+                after.reason,
+                after.status,
+                after.failures,
+                (after.until - now) // 1000,
+            )
+
+    async def lift(self, subscription: Subscription) -> bool:
+        """Close a subscription's breaker; whether it was open."""
+        self._failures.pop(subscription.key, None)
+        return await self.forget(subscription.key)
+
+    async def forget(self, key: str) -> bool:
+        """Remove the state of a subscription, which may be gone itself; whether there was a state."""
+        self._states.pop(key, None)
+        try:
+            return await self._directory.remove(CIRCUIT, key)
+        finally:
+            self._forget(CIRCUIT.name, key)  # what was read meanwhile may be from before
+
+    async def sweep(self, is_there: Callable[[str], Awaitable[bool]]) -> None:
+        """Remove the states of subscriptions that are gone: an attempt may end, and fail, after they are."""
+        for key in {**self._failures, **await self.all()}:
+            if not await is_there(key):
+                self._failures.pop(key, None)
+                if key in self._states:
+                    await self.forget(key)
+
+    async def _write(self, key: str, state: OpenCircuit) -> None:
+        self._states[key] = state
+        try:
+            await self._directory.update(CIRCUIT, key, lambda current: _longer(current, state))
+        except NotFound:
+            with contextlib.suppress(Conflict):  # another node was faster, and says much the same
+                await self._directory.create(CIRCUIT, key, state)
+        finally:
+            self._forget(CIRCUIT.name, key)  # what was read meanwhile may be from before
+
+
+def _longer(current: OpenCircuit, state: OpenCircuit) -> OpenCircuit:
+    """The later end, where two nodes open the same breaker at the same moment."""
+    outlasts = current.endpoint == state.endpoint and current.until > state.until
+    return current if outlasts else state

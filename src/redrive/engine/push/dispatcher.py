@@ -1,0 +1,130 @@
+"""Dispatch: deliveries are pushed to endpoints, each subscription at its own pace.
+
+    due ──claim──► render ──push──► attempt ──decide──► settle (delivered, retry, dead letter, dropped)
+
+The backlog of each subscription has a consumer (`backlog`). Between deliveries it costs one timer; a million retries
+on their way are a million rows and still one timer.
+"""
+
+import asyncio
+import contextlib
+import logging
+from typing import Final
+
+from redrive.engine.configuration.topics import Topics
+from redrive.engine.push.backlog import BacklogConsumer
+from redrive.engine.push.parts import PushParts
+from redrive.model.topic import Subscription
+
+logger = logging.getLogger(__name__)
+
+PAGE: Final = 500  # subscriptions read together
+LOOKS_MAX: Final = 5_000  # backlogs looked into in one round of upkeep: 0.3 s of work in 30
+
+
+class Dispatcher:
+    """Pushes the backlogs of all subscriptions.
+
+    Attributes:
+        parts: The parts of the engine that attempts go through.
+        attempts: The number of attempts begun since this node started.
+    """
+
+    def __init__(self, parts: PushParts, topics: Topics) -> None:
+        """Push by these parts what subscriptions of these topics are owed."""
+        self.parts = parts
+        self.topics = topics
+        self.attempts = 0
+        self._consumers: dict[int, BacklogConsumer] = {}
+        self._looked_after = ""
+        self._unseen: set[int] = set()
+        self._closed = False
+        topics.subscriptions.on_backlog = self._watch
+        topics.subscriptions.on_no_backlog = self._unwatch
+
+    async def open(self) -> None:
+        """Take up every backlog."""
+        after = ""
+        while page := await self.topics.all_after(after, PAGE):
+            for subscription in page:
+                self._watch(subscription)
+            after = page[-1].key
+
+    async def look_round(self) -> None:
+        """Look into the next backlogs, announced or not; all have their turn.
+
+        Subscriptions are made on other nodes, and a node that dies tells nobody what it enqueued or held.
+        """
+        for _ in range(LOOKS_MAX // PAGE):
+            page = await self.topics.all_after(self._looked_after, PAGE)
+            for subscription in page:
+                self._unseen.discard(subscription.queue_id)
+                self._watch(subscription)
+            self._looked_after = page[-1].key if len(page) == PAGE else ""
+            if not self._looked_after:
+                self._look_into_the_unseen()
+                return
+
+    def _look_into_the_unseen(self) -> None:
+        """A backlog that was in no page has lost its subscription, on another node: its consumer finds that out."""
+        for queue_id in self._unseen & self._consumers.keys():
+            self._consumers[queue_id].wake()
+        self._unseen = set(self._consumers)
+
+    async def lift(self, subscription: Subscription) -> bool:
+        """Close the circuit breaker of a subscription's endpoint, and serve it at once; whether it was open."""
+        lifted = await self.parts.circuits.lift(subscription)
+        self._watch(subscription)
+        return lifted
+
+    async def drain(self, seconds: float) -> None:
+        """Stop claiming and wait so long for running attempts; what is cut off then is pushed again."""
+        self._closed = True
+        for consumer in self._consumers.values():
+            consumer.stop_claiming()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while work := self._work():
+                    await asyncio.wait(work)
+
+    async def close(self) -> None:
+        """Cancel running attempts, whose leases run out, and claim nothing more."""
+        self._closed = True
+        if kept := self.parts.retrier.kept:
+            logger.warning("dispatch.left number=%d: the store was away; they are pushed again", kept)
+        consumers = [self.forget(queue_id) for queue_id in list(self._consumers)]
+        work = [task for consumer in consumers if consumer is not None for task in consumer.stop()]
+        await asyncio.gather(*work, return_exceptions=True)
+
+    async def quiet(self) -> None:
+        """Return when no attempt is under way but those that hang: simulated time must not run ahead of the others."""
+        await self.parts.soft_timeout.quiet(self._work)
+
+    def _work(self) -> list[asyncio.Task[None]]:
+        return [task for consumer in self._consumers.values() for task in consumer.work()]
+
+    def _watch(self, subscription: Subscription) -> None:
+        if self._closed:
+            return
+        consumer = self._consumers.get(subscription.queue_id)
+        if consumer is None:
+            consumer = BacklogConsumer(
+                self.parts, self.topics, subscription.queue_id, self.forget, self._count
+            )
+            self._consumers[subscription.queue_id] = consumer
+            self.parts.notifier.watch(subscription.queue_id, consumer.wake)
+        consumer.wake()
+
+    def _count(self) -> None:
+        self.attempts += 1
+
+    def _unwatch(self, queue_id: int) -> None:
+        consumer = self.forget(queue_id)
+        if consumer is not None:
+            consumer.stop()
+
+    def forget(self, queue_id: int) -> BacklogConsumer | None:
+        """Watch a backlog no more; the consumer that it had."""
+        self.parts.notifier.unwatch(queue_id)
+        self.parts.contexts.forget(queue_id)
+        return self._consumers.pop(queue_id, None)

@@ -1,0 +1,250 @@
+"""Settling attempts: deliveries that were tried together end together, or go back, each by its own token.
+
+Very many are settled in pieces, so that a node that dies between two pieces leaves the second to be tried again. The
+queue that a dead letter goes to, and the messages that an end leads to (a letter for a store, a further event), are in
+the transaction that ends the delivery. All of it is repeated while the store is away: the push was made, and unsettled
+it would be made again.
+"""
+
+import functools
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from redrive.engine.facts import Attempted, DeadLettered
+from redrive.engine.ports import AttemptNote, Settled, Settlement, SubscriptionContext, Target
+from redrive.engine.publish.fan_out import RoutedFollowUps
+from redrive.engine.push.parts import PushParts
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import DROPPED, EXPIRED, Delivery, Outcome
+from redrive.model.errors import StoreUnavailable
+from redrive.model.ids import bytes_of, id_text
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+
+logger = logging.getLogger(__name__)
+
+# Of a larger batch, claimed or settled at a time: 10 ms of SQLite's, in which nobody else has a turn.
+PIECE: Final = 500
+
+OVERDUE: Final = Attempt(AttemptResult.REFUSED, Reason.EXPIRED, 0, "", 0)
+_UNASKED: Final = Attempt(AttemptResult.REFUSED, Reason.UNMADE, 0, "this server could not say where to", 0)
+
+
+@dataclass(slots=True)
+class SettleItem:
+    """One delivery and what becomes of it.
+
+    Attributes:
+        fact: What listeners are told.
+        queue: The queue it enters, if it enters one.
+        follow_ups: The messages that its end leads to.
+        handed: For a dead letter: the result of handing it to its queue; None: it is dropped without having one.
+        met: The claim still held: else the delivery was another's by then, or gone, and did not end like this.
+        ready: The queue and the follow-ups have been found.
+    """
+
+    fact: Attempted
+    queue: Queue | None = None
+    follow_ups: RoutedFollowUps | None = None
+    handed: Attempt | None = None
+    met: bool = True
+    ready: bool = False
+
+
+class AttemptSettlement:
+    """The settlement of the deliveries of one attempt."""
+
+    def __init__(
+        self,
+        parts: PushParts,
+        context: SubscriptionContext,
+        deliveries: Sequence[Delivery],
+        items: Sequence[SettleItem],
+        now: int,
+    ) -> None:
+        """Settle these deliveries.
+
+        Args:
+            parts: The parts of the engine that it takes.
+            context: Whose deliveries they are.
+            deliveries: As they were claimed.
+            items: One for each, in the same order.
+            now: When the attempt ended (ms).
+        """
+        self._parts = parts
+        self._context = context
+        self._deliveries = deliveries
+        self._items = items
+        self._now = now
+        self._calls = 0  # to the store, for the piece at hand
+
+    async def settle(self, until: int) -> None:
+        """Find out where each goes, settle, tell; `until` is the end of the claim (ms).
+
+        Raises:
+            StoreUnavailable: The store was away until then.
+        """
+        retry = functools.partial(self._parts.retrier.retry_until_lease_ends, len(self._items), until)
+        await retry(self._prepare)
+        for first in range(0, len(self._items), PIECE):
+            piece = slice(first, first + PIECE)
+            settled = await retry(functools.partial(self._settle, piece))
+            self._take_answers(self._items[piece], settled)
+        for item in self._items:
+            self._tell(item)
+
+    # ---- before it is settled ---------------------------------------------------------------------------
+
+    async def _prepare(self) -> None:
+        for item in self._items:
+            if item.ready:
+                continue
+            if item.fact.transition.outcome is Outcome.DEAD_LETTERED:
+                await self._find_dead_letter_queue(item)
+            if item.fact.transition.outcome is not Outcome.RETRY:
+                await self._find_follow_ups(item)
+            item.ready = True
+
+    async def _find_dead_letter_queue(self, item: SettleItem) -> None:
+        """Find the queue of a dead letter; the delivery is dropped where no queue takes it."""
+        fact, context = item.fact, self._context
+        if context.dies_unburied(fact.delivery):
+            item.fact = replace(fact, transition=EXPIRED if fact.attempt is OVERDUE else DROPPED)
+            return
+        name = context.dead_letter
+        queue = None if name is None else await self._parts.queues.get(name)
+        refusal = self._refusal(queue, fact.delivery)
+        item.handed = refusal or accepted(fact.delivery)
+        if queue is not None and refusal is None:
+            item.queue = queue
+            return
+        item.fact = replace(fact, transition=DROPPED)
+        self._warn_of_loss(name, item.handed)
+
+    def _refusal(self, queue: Queue | None, delivery: Delivery) -> Attempt | None:
+        context = self._context
+        try:
+            return context.profile.refusal(context, queue, delivery.body)
+        except Exception:  # see `_find_follow_ups`
+            logger.exception("delivery.dead_letter_unasked subscription=%s", context.subscription.key)
+            return _UNASKED
+
+    def _warn_of_loss(self, name: ResourceName | None, refusal: Attempt) -> None:
+        logger.warning(
+            "delivery.dead_letter_refused subscription=%s queue=%s reason=%s: dropped",
+            self._context.subscription.key,
+            None if name is None else name.key,
+            refusal.reason,
+        )
+
+    async def _find_follow_ups(self, item: SettleItem) -> None:
+        """Route the messages that the end leads to; where that fails, the delivery ends without them.
+
+        A fault of our own would be the same the next time: unsettled, the delivery would be pushed again at each lease,
+        for ever, to an endpoint that may have taken it. So the messages are lost, and the log says so.
+        """
+        try:
+            follow_ups = self._context.profile.follow_ups(item.fact)
+            if follow_ups:
+                item.follow_ups = await self._parts.publisher.route_follow_ups(follow_ups, self._now)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            logger.exception(
+                "delivery.leads_nowhere subscription=%s message=%s ending=%s: it ends without what it should lead to",
+                self._context.subscription.key,
+                id_text(item.fact.delivery.message_id),
+                item.fact.transition.outcome,
+            )
+
+    # ---- settled ----------------------------------------------------------------------------------------
+
+    async def _settle(self, piece: slice) -> Sequence[Settled]:
+        settlements = [
+            _settlement(delivery, item, self._now)
+            for delivery, item in zip(self._deliveries[piece], self._items[piece], strict=True)
+        ]
+        self._calls += 1
+        queue_id, now = self._deliveries[0].queue_id, self._parts.runtime.clock.now()
+        ordered = self._context.topic.ordered
+        return await self._parts.store.settle(queue_id, settlements, now, ordered=ordered)
+
+    def _take_answers(self, items: Sequence[SettleItem], settled: Sequence[Settled]) -> None:
+        """Take the store's answers.
+
+        A second call, made because the answer to the first was lost, finds the delivery gone: as the first left it.
+        """
+        calls, self._calls = self._calls, 0
+        for item, answer in zip(items, settled, strict=True):
+            delivery = item.fact.delivery
+            item.met = answer.done or (calls > 1 and answer.reason == "gone")
+            if not item.met:
+                logger.warning(
+                    "dispatch.late queue=%d seq=%d: %s", delivery.queue_id, delivery.seq, answer.reason
+                )
+                continue
+            if item.queue is not None:
+                self._parts.notifier.announce(item.queue.id)
+            if item.follow_ups is not None:
+                self._parts.publisher.tell(item.follow_ups)
+
+    # ---- told -------------------------------------------------------------------------------------------
+
+    def _tell(self, item: SettleItem) -> None:
+        fact, parts = item.fact, self._parts
+        if fact.transition.outcome is Outcome.RETRY:
+            parts.notifier.expect(fact.delivery.queue_id, fact.transition.available_at)
+        if logger.isEnabledFor(logging.DEBUG):
+            _log(fact)
+        audience = parts.listeners.of(self._context.profile.name)
+        if item.met and item.queue is not None:
+            parts.listeners.queues.sent(item.queue, 1, bytes_of(fact.delivery.body), fact.at)
+        if item.met and item.handed is not None:
+            letter = DeadLettered(fact.topic, fact.subscription, fact.delivery, item.handed, fact.at)
+            audience.dead_lettered(letter)
+        if fact.attempt is not OVERDUE:
+            audience.attempted(fact)  # also where the claim no longer held: the attempt was made
+        elif item.met:
+            audience.expired(fact)
+
+
+def _log(fact: Attempted) -> None:
+    delivery, attempt = fact.delivery, fact.attempt
+    logger.debug(
+        "delivery.attempted subscription=%s message=%s attempt=%d reason=%s status=%d ms=%d next=%s",
+        fact.subscription.key,
+        id_text(delivery.message_id),
+        delivery.attempts,
+        attempt.reason,
+        attempt.status,
+        attempt.duration_ms,
+        fact.transition.outcome,
+    )
+
+
+def _settlement(delivery: Delivery, item: SettleItem, now: int) -> Settlement:
+    attempt, transition = item.fact.attempt, item.fact.transition
+    return Settlement(
+        delivery.seq,
+        delivery.token or 0,
+        transition.outcome,
+        transition.available_at,
+        None if item.queue is None else Target(item.queue.id, item.queue.ordered),
+        None if attempt.delivered or attempt is OVERDUE else _note(delivery, attempt, now),
+        () if item.follow_ups is None else item.follow_ups.new_deliveries,
+        as_new=transition.outcome is Outcome.DEAD_LETTERED,
+    )
+
+
+def accepted(delivery: Delivery) -> Attempt:
+    """The result of handing a delivery to a queue of this server that takes it."""
+    name = id_text(delivery.message_id)
+    return Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, "", 0, (("message_id", name),))
+
+
+def _note(delivery: Delivery, attempt: Attempt, now: int) -> AttemptNote:
+    return AttemptNote(
+        delivery.attempts, now, attempt.duration_ms, attempt.reason, attempt.status, attempt.response
+    )

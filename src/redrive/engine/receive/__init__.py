@@ -1,0 +1,1 @@
+"""Receive: callers claim deliveries, and settle them."""

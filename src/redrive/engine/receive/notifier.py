@@ -1,0 +1,182 @@
+"""Arrivals: how a receiver waits for a delivery without asking again and again.
+
+A waiting receiver is a future in its queue's line and costs nothing else. It is woken when something arrives, when
+the earliest delayed or claimed delivery of the queue falls due (one timer a queue, and only while somebody waits),
+or when its own time is up. Whoever is woken and finds something wakes the next, so a hundred arrivals wake a hundred
+receivers, and one arrival wakes one.
+
+Two races are closed here. News between a receiver's empty claim and its wait: `wait` takes the count of news that the
+receiver read *before* it claimed, and returns at once when that has moved. A receiver that goes away just after it
+was woken: it hands the news on.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from redrive.engine.ports import Clock, Target, Timer
+
+# News is counted in so many places, queues by their numbers: an entry for each queue would be kept for ever. Two queues
+# that share a place cost one claim too many, where one has news within the moments between the other's claim and wait.
+COUNTS = 4_096
+
+# A claim passes over what another node is about to take; looking again sooner than this would be a busy loop.
+LOOK_AGAIN_MS = 10
+
+
+class Cancellation:
+    """A caller that may go away while it waits.
+
+    Only waiting is given up for that: a verb that has begun to change something runs to its end, so that nothing
+    is left half told.
+    """
+
+    __slots__ = ("happened", "wake")
+
+    def __init__(self) -> None:
+        self.happened = False
+        self.wake: Callable[[], None] | None = None
+
+    def happen(self) -> None:
+        """The caller went away."""
+        self.happened = True
+        if self.wake is not None:
+            self.wake()
+
+
+class _Line:
+    """The receivers waiting at one queue."""
+
+    __slots__ = ("due_at", "timer", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting: dict[asyncio.Future[None], None] = {}  # in order, and quick to leave
+        self.timer: Timer | None = None
+        self.due_at = 0
+
+
+class QueueNotifier:
+    """Who waits at which queue, and what wakes them."""
+
+    def __init__(self, clock: Clock) -> None:
+        """Measure waits on this clock."""
+        self._clock = clock
+        self._lines: dict[int, _Line] = {}
+        self._counts = [0] * COUNTS
+        self._counts_everywhere = 0
+        self._watchers: dict[int, Callable[[], None]] = {}
+
+    def count(self, queue_id: int) -> int:
+        """A number that moves with all news of the queue; read it before claiming."""
+        return self._counts_everywhere + self._counts[queue_id % COUNTS]
+
+    def anyone(self, queue_id: int) -> bool:
+        """True if somebody waits there."""
+        return queue_id in self._lines
+
+    def watch(self, queue_id: int, watcher: Callable[[], None]) -> None:
+        """Call `watcher` whenever something may be claimed there: for who consumes a queue for ever."""
+        self._watchers[queue_id] = watcher
+        self._lines.setdefault(queue_id, _Line())
+
+    def unwatch(self, queue_id: int) -> None:
+        """Stop watching."""
+        self._watchers.pop(queue_id, None)
+        self._drop_if_empty(queue_id)
+
+    def announce(self, queue_id: int, number: int = 1) -> None:
+        """So many deliveries may be claimed now: wake as many receivers, longest waiting first."""
+        self._move_count(queue_id)
+        watcher = self._watchers.get(queue_id)
+        if watcher is not None:
+            watcher()
+        line = self._lines.get(queue_id)
+        if line is None:
+            return
+        while number > 0 and line.waiting:
+            receiver = next(iter(line.waiting))
+            del line.waiting[receiver]
+            if not receiver.done():
+                receiver.set_result(None)
+                number -= 1
+
+    def announce_all(self) -> None:
+        """Anything may have arrived anywhere: everybody looks again."""
+        self._counts_everywhere += 1
+        for queue_id, line in list(self._lines.items()):
+            self.announce(queue_id, len(line.waiting))
+
+    def expect(self, queue_id: int, due_at: int) -> None:
+        """News: a delivery of the queue falls due then (ms)."""
+        self._move_count(queue_id)
+        self.remind(queue_id, due_at)
+
+    def expect_copies(self, target: Target, now: int) -> None:
+        """Dead letters went to `target`: so did their copies, if it has such."""
+        if target.copies is not None:
+            self.expect(target.copies.queue_id, now + target.copies.delay_ms)
+
+    def remind(self, queue_id: int, due_at: int) -> None:
+        """Wake a receiver then (ms), if one still waits."""
+        line = self._lines.get(queue_id)
+        if line is None or (line.timer is not None and line.due_at <= due_at):
+            return
+        if line.timer is not None:
+            line.timer.cancel()
+        line.due_at = due_at
+        line.timer = self._clock.call_at(due_at, self._fall_due(queue_id, line))
+
+    def _move_count(self, queue_id: int) -> None:
+        self._counts[queue_id % COUNTS] += 1
+
+    def _fall_due(self, queue_id: int, line: _Line) -> Callable[[], None]:
+        def due() -> None:
+            line.timer = None
+            self.announce(queue_id)
+
+        return due
+
+    async def wait(
+        self, queue_id: int, count: int, until: int, due_at: int | None, gone: Cancellation | None = None
+    ) -> None:
+        """Return when something may have arrived, or at `until` (ms), or when the caller is gone.
+
+        Args:
+            queue_id: Where.
+            count: What `count` said before the claim that came back empty.
+            until: The end of the wait (ms).
+            due_at: When the earliest delivery that is there already falls due (ms), if there is one.
+            gone: Tells when nobody wants the answer any more.
+        """
+        if self.count(queue_id) != count or (gone is not None and gone.happened):
+            return
+        line = self._lines.setdefault(queue_id, _Line())
+        receiver: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        line.waiting[receiver] = None
+        if due_at is not None and due_at < until:
+            self.remind(queue_id, due_at)
+
+        def wake() -> None:
+            if not receiver.done():
+                receiver.set_result(None)
+
+        if gone is not None:
+            gone.wake = wake
+        end = self._clock.call_at(until, wake)
+        try:
+            await receiver
+        except asyncio.CancelledError:
+            if receiver.done() and not receiver.cancelled():
+                self.announce(queue_id)
+            raise
+        finally:
+            end.cancel()
+            line.waiting.pop(receiver, None)
+            self._drop_if_empty(queue_id)
+
+    def _drop_if_empty(self, queue_id: int) -> None:
+        line = self._lines.get(queue_id)
+        if line is None or line.waiting or queue_id in self._watchers:
+            return
+        if line.timer is not None:
+            line.timer.cancel()
+        del self._lines[queue_id]

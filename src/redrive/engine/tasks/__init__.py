@@ -1,0 +1,1 @@
+"""Tasks that outlive a call: redrive, replay, and the archive that replays read."""

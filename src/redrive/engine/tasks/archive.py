@@ -1,0 +1,135 @@
+"""The archive of an ordered topic: what was published there, kept so that it can be sent again.
+
+It is a queue like any other, under the topic's own number: a publication enters it in the transaction of its
+deliveries, nobody claims from it, and the sweep removes what is older than the topic keeps.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from redrive.engine.ports import Clock, NewDelivery, Store
+from redrive.engine.publish.routing import deduplication_id
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import Delivery
+from redrive.model.filtering import Attribute
+from redrive.model.message import Publication
+from redrive.model.queue import DAY_MS
+from redrive.model.replay import replayed
+from redrive.model.topic import Topic
+
+REPEATED_MS: Final = (
+    DAY_MS  # a batch cut short is recognised when it is repeated, however long nodes were down
+)
+SAMPLED: Final = 1_000
+SAMPLED_AT_ONCE: Final = 100  # 25 MB of the largest bodies
+
+
+class Archived(NamedTuple):
+    """One publication out of an archive.
+
+    Attributes:
+        seq: Its row's place in the archive.
+        sequence: Its own place among all that was published, which its subscribers were told.
+        at: When it was published (ms).
+        publication: What was published.
+    """
+
+    seq: int
+    sequence: int
+    at: int
+    publication: Publication
+
+
+def archived(topic: Topic, publication: Publication, now: int) -> Sequence[NewDelivery]:
+    """What a publication leaves in its topic's archive, where it has one."""
+    if not topic.archive_ms:
+        return ()
+    headers: dict[str, Any] = {
+        "group": publication.group_id,
+        "bytes": publication.bytes_published,
+        "attributes": {name: list(one) for name, one in publication.attributes.items()},
+        "envelope": json.loads(publication.envelope),
+    }
+    if publication.bodies:
+        headers["bodies"] = publication.bodies
+    if publication.raw_refusal is not None:
+        refusal = publication.raw_refusal
+        headers["raw_refusal"] = [refusal.result.value, refusal.reason, refusal.status, refusal.response]
+    return (
+        NewDelivery(
+            queue_id=topic.id,
+            message_id=publication.id,
+            body=publication.body,
+            headers=_written(headers),
+            available_at=now,
+            enqueued_at=now,
+            deduplication_id=deduplication_id(topic, publication),
+        ),
+    )
+
+
+def read(row: Delivery) -> Archived:
+    """A row of an archive."""
+    kept = json.loads(row.headers or b"{}")
+    refusal = kept.get("raw_refusal")
+    publication = Publication(
+        id=row.message_id,
+        body=row.body,
+        bodies=kept.get("bodies", {}),
+        attributes={name: Attribute(*one) for name, one in kept["attributes"].items()},
+        envelope=_written(kept["envelope"]),
+        bytes_published=kept["bytes"],
+        group_id=kept["group"],
+        deduplication_id=row.deduplication_id,
+        raw_refusal=None if refusal is None else _refusal(*refusal),
+    )
+    return Archived(row.seq, kept["sequence"], row.enqueued_at, publication)
+
+
+def _written(document: dict[str, Any]) -> bytes:
+    """Without blanks, as the envelopes of facades are."""
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def _refusal(result: str, reason: str, status: int, response: str) -> Attempt:
+    return Attempt(AttemptResult(result), Reason(reason), status, response, 0)
+
+
+def mark(new_delivery: NewDelivery, one: Archived, replay: str) -> None:
+    """Make the arrival of a publication one that is replayed: marked, and entering once in the replay of that name.
+
+    It is told the publication's place, as at first. Its key is none that a sender can give.
+    """
+    headers = new_delivery.headers or b"{}"
+    new_delivery.headers = replayed(b'{"sequence":%d,%b' % (one.sequence, headers[1:]))
+    new_delivery.deduplication_key = f"\n{replay}\n{one.seq}"
+    new_delivery.deduplicate_until = new_delivery.enqueued_at + REPEATED_MS
+
+
+def sequence_of(row: Delivery) -> int:
+    """The publication's place that a delivery of an ordered topic was told."""
+    sequence: int = json.loads(row.headers or b"{}")["sequence"]
+    return sequence
+
+
+async def size(store: Store, clock: Clock, topic: Topic) -> tuple[int, int]:
+    """How many publications a topic's archive holds, and of how many bytes.
+
+    The bytes are those of every publication up to a thousand; of more, what a thousand of them, spread evenly over the
+    archive, come to on average: to read a year of them each hour would be the store's main work.
+    """
+    number = sum(await store.count(topic.id, clock.now()))
+    sampled: list[int] = []
+    oldest, last_seq = await store.oldest(topic.id), await store.last_seq()
+    first_seq = last_seq if oldest is None else oldest.seq
+    after = first_seq - 1
+    for page in range(SAMPLED // SAMPLED_AT_ONCE):
+        if number > SAMPLED:
+            after = first_seq + round((last_seq - first_seq) * (page + 0.5) * SAMPLED_AT_ONCE / SAMPLED)
+        rows = await store.peek(topic.id, SAMPLED_AT_ONCE, after)
+        if not rows:
+            break
+        sampled += [json.loads(row.headers or b"{}")["bytes"] for row in rows]
+        after = rows[-1].seq
+    return number, round(number * sum(sampled) / len(sampled)) if sampled else 0

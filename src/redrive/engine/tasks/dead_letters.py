@@ -1,0 +1,97 @@
+"""Dead letters seen from their side: which queues hold them, where each came from, and what it went through."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from redrive.engine.configuration.queues import Queues
+from redrive.engine.configuration.topics import Topics
+from redrive.engine.ports import AttemptNote, Clock, Store
+from redrive.model.delivery import Delivery
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.model.topic import Subscription
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterQueue:
+    """A queue that others send their failures to.
+
+    Attributes:
+        queue: The queue.
+        letters: How many may be redriven now.
+        from_queues: Queues that send theirs here.
+        from_subscriptions: Subscriptions that do.
+    """
+
+    queue: Queue
+    letters: int
+    from_queues: Sequence[ResourceName]
+    from_subscriptions: Sequence[Subscription]
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """One message that could not be delivered or processed.
+
+    Attributes:
+        delivery: As it stands in its dead-letter queue.
+        from_queue: The queue it failed in, if it was one.
+        from_subscription: The subscription it was for, if it was one.
+        notes: Its attempts as far as they are remembered; a queue's consumers never say why they gave up.
+    """
+
+    delivery: Delivery
+    from_queue: ResourceName | None
+    from_subscription: Subscription | None
+    notes: Sequence[AttemptNote]
+
+    @property
+    def attempts(self) -> int:
+        """How often it was tried; of what consumers gave up, how often it was received, here and before."""
+        return max((note.number for note in self.notes), default=self.delivery.attempts)
+
+
+class DeadLetters:
+    """Looks into dead-letter queues without touching them."""
+
+    def __init__(self, store: Store, clock: Clock, queues: Queues, topics: Topics) -> None:
+        """Look through these parts."""
+        self._store = store
+        self._clock = clock
+        self._queues = queues
+        self._topics = topics
+
+    async def queues(self, account: str, region: str) -> list[DeadLetterQueue]:
+        """The dead-letter queues of an account's region that stand, by name."""
+        sources = await self._queues.find(ResourceName(account, region, ""))
+        subscriptions = await self._topics.subscriptions_in(account, region)
+        names = {one.dead_letter.queue for one in sources if one.dead_letter is not None}
+        names |= {one.dead_letter for one in subscriptions if one.dead_letter is not None}
+        found = []
+        for name in sorted(names):
+            queue = await self._queues.get(name)
+            if queue is not None:
+                counts = await self._store.count(queue.id, self._clock.now())
+                found.append(
+                    DeadLetterQueue(
+                        queue,
+                        counts.available,
+                        [one.name for one in sources if one.dead_letter and one.dead_letter.queue == name],
+                        [one for one in subscriptions if one.dead_letter == name],
+                    )
+                )
+        return found
+
+    async def letters(self, queue: Queue, after_seq: int, limit: int) -> list[DeadLetter]:
+        """What is in a dead-letter queue, in order of arrival."""
+        return [await self.letter(one) for one in await self._store.peek(queue.id, limit, after_seq)]
+
+    async def letter(self, delivery: Delivery) -> DeadLetter:
+        """A delivery with where it came from, if it was dead-lettered, and the attempts that failed, here or there."""
+        if delivery.origin is None:
+            notes = await self._store.notes(delivery.queue_id, delivery.message_id)
+            return DeadLetter(delivery, None, None, notes)
+        subscription = await self._topics.subscription_of_queue(delivery.origin)
+        from_queue = None if subscription is not None else await self._queues.name_of(delivery.origin)
+        notes = await self._store.notes(delivery.origin, delivery.message_id)
+        return DeadLetter(delivery, from_queue, subscription, notes)

@@ -1,0 +1,109 @@
+"""Leased tasks: work in the background that survives its node.
+
+A task is a document. The node that works at it holds it by a lease which each step renews as it writes down how far it
+is; a task whose lease ran out is taken up by any node. A step may be repeated after a crash.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+from redrive.engine.configuration.directory import Directory
+from redrive.engine.ports import DocumentKind, Runtime
+from redrive.model.errors import NotFound
+from redrive.model.replay import Replay
+from redrive.model.task import MoveTask
+
+logger = logging.getLogger(__name__)
+
+# Many times what a step takes; a task whose node died goes on this much later.
+LEASE_MS = 30_000
+
+Leased = TypeVar("Leased", MoveTask, Replay)
+Work = Callable[[Leased], Awaitable[None]]
+
+
+class LeasedTasks(Generic[Leased]):
+    """Works at the tasks of a kind on this node, each at most once at a time."""
+
+    def __init__(self, runtime: Runtime, documents: Directory, kind: DocumentKind[Leased]) -> None:
+        """Work for this node at tasks among these documents."""
+        self._runtime = runtime
+        self._documents = documents
+        self._kind: DocumentKind[Leased] = kind
+        self._working: dict[str, asyncio.Future[None]] = {}
+        self._next: dict[str, tuple[Leased, Work[Leased]]] = {}
+
+    # ---- leases -----------------------------------------------------------------------------------------
+
+    def leased(self, task: Leased) -> Leased:
+        """The task as held by this node from now on."""
+        lease_until = self._runtime.clock.now() + LEASE_MS
+        return replace(task, node=self._runtime.node, lease_until=lease_until)
+
+    def is_ours(self, task: Leased) -> bool:
+        """True if this node was the last to hold the task."""
+        return task.node == self._runtime.node
+
+    async def take_up(self, tasks: Iterable[Leased], work: Work[Leased]) -> None:
+        """Begin those of some tasks that are active and nobody works at: after a restart, or when their node died."""
+        for task in tasks:
+            if task.state.active and task.id not in self._working and self._is_free(task):
+                await self._take_up(task, work)
+
+    async def _take_up(self, task: Leased, work: Work[Leased]) -> None:
+        """Of all nodes that find a task left alone at the same time, one gets its lease."""
+
+        def taken(current: Leased) -> Leased:
+            return self.leased(current) if current.state.active and self._is_free(current) else current
+
+        with contextlib.suppress(NotFound):  # removed meanwhile
+            current = await self._documents.update(self._kind, task.key, taken)
+            if current.state.active and self.is_ours(current):
+                self.begin(current, work)
+
+    def _is_free(self, task: Leased) -> bool:
+        return self.is_ours(task) or task.lease_until <= self._runtime.clock.now()
+
+    # ---- work -------------------------------------------------------------------------------------------
+
+    def begin(self, task: Leased, work: Work[Leased]) -> None:
+        """Do some work at a task, after what is being done to it on this node."""
+        if task.id in self._working:
+            self._next[task.id] = (task, work)
+            return
+        working = self._working[task.id] = asyncio.ensure_future(work(task))
+        working.add_done_callback(lambda done: self._ended(task, done))
+
+    def _ended(self, task: Leased, working: asyncio.Future[None]) -> None:
+        self._working.pop(task.id, None)
+        following = self._next.pop(task.id, None)
+        if working.cancelled():
+            return
+        if (error := working.exception()) is not None:
+            logger.error(
+                "%s.interrupted task=%s: taken up again later", self._kind.name, task.key, exc_info=error
+            )
+        elif following is not None:
+            self.begin(*following)
+
+    async def quiet(self) -> None:
+        """Return when no task is being worked at on this node."""
+        while self._working:
+            await asyncio.wait(self._working.values())
+
+    async def stop(self) -> None:
+        """Leave the tasks that are being worked at to the next start, or to another node."""
+        self._next.clear()
+        working = list(self._working.values())
+        for work in working:
+            work.cancel()
+        await asyncio.gather(*working, return_exceptions=True)
+
+    async def reset(self) -> None:
+        """Stop, and forget every task."""
+        await self.stop()
+        await self._documents.clear(self._kind)

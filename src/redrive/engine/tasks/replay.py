@@ -1,0 +1,303 @@
+"""Replay: what a topic's archive holds goes to one subscription again, as a task in the background.
+
+    archive ──peek──► filter ──► route ──► the subscriber's queue, marked as replayed
+    published meanwhile ──► waits ──────► the subscriber's backlog, once the replay has caught up
+
+While a replay is under way, what is published waits in a queue of the subscription's own, so that it comes after
+what is replayed. The replay has caught up when the archive's next publication is the first of those that wait; these
+then move into the backlog, in their order, and what is published after them goes behind them. So each publication
+reaches the subscriber by one of the two ways, whichever nodes have heard of the replay: who has not yet, delivers.
+
+A replay with an end leaves the subscription at rest: what is published goes on waiting, and is dropped from there as
+it is old enough to be read out of the archive when another replay resumes.
+
+A replay is a document, so it survives its node, as move tasks do (`redrive.engine.tasks.redrive`). A batch that is
+repeated after a crash is recognised delivery by delivery.
+"""
+
+import contextlib
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import takewhile
+
+from redrive.engine.configuration.directory import Directory
+from redrive.engine.configuration.topics import Topics
+from redrive.engine.ports import DocumentKind, Runtime, Store, Timer
+from redrive.engine.publish.fan_out import TopicPublisher
+from redrive.engine.publish.matching import Turns, wanting
+from redrive.engine.receive.notifier import QueueNotifier
+from redrive.engine.tasks import archive
+from redrive.engine.tasks.archive import Archived
+from redrive.engine.tasks.leased_tasks import LeasedTasks
+from redrive.engine.tasks.replay_buffer import ReplayBuffer, ReplayContext
+from redrive.model.errors import NotFound
+from redrive.model.filtering import Budget, Subject
+from redrive.model.replay import Replay, ReplayState
+from redrive.model.topic import Subscription
+
+logger = logging.getLogger(__name__)
+
+REPLAY: DocumentKind[Replay] = DocumentKind("replay", Replay.to_document, Replay.from_document)
+
+BATCH_MAX = 100  # publications read, and replayed in one transaction
+SETTLED_MS = 1_000  # older than this, a publication has none on its way that belongs before it
+OVERLAP_MS = (
+    15_000  # what waits is kept so long although the archive has it; far longer than nodes need for news
+)
+SKEW_MS = 60_000  # by so much nodes' clocks may differ, by which the archive is looked up
+LOOK_MS = 100  # how often a replay looks whether what is before it is through
+
+
+class Replayer:
+    """Starts, carries on and ends replays."""
+
+    def __init__(
+        self,
+        store: Store,
+        runtime: Runtime,
+        directory: Directory,
+        topics: Topics,
+        notifier: QueueNotifier,
+        publisher: TopicPublisher,
+    ) -> None:
+        """Replay from this store's archives through this publisher."""
+        self._store = store
+        self._runtime = runtime
+        self._directory = directory
+        self._topics = topics
+        self._notifier = notifier
+        self._publisher = publisher
+        self._waiting = ReplayBuffer(store, runtime, topics, notifier)
+        self._tasks = LeasedTasks(runtime, directory, REPLAY)
+        self._timers: dict[str, Timer] = {}
+
+    # ---- verbs ------------------------------------------------------------------------------------------
+
+    async def start(self, subscription: Subscription, starts_at: int, ends_at: int | None) -> Replay:
+        """Begin a replay; one that the subscription has already ends with it.
+
+        Args:
+            subscription: Who gets it.
+            starts_at: What was published from then on (ms).
+            ends_at: And until then (ms), after which the subscription rests; None: up to now, and it goes on.
+        """
+        fresh = Replay(
+            id=self._runtime.message_id().hex(),
+            topic=subscription.topic,
+            subscription_id=subscription.id,
+            queue_id=subscription.queue_id,
+            starts_at=min(starts_at, self._runtime.clock.now()),
+            ends_at=ends_at,
+        )
+        replay = self._tasks.leased(fresh)
+        await self._directory.update_or_create(REPLAY, replay.key, replay, lambda _: replay)
+        terms = await self._waiting.terms(replay)
+        if terms is not None:
+            await self._hold(replay, terms)
+        self._tasks.begin(replay, self._carry_on)
+        return replay
+
+    async def expecting(self, wanted: Subscription) -> Subscription:
+        """A subscription that is about to be made and to begin with a replay: what is published waits for it."""
+        return await self._waiting.expecting(wanted)
+
+    async def of(self, subscription: Subscription) -> Replay | None:
+        """The subscription's replay, under way or ended."""
+        replay = await self._directory.get(REPLAY, subscription.key)
+        return None if replay is None or replay.queue_id != subscription.queue_id else replay
+
+    async def end(self, subscription: Subscription) -> None:
+        """Take the subscription's replay away, if it has one: it gets what is published, from now on."""
+        replay = await self.of(subscription)
+        if replay is None and subscription.held:  # it expects one, whose beginning was cut short
+            replay = await self.start(subscription, self._runtime.clock.now(), None)
+        if replay is None:
+            return
+        with contextlib.suppress(NotFound):
+            stopped = await self._directory.update(
+                REPLAY, replay.key, lambda current: replace(current, state=ReplayState.STOPPED)
+            )
+            await self._tend(stopped)
+
+    # ---- upkeep -----------------------------------------------------------------------------------------
+
+    async def round(self) -> None:
+        """Carry on the replays that nobody works at, and look after those that ended."""
+        replays = await self._directory.find(REPLAY, "")
+        for replay in replays:
+            if not replay.state.active:
+                await self._tend(replay)
+        await self._tasks.take_up(replays, self._carry_on)
+
+    async def quiet(self) -> None:
+        """Return when no replay is being worked at; one that waits for a moment to come is not."""
+        await self._tasks.quiet()
+
+    async def close(self) -> None:
+        """Leave the replays under way to the next start."""
+        while self._timers:
+            self._timers.popitem()[1].cancel()
+        await self._tasks.stop()
+
+    async def reset(self) -> None:
+        """Stop and forget every replay."""
+        await self.close()
+        await self._tasks.reset()
+
+    # ---- carrying a replay on ----------------------------------------------------------------------------
+
+    async def _carry_on(self, replay: Replay) -> None:
+        carried: Replay | None = await self._current(replay)  # it may have gone on since this was asked for
+        while carried is not None and carried.state.active:
+            terms = await self._waiting.terms(carried)
+            if terms is None:
+                await self._directory.remove(REPLAY, carried.key)
+                return
+            if not terms.topic.archive_ms:
+                carried = await self._record(carried, state=ReplayState.FAILED)
+            elif carried.state is ReplayState.PENDING:
+                carried = await self._begin(carried, terms)
+            else:
+                carried = await self._batch(carried, terms)
+        if carried is not None:
+            logger.info("replay.%s subscription=%s", carried.state, carried.key)
+            await self._tend(carried)
+
+    async def _current(self, replay: Replay) -> Replay | None:
+        """The replay as it is now; None where it was replaced or taken away."""
+        current: Replay | None = await self._directory.get(REPLAY, replay.key)
+        return current if current is not None and current.id == replay.id else None
+
+    async def _begin(self, replay: Replay, terms: ReplayContext) -> Replay | None:
+        """Forget what has waited for long, if it has, and find where in the archive to begin.
+
+        What the subscriber is owed already comes first: it is older than what waits, and may be in the replay too.
+        """
+        await self._hold(replay, terms)
+        subscription = terms.subscription
+        current = await self._current(replay)
+        wait_ms = 0 if current is None else current.begins_at - self._runtime.clock.now()
+        if wait_ms > 0 or await self._store.peek(subscription.queue_id, 1):
+            self._resume(replay, max(wait_ms, LOOK_MS))
+            return None
+        now = self._runtime.clock.now()
+        await self._waiting.drop(subscription, max(replay.starts_at, now - OVERLAP_MS))
+        last_seq = await self._last_before(terms.topic.id, replay.starts_at - SKEW_MS)
+        return await self._record(replay, state=ReplayState.RUNNING, last_seq=last_seq)
+
+    async def _hold(self, replay: Replay, terms: ReplayContext) -> None:
+        """Let wait what is published from now on; begin when what nodes are doing is done."""
+        if not await self._waiting.hold(replay, terms.subscription):
+            return
+        begins_at = self._runtime.clock.now() + SETTLED_MS
+        with contextlib.suppress(NotFound):
+            await self._directory.update(
+                REPLAY,
+                replay.key,
+                lambda one: replace(one, begins_at=begins_at) if one.id == replay.id else one,
+            )
+
+    async def _last_before(self, archive_id: int, moment: int) -> int:
+        """A place in an archive before which all is older, by some 30 looks at single rows."""
+        low, high = 0, await self._store.last_seq()
+        while low < high:
+            middle = (low + high) // 2
+            found = await self._store.peek(archive_id, 1, middle)
+            if found and found[0].enqueued_at < moment:
+                low = found[0].seq
+            else:
+                high = middle
+        return low
+
+    async def _batch(self, replay: Replay, terms: ReplayContext) -> Replay | None:
+        """Replay the next publications of the archive; None where there is nothing to go on with now."""
+        topic, subscription = terms
+        now = self._runtime.clock.now()
+        page = [archive.read(row) for row in await self._store.peek(topic.id, BATCH_MAX, replay.last_seq)]
+        first_waiting = await self._waiting.first(subscription)  # after the page, which it may be in
+
+        def is_next(one: Archived) -> bool:
+            if replay.ends_at is None:
+                return first_waiting is None or one.sequence < first_waiting
+            return one.at <= now - SETTLED_MS
+
+        ready = list(takewhile(is_next, page))
+        await self._again(replay, terms, [one for one in ready if replay.covers(one.at)])
+        last_seq = ready[-1].seq if ready else replay.last_seq
+        more = len(ready) == BATCH_MAX
+        done = not more if replay.ends_at is None else _is_past(replay.ends_at, ready, now, more=more)
+        state = ReplayState.COMPLETED if done else ReplayState.RUNNING
+        recorded = await self._record(replay, state=state, last_seq=last_seq)
+        if recorded is None or done or more:
+            return recorded
+        self._resume(recorded, SETTLED_MS)
+        return None
+
+    def _resume(self, replay: Replay, after_ms: int) -> None:
+        def resume() -> None:
+            self._timers.pop(replay.id, None)
+            self._tasks.begin(replay, self._carry_on)
+
+        if (earlier := self._timers.pop(replay.id, None)) is not None:
+            earlier.cancel()
+        clock = self._runtime.clock
+        self._timers[replay.id] = clock.call_at(clock.now() + after_ms, resume)
+
+    async def _again(self, replay: Replay, terms: ReplayContext, wanted: Sequence[Archived]) -> None:
+        topic, subscription = terms
+        wants, turns = wanting(subscription), Turns()
+        passed = []
+        for archived in wanted:
+            publication, budget = archived.publication, Budget()
+            if wants(Subject(publication.attributes, publication.body_for(subscription.protocol)), budget):
+                passed.append(archived)
+            await turns.after(budget)
+        if passed:
+            past_those_that_wait = replace(subscription, waiting_id=None, held_by=None)
+            await self._publisher.publish_again(topic, past_those_that_wait, passed, replay.id)
+
+    async def _record(self, replay: Replay, state: ReplayState, last_seq: int | None = None) -> Replay | None:
+        """Write down how far it is; None where it is no more this node's to carry on."""
+
+        def carried_on(current: Replay) -> Replay:
+            if current.id != replay.id or not current.state.active or not self._tasks.is_ours(current):
+                return current
+            read = current.last_seq if last_seq is None else last_seq
+            return self._tasks.leased(replace(current, state=state, last_seq=read))
+
+        try:
+            stored = await self._directory.update(REPLAY, replay.key, carried_on)
+        except NotFound:
+            return None
+        ours = stored.id == replay.id and stored.state is state and self._tasks.is_ours(stored)
+        return stored if ours else None
+
+    # ---- when it has ended -------------------------------------------------------------------------------
+
+    async def _tend(self, replay: Replay) -> None:
+        """See to what follows from a replay's end; twice is once."""
+        terms = await self._waiting.terms(replay)
+        if terms is None:
+            await self._directory.remove(REPLAY, replay.key)
+            return
+        subscription = terms.subscription
+        rests = replay.state is ReplayState.COMPLETED and replay.ends_at is not None
+        if rests and terms.topic.archive_ms:
+            await self._waiting.drop(subscription, self._runtime.clock.now() - 2 * OVERLAP_MS)
+            return
+        if replay.state is ReplayState.STOPPED and replay.ends_at is not None:
+            await self._waiting.drop(subscription, self._runtime.clock.now() + 1)
+        if subscription.waiting_id is not None and await self._current(replay) is not None:
+            # A node that had not heard yet may let something wait, which would hold up all that comes after it.
+            self._notifier.watch(
+                subscription.waiting_id, lambda: self._tasks.begin(replay, self._waiting.let_go)
+            )
+        await self._waiting.release(replay, subscription)
+        if replay.state is ReplayState.STOPPED:
+            await self._directory.remove(REPLAY, replay.key)
+
+
+def _is_past(ends_at: int, ready: Sequence[Archived], now: int, *, more: bool) -> bool:
+    """True if nothing that was published up to then can be left in the archive."""
+    return bool(ready and ready[-1].at > ends_at + SKEW_MS) or (not more and now - SETTLED_MS >= ends_at)

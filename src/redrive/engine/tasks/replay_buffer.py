@@ -1,0 +1,113 @@
+"""What waits behind a replay: publications in a queue of the subscription's own, until they may follow."""
+
+import contextlib
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from redrive.engine.configuration.topics import Topics
+from redrive.engine.ports import MoveRequest, Runtime, Store, Target
+from redrive.engine.receive.notifier import QueueNotifier
+from redrive.engine.tasks import archive
+from redrive.model.errors import NotFound
+from redrive.model.replay import Replay
+from redrive.model.topic import Subscription, Topic
+
+MOVED_MAX: Final = 100  # moved in one transaction, and looked at for the first of them
+ROWS_PER_SWEEP: Final = 1_000
+EXPECTED: Final = "expected"  # a replay that has no id yet
+
+
+class ReplayContext(NamedTuple):
+    """Whose replay it is."""
+
+    topic: Topic
+    subscription: Subscription
+
+
+class ReplayBuffer:
+    """Lets publications wait, and go."""
+
+    def __init__(self, store: Store, runtime: Runtime, topics: Topics, notifier: QueueNotifier) -> None:
+        """Keep what waits in this store, and move it into the backlogs that this notifier tell of."""
+        self._store = store
+        self._runtime = runtime
+        self._topics = topics
+        self._notifier = notifier
+
+    async def terms(self, replay: Replay) -> ReplayContext | None:
+        """Whose replay it is, as topic and subscription are now; None: one of them is gone."""
+        topic = await self._topics.get(replay.topic)
+        subscription = await self._topics.subscription(replay.topic, replay.subscription_id)
+        if topic is None or subscription is None or subscription.queue_id != replay.queue_id:
+            return None
+        return ReplayContext(topic, subscription)
+
+    async def expecting(self, wanted: Subscription) -> Subscription:
+        """A subscription that is about to be made and to begin with a replay: what is published waits for it."""
+        return replace(wanted, held_by=EXPECTED, waiting_id=await self._store.new_id())
+
+    async def hold(self, replay: Replay, subscription: Subscription) -> bool:
+        """Let wait what is published from now on.
+
+        Returns:
+            Whether something still waited from an earlier replay: nodes may be moving it just now.
+        """
+        if subscription.held_by == replay.id:
+            return False
+        waiting_id = subscription.waiting_id or await self._store.new_id()
+        left = False
+        if not subscription.held and subscription.waiting_id is not None:
+            self._notifier.unwatch(waiting_id)
+            left = bool(await self._store.peek(waiting_id, 1))
+            await self.let_go(replay)
+        await self._topics.change(
+            subscription,
+            lambda one: replace(one, waiting_id=one.waiting_id or waiting_id, held_by=replay.id),
+        )
+        return left
+
+    async def release(self, replay: Replay, subscription: Subscription) -> None:
+        """Let what is published go to the subscriber, behind what waits, if it waits for this replay."""
+        if subscription.held_by == replay.id:
+            with contextlib.suppress(NotFound):
+                await self._topics.change(
+                    subscription,
+                    lambda one: replace(one, held_by=None) if one.held_by == replay.id else one,
+                )
+        await self.let_go(replay)
+
+    async def let_go(self, replay: Replay) -> None:
+        """Move what waits into the backlog, in its order, unless it waits for another replay."""
+        while (terms := await self.terms(replay)) is not None and not terms.subscription.held:
+            topic, subscription = terms
+            if subscription.waiting_id is None or not await self._store.peek(subscription.waiting_id, 1):
+                return
+            request = MoveRequest(
+                queue_id=subscription.waiting_id,
+                ordered=topic.ordered,
+                limit=MOVED_MAX,
+                now=self._runtime.clock.now(),
+                seq_max=await self._store.last_seq(),
+                message_ids=[self._runtime.message_id() for _ in range(MOVED_MAX)],
+                destination=Target(subscription.queue_id, topic.ordered),
+            )
+            moved = await self._store.move(request)
+            self._notifier.announce(subscription.queue_id, moved.total)
+
+    async def first(self, subscription: Subscription) -> int | None:
+        """The place of the first publication that waits.
+
+        Rows of publications that entered together may be numbered a little otherwise than these are.
+        """
+        if subscription.waiting_id is None:
+            return None
+        waiting = await self._store.peek(subscription.waiting_id, MOVED_MAX)
+        return min((archive.sequence_of(one) for one in waiting), default=None)
+
+    async def drop(self, subscription: Subscription, before: int) -> None:
+        """Forget what has waited since before that moment (ms)."""
+        if subscription.waiting_id is None:
+            return
+        now = self._runtime.clock.now()
+        while (await self._store.sweep(subscription.waiting_id, before - 1, now, ROWS_PER_SWEEP)).left:
+            pass

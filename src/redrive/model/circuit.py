@@ -1,0 +1,141 @@
+"""Probation: an endpoint that fails is let rest, and its deliveries wait meanwhile (Event Grid, delayed delivery).
+
+Two rules, the longer rest wins. Some failures say how long to stay away (a busy endpoint for seconds, one that is
+not there for minutes). And an endpoint that failed so many times in a row rests longer each time that its rest ended
+in another failure. After a rest one delivery goes first, from one node; the others follow if it is taken.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final, Self
+
+from redrive.model.attempt import Attempt, Reason
+
+_MINUTE_MS: Final = 60_000
+_SLACK_MS: Final = 1_000  # a rest that would end this much later is the same rest
+_DOUBLINGS_MAX: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitPolicy:
+    """The failures that open an endpoint's circuit, and for how long.
+
+    Attributes:
+        by_status: The rest (ms) after an answer with this status.
+        by_reason: The rest (ms) after a failure for this reason, where the status has none.
+        failures_max: So many failures in a row begin a rest whatever they were.
+        first_ms: How long the first of those rests is; each that follows it is twice as long.
+        longest_ms: No rest is longer.
+    """
+
+    by_status: Mapping[int, int] = field(default_factory=dict)
+    by_reason: Mapping[Reason, int] = field(default_factory=dict)
+    failures_max: int = 10
+    first_ms: int = 1 * _MINUTE_MS
+    longest_ms: int = 240 * _MINUTE_MS
+
+    def rest_ms(self, attempt: Attempt) -> int:
+        """The rest that this failure alone asks for."""
+        return self.by_status.get(attempt.status) or self.by_reason.get(attempt.reason, 0)
+
+    def besides(
+        self, by_status: Mapping[int, int] | None = None, by_reason: Mapping[Reason, int] | None = None
+    ) -> Self:
+        """The same with further rests (ms), or others in the place of its own."""
+        return replace(
+            self,
+            by_status={**self.by_status, **(by_status or {})},
+            by_reason={**self.by_reason, **(by_reason or {})},
+        )
+
+
+# Seconds for an endpoint that is busy or hangs, minutes for one that is not there. The figures are Event Grid's, which
+# has rests for more (`Event Grid message delivery and retry`, probation).
+USUAL: Final = CircuitPolicy(
+    by_status={404: 5 * _MINUTE_MS, 429: 10_000, 503: 10_000},
+    by_reason={
+        Reason.TIMED_OUT: 10_000,
+        Reason.CONNECTION: 30_000,
+        Reason.TLS: 30_000,
+        Reason.NAME_NOT_RESOLVED: 5 * _MINUTE_MS,
+    },
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCircuit:
+    """One subscription's endpoint being rested.
+
+    Attributes:
+        reason: Of the failure that began it.
+        status: Its status code, or 0.
+        since: When the first rest began (ms); a rest that follows another keeps it.
+        until: When this rest ends (ms). The state lasts until a delivery is taken.
+        failures: How many attempts failed in a row.
+        rests: How many rests in a row a long row of failures has begun.
+        prober: The node that tries, when the rest is over, whether the endpoint takes something again.
+        probing_until: For so long (ms) no other node does.
+        endpoint: Which endpoint rests: a subscription that has another by now is not concerned.
+    """
+
+    reason: Reason
+    status: int
+    since: int
+    until: int
+    failures: int
+    rests: int = 0
+    endpoint: str = ""
+    prober: str = ""
+    probing_until: int = 0
+
+    def may_probe(self, node: str, now: int) -> bool:
+        """True if that node may try, now (ms), whether the endpoint takes something again."""
+        return now >= self.until and (node == self.prober or now >= self.probing_until)
+
+    def next_at(self, node: str, now: int) -> int:
+        """The moment (ms) that the node may probe."""
+        return now if self.may_probe(node, now) else max(self.until, self.probing_until)
+
+    def to_document(self) -> dict[str, Any]:
+        """The state as a JSON-ready document."""
+        return asdict(self)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        return cls(**{**document, "reason": Reason(document["reason"])})
+
+
+def after_failure(
+    policy: CircuitPolicy, circuit: OpenCircuit | None, failures: int, attempt: Attempt, now: int
+) -> OpenCircuit | None:
+    """The probation of an endpoint after a failed attempt; None: it goes on being served.
+
+    Attempts that were under way when a rest began fail into it: they count, and do not lengthen it but by a rest of
+    their own that would end much later.
+
+    Args:
+        policy: The rules.
+        circuit: Where it stands.
+        failures: How many attempts failed in a row, this one included.
+        attempt: The failure.
+        now: When it ended (ms).
+    """
+    rest_ms = policy.rest_ms(attempt)
+    if circuit is not None and circuit.until > now:
+        if now + rest_ms <= circuit.until + _SLACK_MS:
+            return circuit
+        return replace(
+            circuit,
+            reason=attempt.reason,
+            status=attempt.status,
+            until=now + rest_ms,
+            failures=failures,
+        )
+    since, rests = (now, 0) if circuit is None else (circuit.since, circuit.rests)
+    if failures >= policy.failures_max:
+        rest_ms = max(rest_ms, min(policy.first_ms << min(rests, _DOUBLINGS_MAX), policy.longest_ms))
+        rests += 1
+    if not rest_ms:
+        return circuit
+    return OpenCircuit(attempt.reason, attempt.status, since, now + rest_ms, failures, rests)
