@@ -87,7 +87,7 @@ class Maker:
         while True:
             document = {} if self.often(0.02) else self.document(2 if scope is Scope.BODY else 0)
             with suppress(FilterPolicyInvalid):  # more than 150 combinations
-                return read_policy(json.dumps(document), scope)
+                return read_policy(json.dumps(document), scope, stored=True)
 
     def attribute(self) -> Attribute:
         values = [self.scalar() for _ in range(self.chance.randrange(3))]

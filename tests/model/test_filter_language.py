@@ -46,6 +46,7 @@ RECORDED = [
         47,
     ),
     ({"key": [{"anything-but": {"exists": False}}]}, "Unsupported anything-but pattern: exists", 40),
+    ({"key": [{"anything-but": {"suffix": "test"}}]}, "Unsupported anything-but pattern: suffix", 36),
     ({"key": [{"anything-but": {"prefix": False}}]}, "prefix match pattern must be a string", 40),
 ]
 

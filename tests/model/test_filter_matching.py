@@ -11,11 +11,11 @@ Document = Any
 
 
 def on_attributes(document: Document) -> FilterPolicy:
-    return read_policy(json.dumps(document), Scope.ATTRIBUTES)
+    return read_policy(json.dumps(document), Scope.ATTRIBUTES, stored=True)
 
 
 def on_body(document: Document) -> FilterPolicy:
-    return read_policy(json.dumps(document), Scope.BODY)
+    return read_policy(json.dumps(document), Scope.BODY, stored=True)
 
 
 def message(body: object = "", **attributes: tuple[str, str]) -> Subject:

@@ -75,15 +75,12 @@ class TestApplications:
         ("name", "platform", "attributes", "reason"),
         [
             ("app", "AAA", {}, "Platform Reason: AAA is not supported"),
-            ("", "GCM", {}, "Name Reason: cannot be empty"),
+            ("", "GCM", {}, " Reason: cannot be empty"),
             (
                 "a b",
                 "GCM",
                 {},
-                (
-                    "Name Reason: must contain only characters 'a'-'z', 'A'-'Z', '0'-'9', '_', '-', and '.' and be at"
-                    " most 256 characters long"
-                ),
+                "a b Reason: must contain only characters 'a'-'z', 'A'-'Z', '0'-'9', '_', '-', and '.'",
             ),
             ("app", "GCM", {"PlatformCredential": ""}, "Attributes Reason: Platform credentials are invalid"),
             ("app", "APNS", {"PlatformPrincipal": ""}, "Attributes Reason: Platform credentials are invalid"),

@@ -71,7 +71,7 @@ class SubscriptionMatcher:
             return
         scope = Scope.BODY if subscription.filter_body else Scope.ATTRIBUTES
         self.filtered[subscription.id] = subscription
-        self.filters.add(subscription.id, read_policy(subscription.filter_text, scope))
+        self.filters.add(subscription.id, read_policy(subscription.filter_text, scope, stored=True))
 
     def remove(self, subscription_id: str) -> None:
         """Ask this one no more."""

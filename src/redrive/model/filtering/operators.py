@@ -153,15 +153,14 @@ def _anything_but_list(tokens: Tokens) -> tuple[Condition, ...]:
 
 
 def _anything_but_expression(tokens: Tokens) -> AnythingBut:
-    """The expression within an anything-but: a prefix, as recorded in 2024, or since then a suffix or wildcard.
+    """The expression within an anything-but: a prefix, as recorded, or a wildcard, which later documentation has.
 
-    The recordings of 2024 refuse the latter two; later documentation has them, and refusing what the service
-    now takes would be the worse mistake.
+    A suffix is refused, as recorded, but in a policy that was taken by an earlier release.
     """
     name = tokens.expect(Kind.NAME, "Anything-But expression name not found").text
     if name == "wildcard":
         condition: Condition = _read_wildcard(tokens)
-    elif name in ("prefix", "suffix"):
+    elif name == "prefix" or (name == "suffix" and tokens.stored):
         text = _text(tokens, name)
         if not text:
             tokens.refuse("Null prefix/suffix not allowed")

@@ -37,8 +37,13 @@ class NestedPolicyRefused(FilterPolicyInvalid):
     """A filter on attributes has nested keys; its text stands alone, without a `FilterPolicy: ` before it."""
 
 
-def read_policy(text: str, scope: Scope) -> FilterPolicy:
+def read_policy(text: str, scope: Scope, *, stored: bool = False) -> FilterPolicy:
     """Compile a filter policy. An empty object lets every message pass.
+
+    Args:
+        text: The policy's JSON.
+        scope: What it looks at.
+        stored: It was taken earlier: what a former release took still holds.
 
     Raises:
         FilterPolicyInvalid: It breaks a rule of the language or a limit: 5 keys at the top (nested ones do not
@@ -50,7 +55,7 @@ def read_policy(text: str, scope: Scope) -> FilterPolicy:
     document = parse(text)
     if _nodes(document) > _NODES_MAX:
         raise _too_complex()
-    root = _Reader(document).read()
+    root = _Reader(document, stored=stored).read()
     if len(document) > KEYS_MAX:
         raise FilterPolicyInvalid(f"Filter policy can not have more than {KEYS_MAX} keys")
     if combinations(root) > COMBINATIONS_MAX:
@@ -81,9 +86,9 @@ def _too_complex() -> FilterPolicyInvalid:
 class _Reader:
     """Walks the tokens of one policy, and the parsed document beside them to see an `$or` coming."""
 
-    def __init__(self, document: Any) -> None:
+    def __init__(self, document: Any, *, stored: bool) -> None:
         self._document = document
-        self._tokens = Tokens(document)
+        self._tokens = Tokens(document, stored=stored)
 
     def read(self) -> Group:
         self._tokens.expect(Kind.OBJECT, "Filter is not an object")

@@ -62,8 +62,14 @@ class Token(NamedTuple):
 class Tokens:
     """The tokens of one policy, read one after the other."""
 
-    def __init__(self, document: object) -> None:
-        """Begin before the first token of a JSON document, written out without spaces."""
+    def __init__(self, document: object, *, stored: bool = False) -> None:
+        """Begin before the first token of a JSON document, written out without spaces.
+
+        Args:
+            document: The policy's.
+            stored: The policy was taken earlier, maybe by a release that took more.
+        """
+        self.stored = stored
         self.source = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
         self._tokens = _tokenize(self.source)
         self._next = 0

@@ -210,7 +210,7 @@ def shown(topic: Topic, subscription: Subscription) -> dict[str, str]:
         "Protocol": subscription.protocol,
         "Endpoint": subscription.endpoint_shown,
         "Owner": subscription.owner,
-        "SubscriptionPrincipal": subscription.attributes.get(subscription_state.PRINCIPAL, ""),
+        "SubscriptionPrincipal": subscription_state.principal_shown(subscription),
         "PendingConfirmation": str(not subscription.confirmed).lower(),
         "ConfirmationWasAuthenticated": str(subscription_state.was_authenticated(subscription)).lower(),
     }

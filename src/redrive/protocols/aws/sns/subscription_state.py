@@ -9,12 +9,15 @@ from typing import Final
 
 from redrive.model.queue import DAY_MS
 from redrive.model.topic import Subscription
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.wire.sigv4 import credential_scope
 
 PENDING_MS: Final = (
     3 * DAY_MS
 )  # an endpoint that has not agreed by then is not asked any more (developer guide)
 
-PRINCIPAL: Final = "principal"  # who subscribed
+PRINCIPAL: Final = "principal"  # who subscribed, as policies name them
+_USER: Final = "user"  # and as Amazon shows them: the user that an access key belongs to
 _AUTHENTICATED: Final = "authenticated"  # the confirmation was signed
 _LOCKED: Final = "locked"  # only a signed call may unsubscribe
 _LEAVING: Final = "leaving"  # since when (ms) it is unsubscribed, unless its endpoint objects
@@ -64,3 +67,18 @@ def confirmed(subscription: Subscription, *, signed: bool, locked: bool) -> Subs
 def leaving(subscription: Subscription, now: int) -> Subscription:
     """The subscription while its endpoint may still object to its end; it gets no more notifications."""
     return replace(subscription, confirmed=False, attributes={**subscription.attributes, _LEAVING: str(now)})
+
+
+def subscribed_by(call: Call) -> dict[str, str]:
+    """What is kept of who subscribes. Keys belong to accounts here, so the user is called like its key."""
+    kept = {PRINCIPAL: call.principal.name}
+    scope = credential_scope(call.request)
+    if scope is not None:
+        kept[_USER] = f"arn:aws:iam::{call.account}:user/{scope.access_key_id}"
+    return kept
+
+
+def principal_shown(subscription: Subscription) -> str:
+    """The ARN of who subscribed, as callers see it."""
+    attributes = subscription.attributes
+    return attributes.get(_USER) or attributes.get(PRINCIPAL, "")

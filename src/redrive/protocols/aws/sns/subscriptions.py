@@ -201,7 +201,7 @@ def _wanted(call: Call, topic: Topic, params: Structure, given: Mapping[str, str
         owner=call.account,
         protocol=protocol,
         endpoint=endpoint,
-        attributes={subscription_state.PRINCIPAL: call.principal.name},
+        attributes=subscription_state.subscribed_by(call),
     )
     if destinations.agrees(protocol, endpoint, call.account):
         wanted = subscription_state.confirmed(replace(wanted, confirmed=False), signed=True, locked=False)

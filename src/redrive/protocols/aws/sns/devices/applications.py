@@ -16,7 +16,9 @@ from redrive.protocols.aws.sns.devices.platform import APPLICATION, DEVICE, Appl
 from redrive.protocols.aws.sns.errors import AttributeRefused, invalid, no_such, refused_at_creation
 from redrive.protocols.aws.wire.shapes import Structure
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,256}")
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_NAME_CHARS_MAX: Final = 256
+_PAIR: Final = ("PlatformPrincipal", "PlatformCredential")
 _SECRETS: Final = frozenset(
     {
         "PlatformCredential",
@@ -105,15 +107,19 @@ def _check_name(name: ApplicationName) -> None:
     if name.platform not in platform.PLATFORMS:
         raise invalid(f"Platform Reason: {name.platform} is not supported")
     if not name.name:
-        raise invalid("Name Reason: cannot be empty")
+        raise invalid(" Reason: cannot be empty")
+    if len(name.name) > _NAME_CHARS_MAX:
+        raise invalid(f"{name.name} Reason: must be at most {_NAME_CHARS_MAX} characters long")
     if not _NAME.fullmatch(name.name):
         raise invalid(
-            "Name Reason: must contain only characters 'a'-'z', 'A'-'Z', '0'-'9', '_', '-', and '.'"
-            " and be at most 256 characters long"
+            f"{name.name} Reason: must contain only characters 'a'-'z', 'A'-'Z', '0'-'9', '_', '-', and '.'"
         )
 
 
 def _check_credentials(name: str, given: Mapping[str, str]) -> None:
+    for one, other in (_PAIR, _PAIR[::-1]):
+        if platform.PLATFORMS[name] and one in given and other not in given:
+            raise refused_at_creation(AttributeRefused(f"{one} attribute provided without {other}"))
     needed = ["PlatformCredential", *(["PlatformPrincipal"] if platform.PLATFORMS[name] else [])]
     if not all(given.get(one) for one in needed):
         raise refused_at_creation(AttributeRefused("Platform credentials are invalid"))
