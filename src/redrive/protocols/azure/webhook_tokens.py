@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+import jwt
 import orjson
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from jwt.algorithms import RSAAlgorithm
+from jwt.utils import base64url_encode
 
 from redrive.access.signing_pair import SigningPair
 from redrive.engine.ports import Clock
 from redrive.protocols.azure.eventgrid.settings import Audience
-from redrive.protocols.azure.wire.bearer import LIFETIME_SECONDS, encoded
+from redrive.protocols.azure.wire.bearer import LIFETIME_SECONDS
 
 EVENT_GRID: Final = (
     "4962773b-9cdb-44cf-a8bf-237846a00ab7"  # the application that Event Grid is, in every tenant
@@ -76,7 +77,6 @@ class WebhookTokens:
 
 
 def _issued(issuer: _Issuer, audience: Audience, seconds: int) -> str:
-    header = {"typ": "JWT", "alg": "RS256", "kid": _thumbprint(_public(issuer.pair))}
     claims = {
         "aud": audience.application,
         "iss": f"{issuer.base_url}/{audience.tenant}/v2.0",
@@ -90,20 +90,15 @@ def _issued(issuer: _Issuer, audience: Audience, seconds: int) -> str:
         "tid": audience.tenant,
         "ver": "2.0",
     }
-    signed = f"{encoded(orjson.dumps(header))}.{encoded(orjson.dumps(claims))}"
-    return f"{signed}.{encoded(issuer.pair.key.sign(signed.encode(), PKCS1v15(), hashes.SHA256()))}"
+    return jwt.encode(claims, issuer.pair.key, "RS256", {"kid": _thumbprint(_public(issuer.pair))})
 
 
 def _public(pair: SigningPair) -> dict[str, str]:
-    """What RFC 7638 takes of a key, in its order."""
-    numbers = pair.key.public_key().public_numbers()
-    return {"e": _whole(numbers.e), "kty": "RSA", "n": _whole(numbers.n)}
+    """The members of a public key that RFC 7638 takes, in its order."""
+    key = RSAAlgorithm.to_jwk(pair.key.public_key(), as_dict=True)
+    return {"e": key["e"], "kty": "RSA", "n": key["n"]}
 
 
 def _thumbprint(key: Mapping[str, str]) -> str:
-    """A key's name: that of RFC 7638."""
-    return encoded(hashlib.sha256(orjson.dumps(key)).digest())
-
-
-def _whole(number: int) -> str:
-    return encoded(number.to_bytes((number.bit_length() + 7) // 8, "big"))
+    """A key's name, as RFC 7638 makes it."""
+    return base64url_encode(hashlib.sha256(orjson.dumps(key)).digest()).decode()

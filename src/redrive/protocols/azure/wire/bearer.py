@@ -1,17 +1,16 @@
-"""Bearer tokens: issued to a service principal, and believed when they come back.
+"""Bearer tokens: issued to a service principal, and accepted when they come back.
 
 A service principal is an access key of this server: its id is the client's, its secret the client's secret. A token is
-signed with that secret (a JWT, HS256), so every node can check it, and it ends with its key.
+a JWT signed with that secret (HS256), so every node can check it, and it ends with its key. PyJWT reads and checks it,
+but for its end: time is the Clock's (decision 0021).
 """
 
-import base64
-import hashlib
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-import orjson
+import jwt
 
 from redrive.access.keyring import Keyring
 from redrive.access.keys import AccessKey
@@ -20,8 +19,18 @@ from redrive.protocols.azure.wire.errors import AzureError, unauthorized
 from redrive.protocols.http import Request
 
 LIFETIME_SECONDS: Final = 3600  # of a token; a key that is taken away ends it earlier
-_HEADER: Final = {"typ": "JWT", "alg": "HS256"}
-_PARTS: Final = 3
+_ALGORITHM: Final = "HS256"
+_HEADER: Final = {"typ": "JWT", "alg": _ALGORITHM}
+_KEY_BYTES_MIN: Final = 32  # which PyJWT asks for
+# Claims are looked at here, if at all: the end of a token by the Clock.
+_UNCHECKED: Final[jwt.types.Options] = {
+    "verify_exp": False,
+    "verify_nbf": False,
+    "verify_iat": False,
+    "verify_aud": False,
+    "verify_sub": False,
+    "verify_jti": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +94,10 @@ class Verifying:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             raise unauthorized("Authentication failed. The 'Authorization' header is missing.")
-        claims = _claims(token)
-        key = await self._key(str(claims.get("appid", "")))
-        if key is None or not _is_signed(token, key.secret):
+        key = await self._key(_client_of(token.strip()))
+        if key is None:
             raise _invalid()
-        if not _is_current(claims, self._clock.now()):
+        if not _is_current(_claims(token.strip(), key.secret), self._clock.now()):
             raise unauthorized("Authentication failed. The access token has expired.")
         return Caller(key.account)
 
@@ -110,25 +118,26 @@ def issue(claims: Mapping[str, Any], secret: str) -> str:
         claims: `appid` is the access key's id, `exp` in seconds since the epoch.
         secret: The access key's.
     """
-    signed = f"{encoded(orjson.dumps(_HEADER))}.{encoded(orjson.dumps(claims))}"
-    return f"{signed}.{_signature(signed, secret)}"
+    return jwt.encode(dict(claims), _hmac_key(secret), _ALGORITHM, sort_headers=False)
 
 
-def _claims(token: str) -> Mapping[str, Any]:
-    """What a token says, not proven yet."""
-    parts = token.strip().split(".")
+def _client_of(token: str) -> str:
+    """The access key's id that a token names, which nothing has proven yet."""
     try:
-        header, claims = (orjson.loads(_decoded(part)) for part in parts[:2])
-    except ValueError:
+        read = jwt.decode_complete(token, options={"verify_signature": False})
+    except jwt.InvalidTokenError:
         raise _invalid() from None
-    if len(parts) != _PARTS or header != _HEADER or not isinstance(claims, dict):
+    if read["header"] != _HEADER:  # no other algorithm, and no key of the token's own choice
         raise _invalid()
-    return claims
+    return str(read["payload"].get("appid", ""))
 
 
-def _is_signed(token: str, secret: str) -> bool:
-    signed, _, signature = token.strip().rpartition(".")
-    return hmac.compare_digest(_signature(signed, secret).encode(), signature.encode())
+def _claims(token: str, secret: str) -> Mapping[str, Any]:
+    """What a token says, signed with a secret."""
+    try:
+        return jwt.decode(token, _hmac_key(secret), [_ALGORITHM], _UNCHECKED)
+    except jwt.InvalidTokenError:
+        raise _invalid() from None
 
 
 def _is_current(claims: Mapping[str, Any], now: int) -> bool:
@@ -136,17 +145,9 @@ def _is_current(claims: Mapping[str, Any], now: int) -> bool:
     return isinstance(ends_at, int) and now < ends_at * 1000
 
 
-def _signature(signed: str, secret: str) -> str:
-    return encoded(hmac.new(secret.encode(), signed.encode(), hashlib.sha256).digest())
-
-
-def encoded(content: bytes) -> str:
-    """Bytes as JWTs have them: base 64 for URLs, without padding."""
-    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
-
-
-def _decoded(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+def _hmac_key(secret: str) -> bytes:
+    """A secret as the key of an HMAC: zeros at its end, which HMAC adds itself, make it as long as PyJWT wants it."""
+    return secret.encode().ljust(_KEY_BYTES_MIN, b"\0")
 
 
 def _invalid() -> AzureError:
