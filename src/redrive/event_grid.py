@@ -10,14 +10,13 @@ from redrive.protocols.azure.arm.operations import build_operations
 from redrive.protocols.azure.arm.service import Arm
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.entra import Entra
-from redrive.protocols.azure.eventgrid.credentials import Credentials as PublisherCredentials
+from redrive.protocols.azure.eventgrid.credentials import Credentials
 from redrive.protocols.azure.eventgrid.failure_log import FailureLog
 from redrive.protocols.azure.eventgrid.insights import Insights
 from redrive.protocols.azure.eventgrid.measures import Measures
 from redrive.protocols.azure.eventgrid.publishing import Publishers
 from redrive.protocols.azure.gateway import AzureGateway, Service
 from redrive.protocols.azure.handshake import Handshakes
-from redrive.protocols.azure.namespaces.credentials import Credentials
 from redrive.protocols.azure.namespaces.service import Namespaces
 from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.protocols.azure.wire import bearer
@@ -69,10 +68,9 @@ class EventGrid:
         handshakes = Handshakes(engine, endpoints, webhook_tokens, SystemClock())
         resolve = partial(address_of, read_addresses(settings.azure_endpoints))
         operations = build_operations(engine, handshakes, resolve, [self._insights])
-        publishers = PublisherCredentials(authentication, SystemClock(), required=required)
-        credentials = Credentials(authentication, SystemClock(), required=required)
+        credentials = Credentials(authentication, SystemClock(), public_url, required=required)
         services: list[Service] = [
-            Publishers(engine, publishers, self._measures),
+            Publishers(engine, credentials, self._measures),
             Namespaces(engine, credentials, self._measures),
             Arm(runtime.clock, authentication, operations, public_url),
             handshakes,

@@ -21,7 +21,7 @@ from redrive.protocols.azure.arm.service import Arm
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.entra import Entra
 from redrive.protocols.azure.eventgrid import names
-from redrive.protocols.azure.eventgrid.credentials import Credentials as PublisherCredentials
+from redrive.protocols.azure.eventgrid.credentials import Credentials
 from redrive.protocols.azure.eventgrid.dialect import EventGridDeliveryProfile
 from redrive.protocols.azure.eventgrid.failure_log import FailureLog
 from redrive.protocols.azure.eventgrid.insights import Insights
@@ -30,7 +30,6 @@ from redrive.protocols.azure.eventgrid.publishing import Publishers
 from redrive.protocols.azure.eventgrid.topic_endpoint import TopicEndpoint
 from redrive.protocols.azure.gateway import AzureGateway
 from redrive.protocols.azure.handshake import Handshakes
-from redrive.protocols.azure.namespaces.credentials import Credentials
 from redrive.protocols.azure.namespaces.service import Namespaces
 from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.protocols.azure.wire.bearer import Authentication, Believing, Verifying
@@ -128,10 +127,10 @@ class GridWorld(Watched):
         sources = EventSources(engine, Subscribers(engine))
         insights = Insights(self._store, self._telemetry.flush, sources.resource)
         self.arm = Arm(clock, authentication, build_operations(engine, handshakes, _where, [insights]), None)
-        credentials = PublisherCredentials(authentication, clock, required=secured)
+        credentials = Credentials(authentication, clock, required=secured)
         services = [
             Publishers(engine, credentials, self._measures),
-            Namespaces(engine, Credentials(authentication, clock, required=secured), self._measures),
+            Namespaces(engine, credentials, self._measures),
             self.arm,
             handshakes,
             Entra(clock, authentication, None, self._tokens),

@@ -12,6 +12,11 @@ EVENTS: Final = "events"
 _PASSWORD: Final = re.compile(r"^(\w+://[^/?#:]*:)[^/?#]*@")
 
 
+def without_password(url: str) -> str:
+    """A URL as anybody may see it: `https://user:****@host/`."""
+    return _PASSWORD.sub(r"\1****@", url)
+
+
 @dataclass(frozen=True, slots=True)
 class Topic:
     """One topic as configured.
@@ -120,7 +125,7 @@ class Subscription:
     @property
     def endpoint_shown(self) -> str:
         """The endpoint as anybody may see it: `https://user:****@host/`, without the password that a URL may carry."""
-        return _PASSWORD.sub(r"\1****@", self.endpoint)
+        return without_password(self.endpoint)
 
     def to_document(self) -> dict[str, Any]:
         """The subscription as a JSON-ready document."""

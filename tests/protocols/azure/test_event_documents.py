@@ -97,6 +97,24 @@ def test_where_deliveries_go(destination: dict[str, Any], protocol: str, endpoin
 
 
 @pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://hook.example/a?code=s3cret", "https://hook.example/a"),
+        ("https://user:s3cret@hook.example/a?b", "https://user:****@hook.example/a"),
+        ("http://:s3cret@hook.example", "http://:****@hook.example"),
+        ("https://user@hook.example", "https://user@hook.example"),
+    ],
+)
+def test_a_webhooks_secrets_are_not_shown(url: str, shown: str) -> None:
+    kept = accepted(destination=webhook(endpointUrl=url)).destination
+    assert kept is not None
+    assert kept.document["properties"]["endpointUrl"] == url
+    properties = shown_destination(kept.document)["properties"]
+    assert properties["endpointBaseUrl"] == shown
+    assert "s3cret" not in orjson.dumps(properties).decode()
+
+
+@pytest.mark.parametrize(
     "destination",
     [
         {"properties": {"endpointUrl": "https://a"}},

@@ -1,4 +1,4 @@
-"""Who may publish: keys, what is signed with them, and bearers; the SDK's own tokens and recorded ones."""
+"""Credentials of publishers: keys, what is signed with them, and bearers; the SDK's own tokens and recorded ones."""
 
 import base64
 import datetime as dt
@@ -13,12 +13,16 @@ from azure.eventgrid import generate_sas
 from redrive.model.topic import Topic
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.eventgrid.credentials import Credentials
+from redrive.protocols.azure.eventgrid.failure_log import FailureLog
+from redrive.protocols.azure.eventgrid.measures import Measures
+from redrive.protocols.azure.eventgrid.publishing import Publishers
 from redrive.protocols.azure.eventgrid.refusals import Unacceptable
-from redrive.protocols.azure.eventgrid.sas_token import SasToken
+from redrive.protocols.azure.eventgrid.sas_token import Place, SasToken
 from redrive.protocols.azure.wire.bearer import Caller
 from redrive.protocols.azure.wire.errors import unauthorized
 from redrive.protocols.http import Request
 from tests.protocols.azure.stage import TOPIC, Stage
+from tests.protocols.azure.test_event_publishing import Nowhere
 
 HOST = "127.0.0.1:4566"
 PATH = names.publishing_path(TOPIC)
@@ -57,9 +61,20 @@ def request(query: str = "api-version=2018-01-01", **headers: str) -> Request:
     return Request("POST", PATH, query, {"host": HOST, **named}, b"[]")
 
 
-async def refusal(credentials: Credentials, asked: Request, topic: Topic) -> Unacceptable:
+async def admit(stage: Stage, credentials: Credentials, asked: Request, topic: Topic | None) -> None:
+    """Let a request pass to a topic, or to one of that name that does not exist."""
+    publishers = Publishers(
+        stage.engine, credentials, Measures(lambda _: None, FailureLog(Nowhere(), "", ""))
+    )
+    name = names.topic_name(TOPIC) if topic is None else topic.name
+    await publishers._admit(asked, name, topic)
+
+
+async def refusal(
+    stage: Stage, credentials: Credentials, asked: Request, topic: Topic | None
+) -> Unacceptable:
     with pytest.raises(Unacceptable) as raised:
-        await credentials.check(asked, topic)
+        await admit(stage, credentials, asked, topic)
     return raised.value
 
 
@@ -83,8 +98,10 @@ def signed(resource: str, end: str, key: str = KEY1, *, safe: str = "") -> str:
         request(authorization="Bearer 000000000000"),
     ],
 )
-async def test_what_opens_a_topic(stage: Stage, credentials: Credentials, asked: Request) -> None:
-    await credentials.check(asked, await topic_with_keys(stage))
+async def test_a_key_or_a_signature_or_a_bearer_opens_it(
+    stage: Stage, credentials: Credentials, asked: Request
+) -> None:
+    await admit(stage, credentials, asked, await topic_with_keys(stage))
 
 
 NOT_ONE = "Request must contain one of the following authorization signature: aeg-sas-token, aeg-sas-key."
@@ -124,27 +141,29 @@ NOT_FOR = f"The request authorization key is not authorized for {HOST}. This is 
         ),
     ],
 )
-async def test_what_does_not(
+async def test_other_credentials_are_refused(
     stage: Stage, credentials: Credentials, asked: Request, status: int, message: str
 ) -> None:
-    error = await refusal(credentials, asked, await topic_with_keys(stage))
+    error = await refusal(stage, credentials, asked, await topic_with_keys(stage))
     assert (error.status, error.message) == (status, message)
 
 
-async def test_a_topic_that_takes_no_keys(stage: Stage, credentials: Credentials) -> None:
+async def test_a_topic_without_local_authentication_takes_bearers_alone(
+    stage: Stage, credentials: Credentials
+) -> None:
     topic = await topic_with_keys(stage, disableLocalAuth=True)
     for asked in (
         request(aeg_sas_key=KEY1),
         request(aeg_sas_token=signed(URL, "2030-01-01T00:00:00Z")),
     ):
-        error = await refusal(credentials, asked, topic)
+        error = await refusal(stage, credentials, asked, topic)
         assert error.message == NOT_FOR + "Local authentication is disabled for this resource."
-    await credentials.check(request(authorization="Bearer 000000000000"), topic)
+    await admit(stage, credentials, request(authorization="Bearer 000000000000"), topic)
 
 
-async def test_where_nobody_has_to_say_who_they_are(stage: Stage) -> None:
+async def test_without_authentication_any_key_opens_a_topic(stage: Stage) -> None:
     open_to_all = Credentials(Bearers(), stage.clock, required=False)
-    await open_to_all.check(request(aeg_sas_key=OTHER), await topic_with_keys(stage))
+    await admit(stage, open_to_all, request(aeg_sas_key=OTHER), await topic_with_keys(stage))
 
 
 MOMENT = int(END.timestamp() * 1000)
@@ -167,14 +186,14 @@ MOMENT = int(END.timestamp() * 1000)
     ],
 )
 @pytest.mark.parametrize("safe", ["", ":/"])
-def test_moments_as_every_client_writes_them(end: str, expires_at: int, safe: str) -> None:
+def test_the_end_of_a_token_is_read_as_each_client_writes_it(end: str, expires_at: int, safe: str) -> None:
     token = SasToken.parse(signed(URL, end, safe=safe))
     assert token.expires_at == expires_at
     assert token.resource == URL
     assert token.is_signed_with([OTHER, KEY1])
 
 
-def test_what_is_signed_is_the_text_as_it_came() -> None:
+def test_the_text_is_signed_as_it_came() -> None:
     """A token made by the SDK for another server, kept here."""
     token = SasToken.parse(
         "r=http%3A%2F%2F127.0.0.1%3A8911%2Fapi%2Fevents%3FapiVersion%3D2018-01-01&e=2030-01-01%2000%3A00%3A00"
@@ -182,7 +201,15 @@ def test_what_is_signed_is_the_text_as_it_came() -> None:
     )
     assert token.is_signed_with(["a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="])
     assert token.expires_at == MOMENT
-    assert token.is_for("/api/events", "")
+    assert token.is_for(Place("/api/events", hosts=("127.0.0.1:8911",)))
+    assert not token.is_for(Place("/api/events", hosts=("127.0.0.1:8912",)))
+
+
+PLACES = (
+    Place(PATH, hosts=(HOST, "Redrive.Example:443")),
+    Place("/api/events", label="Orders"),
+    Place(TOPIC.text),
+)
 
 
 @pytest.mark.parametrize(
@@ -191,13 +218,51 @@ def test_what_is_signed_is_the_text_as_it_came() -> None:
         (URL, True),
         (f"{URL}?apiVersion=2018-01-01", True),
         (f"{URL.upper()}/", True),
-        (f"https://elsewhere{PATH}", True),
+        (URL.replace("http:", "https:"), True),
+        (f"https://redrive.example{PATH}", True),
         (URL.removesuffix("/api/events"), True),
+        (f"http://{HOST}", True),
+        ("https://orders.westus2-1.eventgrid.azure.net/api/events", True),
+        ("https://orders.westus2-1.eventgrid.azure.net", True),
         (TOPIC.text, True),
+        (f"/subscriptions/{TOPIC.subscription}", True),
         (URL.removesuffix("s"), False),
         (f"{URL}/more", False),
+        (f"https://elsewhere.example{PATH}", False),
+        ("https://elsewhere.example", False),
+        (f"http://{HOST}.elsewhere.example{PATH}", False),
+        ("https://bills.westus2-1.eventgrid.azure.net/api/events", False),
+        ("https://orders.elsewhere.example/api/events", False),
+        (f"https://elsewhere.example{TOPIC.text}", False),
+        (PATH, False),
+        ("", False),
+        ("/", False),
+        ("//", False),
+        ("?", False),
+        ("http://[", False),
     ],
 )
-def test_what_a_token_is_for(resource: str, expected: bool) -> None:
+def test_a_token_is_for_a_resource_by_each_of_its_names(resource: str, expected: bool) -> None:
     token = SasToken.parse(signed(resource, "2030-01-01T00:00:00Z"))
-    assert token.is_for(PATH, TOPIC.text) is expected
+    assert token.is_for(*PLACES) is expected
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        request(),
+        request(authorization="Basic eDp5"),
+        request(aeg_sas_key=""),
+        request(aeg_sas_key=OTHER),
+        request(aeg_sas_token="x"),
+        request(aeg_sas_token=signed(URL, "2030-01-01T00:00:00Z", OTHER)),
+        request(authorization="Bearer x"),
+        request(authorization="Bearer 123456789012"),
+    ],
+)
+async def test_a_topic_that_does_not_exist_refuses_as_one_that_does(
+    stage: Stage, credentials: Credentials, asked: Request
+) -> None:
+    standing = await refusal(stage, credentials, asked, await topic_with_keys(stage))
+    absent = await refusal(stage, credentials, asked, None)
+    assert (absent.status, absent.rule, absent.message) == (standing.status, standing.rule, standing.message)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from redrive.model.names import ResourceName
+from redrive.model.topic import without_password
 from redrive.protocols.azure.arm import delivery_attributes, schema
 from redrive.protocols.azure.arm.delivery_attributes import MAPPINGS
 from redrive.protocols.azure.arm.network_rules import TLS
@@ -128,11 +129,11 @@ def accepted_container(given: Document) -> dict[str, Any]:
 
 
 def shown_destination(kept: Document) -> dict[str, Any]:
-    """A destination without what only its owner may see: the query of a URL, the secrets of headers."""
+    """A destination without what only its owner may see: the query and the password of a URL, the secrets of headers."""
     said = dict(kept["properties"])
     url = said.pop("endpointUrl", None)
     if url is not None:
-        said["endpointBaseUrl"] = url.partition("?")[0]
+        said["endpointBaseUrl"] = without_password(url.partition("?")[0])
     if MAPPINGS in said:
         said[MAPPINGS] = delivery_attributes.masked(said[MAPPINGS])
     return {**kept, "properties": said}
@@ -156,7 +157,7 @@ def _webhook(said: Document) -> tuple[str, str]:
         is_url = False
     if not is_url:
         raise invalid(
-            f"The endpointUrl '{url.partition('?')[0]}' is not a URL that begins with https or http."
+            f"The endpointUrl '{without_password(url.partition('?')[0])}' is not a URL that begins with https or http."
         )
     return parts.scheme, url
 

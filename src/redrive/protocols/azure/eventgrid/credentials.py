@@ -1,23 +1,25 @@
-"""Who may publish to a topic or a domain.
+"""Credentials of publishers and consumers: keys, what is signed with them, and bearer tokens.
 
-    aeg-sas-key: <one of its keys>           also as a parameter of the URL
-    aeg-sas-token: r=…&e=…&s=…               signed with one of its keys
+    aeg-sas-key: <key>                                          also as a parameter of the URL
+    Authorization: SharedAccessKey <key>                        at namespaces
+    aeg-sas-token: r=…&e=…&s=…                                  signed with a key
     Authorization: SharedAccessSignature r=…&e=…&s=…
     Authorization: Bearer <token of somebody who manages the Azure subscription>
 
-The first of these that a request has decides. Where `disableLocalAuth` is set, keys and what is signed with them open
-nothing.
+The first of these that a request has decides. A resource that does not exist is checked as one without keys, so that
+its refusals tell nobody which names are taken. Source: "Authenticate Azure Event Grid clients using access keys or
+shared access signatures".
 """
 
 import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final, NamedTuple
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 from redrive.engine.ports import Clock
-from redrive.model.topic import Topic
-from redrive.protocols.azure.eventgrid.refusals import INVALID_SAS, Unacceptable, unauthorized
-from redrive.protocols.azure.eventgrid.sas_token import check_token
-from redrive.protocols.azure.eventgrid.settings import KEYS, topic_settings
+from redrive.protocols.azure.eventgrid.sas_token import Place, check_token
 from redrive.protocols.azure.wire.bearer import Authentication
 from redrive.protocols.azure.wire.errors import AzureError
 from redrive.protocols.http import Request
@@ -28,110 +30,154 @@ _SIGNATURE: Final = "sharedaccesssignature"
 _BEARER: Final = "bearer"
 
 
-class Credentials:
-    """Lets in who may come in."""
+class Cause(Enum):
+    """Why credentials do not open a resource."""
 
-    def __init__(self, authentication: Authentication, clock: Clock, *, required: bool) -> None:
+    ABSENT = auto()
+    KEYS_OFF = auto()
+    EMPTY_KEY = auto()
+    KEY = auto()
+    TOKEN = auto()
+    BEARER = auto()
+    ACCOUNT = auto()
+
+
+class NotAdmitted(Exception):  # noqa: N818 - an answer, named as a caller says it
+    """Credentials that do not open a resource, or none.
+
+    Attributes:
+        cause: What is wrong with them.
+        detail: The text about a token or a bearer, for people.
+    """
+
+    def __init__(self, cause: Cause, detail: str = "") -> None:
+        super().__init__(f"{cause.name}: {detail}")
+        self.cause = cause
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A resource that a request wants to open.
+
+    Attributes:
+        account: The Azure subscription, in lower case; empty where the request does not say.
+        keys: The access keys, in base64; none of a resource that does not exist.
+        path: The path that names it at this server.
+        name: Its name, which a host of its own would begin with.
+        id: Its ARM id, or empty.
+        path_at_host: The path that names it at a host of its own.
+        takes_keys: Keys and what is signed with them may open it.
+        key_scheme: The scheme of Authorization for keys, in lower case; empty: keys do not come so.
+    """
+
+    account: str
+    keys: Sequence[str]
+    path: str
+    name: str
+    path_at_host: str
+    id: str = ""
+    takes_keys: bool = True
+    key_scheme: str = ""
+
+
+class Credentials:
+    """Checks what requests bring.
+
+    Attributes:
+        required: Whether credentials are looked at at all.
+    """
+
+    def __init__(
+        self, authentication: Authentication, clock: Clock, public_url: str | None = None, *, required: bool
+    ) -> None:
         """Check credentials.
 
         Args:
             authentication: Tells who a bearer is.
-            clock: Clients' own, by which tokens end.
+            clock: Clients' own, by which signatures end.
+            public_url: What clients call this server besides the host of their requests.
             required: Whether credentials are looked at at all.
         """
         self._authentication = authentication
         self._clock = clock
-        self._required = required
+        self._public_host = urlsplit(public_url or "").netloc
+        self.required = required
 
-    async def check(self, request: Request, topic: Topic) -> None:
+    async def check(self, request: Request, guarded: Guarded) -> None:
         """Let a request pass.
 
         Args:
-            request: What came.
-            topic: The topic or domain that it is for.
+            request: The request.
+            guarded: What it wants to open.
 
         Raises:
-            Unacceptable: It brings nothing that opens this topic.
+            NotAdmitted: It brings nothing that opens this.
         """
-        if not self._required:
+        if not self.required:
             return
-        key, token, bearer = brought(request)
+        key, token, bearer = _brought(request, guarded.key_scheme)
         if bearer:
-            await self._check_bearer(request, topic)
+            await self._check_bearer(request, guarded)
         elif key is None and token is None:
-            raise unauthorized(
-                "Request must contain one of the following authorization signature: aeg-sas-token, aeg-sas-key."
-            )
-        elif topic_settings(topic).local_auth_disabled:
-            raise _not_authorized(request, "Local authentication is disabled for this resource")
+            raise NotAdmitted(Cause.ABSENT)
+        elif not guarded.takes_keys:
+            raise NotAdmitted(Cause.KEYS_OFF)
         elif key is not None:
-            _check_key(request, topic, key)
+            _check_key(key, guarded)
         else:
-            self._check_token(request, topic, token or "")
+            self._check_token(token or "", request, guarded)
 
-    async def _check_bearer(self, request: Request, topic: Topic) -> None:
+    async def _check_bearer(self, request: Request, guarded: Guarded) -> None:
         try:
             caller = await self._authentication.caller(request)
         except AzureError as refusal:
-            raise unauthorized(refusal.message) from refusal
-        if not caller.manages(topic.name.account):
-            raise _not_authorized(request, "The bearer does not manage the Azure subscription")
+            raise NotAdmitted(Cause.BEARER, refusal.message) from refusal
+        if not caller.manages(guarded.account):
+            raise NotAdmitted(Cause.ACCOUNT)
 
-    def _check_token(self, request: Request, topic: Topic, text: str) -> None:
-        places = (request.path, topic_settings(topic).id)
+    def _check_token(self, text: str, request: Request, guarded: Guarded) -> None:
+        here = tuple(filter(None, (request.host, self._public_host)))
+        places = (
+            Place(guarded.path, hosts=here),
+            Place(guarded.path_at_host, label=guarded.name),
+            Place(guarded.id),
+        )
         try:
-            check_token(text, _keys(topic), places, self._clock.now())
+            check_token(text, guarded.keys, places, self._clock.now())
         except ValueError as error:
-            raise _not_authorized(request, str(error)) from error
+            raise NotAdmitted(Cause.TOKEN, str(error)) from error
 
 
-class Brought(NamedTuple):
-    """What a request brings: at most one of these."""
-
+class _Brought(NamedTuple):
     key: str | None = None
     token: str | None = None
     bearer: bool = False
 
 
-def brought(request: Request, key_scheme: str = "") -> Brought:
-    """The first credential that a request has.
-
-    Args:
-        request: What came.
-        key_scheme: What Authorization calls a key, where keys may come so too; in lower case.
-    """
+def _brought(request: Request, key_scheme: str) -> _Brought:
+    """The first credential that a request has."""
     headers = request.headers
     key = headers.get(KEY)
     if key is None and KEY in request.query.lower():
         asked = {name.lower(): values for name, values in parse_qs(request.query).items()}
         key = asked.get(KEY, [None])[0]
     if key is not None:
-        return Brought(key=key)
+        return _Brought(key=key)
     if SIGNED in headers:
-        return Brought(token=headers[SIGNED])
+        return _Brought(token=headers[SIGNED])
     scheme, _, given = headers.get("authorization", "").partition(" ")
     scheme = scheme.lower()
     if scheme == _SIGNATURE:
-        return Brought(token=given)
+        return _Brought(token=given)
     if scheme and scheme == key_scheme:
-        return Brought(key=given.strip())
-    return Brought(bearer=scheme == _BEARER)
+        return _Brought(key=given.strip())
+    return _Brought(bearer=scheme == _BEARER)
 
 
-def _check_key(request: Request, topic: Topic, key: str) -> None:
+def _check_key(key: str, guarded: Guarded) -> None:
     if not key:
-        raise Unacceptable("The request's authorization key is empty.", INVALID_SAS)
-    matching = [hmac.compare_digest(key.encode(), own.encode()) for own in _keys(topic)]
+        raise NotAdmitted(Cause.EMPTY_KEY)
+    matching = [hmac.compare_digest(key.encode(), own.encode()) for own in guarded.keys]
     if not any(matching):
-        raise _not_authorized(request, "The key is not one of this resource's")
-
-
-def _keys(topic: Topic) -> list[str]:
-    return [topic.attributes[name] for name in KEYS if name in topic.attributes]
-
-
-def _not_authorized(request: Request, reason: str) -> Unacceptable:
-    return unauthorized(
-        f"The request authorization key is not authorized for {request.host.upper()}. This is due to the reason:"
-        f" {reason}."
-    )
+        raise NotAdmitted(Cause.KEY)

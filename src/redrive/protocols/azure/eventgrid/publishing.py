@@ -18,16 +18,17 @@ from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.azure.eventgrid import json_text, names, refusals
 from redrive.protocols.azure.eventgrid.cloud_event import read_cloud_events
-from redrive.protocols.azure.eventgrid.credentials import Credentials
+from redrive.protocols.azure.eventgrid.credentials import Credentials, Guarded, NotAdmitted
 from redrive.protocols.azure.eventgrid.custom_schema import read_custom_events
 from redrive.protocols.azure.eventgrid.event_schema import read_events
 from redrive.protocols.azure.eventgrid.incoming import Incoming
 from redrive.protocols.azure.eventgrid.measures import Measures
 from redrive.protocols.azure.eventgrid.published import Published
-from redrive.protocols.azure.eventgrid.refusals import Unacceptable, out_of_network, too_large
+from redrive.protocols.azure.eventgrid.refusals import Unacceptable, not_admitted, out_of_network, too_large
 from redrive.protocols.azure.eventgrid.settings import (
     CLOUD_EVENT_SCHEMA,
     CUSTOM_EVENT_SCHEMA,
+    KEYS,
     TopicSettings,
     topic_settings,
 )
@@ -56,6 +57,7 @@ class Publishers:
     def __init__(self, engine: Engine, credentials: Credentials, measures: Measures) -> None:
         """Publish through this engine, and count what is refused."""
         self._engine = engine
+        self._topics = engine.resources.topics
         self._credentials = credentials
         self._measures = measures
         self._routes: RouteTable[str] = RouteTable(
@@ -82,13 +84,37 @@ class Publishers:
 
     async def answer(self, request: Request) -> Response:
         """See `Service.answer`."""
-        topic = await self._topic(request)
+        name = await self._name(request)
+        topic = name and (self._topics.known(name) or await self._topics.get(name))
         now = self._engine.clock.now()
         try:
+            if self._credentials.required:
+                await self._admit(request, name, topic)
+            if not topic:
+                raise not_found("The specified resource does not exist.", "NotFound")
             return await self._answer(request, topic, now)
         except Unacceptable as refusal:
-            self._measures.refused(topic, refusal, now)
+            if topic:
+                self._measures.refused(topic, refusal, now)
             raise refusal.reported(id_text(self._engine.runtime.message_id()), now) from refusal
+
+    async def _admit(self, request: Request, name: ResourceName | None, topic: Topic | None) -> None:
+        """Let a request pass that brings what opens the topic; one that does not exist is opened by no key."""
+        settings = None if topic is None else topic_settings(topic)
+        attributes = {} if topic is None else topic.attributes
+        guarded = Guarded(
+            account="" if name is None else name.account,
+            keys=[attributes[key] for key in KEYS if key in attributes],
+            path=request.path,
+            name="" if name is None else name.name.rpartition(":")[2],
+            path_at_host=_END,
+            id="" if settings is None else settings.id,
+            takes_keys=settings is None or not settings.local_auth_disabled,
+        )
+        try:
+            await self._credentials.check(request, guarded)
+        except NotAdmitted as refusal:
+            raise not_admitted(refusal, request.host) from refusal
 
     async def _answer(self, request: Request, topic: Topic, now: int) -> Response:
         settings = topic_settings(topic)
@@ -99,7 +125,6 @@ class Publishers:
         if request.method != "POST":
             message = f"The method {request.method} is not allowed."
             raise Unacceptable(message, "MethodNotAllowed", HTTPStatus.METHOD_NOT_ALLOWED)
-        await self._credentials.check(request, topic)
         await self._publish(request, topic, settings, now)
         ended = self._engine.clock.now()
         self._measures.answered(topic, ended - now, ended)
@@ -163,7 +188,7 @@ class Publishers:
         pairs: list[tuple[Topic, Sequence[Publication]]] = [(domain, publications)]
         for place, these in by_place.items():
             name = domain.name._replace(name=f"{domain.name.name}:{place}")
-            topic = self._engine.resources.topics.known(name) or await self._engine.resources.topics.get(name)
+            topic = self._topics.known(name) or await self._topics.get(name)
             if topic is not None:
                 pairs.append((topic, these))
         return pairs
@@ -173,22 +198,11 @@ class Publishers:
 
     # ---- the topic --------------------------------------------------------------------------------------
 
-    async def _topic(self, request: Request) -> Topic:
-        """The topic or domain that a request is for.
-
-        Raises:
-            AzureError: There is none.
-        """
+    async def _name(self, request: Request) -> ResourceName | None:
+        """The name of the topic or domain that a request is for; None: there can be none."""
         if request.path.lower().startswith(_BEGINNING):
-            name = self._name_in(request.path)
-            topic = name and (
-                self._engine.resources.topics.known(name) or await self._engine.resources.topics.get(name)
-            )
-        else:
-            topic = await self._topic_of_host(request.host.lower())
-        if not topic:
-            raise not_found("The specified resource does not exist.", "NotFound")
-        return topic
+            return self._name_in(request.path)
+        return await self._name_of_host(request.host.lower())
 
     def _name_in(self, path: str) -> ResourceName | None:
         known = self._names.get(path)
@@ -205,18 +219,17 @@ class Publishers:
             self._names[path] = name
         return name
 
-    async def _topic_of_host(self, host: str) -> Topic | None:
+    async def _name_of_host(self, host: str) -> ResourceName | None:
         """The one topic or domain that is called so; a host says neither its Azure subscription nor its group."""
         known = self._hosts.get(host)
-        topic = None if known is None else await self._engine.resources.topics.get(known)
-        if topic is not None:
-            return topic
+        if known is not None and await self._topics.get(known) is not None:
+            return known
         first = host.partition(".")[0]
         wanted = (f"topics:{first}", f"domains:{first}")
-        for one in await self._engine.resources.topics.everybodys():
-            if one.dialect == names.DIALECT and one.name.name in wanted:
-                self._hosts[host] = one.name
-                return one
+        for topic in await self._topics.everybodys():
+            if topic.dialect == names.DIALECT and topic.name.name in wanted:
+                self._hosts[host] = topic.name
+                return topic.name
         return None
 
 

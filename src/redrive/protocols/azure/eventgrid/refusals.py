@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Final
 
+from redrive.protocols.azure.eventgrid.credentials import Cause, NotAdmitted
 from redrive.protocols.azure.wire.errors import AzureError, Detail
 
 #: What input schemas are called in messages.
@@ -26,6 +27,13 @@ INVALID_CLOUD_EVENT_HEADER: Final = "InvalidCloudEventHeader"
 INVALID_SAS: Final = "InvalidSas"
 UNAUTHORIZED: Final = "Unauthorized"
 FORBIDDEN: Final = "Forbidden"
+
+
+_REASONS: Final = {
+    Cause.KEYS_OFF: "Local authentication is disabled for this resource",
+    Cause.KEY: "The key is not one of this resource's",
+    Cause.ACCOUNT: "The bearer does not manage the Azure subscription",
+}
 
 
 class Unacceptable(Exception):  # noqa: N818 - an answer, named as a caller says it
@@ -72,6 +80,27 @@ def too_large(bytes_max: int) -> Unacceptable:
 def unauthorized(message: str) -> Unacceptable:
     """Credentials that open nothing here, or none."""
     return Unacceptable(message, UNAUTHORIZED, HTTPStatus.UNAUTHORIZED)
+
+
+def not_admitted(refusal: NotAdmitted, host: str) -> Unacceptable:
+    """Credentials that do not open a topic.
+
+    Args:
+        refusal: What is wrong with them.
+        host: The host of the request.
+    """
+    if refusal.cause is Cause.EMPTY_KEY:
+        return Unacceptable("The request's authorization key is empty.", INVALID_SAS)
+    if refusal.cause is Cause.ABSENT:
+        return unauthorized(
+            "Request must contain one of the following authorization signature: aeg-sas-token, aeg-sas-key."
+        )
+    if refusal.cause is Cause.BEARER:
+        return unauthorized(refusal.detail)
+    reason = refusal.detail or _REASONS[refusal.cause]
+    return unauthorized(
+        f"The request authorization key is not authorized for {host.upper()}. This is due to the reason: {reason}."
+    )
 
 
 def out_of_network(host: str, client_host: str) -> Unacceptable:

@@ -12,13 +12,36 @@ import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 from urllib.parse import unquote, unquote_plus, urlsplit
 
 _SIGNATURE: Final = "&s="
 # .NET writes moments as its culture does, and since it has ICU with a narrow blank before AM and PM.
 _AMERICAN: Final = ("%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M:%S %p %z")
 _NARROW_BLANK: Final = "\u202f"
+
+
+_OWN_HOST: Final = ".eventgrid."  # within the host that a resource has of its own
+
+
+class Place(NamedTuple):
+    """One way to name what a token is for.
+
+    Attributes:
+        path: Its path, or its ARM id.
+        hosts: The hosts that the path is at; empty with an ARM id.
+        label: The beginning of the host that the path is at, where the resource has one of its own.
+    """
+
+    path: str
+    hosts: tuple[str, ...] = ()
+    label: str = ""
+
+    def is_at(self, host: str) -> bool:
+        """Tells whether the place is at a host, which may be empty."""
+        if self.label:
+            return host.startswith(f"{self.label.lower()}.") and _OWN_HOST in host
+        return host in map(_named, self.hosts) if self.hosts else not host
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +65,7 @@ class SasToken:
         """Read a token.
 
         Raises:
-            ValueError: It is none.
+            ValueError: The text is not a token.
         """
         signed, found, signature = text.strip().rpartition(_SIGNATURE)
         fields = dict(part.partition("=")[::2] for part in signed.split("&"))
@@ -55,33 +78,36 @@ class SasToken:
         return cls(signed, decoded, unquote_plus(fields["r"]), _moment(unquote_plus(fields["e"])))
 
     def is_signed_with(self, keys: Iterable[str]) -> bool:
-        """True if the signature was made with one of these keys (base64)."""
+        """Tells whether the signature was made with one of these keys (base64)."""
         made = [hmac.digest(base64.b64decode(key), self.signed.encode(), "sha256") for key in keys]
-        return any(hmac.compare_digest(one, self.signature) for one in made)
+        return any(hmac.compare_digest(signature, self.signature) for signature in made)
 
-    def is_for(self, *places: str) -> bool:
-        """True if it is for one of these paths or resource ids, all of which are the same place, or for something above.
+    def is_for(self, *places: Place) -> bool:
+        """Tells whether the token is for a resource with these names, or for something above it.
 
-        Scheme and host do not count: a server behind a proxy does not know by which name it was called.
+        The scheme does not count: a server behind a proxy does not know by which one it was called.
         """
         try:
-            wanted = urlsplit(self.resource).path.rstrip("/").lower()
+            parts = urlsplit(self.resource)
         except ValueError:
             return False
-        return any(f"{place.lower()}/".startswith(f"{wanted}/") for place in places)
+        host, path = _named(parts.netloc), parts.path.rstrip("/").lower()
+        if not host and not path:
+            return False
+        return any(place.is_at(host) and f"{place.path.lower()}/".startswith(f"{path}/") for place in places)
 
 
-def check_token(text: str, keys: Iterable[str], places: Iterable[str], now: int) -> None:
+def check_token(text: str, keys: Iterable[str], places: Iterable[Place], now: int) -> None:
     """Let a token pass.
 
     Args:
         text: The token.
-        keys: Those that it may be signed with (base64).
-        places: What it has to be for: paths and resource ids of one and the same place.
+        keys: The keys that it may be signed with (base64).
+        places: The names of the one resource that it has to be for.
         now: ms.
 
     Raises:
-        ValueError: It opens nothing there; why.
+        ValueError: The token does not open that resource; the text says why.
     """
     token = SasToken.parse(text)
     if not token.is_signed_with(keys):
@@ -90,6 +116,11 @@ def check_token(text: str, keys: Iterable[str], places: Iterable[str], now: int)
         raise ValueError("The token is for another resource")
     if token.expires_at <= now:
         raise ValueError("The token has expired")
+
+
+def _named(host: str) -> str:
+    """A host as it is compared: the usual ports go without saying."""
+    return host.lower().removesuffix(":443").removesuffix(":80")
 
 
 def _moment(text: str) -> int:

@@ -18,13 +18,14 @@ from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm.call import query_of
 from redrive.protocols.azure.eventgrid import names
+from redrive.protocols.azure.eventgrid.credentials import Cause, Credentials, Guarded, NotAdmitted
 from redrive.protocols.azure.eventgrid.dialect import PULL
 from redrive.protocols.azure.eventgrid.measures import SUBSCRIPTION, Dimensions, Measures
-from redrive.protocols.azure.eventgrid.settings import PROPERTIES, delivery_settings, network
+from redrive.protocols.azure.eventgrid.settings import KEYS, PROPERTIES, delivery_settings, network
 from redrive.protocols.azure.namespaces.call import NamespaceCall, PullCall, refused
-from redrive.protocols.azure.namespaces.credentials import Credentials
 from redrive.protocols.azure.namespaces.places import (
     NAMESPACE,
+    Namespace,
     namespace_id,
     namespace_name,
     topic_name,
@@ -32,7 +33,8 @@ from redrive.protocols.azure.namespaces.places import (
 from redrive.protocols.azure.namespaces.publishing import Publishing
 from redrive.protocols.azure.namespaces.receiving import Receiving
 from redrive.protocols.azure.namespaces.settling import Settling
-from redrive.protocols.azure.wire.errors import AzureError, not_found
+from redrive.protocols.azure.wire.arm_id import ArmId
+from redrive.protocols.azure.wire.errors import AzureError, not_found, unauthorized
 from redrive.protocols.azure.wire.routes import Found, RouteTable
 from redrive.protocols.http import Request, Response
 
@@ -51,6 +53,15 @@ _METRICS: Final = {
 
 _HOST_MARK: Final = ".eventgrid."
 _AT_HOST: Final = "/topics/"
+
+_KEY_SCHEME: Final = "sharedaccesskey"
+_NAMESPACE_PARTS: Final = 5  # of a path: nothing, `eventgrid`, the subscription, the group, the namespace
+_NOT_ADMITTED: Final = {
+    Cause.ABSENT: "The request must contain an Authorization of SharedAccessKey, SharedAccessSignature or Bearer, an "
+    "aeg-sas-key or an aeg-sas-token.",
+    Cause.KEY: "The request authorization key is not authorized for this namespace.",
+    Cause.ACCOUNT: "The bearer does not manage the namespace's Azure subscription.",
+}
 
 T = TypeVar("T")
 Operation = Callable[[NamespaceCall], Awaitable[Response]]
@@ -153,16 +164,36 @@ class Namespaces:
             raise not_found(f"There is nothing at {request.path}.", "NotFound")
         resource = namespace_id(params["subscription"], params["group"], params["namespace"])
         namespace = await self._engine.resources.documents.get(NAMESPACE, namespace_name(resource).key)
+        name = topic_name(resource.child("topics", params["topic"]))
+        topic = self._engine.resources.topics.known(name) or await self._engine.resources.topics.get(name)
+        if self._credentials.required:
+            await self._admit(request, path, resource, namespace, topic)
         if namespace is None:
             raise not_found(f"The namespace '{resource.name}' does not exist.", "NotFound")
         if not network(namespace.attributes[PROPERTIES]).admits(request.client_host):
             raise _out_of_network(request)
-        name = topic_name(resource.child("topics", params["topic"]))
-        topic = self._engine.resources.topics.known(name) or await self._engine.resources.topics.get(name)
-        await self._credentials.check(request, path, namespace, topic)
         if topic is None:
             raise not_found(f"The namespace has no topic '{params['topic']}'.", "NotFound")
         return topic
+
+    async def _admit(
+        self, request: Request, path: str, resource: ArmId, namespace: Namespace | None, topic: Topic | None
+    ) -> None:
+        """Let a request pass that brings what opens the path; a namespace that does not exist is opened by no key."""
+        place = path.rpartition(":")[0]
+        attributes = [record.attributes for record in (namespace, topic) if namespace and record]
+        guarded = Guarded(
+            account=resource.subscription.lower(),
+            keys=[kept[key] for kept in attributes for key in KEYS],
+            path=place if path == request.path else request.path.rpartition(":")[0],
+            name=resource.name,
+            path_at_host="/" + "/".join(place.split("/")[_NAMESPACE_PARTS:]),
+            key_scheme=_KEY_SCHEME,
+        )
+        try:
+            await self._credentials.check(request, guarded)
+        except NotAdmitted as refusal:
+            raise _not_admitted(refusal) from refusal
 
     async def _subscription(self, topic: Topic, name: str, now: int) -> Subscription:
         subscription = await self._engine.resources.subscriptions.get(topic.name, names.subscription_id(name))
@@ -188,6 +219,16 @@ def _verb_in(path: str) -> str:
 
 def _is_at_host(path: str, host: str) -> bool:
     return _HOST_MARK in host.lower() and path[: len(_AT_HOST)].lower() == _AT_HOST
+
+
+def _not_admitted(refusal: NotAdmitted) -> AzureError:
+    if refusal.cause is Cause.BEARER:
+        return unauthorized(refusal.detail)
+    if refusal.cause is Cause.TOKEN:
+        said = f"The request authorization signature is not authorized: {refusal.detail}."
+    else:
+        said = _NOT_ADMITTED.get(refusal.cause, _NOT_ADMITTED[Cause.KEY])
+    return AzureError(HTTPStatus.UNAUTHORIZED, "Unauthorized", said)
 
 
 def _out_of_network(request: Request) -> AzureError:
