@@ -1,4 +1,4 @@
-"""`redrive endpoints`: which endpoints are on probation, why and until when; let them be served again."""
+"""`redrive endpoints`: how endpoints stand and why; let those that rest be served again."""
 
 import argparse
 from typing import Any
@@ -10,9 +10,9 @@ from redrive.cli.terminal import moment
 
 def register(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command and its own commands."""
-    command = commands.add_parser("endpoints", help="show the endpoints on probation, and lift it")
+    command = commands.add_parser("endpoints", help="show how endpoints stand, and end a probation")
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="list the endpoints on probation")
+    listing = actions.add_parser("list", help="list the endpoints that are not simply served")
     listing.add_argument("--all", action="store_true", help="the others too")
     add_listing(listing, "TOPIC/ID")
     listing.set_defaults(run=asking(_list))
@@ -36,7 +36,7 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def _list(client: Client, parsed: argparse.Namespace) -> int:
-    nothing = "there are no subscriptions" if parsed.all else "no endpoint is on probation"
+    nothing = "there are no subscriptions" if parsed.all else "every endpoint is served"
     listing = Listing(
         "/_redrive/endpoints",
         "endpoints",
@@ -50,7 +50,7 @@ def _list(client: Client, parsed: argparse.Namespace) -> int:
 def _show(endpoints: list[Entry]) -> None:
     for endpoint in endpoints:
         print(f"{endpoint['topic']}  {endpoint['id']}  {endpoint['protocol']}  {endpoint['endpoint']}")
-        print(f"    {_state(endpoint['circuit'])}{_options(endpoint)}")
+        print(f"    {_state(endpoint)}{_options(endpoint)}")
 
 
 def _lift(client: Client, parsed: argparse.Namespace) -> int:
@@ -70,15 +70,31 @@ def _set(client: Client, parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _state(circuit: Entry | None) -> str:
-    if circuit is None:
-        return "served"
-    status = f" {circuit['status']}" if circuit["status"] else ""
-    failures = "1 failure" if circuit["failures"] == 1 else f"{circuit['failures']} failures"
-    why = f"{circuit['reason']}{status}, {failures} in a row"
+def _state(endpoint: Entry) -> str:
+    match endpoint["state"]:
+        case "unconfirmed":
+            return "unconfirmed: it has not agreed to get messages"
+        case "not_set_up":
+            return f"not set up: this server has nothing to push {endpoint['protocol']} to"
+        case "resting":
+            return _resting(endpoint["probation"])
+        case "failing":
+            return f"failing ({_why(endpoint['failing'])})"
+        case _:
+            return "served"
+
+
+def _resting(circuit: Entry) -> str:
+    why = _why(circuit)
     if circuit["over"]:
         return f"on probation since {moment(circuit['since'])} ({why}): one delivery is tried next"
     return f"rests until {moment(circuit['until'])} ({why})"
+
+
+def _why(failing: Entry) -> str:
+    status = f" {failing['status']}" if failing["status"] else ""
+    failures = "1 failure" if failing["failures"] == 1 else f"{failing['failures']} failures"
+    return f"{failing['reason']}{status}" + (f", {failures} in a row" if failing["failures"] else "")
 
 
 def _options(endpoint: Entry) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from redrive.engine.conditions import Condition, EndpointCondition, EndpointConditions
 from redrive.engine.counters import METRIC_NAMES, NodeCounters, QueueCounters
 from redrive.engine.fault_injection import FaultInjection, failed_on_purpose
 from redrive.engine.push.circuit_breakers import CircuitBreakers
@@ -14,7 +15,15 @@ from redrive.engine.tracing import Tracer
 from redrive.model.circuit import OpenCircuit
 from redrive.model.topic import Subscription, Topic
 
-__all__ = ["BATCH_MAX", "METRIC_NAMES", "DeadLetter", "DeadLetterQueue", "Operations"]
+__all__ = [
+    "BATCH_MAX",
+    "METRIC_NAMES",
+    "Condition",
+    "DeadLetter",
+    "DeadLetterQueue",
+    "EndpointCondition",
+    "Operations",
+]
 
 
 class Operations:
@@ -34,6 +43,7 @@ class Operations:
         replay_of: A subscription's replay, under way or ended (`Replayer.of`).
         expecting_replay: A subscription that is to begin with a replay (`Replayer.expecting`).
         close_circuit: Serves an endpoint again, at once (`Dispatcher.lift`).
+        condition: How a subscription's endpoint stands (`EndpointConditions.of`).
     """
 
     def __init__(
@@ -43,6 +53,7 @@ class Operations:
         dead_letters: DeadLetters,
         tracer: Tracer,
         circuits: CircuitBreakers,
+        conditions: EndpointConditions,
         dispatcher: Dispatcher,
         faults: FaultInjection,
         sweeper: Sweeper,
@@ -67,6 +78,7 @@ class Operations:
         self.replay_of = replayer.of
         self.expecting_replay = replayer.expecting
         self.close_circuit = dispatcher.lift
+        self.condition = conditions.of
 
     async def drop_archive(self, topic: Topic) -> None:
         """Remove all that a topic has archived, once it archives no more; replays from there fail."""

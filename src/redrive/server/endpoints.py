@@ -1,10 +1,11 @@
-"""The control routes behind `redrive endpoints`: which endpoints rest, why and until when, and what they opted for."""
+"""The control routes behind `redrive endpoints`: how endpoints stand and why, and what they opted for."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from redrive.engine.engine import Engine
+from redrive.engine.operations import EndpointCondition
 from redrive.model.circuit import OpenCircuit
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
@@ -35,20 +36,25 @@ class EndpointRoutes:
         self.answer = OwnedRoutes(authentication, routes).answer
 
     async def _list(self, request: Request, where: ResourceName) -> Response:
-        """Those on probation; with `all=true` the others too."""
+        """Those that are not simply served; with `all=true` the others too."""
         asked = parameters(request)
         after, limit = page_of(asked)
         everybody = asked.get("all") == "true"
-        circuits = await self._engine.operations.open_circuits()
         found = await self._engine.resources.subscriptions.of_account(
             where.account,
             where.region,
             where._replace(name=after).key if after else "",
             limit + 1 if everybody else None,
         )
-        listed = [each for each in found if everybody or each.key in circuits]
+        listed: list[tuple[Subscription, EndpointCondition]] = []
+        for subscription in found:
+            condition = await self._engine.operations.condition(subscription)
+            if everybody or condition.troubled:
+                listed.append((subscription, condition))
+            if len(listed) > limit:
+                break
         now = self._engine.clock.now()
-        shown = [_shown(each, circuits.get(each.key), now) for each in listed[:limit]]
+        shown = [_shown(subscription, condition, now) for subscription, condition in listed[:limit]]
         return json_answer(200, {"endpoints": shown, "more": len(listed) > limit, "now": now})
 
     async def _change(self, request: Request, where: ResourceName) -> Response:
@@ -69,8 +75,8 @@ class EndpointRoutes:
         if options:
             subscription = await self._engine.resources.subscriptions.update(subscription, opted)
         lifted = wish.get("lift") is True and await self._engine.operations.close_circuit(subscription)
-        state = await self._engine.operations.circuit(subscription)
-        shown = _shown(subscription, state, self._engine.clock.now())
+        condition = await self._engine.operations.condition(subscription)
+        shown = _shown(subscription, condition, self._engine.clock.now())
         return json_answer(200, {"endpoint": shown, "lifted": lifted})
 
     async def _subscription(self, where: ResourceName, wish: Mapping[str, Any]) -> Subscription:
@@ -91,7 +97,8 @@ def _options(wish: Mapping[str, Any]) -> dict[str, bool]:
     return options
 
 
-def _shown(subscription: Subscription, state: OpenCircuit | None, now: int) -> dict[str, Any]:
+def _shown(subscription: Subscription, condition: EndpointCondition, now: int) -> dict[str, Any]:
+    failing = condition.failing
     return {
         "topic": subscription.topic.name,
         "id": subscription.id,
@@ -99,11 +106,13 @@ def _shown(subscription: Subscription, state: OpenCircuit | None, now: int) -> d
         "endpoint": subscription.endpoint_shown,
         "rests": subscription.rests,
         "client_errors_delivered": subscription.client_errors_delivered,
-        "probation": None if state is None else _shown_state(state, now),
+        "state": condition.condition,
+        "failing": None if failing is None else asdict(failing),
+        "probation": None if condition.circuit is None else _shown_probation(condition.circuit, now),
     }
 
 
-def _shown_state(state: OpenCircuit, now: int) -> dict[str, Any]:
+def _shown_probation(state: OpenCircuit, now: int) -> dict[str, Any]:
     """A probation but for the endpoint it is of, whose URL may carry a password, and which node tries it."""
     document = state.to_document()
     for own in ("endpoint", "prober", "probing_until"):

@@ -29,6 +29,7 @@ from redrive.engine.ports.pushing import (
     ONE_EACH,
     Batch,
     Endpoint,
+    NeedsSetUp,
     Plan,
     PushRequest,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "LogSink",
     "MoveRequest",
     "Moved",
+    "NeedsSetUp",
     "NewDelivery",
     "NodeStore",
     "OrderedPublication",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from redrive.model.answers import USUAL, AnswerProfile
 from redrive.model.attempt import Attempt
@@ -46,6 +46,16 @@ class Endpoint(Protocol):
 
     async def close(self) -> None:
         """Close connections."""
+        ...
+
+
+@runtime_checkable
+class NeedsSetUp(Protocol):
+    """An endpoint that stands also where this server has not been set up for it, to say so of each delivery."""
+
+    @property
+    def set_up(self) -> bool:
+        """True if this server is set up for it."""
         ...
 
 

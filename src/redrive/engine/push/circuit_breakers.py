@@ -10,10 +10,10 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from redrive.engine.configuration.directory import Directory, DocumentKind
-from redrive.model.attempt import Attempt
+from redrive.model.attempt import Attempt, Reason
 from redrive.model.circuit import CircuitPolicy, OpenCircuit, after_failure
 from redrive.model.errors import Conflict, NotFound
 from redrive.model.topic import Subscription
@@ -27,6 +27,21 @@ CIRCUIT: DocumentKind[OpenCircuit] = DocumentKind(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A row of failures that an endpoint is in, as far as this node has seen.
+
+    Attributes:
+        failures: How many attempts failed in a row.
+        reason: Of the last of them.
+        status: Its status code, or 0.
+    """
+
+    failures: int
+    reason: Reason
+    status: int
+
+
 class CircuitBreakers:
     """The circuit breakers that are open or half open, by their subscriptions' keys."""
 
@@ -35,7 +50,7 @@ class CircuitBreakers:
         self._directory = directory
         self._node = node
         self._states: dict[str, OpenCircuit] = {}
-        self._failures: dict[str, int] = {}
+        self._failing: dict[str, Failing] = {}
         self._news = 0
         self._unread: dict[str, int] = {}  # keys that changed since they were read: the news that said so
         self._all_unread = 1  # the news that said so of all keys; 0: all were read
@@ -117,14 +132,17 @@ class CircuitBreakers:
     ) -> None:
         """Take an attempt's result: a success closes the breaker, a failure may open it or keep it open for longer."""
         key = subscription.key
+        if attempt.delivered:
+            self._failing.pop(key, None)
         if attempt.delivered or policy is None:
-            self._failures.pop(key, None)
             if key in self._states:
                 await self.lift(subscription)
+            if not attempt.delivered:
+                self._count(key, 0, attempt)
             return
         before = await self.of(subscription)
         counted = 0 if before is None else before.failures  # by another node, or before this node was started
-        failures = self._failures[key] = max(self._failures.get(key, 0), counted) + 1
+        failures = self._count(key, counted, attempt)
         after = after_failure(policy, before, failures, attempt, now)
         if after is not None and after != before:
             await self._write(key, replace(after, endpoint=subscription.endpoint))
@@ -137,9 +155,20 @@ class CircuitBreakers:
                 (after.until - now) // 1000,
             )
 
+    def _count(self, key: str, counted: int, attempt: Attempt) -> int:
+        """Count a failure after those that others counted; how many there are in a row."""
+        known = self._failing.get(key)
+        failures = max(0 if known is None else known.failures, counted) + 1
+        self._failing[key] = Failing(failures, attempt.reason, attempt.status)
+        return failures
+
+    def failing(self, subscription: Subscription) -> Failing | None:
+        """The row of failures that a subscription's endpoint is in; None: its last attempt was none."""
+        return self._failing.get(subscription.key)
+
     async def lift(self, subscription: Subscription) -> bool:
         """Close a subscription's breaker; whether it was open."""
-        self._failures.pop(subscription.key, None)
+        self._failing.pop(subscription.key, None)
         return await self.forget(subscription.key)
 
     async def forget(self, key: str) -> bool:
@@ -152,9 +181,9 @@ class CircuitBreakers:
 
     async def sweep(self, is_there: Callable[[str], Awaitable[bool]]) -> None:
         """Remove the states of subscriptions that are gone: an attempt may end, and fail, after they are."""
-        for key in {**self._failures, **await self.all()}:
+        for key in {**self._failing, **await self.all()}:
             if not await is_there(key):
-                self._failures.pop(key, None)
+                self._failing.pop(key, None)
                 if key in self._states:
                     await self.forget(key)
 

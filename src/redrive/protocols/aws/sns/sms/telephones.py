@@ -97,6 +97,11 @@ class Telephones:
         told = (("type", headers["Type"]), ("parts", str(parts)), ("price", str(price)))
         return replace(attempt, identifiers=(*attempt.identifiers, *told, *spent))
 
+    @property
+    def set_up(self) -> bool:
+        """True if there is a message centre to hand text messages to."""
+        return self._gateway is not None
+
     async def close(self) -> None:
         """Let go of the endpoint."""
         if self._gateway is not None:
