@@ -76,6 +76,7 @@ from redrive.settings import Settings, risks
 from redrive.settings.declared import read_declared
 from redrive.stores.seal import UNSEALED, Seal, read_keys
 from redrive.stores.sqlite.store import SqliteStore
+from redrive.telemetry.loss_log import LossLog
 from redrive.telemetry.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
@@ -151,6 +152,7 @@ class App:
         resources, size = self.engine.resources, self.engine.messages.archive_size
         self.telemetry = Telemetry(store, clock, resources.queues, resources.topics, size, leaps=leaps)
         self.engine.add_listener(self.telemetry.metrics)
+        self.engine.add_listener(LossLog(clock))
         stream = id_text(runtime.message_id())
         self.engine.add_listener(self._status_log(runtime, stream, devices), "sns")
         self._message_centre = connect_telephones(settings, self.engine, self._endpoints)

@@ -17,6 +17,7 @@ from redrive.engine.ports import DeliveryProfile, Endpoint, Runtime, Store
 from redrive.engine.publish.fan_out import TopicPublisher
 from redrive.engine.publish.sender import Publisher
 from redrive.engine.push.circuit_breakers import CircuitBreakers
+from redrive.engine.push.conditions import EndpointConditions
 from redrive.engine.push.contexts import SubscriptionContexts
 from redrive.engine.push.dispatcher import Dispatcher
 from redrive.engine.push.parts import PushParts
@@ -102,6 +103,7 @@ class Engine:
             self.resources,
             self.circuits,
             self.counters,
+            heard,
             self.receiver.end_unasked,
             self._forget,
         )
@@ -148,6 +150,9 @@ class Engine:
             self.dead_letters,
             Tracer(self.store, self.clock, self.queues, self.topics, self.dead_letters),
             self.circuits,
+            EndpointConditions(
+                self.store, self.topics, self.queues, self.contexts, self._endpoints, self.circuits
+            ),
             self.dispatcher,
             self.faults,
             self.sweeper,

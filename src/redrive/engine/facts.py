@@ -83,6 +83,29 @@ class DeadLettered:
     at: int
 
 
+@dataclass(frozen=True, slots=True)
+class Undelivered:
+    """A delivery that ended otherwise than delivered, whichever path ended it.
+
+    Attributes:
+        last: Its last attempt, or how it was refused before one; the transition says whether it was dead-lettered,
+            dropped or expired.
+        handed: The dead-letter queue's answer; None: it has none.
+        confirmation: It asked its endpoint whether that wants the others.
+        identify: Finds the message's id, as its publisher knows it, in a delivery.
+    """
+
+    last: Attempted
+    handed: Attempt | None
+    confirmation: bool
+    identify: Callable[[Delivery], str]
+
+    @property
+    def message_id(self) -> str:
+        """The message's id, as its publisher knows it."""
+        return self.identify(self.last.delivery)
+
+
 class Listener:
     """Receives facts. Every method does nothing; override those that are needed."""
 
@@ -109,6 +132,9 @@ class Listener:
 
     def dead_lettered(self, fact: DeadLettered) -> None:
         """See DeadLettered."""
+
+    def undelivered(self, fact: Undelivered) -> None:
+        """See Undelivered; `attempted` or `expired`, and `dead_lettered`, tell of it as well."""
 
     def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
         """Messages entered a queue: callers sent them, or a topic's dead letters went there."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from redrive.engine.conditions import Condition, EndpointCondition, EndpointConditions
 from redrive.engine.counters import METRIC_NAMES, NodeCounters, QueueCounters
 from redrive.engine.fault_injection import FaultInjection, failed_on_purpose
 from redrive.engine.push.circuit_breakers import CircuitBreakers
+from redrive.engine.push.conditions import Condition, EndpointCondition, EndpointConditions
 from redrive.engine.push.dispatcher import Dispatcher
 from redrive.engine.sweep import Sweeper
 from redrive.engine.tasks.dead_letters import DeadLetter, DeadLetterQueue, DeadLetters

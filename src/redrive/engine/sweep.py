@@ -8,9 +8,11 @@ from collections.abc import Awaitable, Callable
 
 from redrive.engine.counters import NodeCounters
 from redrive.engine.kinds import DUE, SUBSCRIPTION, TOMBSTONE_MS, Due, Number
+from redrive.engine.listeners import Listeners
 from redrive.engine.ports import Clock, Store
 from redrive.engine.push.circuit_breakers import CircuitBreakers
 from redrive.engine.resources import Resources
+from redrive.model.delivery import DeadLetterReason
 from redrive.model.queue import Queue
 
 QUEUES_PER_TURN = 50  # documents read and queues swept before others have their turn
@@ -30,6 +32,7 @@ class Sweeper:
         resources: Resources,
         circuits: CircuitBreakers,
         counters: NodeCounters,
+        listeners: Listeners,
         end_unasked: Callable[[Queue], Awaitable[None]],
         forget: Callable[[int], None],
     ) -> None:
@@ -41,6 +44,7 @@ class Sweeper:
             resources: What is there, and what of it falls due.
             circuits: Of the subscriptions' endpoints.
             counters: Where what went is counted.
+            listeners: Told of what nobody received in time.
             end_unasked: See `Receiver.end_unasked`; for queues whose deliveries end otherwise than by being removed.
             forget: Called with the number of every queue that is gone and had something happen to it on this node.
         """
@@ -52,6 +56,7 @@ class Sweeper:
         self._subscriptions = resources.subscriptions
         self._probations = circuits
         self._measure = counters
+        self._listeners = listeners
         self._end_unasked = end_unasked
         self._forget = forget
         self._archives_at = 0
@@ -85,6 +90,7 @@ class Sweeper:
         gone = await self._sweep(queue.id, 0 if buries else now - queue.retention_ms, now)
         if gone:
             self._measure.queue(queue).messages_expired += gone
+            self._listeners.queues.dropped(queue, gone, DeadLetterReason.EXPIRED, now)
         return gone
 
     async def _backlogs(self) -> int:

@@ -8,6 +8,7 @@ from redrive.engine.facts import Attempted
 from redrive.engine.ports.pushing import Plan, PushRequest
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery
+from redrive.model.ids import id_text
 from redrive.model.message import Publication
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -35,6 +36,10 @@ def _never(_: Delivery) -> bool:
     return False
 
 
+def _own_id(delivery: Delivery) -> str:
+    return id_text(delivery.message_id)
+
+
 @dataclass(frozen=True, slots=True)
 class SubscriptionContext:
     """A subscription, and all about its deliveries that only a new version of it or of its topic changes.
@@ -50,9 +55,12 @@ class SubscriptionContext:
         headers: Makes the headers of its delivery from a publication's envelope; called at each publication.
         queue: The queue of this server that its endpoint is; None: it is pushed to.
         dead_letter: Where deliveries go that cannot be made; None: they are dropped.
-        dies_unburied: Picks the deliveries that are dropped all the same.
+        is_confirmation: Picks the deliveries that ask the endpoint whether it wants the others; they are nobody's dead
+            letters.
         retries_refusals: A message that `queue` refuses is tried again by the plan; else it is a dead letter as soon as
             it is published.
+        awaits_confirmation: Its endpoint has not agreed yet to get messages.
+        identify: Finds the message's id, as its publisher knows it, in a delivery.
     """
 
     topic: Topic
@@ -62,8 +70,10 @@ class SubscriptionContext:
     headers: Callable[[bytes], bytes]
     queue: ResourceName | None = None
     dead_letter: ResourceName | None = None
-    dies_unburied: Callable[[Delivery], bool] = _never
+    is_confirmation: Callable[[Delivery], bool] = _never
     retries_refusals: bool = False
+    awaits_confirmation: bool = False
+    identify: Callable[[Delivery], str] = _own_id
 
 
 class DeliveryProfile(Protocol):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.topics import Topics
-from redrive.engine.facts import Accepted, Attempted, DeadLettered
+from redrive.engine.facts import Accepted, Attempted, DeadLettered, Undelivered
 from redrive.engine.fault_injection import FaultInjection
 from redrive.engine.listeners import Listeners
 from redrive.engine.ports import Enqueued, FollowUp, NewDelivery, OrderedPublication, Runtime, Store
@@ -68,6 +68,7 @@ class TopicPublisher:
         self._runtime = runtime
         self._topics = topics
         self._notifier = notifier
+        self._contexts = contexts
         self._listeners = listeners
         self._router = Router(store, runtime, queues, topics, contexts, faults)
 
@@ -260,9 +261,13 @@ class TopicPublisher:
         if route.queue is not None and route.new_delivery is not None:
             self._listeners.queues.sent(route.queue, 1, bytes_of(route.new_delivery.body), now)
         audience.attempted(fact)
+        handed = None
         if route.subscription.dead_letter is not None:
             handed = route.dead_refusal or _accepted(route)
-            audience.dead_lettered(DeadLettered(routed.topic, route.subscription, fact.delivery, handed, now))
+            letter = DeadLettered(routed.topic, route.subscription, fact.delivery, handed, now)
+            audience.dead_lettered(letter)
+        identify = self._contexts.of(routed.topic, route.subscription).identify
+        audience.undelivered(Undelivered(fact, handed, confirmation=False, identify=identify))
 
 
 def _attempts(routed: Routed, now: int) -> list[Attempted]:

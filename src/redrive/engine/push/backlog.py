@@ -163,9 +163,8 @@ class BacklogConsumer:
             else:
                 claim = await self._try_what_is_due(context, room)
             if claim.all_due and not self._woken:
-                self._held_up = (
-                    half_open or context.topic.ordered
-                )  # a group's next may go when this one ended
+                # The next of a group may go when the one before it has ended.
+                self._held_up = half_open or context.topic.ordered
                 self._expect(claim.next_at)
                 return
 

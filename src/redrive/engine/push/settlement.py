@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from redrive.engine.facts import Attempted, DeadLettered
+from redrive.engine.facts import Attempted, DeadLettered, Undelivered
 from redrive.engine.ports import AttemptNote, Settled, Settlement, SubscriptionContext, Target
 from redrive.engine.publish.fan_out import RoutedFollowUps
 from redrive.engine.push.parts import PushParts
@@ -20,7 +20,6 @@ from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import DROPPED, EXPIRED, Delivery, Outcome
 from redrive.model.errors import StoreUnavailable
 from redrive.model.ids import bytes_of, id_text
-from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 
 logger = logging.getLogger(__name__)
@@ -29,6 +28,7 @@ logger = logging.getLogger(__name__)
 PIECE: Final = 500
 
 OVERDUE: Final = Attempt(AttemptResult.REFUSED, Reason.EXPIRED, 0, "", 0)
+_UNLOST: Final = frozenset({Outcome.DELIVERED, Outcome.RETRY})
 _UNASKED: Final = Attempt(AttemptResult.REFUSED, Reason.UNMADE, 0, "this server could not say where to", 0)
 
 
@@ -110,7 +110,7 @@ class AttemptSettlement:
     async def _find_dead_letter_queue(self, item: SettleItem) -> None:
         """Find the queue of a dead letter; the delivery is dropped where no queue takes it."""
         fact, context = item.fact, self._context
-        if context.dies_unburied(fact.delivery):
+        if context.is_confirmation(fact.delivery):
             item.fact = replace(fact, transition=EXPIRED if fact.attempt is OVERDUE else DROPPED)
             return
         name = context.dead_letter
@@ -121,7 +121,6 @@ class AttemptSettlement:
             item.queue = queue
             return
         item.fact = replace(fact, transition=DROPPED)
-        self._warn_of_loss(name, item.handed)
 
     def _refusal(self, queue: Queue | None, delivery: Delivery) -> Attempt | None:
         context = self._context
@@ -130,14 +129,6 @@ class AttemptSettlement:
         except Exception:  # see `_find_follow_ups`
             logger.exception("delivery.dead_letter_unasked subscription=%s", context.subscription.key)
             return _UNASKED
-
-    def _warn_of_loss(self, name: ResourceName | None, refusal: Attempt) -> None:
-        logger.warning(
-            "delivery.dead_letter_refused subscription=%s queue=%s reason=%s: dropped",
-            self._context.subscription.key,
-            None if name is None else name.key,
-            refusal.reason,
-        )
 
     async def _find_follow_ups(self, item: SettleItem) -> None:
         """Route the messages that the end leads to; where that fails, the delivery ends without them.
@@ -208,6 +199,9 @@ class AttemptSettlement:
             audience.attempted(fact)  # also where the claim no longer held: the attempt was made
         elif item.met:
             audience.expired(fact)
+        if item.met and fact.transition.outcome not in _UNLOST:
+            confirmation = self._context.is_confirmation(fact.delivery)
+            audience.undelivered(Undelivered(fact, item.handed, confirmation, self._context.identify))
 
 
 def _log(fact: Attempted) -> None:

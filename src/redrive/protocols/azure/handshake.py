@@ -138,7 +138,13 @@ class Handshakes:
         try:
             agreed = _gives_leave(attempt) if cloud_events else _agrees(attempt, question.id)
         except ValueError as refusal:
-            logger.info("handshake.failed subscription=%s: %s", delivery.id, _detail(attempt))
+            logger.warning(
+                "handshake.failed subscription=%s reason=%s status=%d: %s",
+                delivery.id,
+                attempt.reason,
+                attempt.status,
+                _detail(attempt),
+            )
             await self._engine.resources.documents.remove(QUESTION, question.id)
             raise _refused(asked.endpoint, str(refusal)) from None
         if agreed:
@@ -216,6 +222,12 @@ class Handshakes:
         for question in await self._engine.resources.documents.find(QUESTION, "", limit=_CLEARED_MAX):
             if now < question.ends_at:
                 return
+            if not question.agreed:
+                logger.warning(
+                    "handshake.unanswered topic=%s subscription=%s: nobody opened its link in time",
+                    question.topic.key,
+                    question.subscription,
+                )
             await self._engine.resources.documents.remove(QUESTION, question.id)
 
     def _event(

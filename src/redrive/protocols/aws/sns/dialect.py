@@ -94,7 +94,9 @@ class SnsDeliveryProfile:
             headers=_addressing(subscription),
             queue=names.queue_in(subscription.endpoint) if subscription.protocol == "sqs" else None,
             dead_letter=subscription.dead_letter,
-            dies_unburied=_is_confirmation,
+            is_confirmation=_is_confirmation,
+            awaits_confirmation=not subscription.confirmed,
+            identify=_published_id,
         )
 
     def _plan(self, topic: Topic, subscription: Subscription) -> Plan:
@@ -166,6 +168,10 @@ class SnsDeliveryProfile:
 
 def _is_confirmation(delivery: Delivery) -> bool:
     return is_confirmation(delivery.headers or b"")
+
+
+def _published_id(delivery: Delivery) -> str:
+    return str(orjson.loads(delivery.headers or b"{}").get("id", ""))
 
 
 def _addressing(subscription: Subscription) -> Callable[[bytes], bytes]:

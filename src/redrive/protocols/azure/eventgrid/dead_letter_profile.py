@@ -15,7 +15,7 @@ from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.eventgrid import dead_letters, names, namespace_letters
 from redrive.protocols.azure.eventgrid.blob_created import blob_created
-from redrive.protocols.azure.eventgrid.event_profile import as_it_is
+from redrive.protocols.azure.eventgrid.event_profile import as_it_is, event_id
 from redrive.protocols.azure.eventgrid.published import Letter, Published
 
 _TIMEOUT_MS: Final = 30_000
@@ -40,7 +40,9 @@ class DeadLetterProfile:
 
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
         """See `DeliveryProfile.context`; a letter that its store does not take is dropped."""
-        return SubscriptionContext(topic, subscription, self, plan=self.plan, headers=as_it_is)
+        return SubscriptionContext(
+            topic, subscription, self, plan=self.plan, headers=as_it_is, identify=event_id
+        )
 
     def refusal(
         self,

@@ -5,6 +5,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
+import orjson
+
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import ONE_EACH, Batch, FollowUp, Plan, PushRequest, SubscriptionContext
 from redrive.model.attempt import Attempt, AttemptResult, Reason
@@ -57,6 +59,8 @@ class EventProfile:
             queue=_queue_of(subscription),
             dead_letter=subscription.dead_letter,
             retries_refusals=subscription.protocol == QUEUE,
+            awaits_confirmation=not subscription.confirmed,
+            identify=event_id,
         )
 
     def _plan(self, topic: Topic, settings: DeliverySettings) -> Plan:  # noqa: ARG002 - a namespace's topic has a say
@@ -121,6 +125,12 @@ def _headers(subscription: Subscription, settings: DeliverySettings) -> Callable
     if subscription.protocol != QUEUE:
         return as_it_is
     return lambda envelope: delivered_as(envelope, settings.schema)
+
+
+def event_id(delivery: Delivery) -> str:
+    """The id that a publisher gave an event, where it gave it one."""
+    event = Published.unpack(delivery.headers).mapped or orjson.loads(delivery.body)
+    return str(event.get("id", ""))
 
 
 def as_it_is(envelope: bytes) -> bytes:

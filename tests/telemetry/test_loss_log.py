@@ -1,0 +1,135 @@
+"""What the server's log says of deliveries that were not made, and how often."""
+
+import logging
+
+import pytest
+
+from redrive.engine.facts import Undelivered
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import DeadLetterReason, Outcome
+from redrive.telemetry import loss_log
+from redrive.telemetry.loss_log import LossLog
+from redrive.testing import SimulatedClock
+from tests.telemetry.facts import ACCEPTED, FAILED, attempted, queue
+
+MINUTE_MS = 60_000
+MISSING = Attempt(AttemptResult.REFUSED, Reason.MISSING, 400, "", 0)
+
+
+def undelivered(
+    outcome: Outcome = Outcome.DROPPED,
+    attempt: Attempt = FAILED,
+    handed: Attempt | None = None,
+    *,
+    confirmation: bool = False,
+    name: str = "m-1",
+) -> Undelivered:
+    return Undelivered(attempted(0, attempt, outcome), handed, confirmation, lambda _: name)
+
+
+@pytest.fixture
+def clock() -> SimulatedClock:
+    return SimulatedClock()
+
+
+@pytest.fixture
+def log(clock: SimulatedClock) -> LossLog:
+    return LossLog(clock)
+
+
+async def pass_time(clock: SimulatedClock, milliseconds: int) -> None:
+    async def quiet() -> None:
+        pass
+
+    await clock.advance(milliseconds, quiet)
+
+
+ABOUT = "topic=000000000000/us-east-1/orders subscription=s message=m-1"
+
+
+@pytest.mark.parametrize(
+    ("fact", "line"),
+    [
+        (undelivered(), f"delivery.dropped {ABOUT} reason=server_error status=503 attempts=1 said='busy'"),
+        (
+            undelivered(Outcome.DEAD_LETTERED, handed=ACCEPTED),
+            (
+                f"delivery.dead_lettered {ABOUT} reason=server_error status=503 attempts=1"
+                " queue=000000000000/us-east-1/dead said='busy'"
+            ),
+        ),
+        (
+            undelivered(handed=MISSING),
+            (
+                f"delivery.dropped {ABOUT} reason=server_error status=503 attempts=1"
+                " queue=000000000000/us-east-1/dead queue_reason=missing said='busy'"
+            ),
+        ),
+        (
+            undelivered(Outcome.EXPIRED, Attempt(AttemptResult.REFUSED, Reason.EXPIRED, 0, "", 0)),
+            f"delivery.expired {ABOUT} reason=expired status=0 attempts=1",
+        ),
+        (
+            undelivered(confirmation=True),
+            f"subscription.unconfirmed {ABOUT} reason=server_error status=503 attempts=1 said='busy'",
+        ),
+    ],
+)
+async def test_each_end_has_a_line_of_its_own(
+    log: LossLog, caplog: pytest.LogCaptureFixture, fact: Undelivered, line: str
+) -> None:
+    log.undelivered(fact)
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [(logging.WARNING, line)]
+
+
+async def test_a_line_is_one_line_whatever_a_publisher_or_an_endpoint_says(
+    log: LossLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = Attempt(AttemptResult.REFUSED, Reason.CLIENT_ERROR, 400, "no\nWARNING all is lost" + 300 * "x", 1)
+    log.undelivered(undelivered(attempt=said, name="a b\nc"))
+    (message,) = caplog.messages
+    assert "\n" not in message
+    assert r"message='a b\nc'" in message
+    assert len(message) < 500
+
+
+async def test_a_subscription_has_one_warning_a_minute_and_a_count_of_the_others(
+    log: LossLog, clock: SimulatedClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(5):
+        log.undelivered(undelivered())
+    await pass_time(clock, MINUTE_MS - 1)
+    assert len(caplog.messages) == 1
+    await pass_time(clock, 1)
+    about = "subscription=000000000000/us-east-1/orders/s"
+    left_out = f"delivery.left_out {about} number=4: more of the same in the last minute"
+    assert caplog.messages[1:] == [left_out]
+    log.undelivered(undelivered())
+    await pass_time(clock, MINUTE_MS)
+    assert caplog.messages[2:] == [left_out.replace("=4:", "=1:")]
+    await pass_time(clock, MINUTE_MS)
+    assert len(caplog.messages) == 3  # nothing was left out
+    log.undelivered(undelivered())
+    assert caplog.messages[3].startswith("delivery.dropped")
+
+
+async def test_a_queue_s_losses_are_told_apart_from_a_subscription_s(
+    log: LossLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    log.undelivered(undelivered())
+    log.dropped(queue("work"), 3, DeadLetterReason.EXPIRED, 0)
+    log.dropped(queue("work"), 0, DeadLetterReason.REJECTED, 0)
+    assert caplog.messages[1:] == ["queue.lost queue=000000000000/us-east-1/work messages=3 reason=expired"]
+
+
+async def test_very_many_queues_share_a_warning(
+    log: LossLog, clock: SimulatedClock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loss_log, "KEYS_MAX", 3)
+    for number in range(10):
+        log.dropped(queue(f"q{number}"), 1, DeadLetterReason.EXPIRED, 0)
+    assert len(caplog.messages) == 4
+    await pass_time(clock, MINUTE_MS)
+    assert list(caplog.messages[4:]) == [
+        "delivery.left_out others number=6: more of the same in the last minute"
+    ]
