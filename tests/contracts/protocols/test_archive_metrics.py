@@ -49,7 +49,7 @@ def prometheus(server: Server, topic: Topic) -> Mapping[str, float]:
     return {" ".join([name, *([rest] if rest else [])]): float(value) for name, rest, value in found}
 
 
-def test_what_an_archive_takes_is_counted_and_a_repetition_is_not(watch: Watch, topic: Topic) -> None:
+def test_an_archived_message_is_counted_and_a_repetition_is_not(watch: Watch, topic: Topic) -> None:
     for _ in range(2):
         topic.publish("hello", MessageGroupId="g", MessageAttributes={"n": text("7", "Number")})
     topic.publish("again", MessageGroupId="g")
@@ -116,7 +116,7 @@ def test_a_replay_that_had_to_be_tried_again_counts_once(watch: Watch, topic: To
     assert sums(watch, topic, _DELIVERED, _FAILED) == {_DELIVERED: 1}
 
 
-def test_how_much_an_archive_holds_shows_once_an_hour(watch: Watch, topic: Topic) -> None:
+def test_the_size_of_an_archive_shows_once_an_hour(watch: Watch, topic: Topic) -> None:
     into_the_hour = watch.server.now() % HOUR
     watch.server.advance(HOUR - into_the_hour)
     for body in ("a", "bb", "ccc"):

@@ -19,7 +19,7 @@ POLICY = (
 KEY_REUSE = "KmsDataKeyReusePeriodSeconds"
 
 
-def test_what_a_new_standard_queue_shows(sqs: Sqs) -> None:
+def test_a_new_standard_queue_shows_its_defaults(sqs: Sqs) -> None:
     queue = sqs.queue()
     now = str(int(sqs.server.now()))
     assert queue.attributes() == {
@@ -38,7 +38,7 @@ def test_what_a_new_standard_queue_shows(sqs: Sqs) -> None:
     }
 
 
-def test_what_a_new_fifo_queue_shows_besides(sqs: Sqs) -> None:
+def test_a_new_fifo_queue_shows_four_attributes_more(sqs: Sqs) -> None:
     standard, fifo = sqs.queue().attributes(), sqs.fifo().attributes()
     assert {name: fifo[name] for name in fifo.keys() - standard.keys()} == {
         "ContentBasedDeduplication": "false",
@@ -237,7 +237,7 @@ def test_a_policy_is_kept_as_it_is_and_deleted_by_an_empty_one(sqs: Sqs) -> None
 @pytest.mark.parametrize(
     "policy", ["nonsense", "[]", '{"Statement": 7}', '{"Statement": [{"Effect": "Maybe"}]}']
 )
-def test_a_policy_that_is_none(sqs: Sqs, policy: str) -> None:
+def test_an_invalid_policy_is_refused(sqs: Sqs, policy: str) -> None:
     with refused("InvalidAttributeValue", "Invalid value for the parameter Policy."):
         sqs.queue().set(Policy=policy)
 

@@ -39,7 +39,7 @@ def test_a_timeout_is_an_attempt_like_any_other(sqs: Sqs) -> None:
     assert dead.bodies() == ["exhausted"]
 
 
-def test_what_a_dead_letter_keeps(sqs: Sqs) -> None:
+def test_a_dead_letter_keeps_its_id_body_and_attributes(sqs: Sqs) -> None:
     queue, dead = sqs.with_dead_letters(1)
     queue.send(
         "body", MessageAttributes={"Foo": text("Bar")}, MessageSystemAttributes={"AWSTraceHeader": TRACE}
@@ -244,7 +244,7 @@ def test_a_queue_may_name_whose_dead_letters_it_wants(sqs: Sqs) -> None:
         allow("byQueue", *(f"arn:aws:sqs:us-east-1:000000000000:q{number}" for number in range(11))),
     ],
 )
-def test_an_allow_policy_that_is_none(sqs: Sqs, policy: str) -> None:
+def test_an_invalid_allow_policy_is_refused(sqs: Sqs, policy: str) -> None:
     queue = sqs.queue()
     with refused("InvalidParameterValue"):
         queue.set(RedriveAllowPolicy=policy)

@@ -174,7 +174,7 @@ def test_tags_by_name_and_by_arn(logs: Logs) -> None:
 @pytest.mark.parametrize(
     "params", [{"kmsKeyId": "k"}, {"deletionProtectionEnabled": True}, {"logGroupClass": "INFREQUENT_ACCESS"}]
 )
-def test_what_a_group_cannot_be_is_refused(logs: Logs, params: dict[str, Any]) -> None:
+def test_an_unsupported_group_is_refused(logs: Logs, params: dict[str, Any]) -> None:
     with refused("InvalidParameterException"):
         logs.client.create_log_group(logGroupName=GROUP, **params)
     assert logs.groups() == []
@@ -306,7 +306,7 @@ def test_events_too_old_or_too_new_are_reported(ready: Logs) -> None:
     assert ready.filter() == ["c", "g", "d"]
 
 
-def test_what_cannot_be_put(ready: Logs) -> None:
+def test_invalid_events_are_refused(ready: Logs) -> None:
     with refused(*NO_STREAM):
         ready.put("a", stream="none")
     with refused(*NO_GROUP):

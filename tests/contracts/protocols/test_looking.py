@@ -91,7 +91,7 @@ def test_a_clock_is_not_moved_by_nonsense(server: Server, body: bytes) -> None:
     assert server.now() == before
 
 
-def test_a_route_that_is_none(server: Server) -> None:
+def test_a_route_without_a_queue_is_refused(server: Server) -> None:
     assert server.ask("GET", "/_redrive/nonsense")[0] == 404
     assert server.ask("DELETE", "/_redrive/health")[0] == 404
 
@@ -144,7 +144,7 @@ def test_looking_changes_nothing(sqs: Sqs) -> None:
     assert [one["Attribute"]["ApproximateReceiveCount"] for one in peek(queue)] == ["1", "0"]
 
 
-def test_what_is_in_flight_is_shown_on_demand(sqs: Sqs) -> None:
+def test_messages_in_flight_are_shown_on_demand(sqs: Sqs) -> None:
     queue = sqs.queue()
     for body in ("1", "2", "3"):
         queue.send(body)
@@ -164,7 +164,7 @@ def test_a_group_in_flight_is_shown_on_demand(sqs: Sqs) -> None:
     assert bodies(peek(queue, ShowInvisible="true")) == ["a1", "a2", "b1", "b2"]
 
 
-def test_what_is_delayed_is_shown_on_demand(sqs: Sqs) -> None:
+def test_delayed_messages_are_shown_on_demand(sqs: Sqs) -> None:
     queue = sqs.queue()
     queue.send("now")
     queue.send("later", DelaySeconds=10)
@@ -176,7 +176,7 @@ def test_what_is_delayed_is_shown_on_demand(sqs: Sqs) -> None:
     ]
 
 
-def test_what_expired_is_not_shown(sqs: Sqs) -> None:
+def test_an_expired_message_is_not_shown(sqs: Sqs) -> None:
     queue = sqs.queue()
     queue.send("old")
     sqs.server.advance(60)
@@ -223,7 +223,7 @@ def test_an_sdk_may_look(sqs: Sqs, protocol: Any) -> None:
         client.send_message(QueueUrl=queue.url, MessageBody="b")
 
 
-def test_who_may_not_receive_may_not_look(sqs: Sqs) -> None:
+def test_a_caller_who_may_not_receive_may_not_look(sqs: Sqs) -> None:
     queue = sqs.queue()
     client = sdk(f"{sqs.server.url}/_aws/sqs/messages", key=("200000000000", "secret"))
     with refused("AccessDenied", status=403):
@@ -314,6 +314,6 @@ def test_an_error_has_a_shape_and_a_query_code(server: Server) -> None:
         ("Nonsense.ListQueues", b"{}", 400),
     ],
 )
-def test_json_that_is_none(server: Server, target: str, body: bytes, status: int) -> None:
+def test_malformed_json_is_refused(server: Server, target: str, body: bytes, status: int) -> None:
     headers = {"X-Amz-Target": target, "Content-Type": "application/x-amz-json-1.0"}
     assert server.ask("POST", "/", body, headers)[0] == status

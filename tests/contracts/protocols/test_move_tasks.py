@@ -76,7 +76,7 @@ def test_dead_letters_may_go_elsewhere(sqs: Sqs) -> None:
     assert task["DestinationArn"] == elsewhere.arn
 
 
-def test_what_is_told_of_a_task(sqs: Sqs) -> None:
+def test_an_ended_task_shows_its_counts(sqs: Sqs) -> None:
     _, dead = with_dead(sqs, "a", "b", "c")
     started_at = round(sqs.server.now() * 1000)
     start(dead)
@@ -198,7 +198,7 @@ def test_a_handle_says_which_task_and_which_queue(sqs: Sqs) -> None:
     "handle",
     ["nonsense", "", "bm9uc2Vuc2U=", "e30=", "W10=", "ü", b64encode(b'{"taskId":1,"sourceArn":2}').decode()],
 )
-def test_a_handle_that_is_none(sqs: Sqs, handle: str) -> None:
+def test_an_invalid_handle_is_refused(sqs: Sqs, handle: str) -> None:
     with refused("InvalidParameterValue", "Value for parameter TaskHandle is invalid."):
         sqs.client.cancel_message_move_task(TaskHandle=handle)
 

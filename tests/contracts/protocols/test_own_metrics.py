@@ -46,7 +46,7 @@ def of_topic(watch: Watch, topic: Topic, *names: str) -> dict[str, float]:
 # ---- AWS/SQS ---------------------------------------------------------------------------------------------------
 
 
-def test_what_callers_do_to_a_queue_is_counted(watch: Watch, sqs: Sqs) -> None:
+def test_sends_receives_and_deletes_are_counted(watch: Watch, sqs: Sqs) -> None:
     queue = sqs.queue()
     queue.send("hello")
     queue.send_batch(*entries("a", "bb", "ccc"))
@@ -87,7 +87,7 @@ def test_a_queue_s_nine_metrics_are_listed_once_it_is_sampled(watch: Watch, sqs:
     ]
 
 
-def test_how_full_a_queue_is_shows_minute_by_minute(watch: Watch, sqs: Sqs) -> None:
+def test_the_depth_of_a_queue_shows_minute_by_minute(watch: Watch, sqs: Sqs) -> None:
     into_the_minute = watch.server.now() % 60
     watch.server.advance(61 - into_the_minute)  # to a second past: samples are taken as each minute ends
     queue = sqs.queue()
@@ -104,7 +104,7 @@ def test_how_full_a_queue_is_shows_minute_by_minute(watch: Watch, sqs: Sqs) -> N
     assert of_queue(watch, queue, "NumberOfMessagesSent")[-2:] == [0, 0]
 
 
-def test_what_a_redrive_policy_moves_was_not_sent(watch: Watch, sqs: Sqs) -> None:
+def test_a_message_moved_by_a_redrive_policy_was_not_sent(watch: Watch, sqs: Sqs) -> None:
     queue, dead = sqs.with_dead_letters(1)
     queue.send()
     queue.receive(VisibilityTimeout=0)
@@ -133,7 +133,7 @@ def test_other_dimensions_have_no_points(watch: Watch, sqs: Sqs, dimensions: dic
 _FILTERED = "NumberOfNotificationsFilteredOut"
 
 
-def test_what_a_topic_delivers_and_leaves_out_is_counted(watch: Watch, sns: Sns) -> None:
+def test_deliveries_and_filtered_messages_of_a_topic_are_counted(watch: Watch, sns: Sns) -> None:
     topic = sns.topic()
     topic.queue()
     topic.queue(FilterPolicy='{"colour": ["blue"]}')

@@ -176,7 +176,7 @@ def test_permissions_join_the_policy_that_is_there(sqs: Sqs) -> None:
 
 
 @pytest.mark.parametrize("action", [*OWNERS_ALONE, "CreateQueue", "ListQueues", "Nonsense", ""])
-def test_what_nobody_can_be_permitted(sqs: Sqs, action: str) -> None:
+def test_an_action_of_the_owner_alone_cannot_be_permitted(sqs: Sqs, action: str) -> None:
     with refused(
         "InvalidParameterValue",
         f"Value SQS:{action} for parameter ActionName is invalid."
@@ -192,7 +192,7 @@ def test_whom_nothing_can_be_permitted(sqs: Sqs, account: str) -> None:
 
 
 @pytest.mark.parametrize("missing", ["Label", "AWSAccountIds", "Actions"])
-def test_what_a_permission_needs(sqs: Sqs, missing: str) -> None:
+def test_a_permission_needs_a_label_accounts_and_actions(sqs: Sqs, missing: str) -> None:
     queue = sqs.queue()
     permission = {"Label": "l", "AWSAccountIds": [FRIEND], "Actions": ["SendMessage"]}
     del permission[missing]

@@ -211,7 +211,7 @@ def test_pages_hold_1_to_1000(sqs: Sqs, number: int) -> None:
         sqs.client.list_queues(MaxResults=number)
 
 
-def test_a_token_that_is_none(sqs: Sqs) -> None:
+def test_an_invalid_token_is_refused(sqs: Sqs) -> None:
     with refused("InvalidParameterValue"):
         sqs.client.list_queues(MaxResults=1, NextToken="!")
 

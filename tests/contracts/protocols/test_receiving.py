@@ -122,7 +122,7 @@ def test_the_two_lists_of_names_add_up(sqs: Sqs) -> None:
     assert answer["Messages"][0]["Attributes"].keys() == {"SenderId", "SentTimestamp"}
 
 
-def test_a_system_attribute_that_is_none(sqs: Sqs) -> None:
+def test_an_unknown_system_attribute_is_refused(sqs: Sqs) -> None:
     with refused("InvalidAttributeName", "Unknown Attribute Colour."):
         sqs.queue().receive(AttributeNames=["Colour"])
 

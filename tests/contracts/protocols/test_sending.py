@@ -15,7 +15,7 @@ def too_long(limit: int) -> str:
     return f"One or more parameters are invalid. Reason: Message must be shorter than {limit} bytes."
 
 
-def test_what_a_sender_is_answered(sqs: Sqs) -> None:
+def test_a_sender_is_answered_an_id_and_digests(sqs: Sqs) -> None:
     sent = sqs.queue().send("msg")
     assert re.fullmatch(
         r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", sent["MessageId"]

@@ -131,7 +131,7 @@ def fails(*arguments: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def test_who_believes_everybody_listens_to_this_machine_alone() -> None:
+def test_a_server_without_authentication_listens_on_loopback_alone() -> None:
     status, said = fails("serve", "--host", "0.0.0.0", "--store", "sqlite://:memory:")
     assert status == 2
     assert "needs --auth required" in said

@@ -244,7 +244,7 @@ class TestWebhooks:
             topic.publish("back again")
             assert webhook.next().document["Message"] == "back again"
 
-    def test_what_nobody_confirms_is_gone_after_three_days(self, sns: Sns, server: Server) -> None:
+    def test_a_subscription_nobody_confirms_is_gone_after_three_days(self, sns: Sns, server: Server) -> None:
         topic = sns.topic()
         with Webhook().serving() as webhook:
             arn = topic.subscribe("http", webhook.url)

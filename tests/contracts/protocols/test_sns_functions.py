@@ -213,7 +213,7 @@ class TestStreams:
         shown = sns.client.get_subscription_attributes(SubscriptionArn=arn)["Attributes"]
         assert shown["SubscriptionRoleArn"] == ROLE
 
-    def test_what_a_stream_does_not_take_of_a_batch_comes_again(self, sns: Sns, aws: AwsServer) -> None:
+    def test_records_that_a_stream_refuses_of_a_batch_come_again(self, sns: Sns, aws: AwsServer) -> None:
         topic, dead = subscribed(sns, "firehose")
         slower = Said(500, "ServiceUnavailableException", "Slow down.")
         aws.answers.extend([slower] * 10)

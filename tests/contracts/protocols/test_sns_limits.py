@@ -39,7 +39,7 @@ def test_a_topic_knows_the_numbers_of_its_subscriptions(sns: Sns) -> None:
     assert _numbers(topic) == ("3", "0", "1")
 
 
-def test_who_does_not_agree_is_counted_for_three_days(sns: Sns) -> None:
+def test_a_pending_subscription_is_counted_for_three_days(sns: Sns) -> None:
     topic = sns.topic()
     topic.subscribe("email", "a@example.com")
     assert _numbers(topic) == ("0", "1", "0")

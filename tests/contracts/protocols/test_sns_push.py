@@ -240,7 +240,7 @@ def test_credentials_that_are_mended_in_time(sns: Sns, server: Server, web: Web)
     assert enabled(sns, arn) == "true"
 
 
-def test_what_is_counted(sns: Sns, server: Server, web: Web) -> None:
+def test_pushes_are_counted_by_application_and_platform(sns: Sns, server: Server, web: Web) -> None:
     arn = device(sns, application(sns, "GCM"))
     sns.client.publish(TargetArn=arn, Message="hello")
     server.advance(60)

@@ -67,7 +67,7 @@ def test_a_pattern_that_anything_but_does_not_take(
         topic.subscribe("sqs", queue.arn, FilterPolicy=policy)
 
 
-def test_who_subscribed_is_a_user(sns: Sns) -> None:
+def test_a_subscription_shows_its_subscriber_as_a_user(sns: Sns) -> None:
     arn = sns.topic().subscribe("sqs", sns.sqs.queue().arn)
     shown = sns.client.get_subscription_attributes(SubscriptionArn=arn)["Attributes"]
     assert shown["SubscriptionPrincipal"] == f"arn:aws:iam::{ACCOUNT}:user/{ACCOUNT}"

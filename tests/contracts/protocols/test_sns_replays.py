@@ -178,7 +178,7 @@ class TestEndingPoint:
 
 
 class TestArchives:
-    def test_what_is_older_than_the_archive_keeps_goes(self, server: Server, topic: Topic) -> None:
+    def test_messages_older_than_the_archive_keeps_are_removed(self, server: Server, topic: Topic) -> None:
         began = topic.attributes()["BeginningArchiveTime"]
         _publish(topic, "old")
         server.advance(20 * DAY)

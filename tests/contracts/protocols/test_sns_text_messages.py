@@ -136,7 +136,7 @@ def test_a_text_arrives_whatever_it_says(
     }
 
 
-def test_what_is_said_beside_the_text(sns: Sns, server: Server, centre: MessageCentre) -> None:
+def test_a_text_message_carries_its_type_and_sender(sns: Sns, server: Server, centre: MessageCentre) -> None:
     publish = sns.client.publish
     publish(PhoneNumber=QUEUE_RECORD, Message="1")
     server.advance(0)
@@ -351,7 +351,9 @@ def test_no_message_is_dearer_than_it_may_be(sns: Sns, server: Server, centre: M
     assert entry["delivery"]["providerResponse"] == "This delivery would exceed max price"
 
 
-def test_how_many_succeed(sns: Sns, server: Server, centre: MessageCentre) -> None:
+def test_the_success_rate_of_text_messages_is_counted(
+    sns: Sns, server: Server, centre: MessageCentre
+) -> None:
     answers = iter([OK, smsc.INVALID_DESTINATION, OK])
     centre.centre.answer = lambda _: next(answers)
     for number in range(3):

@@ -81,7 +81,7 @@ def test_a_queue_may_keep_messages_for_a_minute(sqs: Sqs) -> None:
     queue.delete(message)
 
 
-def test_what_expired_is_no_longer_counted_within_a_minute(sqs: Sqs) -> None:
+def test_an_expired_message_is_no_longer_counted_within_a_minute(sqs: Sqs) -> None:
     queue = sqs.queue(MessageRetentionPeriod="60")
     queue.send_batch(*entries(*"abcdefghij"))
     queue.receive(5, VisibilityTimeout=600)

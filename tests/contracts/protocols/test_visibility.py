@@ -130,7 +130,7 @@ def test_a_handle_still_deletes_after_its_timeout(sqs: Sqs) -> None:
 @pytest.mark.parametrize(
     "handle", ["nonsense", "", "AAAA", "a" * 1024, "ü", "AQAAAAAAAAABAAAAAAAAAAIhPk5eDbR-wQAAAZt22qgA"]
 )
-def test_a_handle_that_is_none(sqs: Sqs, handle: str) -> None:
+def test_an_invalid_handle_is_refused(sqs: Sqs, handle: str) -> None:
     queue = sqs.queue()
     with refused("ReceiptHandleIsInvalid", invalid_handle(handle)):
         queue.call("delete_message", ReceiptHandle=handle)
@@ -158,7 +158,7 @@ def test_a_handle_does_not_outlive_its_queue(sqs: Sqs) -> None:
         again.delete(message)
 
 
-def test_what_is_in_flight_is_counted(sqs: Sqs) -> None:
+def test_messages_in_flight_are_counted(sqs: Sqs) -> None:
     queue = sqs.queue()
     queue.send_batch(*entries("a", "b", "c"))
     queue.send("later", DelaySeconds=10)

@@ -105,7 +105,7 @@ class TestConfirm:
         assert (await stage.topic_attributes(topic))["SubscriptionsPending"] == "0"
         assert (await stage.call("ListSubscriptions"))["Subscriptions"] == []
 
-    async def test_what_is_over_is_forgotten_when_somebody_else_is_asked(self, stage: Stage) -> None:
+    async def test_an_expired_question_is_forgotten_when_another_is_asked(self, stage: Stage) -> None:
         topic, arn, _ = await _asked(stage)
         await stage.advance(3 * DAY_MS)
         await stage.subscribe(topic, "email", "a@example.com")
@@ -114,7 +114,7 @@ class TestConfirm:
         assert await stage.subscribe(topic, "http", HOOK) == arn
         assert (await stage.attributes(arn))["PendingConfirmation"] == "true"
 
-    async def test_what_was_confirmed_is_not(self, stage: Stage) -> None:
+    async def test_a_confirmed_subscription_is_not_forgotten(self, stage: Stage) -> None:
         topic, arn, token = await _asked(stage)
         await _confirm(stage, topic, token)
         await stage.advance(3 * DAY_MS)
@@ -122,7 +122,7 @@ class TestConfirm:
         assert (await stage.attributes(arn))["PendingConfirmation"] == "false"
 
     @pytest.mark.parametrize("account", [ACCOUNT, None])
-    async def test_what_is_not_confirmed_cannot_be_unsubscribed(
+    async def test_a_pending_subscription_cannot_be_unsubscribed(
         self, stage: Stage, account: str | None
     ) -> None:
         topic, arn, _ = await _asked(stage)
@@ -162,7 +162,7 @@ class TestUnsubscribeByLink:
         assert await _confirm(stage, topic, told["Token"], account=None) == arn
         assert (await stage.attributes(arn))["PendingConfirmation"] == "false"
 
-    async def test_it_is_listed_as_deleted_while_it_may_come_back(self, stage: Stage) -> None:
+    async def test_a_subscription_that_may_come_back_is_listed_as_deleted(self, stage: Stage) -> None:
         topic, arn = await self._confirmed(stage)
         await stage.call("Unsubscribe", account=None, SubscriptionArn=arn)
         for operation in ("ListSubscriptions", "ListSubscriptionsByTopic"):
@@ -179,7 +179,7 @@ class TestUnsubscribeByLink:
         await stage.publish(topic)
         assert (await stage.asked("http"))["Type"] == "UnsubscribeConfirmation"
 
-    async def test_who_subscribes_again_begins_anew(self, stage: Stage) -> None:
+    async def test_an_endpoint_that_subscribes_again_is_asked_again(self, stage: Stage) -> None:
         topic, arn = await self._confirmed(stage)
         await stage.call("Unsubscribe", account=None, SubscriptionArn=arn)
         await stage.subscribe(topic, "http", HOOK)

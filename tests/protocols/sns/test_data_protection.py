@@ -46,7 +46,7 @@ def root(account: str) -> str:
 
 
 class TestInbound:
-    async def test_what_is_denied_is_not_published(self, stage: Stage) -> None:
+    async def test_a_denied_message_is_not_published(self, stage: Stage) -> None:
         topic = await protected(stage, statement(DENY))
         await stage.subscribe(topic, "sqs", await stage.queue("q"))
         with refused("AuthorizationError", f"{WITHHELD} {topic}", 403):
@@ -63,7 +63,7 @@ class TestInbound:
             (REDACT, f'{{"card":"{CARD}"}}', '{"card":""}'),
         ],
     )
-    async def test_what_is_de_identified_is_so_for_all(
+    async def test_a_de_identified_message_is_so_for_all(
         self, stage: Stage, operation: dict[str, Any], text: str, kept: str
     ) -> None:
         topic = await protected(stage, statement(operation))
@@ -135,7 +135,7 @@ class TestInbound:
         await stage.publish(topic, orjson.dumps(texts).decode(), MessageStructure="json")
         assert await bodies(stage) == ["My credit card number is "]
 
-    async def test_whose_own_text_is_cut_out_as_a_whole_gets_the_default(self, stage: Stage) -> None:
+    async def test_a_protocol_whose_text_is_cut_out_as_a_whole_gets_the_default(self, stage: Stage) -> None:
         topic = await protected(stage, statement(REDACT, "x"), Configuration=custom(("x", "[x-z]+")))
         await stage.subscribe(topic, "sqs", await stage.queue("q"))
         await stage.publish(topic, '{"default":"dz","sqs":"xyz"}', MessageStructure="json")
@@ -169,7 +169,7 @@ class TestInbound:
         await stage.publish(topic, long + TEXT)
         assert await bodies(stage) == [long + TEXT.replace(CARD, "#" * 16)]
 
-    async def test_what_a_custom_identifier_is_looked_for_in_is_never_looked_at_in_the_loop(
+    async def test_a_custom_identifier_is_never_looked_for_in_the_loop(
         self, stage: Stage, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Its expression may take seconds for a text of any length."""
@@ -211,7 +211,7 @@ class TestAudit:
             ],
         }
 
-    async def test_what_is_denied_is_written_down_too(self, stage: Stage) -> None:
+    async def test_a_denied_message_is_audited_too(self, stage: Stage) -> None:
         topic = await protected(stage, statement(DENY), statement(AUDIT))
         with refused("AuthorizationError", f"{WITHHELD} {topic}", 403):
             await stage.publish(topic, TEXT)
@@ -227,7 +227,7 @@ class TestAudit:
             ({"FindingsDestination": {}}, TEXT, 0, "messages_with_findings"),
         ],
     )
-    async def test_what_has_a_destination_is_written_and_counted(
+    async def test_a_finding_with_a_destination_is_written_and_counted(
         self, stage: Stage, destinations: dict[str, Any], text: str, lines: int, counter: str | None
     ) -> None:
         topic = await protected(stage, statement({"Audit": {"SampleRate": "99", **destinations}}))
@@ -249,7 +249,7 @@ class TestAudit:
             await stage.call("PublishBatch", TopicArn=topic, PublishBatchRequestEntries=entries)
         assert stage.lines == []
 
-    async def test_what_is_too_long_is_not_looked_at(self, stage: Stage) -> None:
+    async def test_a_message_too_long_is_not_looked_at(self, stage: Stage) -> None:
         topic = await protected(stage, statement(AUDIT))
         with invalid("Message too long"):
             await stage.publish(topic, TEXT + "x" * 256 * 1024)
@@ -295,7 +295,7 @@ class TestOutbound:
             (theirs, TEXT.replace(CARD, "#" * 16)),
         ]
 
-    async def test_what_waits_for_an_endpoint_waits_as_it_will_be_pushed(self, stage: Stage) -> None:
+    async def test_a_delivery_waits_as_it_will_be_pushed(self, stage: Stage) -> None:
         topic = await protected(stage, statement(REDACT, outbound=True))
         await stage.subscribe(topic, "email-json", "a@b.cd")
         arn = await stage.subscribe(topic, "lambda", "arn:aws:lambda:us-east-1:123456789012:function:f")
@@ -308,7 +308,7 @@ class TestOutbound:
         )
 
     @pytest.mark.parametrize("raw", ["true", "false"])
-    async def test_what_is_withheld_is_nobodys_dead_letter(self, stage: Stage, raw: str) -> None:
+    async def test_a_withheld_message_is_no_dead_letter(self, stage: Stage, raw: str) -> None:
         topic = await protected(stage, statement(DENY, outbound=True))
         letters = orjson.dumps({"deadLetterTargetArn": await stage.queue("dead")}).decode()
         await stage.subscribe(
@@ -338,7 +338,7 @@ class TestOutbound:
         await stage.publish(topic, f'{{"card":"{CARD}"}}')
         assert await bodies(stage) == [f'{{"card":"{"#" * 16}"}}']
 
-    async def test_what_is_cut_out_as_a_whole_is_withheld(self, stage: Stage) -> None:
+    async def test_a_message_cut_out_as_a_whole_is_withheld(self, stage: Stage) -> None:
         topic = await protected(
             stage, statement(REDACT, "x", outbound=True), Configuration=custom(("x", "[a-z]+"))
         )

@@ -310,7 +310,7 @@ retry_documents = st.fixed_dictionaries(
 
 
 @given(retry_documents)
-def test_what_is_accepted_can_be_retried_by_and_reads_back(attributes: Document) -> None:
+def test_an_accepted_policy_makes_a_schedule_and_reads_back(attributes: Document) -> None:
     try:
         policy = subscription({"healthyRetryPolicy": attributes})
     except DeliveryPolicyInvalid:

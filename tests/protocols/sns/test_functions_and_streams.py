@@ -94,7 +94,7 @@ async def test_a_stream_in_other_trouble_is_not(stage: Stage) -> None:
     assert await stage.in_queue("dead") == []
 
 
-async def test_what_waits_for_a_stream_goes_together_each_record_as_it_would_alone(stage: Stage) -> None:
+async def test_records_that_wait_for_a_stream_go_together_each_as_it_would_alone(stage: Stage) -> None:
     topic, endpoint = await subscribed(stage, "firehose", BROKEN, TAKEN)
     (subscription,) = await stage.engine.topics.all_after("", 1)
     stage.engine.dispatcher.forget(subscription.queue_id)

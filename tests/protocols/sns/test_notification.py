@@ -81,7 +81,7 @@ def test_a_fifo_topics_notification_has_its_place_and_no_signature() -> None:
     assert document["SequenceNumber"] == sequence_number(17)
 
 
-def test_what_is_signed_of_a_notification() -> None:
+def test_a_notification_is_signed_over_its_fields_in_order() -> None:
     assert notification.signed_text(_PLAIN, "hello\nworld") == (
         "Message\nhello\nworld\n"
         "MessageId\ne8c2bb09-235c-5f5d-b583-efd8df0f7d74\n"
@@ -163,7 +163,7 @@ def test_an_unsubscribe_confirmation_says_what_ends() -> None:
     )
 
 
-def test_what_is_signed_of_a_confirmation() -> None:
+def test_a_confirmation_is_signed_over_its_fields_in_order() -> None:
     assert notification.signed_ask(_ASKED, _LINKS) == (
         "Message\n"
         "You have chosen to subscribe to the topic arn:aws:sns:us-east-1:123456789012:Rental-Orders.\n"

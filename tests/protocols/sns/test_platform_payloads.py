@@ -80,13 +80,13 @@ class TestText:
         assert apple(text).body.decode() == text
 
     @pytest.mark.parametrize("text", ["hello", "[1]", '"hello"', "{", "", '{"fcmV1Message": {"message": 1}}'])
-    def test_what_no_platform_understands(self, text: str) -> None:
+    def test_a_payload_that_no_platform_understands_is_refused(self, text: str) -> None:
         with pytest.raises(Unsendable, match="Notification is malformed") as refusal:
             google(text)
         assert refusal.value.reason is Reason.CLIENT_ERROR
 
     @pytest.mark.parametrize("make", [google, amazon])
-    def test_what_is_nested_too_deeply_to_be_said_again(self, make: Callable[[Any], Any]) -> None:
+    def test_a_payload_nested_too_deeply_is_refused(self, make: Callable[[Any], Any]) -> None:
         with pytest.raises(Unsendable, match="Notification is malformed"):
             make(nested(300))
         assert apple(nested(300)).body.decode() == nested(300)
@@ -143,7 +143,7 @@ class TestApple:
             ("odd", "alert", "10"),
         ],
     )
-    def test_what_nobody_is_shown_is_told_by_its_keys(self, aps: Any, kind: str, priority: str) -> None:
+    def test_the_kind_of_a_push_follows_from_its_keys(self, aps: Any, kind: str, priority: str) -> None:
         headers = apple({"aps": aps, "mine": 1}).headers
         assert (headers["apns-push-type"], headers["apns-priority"]) == (kind, priority)
 
@@ -157,7 +157,7 @@ class TestApple:
 
     @pytest.mark.parametrize("name", ["TOPIC", "PUSH_TYPE", "PRIORITY", "COLLAPSE_ID"])
     @pytest.mark.parametrize("value", ["a\nb", "a\x00", "é"])
-    def test_what_is_no_header(self, name: str, value: str) -> None:
+    def test_an_attribute_that_is_no_header_is_refused(self, name: str, value: str) -> None:
         with pytest.raises(Unsendable) as refusal:
             apple({}, **{f"APNS__{name}": value})
         assert refusal.value.reason is Reason.CLIENT_ERROR
@@ -165,7 +165,7 @@ class TestApple:
 
 class TestTimeToLive:
     @pytest.mark.parametrize("platform", ["APNS", "APNS_SANDBOX", "APNS_VOIP", "MACOS"])
-    def test_it_counts_from_the_publication(self, platform: str) -> None:
+    def test_a_time_to_live_counts_from_the_publication(self, platform: str) -> None:
         headers = apple({}, platform, 30_500, **{f"{platform}__TTL": "60"}).headers
         assert headers["apns-expiration"] == str(SENT_AT // 1000 + 60)
 
@@ -180,7 +180,7 @@ class TestTimeToLive:
         assert android == {"ttl": "60s", "priority": "high"}
         assert google({"time_to_live": 5}, FCM__TTL="60")["message"]["android"]["ttl"] == "60s"
 
-    def test_what_is_too_late_is_not_handed_over(self) -> None:
+    def test_a_message_past_its_time_is_not_handed_over(self) -> None:
         assert apple({}, after_ms=60_999, APNS__TTL="60").headers["apns-expiration"] == "0"
         with pytest.raises(Unsendable) as refusal:
             apple({}, after_ms=61_000, APNS__TTL="60")
@@ -194,7 +194,7 @@ class TestTimeToLive:
         assert refusal.value.reason is Reason.EXPIRED
 
     @pytest.mark.parametrize("ttl", ["-1", "1.5", "x", "٣", "9" * 11, "9" * 5000])
-    def test_it_is_a_number(self, ttl: str) -> None:
+    def test_a_time_to_live_is_a_number(self, ttl: str) -> None:
         with pytest.raises(Unsendable) as refusal:
             apple({}, APNS__TTL=ttl)
         assert refusal.value.reason is Reason.CLIENT_ERROR
@@ -257,7 +257,7 @@ class TestGoogle:
             }
         }
 
-    def test_what_stood_beside_a_legacy_message(self) -> None:
+    def test_members_beside_a_legacy_message_are_translated(self) -> None:
         sent = google(
             {
                 "data": {"k": "v"},

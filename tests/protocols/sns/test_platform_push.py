@@ -262,7 +262,7 @@ class TestDevices:
         assert len(service.push_requests) == 2
         assert (await shown(stage, arn))["Enabled"] == "true"
 
-    async def test_what_is_too_late_is_not_pushed(self, stage: Stage, service: PushService) -> None:
+    async def test_a_message_past_its_time_is_not_pushed(self, stage: Stage, service: PushService) -> None:
         arn = await device(stage, await application(stage))
         service.says = TROUBLE
         ttl = {"AWS.SNS.MOBILE.FCM.TTL": {"DataType": "Number", "StringValue": "5"}}
@@ -372,7 +372,9 @@ class TestEvents:
             f"arn:aws:sns:{REGION}:{ACCOUNT}:t:e1097da7-0000-0000-0000-000000000000",
         ],
     )
-    async def test_what_cannot_hear_of_events(self, stage: Stage, service: PushService, topic: str) -> None:
+    async def test_an_event_topic_must_be_a_standard_topic_of_the_account(
+        self, stage: Stage, service: PushService, topic: str
+    ) -> None:
         reason = f"{topic} is not the ARN of a standard topic of this account and region"
         with invalid(f"Attributes Reason: Invalid value for attribute: EventEndpointCreated: {reason}"):
             await application(stage, EventEndpointCreated=topic)

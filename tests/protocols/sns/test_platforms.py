@@ -93,7 +93,7 @@ class TestApplications:
             ("app", "GCM", {"Colour": "blue"}, "Attributes Reason: Invalid attribute name: Colour"),
         ],
     )
-    async def test_what_cannot_be_registered(
+    async def test_an_invalid_application_is_refused(
         self, stage: Stage, name: str, platform: str, attributes: dict[str, str], reason: str
     ) -> None:
         with invalid(reason):
@@ -201,7 +201,7 @@ class TestDevices:
             ("t", {"Attributes": {"Colour": "blue"}}, "Attributes Reason: Invalid attribute name: Colour"),
         ],
     )
-    async def test_what_is_no_device(
+    async def test_an_invalid_endpoint_is_refused(
         self, stage: Stage, token: str, params: dict[str, Any], reason: str
     ) -> None:
         application = await _application(stage)

@@ -61,7 +61,7 @@ def test_the_format_is_the_one_that_others_know() -> None:
     }
 
 
-def test_what_was_not_given_is_not_kept() -> None:
+def test_members_left_out_are_not_kept() -> None:
     kept = orjson.loads(Published("an id", _TOPIC, 1).envelope())
     assert kept.keys() == {"envelope", "id", "topic", "sent_at", "version"}
 

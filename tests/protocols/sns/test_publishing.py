@@ -143,7 +143,9 @@ class TestPublish:
             ),
         ],
     )
-    async def test_what_cannot_be_published(self, stage: Stage, params: dict[str, Any], reason: str) -> None:
+    async def test_an_invalid_publication_is_refused(
+        self, stage: Stage, params: dict[str, Any], reason: str
+    ) -> None:
         topic = await stage.topic()
         with invalid(reason):
             await stage.call("Publish", **{"TopicArn": topic, "Message": "m", **params})
@@ -313,7 +315,9 @@ class TestFifo:
     @pytest.mark.parametrize(
         ("params", "reason"), [({"MessageDeduplicationId": "d"}, GROUP), ({"MessageGroupId": "g"}, KEY)]
     )
-    async def test_what_a_fifo_topic_wants(self, stage: Stage, params: dict[str, str], reason: str) -> None:
+    async def test_a_fifo_topic_wants_group_and_deduplication_ids(
+        self, stage: Stage, params: dict[str, str], reason: str
+    ) -> None:
         topic = await stage.topic("t.fifo")
         with invalid(reason):
             await stage.publish(topic, **params)
@@ -393,7 +397,7 @@ class TestBatch:
             ),
         ],
     )
-    async def test_what_fails_as_a_whole(
+    async def test_an_invalid_batch_fails_as_a_whole(
         self, stage: Stage, entries: list[dict[str, Any]], code: str, message: str
     ) -> None:
         topic = await stage.topic()

@@ -78,7 +78,7 @@ async def test_one_who_leaves_takes_the_signature_from_nobody(pair: SigningPair)
     signer.close()
 
 
-def test_what_was_not_asked_for_longest_is_forgotten(
+def test_the_signature_asked_for_least_lately_is_forgotten(
     pair: SigningPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(signing, "_REMEMBERED_MAX", 2)

@@ -17,7 +17,7 @@ class TestPublish:
         assert (push_request.endpoint, push_request.body) == (QUEUE_RECORD, b"This is a SMS")
         assert (await stage.call("ListTopics"))["Topics"] == []
 
-    async def test_it_has_a_length(self, stage: Stage) -> None:
+    async def test_a_text_message_has_a_length(self, stage: Stage) -> None:
         await stage.call("Publish", PhoneNumber=QUEUE_RECORD, Message="x" * 1600)
         with invalid("Message too long"):
             await stage.call("Publish", PhoneNumber=QUEUE_RECORD, Message="x" * 1601)
@@ -49,7 +49,7 @@ class TestOptOuts:
 
 
 class TestAttributes:
-    async def test_what_is_set_is_shown(self, stage: Stage) -> None:
+    async def test_a_set_attribute_is_shown(self, stage: Stage) -> None:
         assert await stage.call("GetSMSAttributes") == {"attributes": {"MonthlySpendLimit": "1"}}
         given = {
             "DeliveryStatusIAMRole": ROLE,
@@ -85,7 +85,9 @@ class TestAttributes:
             ),
         ],
     )
-    async def test_what_is_not_acceptable(self, stage: Stage, name: str, value: str, text: str) -> None:
+    async def test_an_invalid_attribute_is_refused(
+        self, stage: Stage, name: str, value: str, text: str
+    ) -> None:
         with refused("InvalidParameter", text):
             await stage.call("SetSMSAttributes", attributes={"DefaultSMSType": "Promotional", name: value})
         assert await stage.call("GetSMSAttributes") == {"attributes": {"MonthlySpendLimit": "1"}}

@@ -99,7 +99,7 @@ REFUSED_ATTRIBUTES = [
 
 class TestAttributes:
     @pytest.mark.parametrize(("name", "value", "reason"), REFUSED_ATTRIBUTES)
-    async def test_what_is_not_acceptable_alone(
+    async def test_an_invalid_attribute_is_refused_alone(
         self, stage: Stage, name: str, value: str, reason: str
     ) -> None:
         arn = await stage.subscribe(await stage.topic(), "sqs", QUEUE)
@@ -109,7 +109,7 @@ class TestAttributes:
         assert await stage.attributes(arn) == before
 
     @pytest.mark.parametrize(("name", "value", "reason"), REFUSED_ATTRIBUTES)
-    async def test_what_is_not_acceptable_at_once(
+    async def test_an_invalid_attribute_is_refused_at_subscription(
         self, stage: Stage, name: str, value: str, reason: str
     ) -> None:
         topic = await stage.topic()

@@ -108,7 +108,7 @@ class TestEndpoints:
             ),
         ],
     )
-    async def test_what_cannot_be_subscribed(
+    async def test_an_invalid_endpoint_cannot_be_subscribed(
         self, stage: Stage, protocol: str, endpoint: str, reason: str
     ) -> None:
         with invalid(reason):
@@ -243,7 +243,7 @@ class TestAcrossAccounts:
         )
         return topic
 
-    async def test_who_subscribes_a_queue_of_its_own_is_not_asked(self, stage: Stage) -> None:
+    async def test_an_account_that_subscribes_its_own_queue_is_not_asked(self, stage: Stage) -> None:
         topic = await self._opened(stage)
         arn = await stage.subscribe(topic, "sqs", queue_arn("q", account=OTHER), account=OTHER)
         attributes = await stage.attributes(arn)

@@ -54,7 +54,7 @@ async def spent(stage: Stage) -> Decimal:
     return Decimal(0) if found is None else found.usd
 
 
-async def test_what_goes_beside_the_text(stage: Stage, gateway: Telephoned) -> None:
+async def test_a_text_message_carries_its_account_type_and_sender(stage: Stage, gateway: Telephoned) -> None:
     await publish(stage)
     (push_request,) = gateway.push_requests
     message_id = push_request.headers["Message-ID"].removesuffix(".direct")
@@ -101,7 +101,7 @@ async def test_words_that_do_not(stage: Stage, gateway: Telephoned, text: str) -
     assert await stage.call("ListPhoneNumbersOptedOut") == {"phoneNumbers": []}
 
 
-async def test_who_never_wrote_is_not_told(
+async def test_an_account_that_never_wrote_is_not_told_of_an_opt_out(
     stage: Stage, gateway: Telephoned, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -129,7 +129,9 @@ async def test_a_number_is_the_same_without_its_plus(stage: Stage, gateway: Tele
     assert len(gateway.push_requests) == 2
 
 
-async def test_what_waited_when_its_number_opted_out(stage: Stage, gateway: Telephoned) -> None:
+async def test_a_message_that_waits_when_its_number_opts_out_is_not_sent(
+    stage: Stage, gateway: Telephoned
+) -> None:
     gateway.says = Attempt(AttemptResult.FAILED, Reason.THROTTLED, 429, "", 1)
     await publish(stage)
     await telephones(stage).heard(QUEUE_RECORD, "STOP")
@@ -170,7 +172,7 @@ async def test_a_month_has_its_own_limit(stage: Stage, gateway: Telephoned) -> N
     assert await spent(stage) == Decimal("0.25")
 
 
-async def test_what_was_sent_is_not_sent_again_because_its_price_could_not_be_written(
+async def test_a_sent_message_is_not_sent_again_because_its_price_could_not_be_written(
     stage: Stage, gateway: Telephoned, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     update_or_create = stage.engine.directory.update_or_create

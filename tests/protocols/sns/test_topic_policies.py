@@ -126,7 +126,7 @@ class TestPermissions:
             (OTHER, "SendMessage", "Policy statement action out of service scope!"),
         ],
     )
-    async def test_what_cannot_be_permitted(
+    async def test_a_permission_for_an_unknown_account_or_action_is_refused(
         self, stage: Stage, account: str, action: str, reason: str
     ) -> None:
         arn = await stage.topic("t")

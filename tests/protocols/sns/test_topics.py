@@ -170,7 +170,7 @@ REFUSED_ATTRIBUTES = [
 
 class TestAttributes:
     @pytest.mark.parametrize(("name", "value", "reason"), REFUSED_ATTRIBUTES)
-    async def test_what_is_not_acceptable_alone(
+    async def test_an_invalid_attribute_is_refused_alone(
         self, stage: Stage, name: str, value: str, reason: str
     ) -> None:
         arn = await stage.topic("t")
@@ -180,7 +180,7 @@ class TestAttributes:
         assert await stage.topic_attributes(arn) == before
 
     @pytest.mark.parametrize(("name", "value", "reason"), REFUSED_ATTRIBUTES)
-    async def test_what_is_not_acceptable_at_creation(
+    async def test_an_invalid_attribute_is_refused_at_creation(
         self, stage: Stage, name: str, value: str, reason: str
     ) -> None:
         with invalid(f"Attributes Reason: {reason}"):
@@ -188,7 +188,7 @@ class TestAttributes:
         assert (await stage.call("ListTopics"))["Topics"] == []
 
     @pytest.mark.parametrize(("name", "value"), UNKNOWN_ATTRIBUTES)
-    async def test_what_there_is_not(self, stage: Stage, name: str, value: str) -> None:
+    async def test_an_unknown_attribute_is_refused(self, stage: Stage, name: str, value: str) -> None:
         with invalid(f"Attributes Reason: Unknown attribute {name}"):
             await stage.topic("t", **_one(name, value))
         assert (await stage.call("ListTopics"))["Topics"] == []
@@ -197,7 +197,7 @@ class TestAttributes:
             await stage.call("SetTopicAttributes", TopicArn=arn, AttributeName=name, AttributeValue=value)
 
     @pytest.mark.parametrize("name", ["FifoTopic", "AttributeName", "SubscriptionsDeleted", "TopicArn"])
-    async def test_what_cannot_be_set_later(self, stage: Stage, name: str) -> None:
+    async def test_an_attribute_of_creation_cannot_be_set_later(self, stage: Stage, name: str) -> None:
         arn = await stage.topic("t")
         with invalid("AttributeName"):
             await stage.call("SetTopicAttributes", TopicArn=arn, AttributeName=name, AttributeValue="false")
@@ -220,7 +220,7 @@ class TestAttributes:
             ),
         ],
     )
-    async def test_what_is_set_is_shown(self, stage: Stage, name: str, value: str) -> None:
+    async def test_a_set_attribute_is_shown(self, stage: Stage, name: str, value: str) -> None:
         arn = await stage.topic("t")
         await stage.call("SetTopicAttributes", TopicArn=arn, AttributeName=name, AttributeValue=value)
         assert (await stage.topic_attributes(arn))[name] == value
