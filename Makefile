@@ -6,11 +6,13 @@ BIN := $(VENV)/bin
 AZ := .venv-az
 # Each process has connections open to the one PostgreSQL of a run, so their number stays bounded.
 PYTEST := $(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal
+# Decisions, verbs, the stores on SQLite, access and the wire protocols.
+QUICK_TESTS := $(addprefix tests/,model engine access contracts/stores protocols/wire test_tidy.py test_layers.py test_settings.py)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo -n)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check format test-deep simulate bench postgresql azurite rabbitmq bubblewrap compiler az lock clean
+.PHONY: help run demo test quick check format test-deep simulate bench postgresql azurite rabbitmq bubblewrap compiler az lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +25,9 @@ demo: $(VENV)/run.stamp ## Watch one message published, failed, retried, dead-le
 
 test: check postgresql azurite rabbitmq bubblewrap az ## Run every check and every test
 	$(PYTEST) $(args)
+
+quick: $(VENV)/test.stamp ## Run the tests that need nothing but Python, in under a minute
+	$(PYTEST) --quick --hypothesis-profile=quick $(QUICK_TESTS) $(args)
 
 check: $(VENV)/test.stamp ## Run the linters and the type checker only
 	$(BIN)/ruff check

@@ -1,6 +1,7 @@
 """What every test may ask for: a PostgreSQL database, and how hard Hypothesis searches.
 
-`pytest` repeats the same examples on every machine; `pytest --hypothesis-profile=deep` searches for new ones.
+`pytest` repeats the same examples on every machine; `pytest --hypothesis-profile=deep` searches for new ones, and
+`pytest --quick --hypothesis-profile=quick` is over in a minute.
 """
 
 import os
@@ -25,12 +26,34 @@ from tests.services.rabbitmq import RabbitMq, shared_rabbitmq
 # No deadline in either: on two shared cores a slow example says nothing about the code.
 settings.register_profile("ci", derandomize=True, max_examples=60, deadline=None, database=None)
 settings.register_profile("deep", max_examples=5000, deadline=None, print_blob=True)
+settings.register_profile("quick", derandomize=True, max_examples=15, deadline=None, database=None)
 settings.load_profile("ci")
+
+# What needs a server of somebody else's: it takes seconds to start, and packages to install.
+_SERVICES: Final = frozenset({"postgres_server", "durable_postgres", "azurite", "rabbitmq"})
 
 _RUN_DIRECTORY: Final = (
     "REDRIVE_TESTS_RUN_DIRECTORY"  # in the environment, which pytest-xdist's workers inherit
 )
 _WORKER: Final = "PYTEST_XDIST_WORKER"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="leave out what needs a database, a broker or Azurite")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--quick"):
+        left_out = [item for item in items if _needs_services(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not _needs_services(item)]
+
+
+def _needs_services(item: pytest.Item) -> bool:
+    """Whether a test asks for another server, by a fixture or by the store that its parameter names."""
+    fixtures = set(getattr(item, "fixturenames", ()))
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    return bool(fixtures & _SERVICES) or "postgres" in parameters.values()
 
 
 def pytest_configure(config: pytest.Config) -> None:
