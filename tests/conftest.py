@@ -39,7 +39,9 @@ _WORKER: Final = "PYTEST_XDIST_WORKER"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="leave out what needs a database, a broker or Azurite")
+    parser.addoption(
+        "--quick", action="store_true", help="leave out what needs a database, a broker or Azurite"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -296,7 +296,8 @@ def test_whom_a_policy_lets_in(sqs: Sqs, principal: Any, lets_in: set[str]) -> N
 )
 def test_actions_a_policy_may_name(sqs: Sqs, action: str) -> None:
     queue = sqs.queue(Policy=policy(statement("Allow", "*", action)))
-    seen_by(queue, FRIEND).send()
+    seen_by(queue, FRIEND).send("from a friend")
+    assert queue.bodies() == ["from a friend"]
 
 
 def test_a_denial_is_stronger_than_a_permission_and_than_ownership(sqs: Sqs) -> None:

@@ -201,8 +201,9 @@ class TestUnsubscribeByLink:
         await stage.call("Unsubscribe", SubscriptionArn=arn)
 
     async def test_an_unsigned_confirmation_locks_nothing(self, stage: Stage) -> None:
-        _, arn = await self._confirmed(stage, account=None, AuthenticateOnUnsubscribe="true")
+        topic, arn = await self._confirmed(stage, account=None, AuthenticateOnUnsubscribe="true")
         await stage.call("Unsubscribe", account=None, SubscriptionArn=arn)
+        assert (await stage.topic_attributes(topic))["SubscriptionsDeleted"] == "1"
 
     async def test_a_link_to_nothing_says_nothing(self, stage: Stage) -> None:
         arn = f"{topic_arn('t')}:45f03920-f890-4a2f-bd77-32f9689b8013"

@@ -152,8 +152,9 @@ class TestPublish:
 
     async def test_as_much_as_fits(self, stage: Stage) -> None:
         topic = await stage.topic()
-        await stage.publish(topic, "x" * FULL, Subject="x" * 100)
-        await stage.publish(topic, "x" * (FULL - 8), MessageAttributes={"a": text("v")})
+        whole = await stage.publish(topic, "x" * FULL, Subject="x" * 100)
+        shared = await stage.publish(topic, "x" * (FULL - 8), MessageAttributes={"a": text("v")})
+        assert whole["MessageId"] != shared["MessageId"]
 
     @pytest.mark.parametrize(
         ("name", "attribute", "text"),
@@ -237,7 +238,8 @@ class TestPublish:
     @pytest.mark.parametrize("data_type", ["String.custom", "Number.int", "String.Array"])
     async def test_a_type_may_say_more(self, stage: Stage, data_type: str) -> None:
         topic = await stage.topic()
-        await stage.publish(topic, MessageAttributes={"a": text("1", data_type)})
+        published = await stage.publish(topic, MessageAttributes={"a": text("1", data_type)})
+        assert published["MessageId"]
 
     async def test_a_type_must_be_given(self, stage: Stage) -> None:
         topic = await stage.topic()

@@ -116,7 +116,9 @@ class TestPermissions:
 
     async def test_removing_no_permission_is_no_mistake(self, stage: Stage) -> None:
         arn = await stage.topic("t")
+        before = await stage.topic_attributes(arn)
         await stage.call("RemovePermission", TopicArn=arn, Label="unknown")
+        assert await stage.topic_attributes(arn) == before
 
     @pytest.mark.parametrize(
         ("account", "action", "reason"),

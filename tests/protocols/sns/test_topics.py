@@ -85,8 +85,8 @@ class TestCreate:
             await stage.call("CreateTopic", Name=name, Attributes={"FifoTopic": "true"})
 
     async def test_the_longest_names_fit(self, stage: Stage) -> None:
-        await stage.topic("x" * 256)
-        await stage.topic(f"{'x' * 251}.fifo")
+        assert await stage.topic("x" * 256) == topic_arn("x" * 256)
+        assert await stage.topic(f"{'x' * 251}.fifo") == topic_arn(f"{'x' * 251}.fifo")
 
     async def test_again_with_the_same_or_less_is_the_same_topic(self, stage: Stage) -> None:
         arn = await stage.topic("t", tags={"k1": "v1", "k2": "v2"}, DisplayName="d", SignatureVersion="1")

@@ -2,7 +2,7 @@
 
 import contextlib
 import queue
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -114,7 +114,15 @@ class Grid:
         files = sorted((container / name.upper()).glob("*/*/*/*/*.json"))
         return [letter for file in files for letter in orjson.loads(file.read_bytes())]
 
-    def publish(self, resource: Any, events: Any) -> None:
+    def publish(self, resource: Any, events: Any) -> int:
+        """Publish; the status of the answer."""
         client = EventGridPublisherClient(resource.endpoint, AzureKeyCredential("any"))
         self._clients.append(client)
-        client.send(events)
+        return status_of(lambda hook: client.send(events, raw_response_hook=hook))
+
+
+def status_of(call: Callable[[Callable[[Any], None]], object]) -> int:
+    """The status of the answer that a call of an Azure client got, which takes this hook for it."""
+    statuses: list[int] = []
+    call(lambda response: statuses.append(response.http_response.status_code))
+    return statuses[-1]

@@ -11,6 +11,7 @@ from azure.core.exceptions import ClientAuthenticationError
 from azure.eventgrid import EventGridEvent, EventGridPublisherClient, generate_sas
 from azure.mgmt.eventgrid import models
 
+from tests.contracts.protocols.azure.grid import status_of
 from tests.contracts.protocols.azure.namespaces import GROUP, management
 from tests.contracts.protocols.azure.test_namespace_access import bearing, token
 from tests.services.server import Server, serving
@@ -43,9 +44,10 @@ def topic(manager: Any) -> Any:
     return manager.topics.begin_create_or_update(GROUP, NAME, models.Topic(location="local")).result()
 
 
-def publish(topic: Any, credential: Any) -> None:
+def publish(topic: Any, credential: Any) -> int:
+    """Publish; the status of the answer."""
     with EventGridPublisherClient(topic.endpoint, credential) as client:
-        client.send([EVENT])
+        return status_of(lambda hook: client.send([EVENT], raw_response_hook=hook))
 
 
 def in_an_hour() -> dt.datetime:
@@ -55,8 +57,8 @@ def in_an_hour() -> dt.datetime:
 @pytest.mark.parametrize("which", ["key1", "key2"])
 def test_each_key_opens_it_and_what_is_signed_with_it(manager: Any, topic: Any, which: str) -> None:
     key = getattr(manager.topics.list_shared_access_keys(GROUP, NAME), which)
-    publish(topic, AzureKeyCredential(key))
-    publish(topic, AzureSasCredential(generate_sas(topic.endpoint, key, in_an_hour())))
+    assert publish(topic, AzureKeyCredential(key)) == 200
+    assert publish(topic, AzureSasCredential(generate_sas(topic.endpoint, key, in_an_hour()))) == 200
 
 
 WRONG: list[Callable[[str], Any]] = [

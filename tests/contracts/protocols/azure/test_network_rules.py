@@ -38,12 +38,12 @@ def test_publishers_from_some_addresses(grid: Grid, kind: str) -> None:
         "203.0.113.0/24",
         "127.0.0.1",
     ]
-    grid.publish(closed, [event])
+    assert grid.publish(closed, [event]) == 200
 
 
 def test_loopback_is_the_private_side(grid: Grid) -> None:
     topic = grid.topic(public_network_access="Disabled", inbound_ip_rules=ELSEWHERE)
-    grid.publish(topic, [EVENT])
+    assert grid.publish(topic, [EVENT]) == 200
 
 
 def test_rules_that_are_none(grid: Grid) -> None:
