@@ -1,6 +1,7 @@
 """The engine's documents of an event subscription come and go together."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,7 @@ async def test_dead_letters_have_a_queue_and_a_store(stage: Stage, topic: Topic)
     assert await stage.engine.resources.queues.get(made.dead_letter) is None
 
 
-async def test_a_change_keeps_the_backlog_and_the_letters(stage: Stage, topic: Topic) -> None:
+async def test_a_change_keeps_the_backlog_and_the_dead_letters(stage: Stage, topic: Topic) -> None:
     subscribers = Subscribers(stage.engine)
     before = await subscribers.write(topic, wanted(topic, letters=True))
     assert before.dead_letter is not None
@@ -66,7 +67,7 @@ async def test_a_change_keeps_the_backlog_and_the_letters(stage: Stage, topic: T
     assert await stage.engine.resources.queues.get(before.dead_letter) == queue
 
 
-async def test_letters_go_when_the_destination_does(stage: Stage, topic: Topic) -> None:
+async def test_dead_letters_go_with_their_destination(stage: Stage, topic: Topic) -> None:
     subscribers = Subscribers(stage.engine)
     before = await subscribers.write(topic, wanted(topic, letters=True))
     after = await subscribers.write(topic, wanted(topic, letters=False))
@@ -76,7 +77,7 @@ async def test_letters_go_when_the_destination_does(stage: Stage, topic: Topic) 
     assert await stage.engine.resources.queues.get(before.dead_letter) is None
 
 
-async def test_a_topic_goes_with_all(stage: Stage, topic: Topic) -> None:
+async def test_a_topic_goes_with_all_its_event_subscriptions(stage: Stage, topic: Topic) -> None:
     subscribers = Subscribers(stage.engine)
     await subscribers.write(topic, wanted(topic, letters=True))
     await subscribers.remove_topics([topic])
@@ -84,7 +85,34 @@ async def test_a_topic_goes_with_all(stage: Stage, topic: Topic) -> None:
     assert await stage.engine.resources.queues.find(topic.name._replace(name="")) == []
 
 
-async def test_nobody_subscribes_at_a_topic_that_is_gone(stage: Stage, topic: Topic) -> None:
+async def test_an_event_subscription_at_a_removed_topic_is_refused(stage: Stage, topic: Topic) -> None:
     await stage.engine.resources.topics.delete(topic)
     with pytest.raises(NotFound):
         await Subscribers(stage.engine).write(topic, wanted(topic, letters=False))
+
+
+async def test_each_change_is_one_commit(stage: Stage, topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the topic that comes by itself, the queue of dead letters and the store that they go to."""
+    written: list[int] = []
+    write = stage.engine.store.write
+
+    async def counted(changes: Any, arrivals: Any = ()) -> Any:
+        written.append(len(changes))
+        return await write(changes, arrivals)
+
+    monkeypatch.setattr(stage.engine.store, "write", counted)
+    subscribers = Subscribers(stage.engine)
+    new = new_topic(TOPIC._replace(parts=("topics", "Other")), {"inputSchema": "EventGridSchema"})
+    for each in (topic, new):
+        made = await subscribers.write(each, wanted(each, letters=True))
+        assert len(written) == 1
+        written.clear()
+    await subscribers.write(new, replace(wanted(new, letters=False), endpoint="https://other.example"))
+    assert len(written) == 1
+    written.clear()
+    await subscribers.remove(made)
+    assert len(written) == 1
+    written.clear()
+    await subscribers.remove_topics([topic])
+    assert len(written) == 1
+    assert await kept(stage, topic) == await kept(stage, new) == []

@@ -99,6 +99,31 @@ class Queues:
             draft.put(SERVING, queue.serves, queue.name.key)
         return queue
 
+    async def get_in(self, draft: Draft, name: ResourceName) -> Queue | None:
+        """See `get`: it must still stand, or still be absent, when the draft is written."""
+        return await draft.get(QUEUE, name.key)
+
+    async def put_in(self, draft: Draft, wanted: Queue) -> Queue:
+        """Make a queue, or change the one of its name to what is wanted, which keeps its messages and its tags."""
+        current = await self.get_in(draft, wanted.name)
+        if current is None:
+            return await self.create_in(draft, wanted)
+        kept = replace(
+            wanted,
+            id=current.id,
+            created_at=current.created_at,
+            modified_at=current.modified_at,
+            purged_at=current.purged_at,
+            tags=current.tags,
+        )
+        now = self._clock.now()
+        return draft.change(
+            QUEUE,
+            wanted.name.key,
+            current,
+            lambda queue: queue if queue == kept else replace(kept, modified_at=now),
+        )
+
     async def update(self, name: ResourceName, change: Callable[[Queue], Queue]) -> Queue:
         """Change a queue's attributes.
 

@@ -125,7 +125,6 @@ class EventSubscriptionOperations:
         await self._check_local(call, accepted.destination)
         resource_id = scope.form.resource_id(scope.source, topic, call.params[_NAME], existing)
         question = await self._question(call, topic, existing, accepted, resource_id)
-        topic = await self._sources.ensured(topic)
         made = documents.engine_subscription(topic, resource_id, accepted)
         if question is not None:
             made = documents.engine_subscription(

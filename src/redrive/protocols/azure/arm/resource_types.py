@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
-from redrive.model.errors import AlreadyExists, NotFound
+from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.azure.arm import specs
 from redrive.protocols.azure.arm.call import ArmCall, check_theirs
@@ -35,16 +35,20 @@ class TopicCollection(ArmCollection[Topic]):
         return Topic(0, names.topic_name_of(resource), names.DIALECT, attributes=attributes)
 
     async def _put(self, call: ArmCall, resource: ArmId, accept: Accept[Topic]) -> tuple[Topic, bool]:  # noqa: ARG002 - as above
-        while True:
-            try:
-                if await self._get(resource) is None:
-                    return await self._topics.create(accept(None)), True
-                return await self._topics.update(names.topic_name_of(resource), accept), False
-            except (AlreadyExists, NotFound):
-                continue  # another writer was faster
+        name = names.topic_name_of(resource)
+
+        async def write(draft: Draft) -> tuple[Topic, bool]:
+            if await self._topics.get_in(draft, name) is None:
+                return await self._topics.create_in(draft, accept(None)), True
+            return await self._update_in(draft, name, accept), False
+
+        return await self._resources.write(write)
 
     async def _update(self, record: Topic, change: Callable[[Topic], Topic]) -> Topic:
-        return await self._topics.update(record.name, change)
+        return await self._resources.write(lambda draft: self._update_in(draft, record.name, change))
+
+    async def _update_in(self, draft: Draft, name: ResourceName, change: Callable[[Topic], Topic]) -> Topic:
+        return await self._topics.update_in(draft, name, change)
 
     async def _remove(self, resource: ArmId) -> None:
         topic = await self._get(resource)
@@ -92,14 +96,9 @@ class NamespaceTopicCollection(TopicCollection):
         await self._check_namespace(resource)
         return await super()._get(resource)
 
-    async def _put(self, call: ArmCall, resource: ArmId, accept: Accept[Topic]) -> tuple[Topic, bool]:
-        topic, is_new = await super()._put(call, resource, accept)
-        await self._subscribers.follow(topic)
-        return topic, is_new
-
-    async def _update(self, record: Topic, change: Callable[[Topic], Topic]) -> Topic:
-        topic = await super()._update(record, change)
-        await self._subscribers.follow(topic)
+    async def _update_in(self, draft: Draft, name: ResourceName, change: Callable[[Topic], Topic]) -> Topic:
+        topic = await super()._update_in(draft, name, change)
+        await self._subscribers.follow_in(draft, topic)
         return topic
 
     async def _find(self, call: ArmCall, after: str, limit: int) -> Sequence[Topic]:

@@ -1,18 +1,16 @@
-"""Event subscriptions as the engine keeps them: up to four documents, written and removed in an order that holds.
+"""Event subscriptions as the engine keeps them: up to four resources, written and removed in one transaction.
 
 An event subscription is a subscription of the engine's. Where it has a dead-letter destination, there are beside it
 the queue that its dead letters stand in, and one more subscription whose endpoint is the container. In queue mode there
-is the queue that callers receive from. All these are written first and removed last, so whatever is cut short leaves
-nothing that points to what is not there, and doing it again does the rest.
+is the queue that callers receive from.
 """
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from redrive.engine.engine import Engine
-from redrive.model.errors import AlreadyExists, NotFound
-from redrive.model.names import ResourceName
+from redrive.engine.resources import Draft
 from redrive.model.queue import DAY_MS, CopyTarget, Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm.subscription_documents import engine_queue
@@ -28,6 +26,7 @@ class Subscribers:
 
     def __init__(self, engine: Engine) -> None:
         """Keep them in this engine."""
+        self._write = engine.resources.write
         self._topics = engine.resources.topics
         self._subscriptions = engine.resources.subscriptions
         self._queues = engine.resources.queues
@@ -37,52 +36,66 @@ class Subscribers:
         found = await self._subscriptions.of(topic.name)
         return [subscription for subscription in found if not names.is_dead_letter_store(subscription.id)]
 
-    # ---- write -------------------------------------------------------------------------------------------------
-
     async def write(self, topic: Topic, wanted: Subscription) -> Subscription:
-        """Make an event subscription, or change the existing one; a new one begins with an empty queue.
+        """Make an event subscription, or change the existing one.
 
         Args:
-            topic: The topic whose events it gets.
+            topic: The topic whose events it gets; made with it where it has no number yet.
             wanted: The event subscription; its number and the time of its making are looked after here.
-        """
-        await self._write_dead_letters(wanted)
-        if wanted.protocol == PULL:
-            left = await self._queues.get(ResourceName.from_key(wanted.endpoint))
-            if left is not None and await self._subscriptions.get(topic.name, wanted.id) is None:
-                await self._queues.delete(left)
-            await self._write_queue(await self._pull_queue(wanted, topic))
-        written = await self._write(wanted)
-        if wanted.dead_letter is None:
-            await self._remove_dead_letters(wanted)
-        return written
 
-    async def follow(self, topic: Topic) -> None:
+        Raises:
+            NotFound: The topic does not exist any more.
+        """
+
+        async def write(draft: Draft) -> Subscription:
+            if not topic.id and await self._topics.get_in(draft, topic.name) is None:
+                await self._topics.create_in(draft, topic)
+            copies = await self._write_dead_letters_in(draft, wanted)
+            if wanted.protocol == PULL:
+                await self._queues.put_in(draft, replace(engine_queue(wanted, topic), copies=copies))
+            return await self._subscriptions.put_in(draft, wanted)
+
+        return await self._write(write)
+
+    async def follow_in(self, draft: Draft, topic: Topic) -> None:
         """Let a topic's queues keep events for as long as the topic does by now."""
         for subscription in await self.of(topic):
             if subscription.protocol == PULL:
-                await self._write_queue(await self._pull_queue(subscription, topic))
+                queue = engine_queue(subscription, topic)
+                existing = await self._queues.get_in(draft, queue.name)
+                if existing is not None:
+                    await self._queues.put_in(draft, replace(queue, copies=existing.copies))
 
-    async def _write(self, wanted: Subscription) -> Subscription:
-        while True:
-            existing = await self._subscriptions.get(wanted.topic, wanted.id)
-            if existing is None:  # a topic that is gone is another matter: the caller is told
-                with contextlib.suppress(AlreadyExists):
-                    return await self._subscriptions.create(wanted)
-            else:
-                with contextlib.suppress(NotFound):
-                    return await self._subscriptions.update(
-                        existing, lambda current: _in_place_of(current, wanted)
-                    )
-            # Another writer was faster: look again.
+    async def remove(self, subscription: Subscription) -> None:
+        """Remove an event subscription with its dead letters, and the queue that it is received from."""
 
-    async def _write_dead_letters(self, wanted: Subscription) -> None:
+        async def remove(draft: Draft) -> None:
+            await self._subscriptions.delete_in(draft, subscription)
+            await self._remove_dead_letters_in(draft, subscription)
+
+        await self._write(remove)
+
+    async def remove_topics(self, topics: Sequence[Topic]) -> None:
+        """Remove topics with their event subscriptions, each in one transaction as far as the engine has one for it."""
+        for topic in topics:
+            while not await self._write(partial(self._remove_topic_in, topic)):
+                pass
+
+    async def _remove_topic_in(self, topic: Topic, draft: Draft) -> bool:
+        is_gone = await self._topics.delete_in(draft, topic)
+        for queue in await self._queues.find(names.dead_letter_queue(topic.name, "")):
+            await self._queues.delete_in(draft, queue)
+        return is_gone
+
+    async def _write_dead_letters_in(self, draft: Draft, wanted: Subscription) -> CopyTarget | None:
+        """Write what keeps dead letters, or remove it; where copies of those in a queue go."""
         container = settings.delivery_settings(wanted).dead_letter_container
         if wanted.dead_letter is None or container is None:
-            return
-        if await self._queues.get(wanted.dead_letter) is None:
-            with contextlib.suppress(AlreadyExists):
-                await self._queues.create(Queue(0, wanted.dead_letter, retention_ms=DEAD_LETTERS_KEPT_MS))
+            await self._remove_dead_letters_in(draft, wanted)
+            return None
+        if await self._queues.get_in(draft, wanted.dead_letter) is None:
+            queue = Queue(0, wanted.dead_letter, retention_ms=DEAD_LETTERS_KEPT_MS)
+            await self._queues.create_in(draft, queue)
         store = replace(
             wanted,
             id=names.dead_letter_store(wanted.id),
@@ -92,67 +105,13 @@ class Subscribers:
             filter_text=None,
             dead_letter=None,
         )
-        await self._write(store)
+        return CopyTarget((await self._subscriptions.put_in(draft, store)).queue_id, DELAY_MS)
 
-    async def _pull_queue(self, subscription: Subscription, topic: Topic) -> Queue:
-        """The queue of an event subscription; a copy of each dead letter goes to the container."""
-        queue = engine_queue(subscription, topic)
-        store = await self._subscriptions.get(topic.name, names.dead_letter_store(subscription.id))
-        if store is None or subscription.dead_letter is None:
-            return queue
-        return replace(queue, copies=CopyTarget(store.queue_id, DELAY_MS))
-
-    async def _write_queue(self, wanted: Queue) -> None:
-        while True:
-            try:
-                if await self._queues.get(wanted.name) is None:
-                    await self._queues.create(wanted)
-                else:
-                    await self._queues.update(
-                        wanted.name, lambda current: _queue_in_place_of(current, wanted)
-                    )
-            except (AlreadyExists, NotFound):
-                continue  # another writer was faster
-            return
-
-    # ---- remove ------------------------------------------------------------------------------------------------
-
-    async def remove(self, subscription: Subscription) -> None:
-        """Remove an event subscription with its dead letters, and the queue that it is received from."""
-        await self._subscriptions.delete(subscription)
-        if subscription.protocol == PULL:
-            await self._remove_queue(ResourceName.from_key(subscription.endpoint))
-        await self._remove_dead_letters(subscription)
-
-    async def remove_topics(self, topics: Sequence[Topic]) -> None:
-        """Remove topics with their event subscriptions."""
-        for topic in topics:
-            for subscription in await self.of(topic):
-                await self.remove(subscription)
-            await self._topics.delete(topic)
-
-    async def _remove_dead_letters(self, subscription: Subscription) -> None:
+    async def _remove_dead_letters_in(self, draft: Draft, subscription: Subscription) -> None:
         name = subscription.topic
-        store = await self._subscriptions.get(name, names.dead_letter_store(subscription.id))
+        store = await self._subscriptions.get_in(draft, name, names.dead_letter_store(subscription.id))
         if store is not None:
-            await self._subscriptions.delete(store)
-        await self._remove_queue(names.dead_letter_queue(name, subscription.id))
-
-    async def _remove_queue(self, name: ResourceName) -> None:
-        queue = await self._queues.get(name)
+            await self._subscriptions.delete_in(draft, store)
+        queue = await self._queues.get_in(draft, names.dead_letter_queue(name, subscription.id))
         if queue is not None:
-            await self._queues.delete(queue)
-
-
-def _in_place_of(current: Subscription, wanted: Subscription) -> Subscription:
-    return replace(wanted, queue_id=current.queue_id, created_at=current.created_at)
-
-
-def _queue_in_place_of(current: Queue, wanted: Queue) -> Queue:
-    return replace(
-        wanted,
-        id=current.id,
-        created_at=current.created_at,
-        modified_at=current.modified_at,
-        purged_at=current.purged_at,
-    )
+            await self._queues.delete_in(draft, queue)
