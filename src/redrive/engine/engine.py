@@ -20,6 +20,7 @@ from redrive.engine.push.circuit_breakers import CircuitBreakers
 from redrive.engine.push.conditions import EndpointConditions
 from redrive.engine.push.contexts import SubscriptionContexts
 from redrive.engine.push.dispatcher import Dispatcher
+from redrive.engine.push.late_pushes import LatePushes
 from redrive.engine.push.parts import PushParts
 from redrive.engine.push.retrier import SettleRetrier
 from redrive.engine.push.soft_timeout import SoftTimeout
@@ -124,6 +125,7 @@ class Engine:
                 circuits=self.circuits,
                 retrier=SettleRetrier(clock),
                 soft_timeout=SoftTimeout(clock),
+                late_pushes=LatePushes(clock),
             ),
             self.topics,
         )

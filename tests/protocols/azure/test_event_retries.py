@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from redrive.engine.push import late_pushes
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from tests.protocols.azure.stage import BROKEN, DAY_MS, EVENT, OK, Stage, answer
 
@@ -264,3 +265,56 @@ async def test_a_batch_succeeds_or_fails_together(stage: Stage) -> None:
     await stage.pass_time(5 * MINUTE_MS)
     ids = sorted(event["id"] for body in stage.web.bodies for event in body)
     assert ids == sorted("012012")
+
+
+async def test_a_success_within_three_minutes_counts_though_further_attempts_have_begun(stage: Stage) -> None:
+    """The first attempt is answered when the second has begun, whose endpoint hangs for longer than it may."""
+    topic = await stage.topic()
+    await stage.subscribe(topic)
+    stage.web.takes_ms = 100_000
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(60_000)
+    assert len(stage.web.pushed) == 2
+    stage.web.takes_ms = 400_000
+    await stage.pass_time(30 * MINUTE_MS)
+    assert len(stage.web.pushed) == 2
+    assert [fact.attempt.delivered for fact in stage.memory.attempts] == [False, True]
+    assert stage.engine.dispatcher.parts.late_pushes.pushes == 0
+
+
+async def test_a_success_after_three_minutes_counts_no_more(stage: Stage) -> None:
+    topic = await stage.topic()
+    await stage.subscribe(topic, retryPolicy={"maxDeliveryAttempts": 3})
+    stage.web.takes_ms = 181_000
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(30 * MINUTE_MS)
+    assert len(stage.web.pushed) == 3
+    assert not any(fact.attempt.delivered for fact in stage.memory.attempts)
+
+
+async def test_no_more_connections_are_held_for_late_answers_than_their_limit(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(late_pushes, "PUSHES_MAX", 2)
+    topic = await stage.topic()
+    await stage.subscribe(topic)
+    stage.web.takes_ms = 170_000
+    await stage.publish(topic, *(EVENT | {"id": str(number)} for number in range(5)))
+    await stage.pass_time(45_000)
+    assert stage.engine.dispatcher.parts.late_pushes.pushes == 2
+    await stage.pass_time(10 * MINUTE_MS)
+    assert stage.engine.dispatcher.parts.late_pushes.pushes == 0
+
+
+async def test_a_late_success_is_met_by_the_next_attempt_which_pushes_nothing(stage: Stage) -> None:
+    """The second attempt fails while the first one's push is under way; the third would be half a minute later."""
+    topic = await stage.topic()
+    await stage.subscribe(topic)
+    stage.web.takes_ms = 55_000
+    await stage.publish(topic, EVENT)
+    await stage.pass_time(35_000)
+    stage.web.takes_ms = 0
+    stage.web.script.append(BROKEN)
+    await stage.pass_time(30 * MINUTE_MS)
+    assert len(stage.web.pushed) == 2
+    assert [fact.attempt.delivered for fact in stage.memory.attempts] == [False, False, True]

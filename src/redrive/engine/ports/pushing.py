@@ -88,6 +88,8 @@ class Plan:
         lease_ms: How long an attempt may take before another node may repeat it.
         batch: How many deliveries an attempt takes along.
         answers: The meaning of the endpoint's status codes.
+        late_ms: How long after its start a push still counts that was not answered by its soft time-out, though further
+            attempts have begun; None: until the next attempt.
         patience_ms: The soft time-out. After it an attempt counts as failed, though its endpoint may answer late: a
             success before the next attempt begins makes that unnecessary. None: the endpoint's own time-out alone.
         circuit: When the circuit breaker opens; None: never.
@@ -101,4 +103,5 @@ class Plan:
     batch: Batch = ONE_EACH
     answers: AnswerProfile = USUAL
     patience_ms: int | None = None
+    late_ms: int | None = None
     circuit: CircuitPolicy | None = None

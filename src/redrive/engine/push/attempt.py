@@ -120,15 +120,48 @@ class DeliveryAttempt:
     async def _push_with_soft_timeout(
         self, endpoint: Endpoint, push_request: PushRequest, patience_ms: int
     ) -> Attempt:
-        until = self._now() + patience_ms
-        pushing = asyncio.ensure_future(endpoint.push(push_request))
+        began, late_ms = self._now(), self._context.plan.late_ms
+        pushing = asyncio.ensure_future(self._push_unless_taken(endpoint, push_request))
+        goes_on = False
         try:
             with self._parts.soft_timeout.begin() as hangs:
-                if await self._parts.soft_timeout.wait(pushing, hangs, until):
+                if await self._parts.soft_timeout.wait(pushing, hangs, began + patience_ms):
                     return pushing.result()
-                return await self._late_result(pushing, hangs, patience_ms)
+                late = await self._late_result(pushing, hangs, patience_ms)
+            if late_ms is not None and self._decided is not None and not pushing.done():
+                keep = self._parts.late_pushes.keep
+                goes_on = keep(pushing, self._deliveries, began + late_ms, self._take_late)
+            return late
+        finally:
+            if not goes_on:
+                pushing.cancel()
+
+    async def _push_unless_taken(self, endpoint: Endpoint, push_request: PushRequest) -> Attempt:
+        """Push, unless an earlier attempt's push is taken before this one is answered."""
+        earlier = self._parts.late_pushes.earlier(self._deliveries)
+        for taken in earlier:
+            if taken.done():
+                return taken.result()
+        if not earlier:
+            return await endpoint.push(push_request)
+        pushing = asyncio.ensure_future(endpoint.push(push_request))
+        try:
+            await asyncio.wait([pushing, *earlier], return_when=asyncio.FIRST_COMPLETED)
+            for taken in earlier:
+                if taken.done():
+                    return taken.result()
+            return pushing.result()
         finally:
             pushing.cancel()
+
+    async def _take_late(self, attempt: Attempt) -> bool:
+        """Take the result of a push that went on; whether it is a success, which closes the circuit breaker."""
+        judged = self._context.plan.answers.judge(attempt)
+        if judged.delivered and all(result.delivered for result in self._result_of_each(judged)):
+            await self._note(judged, self._now())
+            self._parts.notifier.announce(self._deliveries[0].queue_id)
+            return True
+        return False
 
     async def _late_result(
         self, pushing: "asyncio.Future[Attempt]", hangs: "asyncio.Future[None]", patience_ms: int

@@ -95,6 +95,7 @@ class Dispatcher:
         consumers = [self.forget(queue_id) for queue_id in list(self._consumers)]
         work = [task for consumer in consumers if consumer is not None for task in consumer.stop()]
         await asyncio.gather(*work, return_exceptions=True)
+        await self.parts.late_pushes.close()
 
     async def quiet(self) -> None:
         """Return when no attempt is under way but those that hang: simulated time must not run ahead of the others."""

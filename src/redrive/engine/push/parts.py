@@ -10,6 +10,7 @@ from redrive.engine.ports import Endpoint, Runtime, Store
 from redrive.engine.publish.fan_out import TopicPublisher
 from redrive.engine.push.circuit_breakers import CircuitBreakers
 from redrive.engine.push.contexts import SubscriptionContexts
+from redrive.engine.push.late_pushes import LatePushes
 from redrive.engine.push.retrier import SettleRetrier
 from redrive.engine.push.soft_timeout import SoftTimeout
 from redrive.engine.receive.notifier import QueueNotifier
@@ -31,3 +32,4 @@ class PushParts:
     circuits: CircuitBreakers
     retrier: SettleRetrier
     soft_timeout: SoftTimeout
+    late_pushes: LatePushes

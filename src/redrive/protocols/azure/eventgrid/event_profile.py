@@ -116,6 +116,7 @@ def _plan(destination_type: str, attempts_max: int, minutes_to_live: int, batch:
         batch=batch,
         answers=outcomes.answers_of(destination_type),
         patience_ms=_PATIENCE_MS,
+        late_ms=push_requests.TIMEOUT_MS,
         circuit=outcomes.probation_of(destination_type),
     )
 

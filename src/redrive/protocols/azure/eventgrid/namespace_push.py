@@ -22,7 +22,7 @@ from redrive.model.queue import DAY_MS
 from redrive.model.retry import Phase, RetrySchedule, Stage
 from redrive.model.retry_plans import MINUTE_MS, SECOND_MS
 from redrive.model.topic import Topic
-from redrive.protocols.azure.eventgrid import outcomes
+from redrive.protocols.azure.eventgrid import outcomes, push_requests
 from redrive.protocols.azure.eventgrid.settings import DeliverySettings, topic_settings
 
 ATTEMPTS_MAX: Final = 10
@@ -59,5 +59,6 @@ def _plan(destination_type: str, attempts_max: int, to_live_ms: int, batch: Batc
         batch=batch,
         answers=_ANSWERS,
         patience_ms=_PATIENCE_MS,
+        late_ms=push_requests.TIMEOUT_MS,
         circuit=outcomes.probation_of(destination_type),
     )
