@@ -69,14 +69,14 @@ async def test_what_is_released_at_once_wakes_who_waits_at_once(
     assert clock.now() == began + 5
 
 
-@pytest.mark.parametrize(("in_time", "done"), [(False, True), (True, False)])
+@pytest.mark.parametrize(("strict_lease", "done"), [(False, True), (True, False)])
 async def test_a_claim_that_ran_out_is_believed_unless_it_had_to_hold(
-    engine: Engine, queue: Queue, clock: VirtualClock, in_time: bool, done: bool
+    engine: Engine, queue: Queue, clock: VirtualClock, strict_lease: bool, done: bool
 ) -> None:
     await send(engine, queue, "a")
     claimed = await claim(engine, queue)
     await clock.sleep_until(clock.now() + MINUTE_MS)
-    (settled,) = await engine.settler.delete(queue, [claimed], in_time=in_time)
+    (settled,) = await engine.settler.delete(queue, [claimed], strict_lease=strict_lease)
     assert (settled.done, settled.reason) == (done, "" if done else "lapsed")
 
 
@@ -163,7 +163,7 @@ async def test_what_is_kept_too_long_is_buried_by_the_sweep_and_not_removed(
     await clock.sleep_until(began + 10 * MINUTE_MS)
     await engine.sweeper.round()
     assert (await bodies(engine, queue), await bodies(engine, letters)) == (["held"], ["waiting"])
-    assert (await engine.settler.delete(queue, [held], in_time=True))[0].done
+    assert (await engine.settler.delete(queue, [held], strict_lease=True))[0].done
 
 
 # ---- the queue of a subscription -----------------------------------------------------------------------------------

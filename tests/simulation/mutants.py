@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.engine.ports import (
+    Claim,
     Claimed,
     ClaimRequest,
     Enqueued,
@@ -38,16 +39,14 @@ class Credulous(InMemory):
     """Believes every token: settles by the delivery's place alone, as several queues do."""
 
     async def settle(
-        self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
+        self, queue_id: int, settlements: Sequence[Settlement], now: int, **how: bool
     ) -> list[Settled]:
         current = [one._replace(token=self._token(queue_id, one.seq, one.token)) for one in settlements]
-        return await self.real.settle(queue_id, current, now, ordered=ordered)
+        return await self.real.settle(queue_id, current, now, **how)
 
-    async def extend(
-        self, queue_id: int, claims: Sequence[tuple[int, int, int]], now: int, *, ordered: bool
-    ) -> list[Settled]:
-        current = [(seq, self._token(queue_id, seq, token), until) for seq, token, until in claims]
-        return await self.real.extend(queue_id, current, now, ordered=ordered)
+    async def extend(self, queue_id: int, claims: Sequence[Claim], now: int, **how: bool) -> list[Settled]:
+        current = [one._replace(token=self._token(queue_id, one.seq, one.token)) for one in claims]
+        return await self.real.extend(queue_id, current, now, **how)
 
     def _token(self, queue_id: int, seq: int, given: int) -> int:
         statement = "SELECT token FROM deliveries WHERE queue_id = ? AND seq = ? AND token IS NOT NULL"
@@ -101,7 +100,7 @@ class Optimistic(InMemory):
         self._sent += 1
         if self._sent % 5:
             return await self.real.enqueue(new_deliveries)
-        return [Enqueued(one.message_id, self.real._next_seq(), repeated=False) for one in new_deliveries]
+        return [Enqueued(one.message_id, self.real._numbers.next(), repeated=False) for one in new_deliveries]
 
 
 class Doubling(InMemory):
@@ -130,11 +129,11 @@ class Resurrecting(InMemory):
     _settled = 0
 
     async def settle(
-        self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
+        self, queue_id: int, settlements: Sequence[Settlement], now: int, **how: bool
     ) -> list[Settled]:
         self._settled += 1
         if self._settled % 10:
-            return await self.real.settle(queue_id, settlements, now, ordered=ordered)
+            return await self.real.settle(queue_id, settlements, now, **how)
         return [Settled(done=True) for _ in settlements]
 
 
@@ -142,10 +141,10 @@ class Eager(InMemory):
     """Tries again at once what should wait."""
 
     async def settle(
-        self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
+        self, queue_id: int, settlements: Sequence[Settlement], now: int, **how: bool
     ) -> list[Settled]:
         hurried = [one._replace(available_at=min(one.available_at, now)) for one in settlements]
-        return await self.real.settle(queue_id, hurried, now, ordered=ordered)
+        return await self.real.settle(queue_id, hurried, now, **how)
 
 
 class Repetitive(InMemory):
@@ -175,19 +174,19 @@ class Wordless(InMemory):
     needs = LETTERED
 
     async def settle(
-        self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
+        self, queue_id: int, settlements: Sequence[Settlement], now: int, **how: bool
     ) -> list[Settled]:
         ends = [one._replace(follow_ups=()) for one in settlements]
-        return await self.real.settle(queue_id, ends, now, ordered=ordered)
+        return await self.real.settle(queue_id, ends, now, **how)
 
 
 class Talkative(Wordless):
     """Lets what an end leads to arrive whether the claim was met or not."""
 
     async def settle(
-        self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
+        self, queue_id: int, settlements: Sequence[Settlement], now: int, **how: bool
     ) -> list[Settled]:
-        settled = await super().settle(queue_id, settlements, now, ordered=ordered)
+        settled = await super().settle(queue_id, settlements, now, **how)
         await self.real.enqueue([new_delivery for one in settlements for new_delivery in one.follow_ups])
         return settled
 
@@ -207,7 +206,7 @@ MUTANTS: Final[dict[type[InMemory], Rule]] = {
     Impatient: Rule.ORDER,
     Hasty: Rule.EARLY,
     Tireless: Rule.EXHAUSTED,
-    Careless: Rule.LOST,
+    Careless: Rule.BURIED,
     Forgetful: Rule.DEDUPLICATED,
     Optimistic: Rule.LOST,
     Doubling: Rule.AGREES,

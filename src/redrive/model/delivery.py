@@ -7,11 +7,10 @@ There is no other state: a delayed message, a message in flight and a retry on i
 
 import enum
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from redrive.model.attempt import AttemptResult
-from redrive.model.ids import id_text
 
 
 class LinePosition(enum.IntEnum):
@@ -75,6 +74,14 @@ class Outcome(enum.Enum):
     DROPPED = "dropped"
 
 
+class DeadLetterReason(enum.StrEnum):
+    """The reason that a delivery of a queue became a dead letter."""
+
+    EXHAUSTED = "exhausted"  # it had all its claims
+    EXPIRED = "expired"  # it was kept too long
+    REJECTED = "rejected"  # its consumer will never take it
+
+
 @dataclass(frozen=True, slots=True)
 class Transition:
     """The decision: what becomes of the delivery, and for a retry, not before when (ms)."""
@@ -118,6 +125,10 @@ class Limits:
         """True if a delivery is offered no more once it had `attempts_max` claims."""
         return self.attempts_max > 0 and (self.dead_letters or self.drops_exhausted)
 
+    def ended(self, enqueued_at: int, now: int) -> bool:
+        """True if what was enqueued then (ms) is out of its retention period."""
+        return self.retention_ms is not None and enqueued_at + self.retention_ms <= now
+
 
 DELIVERED = Transition(Outcome.DELIVERED)
 EXPIRED = Transition(Outcome.EXPIRED)
@@ -141,123 +152,9 @@ def decide(
     """
     if result is AttemptResult.DELIVERED:
         return DELIVERED
-    if _retention_ended(delivery, limits, now):
+    if limits.ended(delivery.enqueued_at, now):
         return EXPIRED
     delay_ms = None if result is AttemptResult.REFUSED else schedule.delay_ms(delivery.attempts, chance)
     if delay_ms is not None:
         return Transition(Outcome.RETRY, now + max(delay_ms, floor_ms))
     return DEAD_LETTERED if limits.dead_letters else DROPPED
-
-
-def offer(delivery: Delivery, limits: Limits, now: int) -> Outcome:
-    """Say what becomes of a delivery that is due: RETRY when it may be claimed (again).
-
-    Claims that ran out with nobody saying why are counted here, on the attempt that would exceed the limit: that
-    is the moment SQS moves a message to its dead-letter queue. Without dead letters it is offered for ever,
-    since nobody ever said that it failed; or dropped, where the queue's owner has it so.
-    """
-    if _retention_ended(delivery, limits, now):
-        return Outcome.DEAD_LETTERED if limits.buries_expired and limits.dead_letters else Outcome.EXPIRED
-    if limits.ends_exhausted and delivery.attempts >= limits.attempts_max:
-        return Outcome.DEAD_LETTERED if limits.dead_letters else Outcome.DROPPED
-    return Outcome.RETRY
-
-
-def _retention_ended(delivery: Delivery, limits: Limits, now: int) -> bool:
-    return limits.retention_ms is not None and delivery.enqueued_at + limits.retention_ms <= now
-
-
-def as_dead_letter(delivery: Delivery, queue_id: int, seq: int, now: int, *, ordered: bool) -> Delivery:
-    """The delivery as it enters the dead-letter queue `queue_id`.
-
-    Id, body, send time and the count of attempts stay. The retention period goes on where it was, but begins
-    anew in an ordered queue, where also the message id becomes the deduplication id, so that equal contents do
-    not swallow each other (SQS developer guide, dead-letter queues).
-    """
-    return replace(
-        delivery,
-        queue_id=queue_id,
-        seq=seq,
-        available_at=now,
-        token=None,
-        enqueued_at=now if ordered else delivery.enqueued_at,
-        deduplication_id=id_text(delivery.message_id) if ordered else delivery.deduplication_id,
-        origin=delivery.queue_id,
-    )
-
-
-def as_sent_letter(delivery: Delivery, queue_id: int, seq: int, now: int) -> Delivery:
-    """The delivery as it enters the dead-letter queue `queue_id` where letters are sent like any message.
-
-    It is new there, and never received yet; what it went through is in the notes of its attempts. So SNS does
-    (recorded), and so it must be: a schedule of 23 days outlasts the 14 that a queue may keep a message for.
-    """
-    return replace(as_handed_over(delivery, queue_id, seq, now), origin=delivery.queue_id)
-
-
-class DeadLetterReason(enum.StrEnum):
-    """The reason that a delivery of a queue became a dead letter."""
-
-    EXHAUSTED = "exhausted"  # it had all its claims
-    EXPIRED = "expired"  # it was kept too long
-    REJECTED = "rejected"  # its consumer will never take it
-
-
-def end_of(delivery: Delivery, limits: Limits, now: int) -> DeadLetterReason:
-    """The reason for a delivery that `offer` answers DEAD_LETTERED to."""
-    return DeadLetterReason.EXPIRED if _retention_ended(delivery, limits, now) else DeadLetterReason.EXHAUSTED
-
-
-def as_copy(
-    delivery: Delivery, queue_id: int, seq: int, now: int, delay_ms: int, end: DeadLetterReason
-) -> Delivery:
-    """The copy of a dead letter that enters the backlog `queue_id`, to be pushed from there.
-
-    Its headers, a JSON object, get a first member that says how it ended:
-    `"ended":{"how":"exhausted","attempts":3,"at":1700000000000}`. `at` is when its consumer had it last, as far as
-    that is known: at the first claim where there was one alone, else by the end of the last.
-    """
-    first, attempts = delivery.first_claimed_at, delivery.attempts
-    at = delivery.sent_at if first is None else first if attempts == 1 else min(delivery.available_at, now)
-    rest = (delivery.headers or b"{}")[1:]
-    comma = b"" if rest == b"}" else b","
-    ended = b'{"ended":{"how":"%b","attempts":%d,"at":%d}' % (end.encode(), attempts, at)
-    return replace(
-        as_handed_over(delivery, queue_id, seq, now),
-        available_at=now + delay_ms,
-        group_id=None,
-        deduplication_id=None,
-        headers=ended + comma + rest,
-    )
-
-
-def as_handed_over(delivery: Delivery, queue_id: int, seq: int, now: int) -> Delivery:
-    """The delivery as it enters the queue that it was pushed to: new there, and never received yet."""
-    return replace(
-        delivery,
-        queue_id=queue_id,
-        seq=seq,
-        available_at=now,
-        attempts=0,
-        token=None,
-        enqueued_at=now,
-        sent_at=now,
-        first_claimed_at=None,
-    )
-
-
-def as_redriven(delivery: Delivery, queue_id: int, seq: int, now: int, message_id: bytes) -> Delivery:
-    """The delivery as it enters `queue_id` by a redrive: a new message with the old content."""
-    return replace(
-        delivery,
-        queue_id=queue_id,
-        seq=seq,
-        available_at=now,
-        attempts=0,
-        token=None,
-        enqueued_at=now,
-        sent_at=now,
-        first_claimed_at=None,
-        message_id=message_id,
-        origin=None,
-    )

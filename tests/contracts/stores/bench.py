@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from redrive.engine.ports import (
+    Claim,
     Claimed,
     ClaimRequest,
     Counts,
@@ -119,7 +120,7 @@ class Bench:
     async def extend(self, delivery: Delivery, until: int, now: int = NOON) -> Settled:
         """Let one claim hold until then."""
         assert delivery.token is not None
-        claims = [(delivery.seq, delivery.token, until)]
+        claims = [Claim(delivery.seq, delivery.token, until)]
         (settled,) = await self.store.extend(self.id, claims, now, ordered=self.ordered)
         return settled
 

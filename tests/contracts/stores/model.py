@@ -10,6 +10,7 @@ from typing import Final
 
 from redrive.engine.ports import (
     Change,
+    Claim,
     Claimed,
     ClaimRequest,
     Counts,
@@ -25,7 +26,9 @@ from redrive.engine.ports import (
     Settlement,
     Target,
 )
-from redrive.model.delivery import Delivery, Outcome, as_dead_letter, as_redriven, offer
+from redrive.model.claiming import offer
+from redrive.model.delivery import Delivery, Outcome
+from redrive.model.entering import as_dead_letter, as_redriven
 
 Rows = dict[int, Delivery]
 
@@ -228,7 +231,7 @@ class Model:
             self._add(_delivery_of(new_delivery, self._of_body(after, new_delivery.body).seq))
         return DONE
 
-    def extend(self, queue_id: int, claim: tuple[int, int, int], now: int, *, ordered: bool) -> Settled:
+    def extend(self, queue_id: int, claim: Claim, now: int, *, ordered: bool) -> Settled:
         """A claim holds longer, or no longer."""
         seq, token, until = claim
         refusal = self.refusal(queue_id, seq, token, now, ordered=ordered)

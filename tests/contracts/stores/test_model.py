@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from redrive.engine.ports import (
     Change,
+    Claim,
     ClaimRequest,
     Enqueued,
     MoveRequest,
@@ -192,7 +193,7 @@ class History(RuleBasedStateMachine):
             return
         name, seq, token = self.claims[-(which % len(self.claims)) - 1]
         queue = self.queues[name]
-        claim = (seq, token, self.now + wait_ms)
+        claim = Claim(seq, token, self.now + wait_ms)
         (answer,) = self.run(self.store.extend(queue.id, [claim], self.now, ordered=queue.ordered))
         assert answer == self.model.extend(queue.id, claim, self.now, ordered=queue.ordered)
 

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from redrive.engine.ports import Settlement
+from redrive.engine.ports import Claim, Settlement
 from redrive.model.delivery import Outcome
 from tests.contracts.stores.bench import DONE, LEASE_MS, NOON, Bench, bodies, fresh_token, refused
 
@@ -109,3 +109,18 @@ async def test_settlements_made_together_are_answered_each_for_itself(queue: Ben
     answers = await asyncio.gather(*(queue.settle(claim) for claim in [*claims[:10], *claims[:10]]))
     assert sorted(answers) == [*[refused("gone")] * 10, *[DONE] * 10]
     assert await queue.peek() == claims[10:]
+
+
+@pytest.mark.parametrize("group", [None, "g"])
+async def test_a_claim_of_a_queue_without_order_may_run_out_unless_the_lease_is_strict(
+    plain: Bench, group: str | None
+) -> None:
+    await plain.send("a", group=group)
+    one = await plain.claim_one(lease_ms=10)
+    late, claims = NOON + 10, [Claim(one.seq, one.token or 0, NOON + 50)]
+    settlements = [Settlement(one.seq, one.token or 0)]
+    strict = {"ordered": False, "strict_lease": True}
+    assert await plain.store.settle(plain.id, settlements, late, **strict) == [refused("lapsed")]
+    assert await plain.store.extend(plain.id, claims, late, **strict) == [refused("lapsed")]
+    assert await plain.store.extend(plain.id, claims, late, ordered=False) == [DONE]
+    assert await plain.store.settle(plain.id, settlements, late, **strict) == [DONE]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.model.delivery import DeadLetterReason, Delivery, as_copy
+from redrive.model.delivery import DeadLetterReason, Delivery
+from redrive.model.entering import as_copy
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS, Queue
 from redrive.model.topic import Subscription, Topic

@@ -20,6 +20,13 @@ from redrive.engine.ports.documents import (
     Resource,
     refuse_repeated,
 )
+from redrive.engine.ports.limits import (
+    GROUP_CALLS_MAX,
+    NOTES_FIRST,
+    NOTES_KEPT_MS,
+    NOTES_LAST,
+    REMOVALS_MAX,
+)
 from redrive.engine.ports.profile import (
     DeliveryProfile,
     FollowUp,
@@ -35,7 +42,7 @@ from redrive.engine.ports.pushing import (
 )
 from redrive.engine.ports.requests import (
     AttemptNote,
-    Claimed,
+    Claim,
     ClaimRequest,
     Counts,
     Enqueued,
@@ -61,12 +68,19 @@ from redrive.engine.ports.telemetry import (
     NodeStore,
     TelemetryStore,
 )
+from redrive.model.claiming import Claimed
 
 __all__ = [
+    "GROUP_CALLS_MAX",
+    "NOTES_FIRST",
+    "NOTES_KEPT_MS",
+    "NOTES_LAST",
     "ONE_EACH",
+    "REMOVALS_MAX",
     "AttemptNote",
     "Batch",
     "Change",
+    "Claim",
     "ClaimRequest",
     "Claimed",
     "Clock",

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from redrive.model.delivery import Delivery, Limits, Outcome
+from redrive.model.delivery import Limits, Outcome
 from redrive.model.queue import CopyTarget
 
 
@@ -104,7 +104,7 @@ class Target:
     Attributes:
         queue_id: Which.
         ordered: Whether it keeps the order of groups.
-        copies: For dead letters: where a copy of each goes as well, see `redrive.model.delivery.as_copy`. For ends that
+        copies: For dead letters: where a copy of each goes as well, see `redrive.model.entering.as_copy`. For ends that
             the store itself decides, in a claim; why `Settlement.follow_ups` does not do for them: decision 0009.
     """
 
@@ -152,24 +152,18 @@ class ClaimRequest:
     looks_ahead: bool = False
 
 
-@dataclass(slots=True)
-class Claimed:
-    """The result of a claim.
+class Claim(NamedTuple):
+    """A claim that somebody says they hold.
 
     Attributes:
-        deliveries: Claimed now, in the queue's order.
-        dead_lettered: How many went to the dead-letter queue on the way.
-        expired: How many were out of their retention period.
-        dropped: How many had all their claims and no dead-letter queue to go to.
-        next_at: When nothing was claimed, or with `looks_ahead` fewer than asked for: the moment (ms) the next waiting
-            delivery falls due, if there is one; those just claimed wait for the end of their lease.
+        seq: Of which delivery.
+        token: The claim's.
+        until: Where it is to hold on: until when (ms).
     """
 
-    deliveries: list[Delivery] = field(default_factory=list)
-    dead_lettered: int = 0
-    expired: int = 0
-    dropped: int = 0
-    next_at: int | None = None
+    seq: int
+    token: int
+    until: int = 0
 
 
 class Settlement(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Protocol
 from redrive.engine.ports.documents import Change, Resource
 from redrive.engine.ports.requests import (
     AttemptNote,
-    Claimed,
+    Claim,
     ClaimRequest,
     Counts,
     Enqueued,
@@ -18,6 +18,7 @@ from redrive.engine.ports.requests import (
     Settlement,
     Swept,
 )
+from redrive.model.claiming import Claimed
 from redrive.model.delivery import Delivery
 
 
@@ -97,18 +98,30 @@ class Store(Protocol):
         ...
 
     def settle(
-        self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
+        self,
+        queue_id: int,
+        settlements: Sequence[Settlement],
+        now: int,
+        *,
+        ordered: bool,
+        strict_lease: bool = False,
     ) -> Awaitable[list[Settled]]:
-        """End claims. In an ordered queue a claim that ran out can no longer be settled ("lapsed").
+        """End claims.
 
-        In an unordered one it can until the delivery is claimed anew: the work was done, and nobody else began.
+        Args:
+            queue_id: Of the deliveries.
+            settlements: How each ends.
+            now: ms.
+            ordered: Whether the queue keeps the order of groups.
+            strict_lease: A claim that ran out can no longer be settled ("lapsed"); so it always is in an ordered queue.
+                Else it can until the delivery is claimed anew: the work was done, and nobody else began.
         """
         ...
 
     def extend(
-        self, queue_id: int, claims: Sequence[tuple[int, int, int]], now: int, *, ordered: bool
+        self, queue_id: int, claims: Sequence[Claim], now: int, *, ordered: bool, strict_lease: bool = False
     ) -> Awaitable[list[Settled]]:
-        """Let claims `(seq, token, until)` hold until then (ms); `until <= now` gives the delivery back."""
+        """Let claims hold until their `until`; one that is over by `now` gives the delivery back. See `settle`."""
         ...
 
     def move(self, request: MoveRequest) -> Awaitable[Moved]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import Endpoint, PushRequest, SubscriptionContext
+from redrive.engine.ports import Claim, Endpoint, PushRequest, SubscriptionContext
 from redrive.engine.push.parts import PushParts
 from redrive.engine.push.settlement import OVERDUE, AttemptSettlement, SettleItem, accepted
 from redrive.model.attempt import Attempt, AttemptResult, Reason
@@ -190,7 +190,7 @@ class DeliveryAttempt:
         """Keep the claims until the next attempts are due, and for as long again as it takes to settle them."""
         until = [at + self._context.plan.lease_ms for at in due]
         claims = [
-            (delivery.seq, delivery.token or 0, at)
+            Claim(delivery.seq, delivery.token or 0, at)
             for delivery, at in zip(self._deliveries, until, strict=True)
         ]
         queue_id, ordered = self._deliveries[0].queue_id, self._context.topic.ordered

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from redrive.engine.configuration.topics import Topics
-from redrive.engine.ports import Batch, ClaimRequest, SubscriptionContext
+from redrive.engine.ports import Batch, Claim, ClaimRequest, SubscriptionContext
 from redrive.engine.push.attempt import DeliveryAttempt
 from redrive.engine.push.parts import PushParts
 from redrive.engine.push.settlement import PIECE
@@ -280,7 +280,7 @@ class BacklogConsumer:
         if not deliveries:
             return
         now = self._now()
-        claims = [(delivery.seq, delivery.token or 0, now) for delivery in deliveries]
+        claims = [Claim(delivery.seq, delivery.token or 0, now) for delivery in deliveries]
         await self._parts.store.extend(self._queue_id, claims, now, ordered=context.topic.ordered)
 
     def _expect(self, due_at: int | None) -> None:

@@ -5,7 +5,7 @@ import logging
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.counters import NodeCounters
 from redrive.engine.listeners import Listeners
-from redrive.engine.ports import Claimed, ClaimRequest, Runtime, Store, Target
+from redrive.engine.ports import Claim, Claimed, ClaimRequest, Runtime, Store, Target
 from redrive.engine.receive.notifier import LOOK_AGAIN_MS, Cancellation, QueueNotifier
 from redrive.model.delivery import DeadLetterReason, Delivery
 from redrive.model.errors import InFlightLimit
@@ -105,7 +105,7 @@ class Receiver:
         """Return the deliveries, and wake the next receiver, who finds more or learns when to look again."""
         if gone is not None and gone.happened:
             now = self._runtime.clock.now()
-            claims = [(delivery.seq, delivery.token or 0, now) for delivery in deliveries]
+            claims = [Claim(delivery.seq, delivery.token or 0, now) for delivery in deliveries]
             await self._store.extend(queue.id, claims, now, ordered=queue.ordered)
             self._flights.add(queue.id, -len(deliveries))
             self._notifier.announce(queue.id, len(deliveries))

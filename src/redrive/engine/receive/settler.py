@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.counters import NodeCounters
 from redrive.engine.listeners import Listeners
-from redrive.engine.ports import AttemptNote, Clock, Settled, Settlement, Store
+from redrive.engine.ports import AttemptNote, Claim, Clock, Settled, Settlement, Store
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.receive.receiver import InFlightEstimate
 from redrive.model.delivery import DeadLetterReason, Outcome
@@ -35,18 +35,18 @@ class Settler:
         self._listeners = listeners
 
     async def delete(
-        self, queue: Queue, claims: Sequence[tuple[int, int]], *, in_time: bool = False
+        self, queue: Queue, claims: Sequence[tuple[int, int]], *, strict_lease: bool = False
     ) -> list[Settled]:
         """End claims `(seq, token)` of messages that the consumer is done with.
 
         Args:
             queue: Where they were claimed.
             claims: The deliveries' places and the claims' tokens.
-            in_time: A claim that ran out is refused ("lapsed"), as it is in an ordered queue, though nobody has
+            strict_lease: A claim that ran out is refused ("lapsed"), as it is in an ordered queue, though nobody has
                 claimed the delivery since.
         """
         settlements = [Settlement(seq, token) for seq, token in claims]
-        settled, now = await self._settle(queue, settlements, in_time=in_time)
+        settled, now = await self._settle(queue, settlements, strict_lease=strict_lease)
         done = sum(answer.done for answer in settled)
         self._measure.queue(queue).messages_deleted += len(claims)
         self._listeners.queues.deleted(queue, len(claims), now)
@@ -55,12 +55,12 @@ class Settler:
         return settled
 
     async def release(
-        self, queue: Queue, claims: Sequence[tuple[int, int]], delay_ms: int, *, in_time: bool = False
+        self, queue: Queue, claims: Sequence[tuple[int, int]], delay_ms: int, *, strict_lease: bool = False
     ) -> list[Settled]:
         """End claims of messages that the consumer cannot take now; they are offered again after `delay_ms`."""
         due_at = self._clock.now() + delay_ms
         settlements = [Settlement(seq, token, Outcome.RETRY, due_at) for seq, token in claims]
-        settled, now = await self._settle(queue, settlements, in_time=in_time)
+        settled, now = await self._settle(queue, settlements, strict_lease=strict_lease)
         if (done := sum(answer.done for answer in settled)) and due_at <= now:
             self._notifier.announce(queue.id, done)
         elif done:
@@ -68,7 +68,7 @@ class Settler:
         return settled
 
     async def reject(
-        self, queue: Queue, claims: Sequence[tuple[int, int, AttemptNote]], *, in_time: bool = False
+        self, queue: Queue, claims: Sequence[tuple[int, int, AttemptNote]], *, strict_lease: bool = False
     ) -> list[Settled]:
         """End claims of messages that the consumer will never take; without a dead-letter queue they are dropped."""
         target = await self._queues.dead_letters_to(queue)
@@ -76,7 +76,7 @@ class Settler:
         settlements = [
             Settlement(seq, token, outcome, target=target, note=note) for seq, token, note in claims
         ]
-        settled, now = await self._settle(queue, settlements, in_time=in_time)
+        settled, now = await self._settle(queue, settlements, strict_lease=strict_lease)
         done = sum(answer.done for answer in settled)
         counters = self._measure.queue(queue)
         if target is None:
@@ -89,20 +89,24 @@ class Settler:
         return settled
 
     async def _settle(
-        self, queue: Queue, settlements: Sequence[Settlement], *, in_time: bool
+        self, queue: Queue, settlements: Sequence[Settlement], *, strict_lease: bool
     ) -> tuple[list[Settled], int]:
         now = self._clock.now()
-        settled = await self._store.settle(queue.id, settlements, now, ordered=queue.ordered or in_time)
+        settled = await self._store.settle(
+            queue.id, settlements, now, ordered=queue.ordered, strict_lease=strict_lease
+        )
         self._flights.add(queue.id, -sum(answer.done for answer in settled))
         return settled, now
 
     async def extend(
-        self, queue: Queue, claims: Sequence[tuple[int, int, int]], *, in_time: bool = False
+        self, queue: Queue, claims: Sequence[tuple[int, int, int]], *, strict_lease: bool = False
     ) -> list[Settled]:
         """Let claims `(seq, token, lease_ms)` hold so long from now on; 0 gives the message back."""
         now = self._clock.now()
-        until = [(seq, token, now + lease_ms) for seq, token, lease_ms in claims]
-        settled = await self._store.extend(queue.id, until, now, ordered=queue.ordered or in_time)
+        until = [Claim(seq, token, now + lease_ms) for seq, token, lease_ms in claims]
+        settled = await self._store.extend(
+            queue.id, until, now, ordered=queue.ordered, strict_lease=strict_lease
+        )
         for (_, _, due_at), answer in zip(until, settled, strict=True):
             if not answer.done:
                 continue

@@ -6,7 +6,9 @@ from typing import Any, Final
 from asyncpg import Connection
 
 from redrive.engine.ports import ClaimRequest, Enqueued, NewDelivery, Target
-from redrive.model.delivery import DeadLetterReason, Delivery, as_copy, as_dead_letter, end_of
+from redrive.model.claiming import end_of
+from redrive.model.delivery import DeadLetterReason, Delivery
+from redrive.model.entering import as_copy, as_dead_letter
 from redrive.stores.postgres import deduplication, notes, rows
 
 # The way of most messages: no group, no deduplication, no past. One statement, which commits for itself.

@@ -10,6 +10,7 @@ from typing import Final
 from asyncpg import Connection
 
 from redrive.engine.ports import Claimed, ClaimRequest
+from redrive.model.claiming import wants_next_at
 from redrive.stores.postgres import filling, rows
 from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.merging import Lanes
@@ -117,11 +118,11 @@ async def _claim_ordinary(connection: Connection, requests: Sequence[ClaimReques
         delivery = rows.delivery_of(record)
         answers[delivery.token or 0].deliveries.append(delivery)
     filled = list(zip(requests, answers.values(), strict=True))
-    if not any(filling.wants_next_at(request, claimed) for request, claimed in filled):
+    if not any(wants_next_at(claimed, request, request.limit) for request, claimed in filled):
         return list(answers.values())
     next_at = await connection.fetchval(rows.NEXT_AT, first.queue_id)
     for request, claimed in filled:
-        if claimed.deliveries and filling.wants_next_at(request, claimed):
+        if claimed.deliveries and wants_next_at(claimed, request, request.limit):
             claimed.next_at = next_at
     return [claimed if claimed.deliveries else _nothing(next_at, now) for claimed in answers.values()]
 

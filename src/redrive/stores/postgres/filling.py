@@ -1,7 +1,7 @@
 """Orders are filled delivery by delivery: groups, expired and exhausted deliveries, repeated attempts, throttles.
 
 Each pass looks at the front of the line, locks the groups it finds there, looks again at what it may now touch, and
-lets `planning` decide. It passes again while there is room and the line has more to offer.
+lets `redrive.model.claiming` decide. It passes again while there is room and the line has more to offer.
 """
 
 from collections.abc import Sequence
@@ -9,10 +9,18 @@ from typing import Any, Final, NamedTuple
 
 from asyncpg import Connection
 
-from redrive.engine.ports import Claimed, ClaimRequest
+from redrive.engine.ports import REMOVALS_MAX, Claimed, ClaimRequest
+from redrive.model.claiming import (
+    ClaimPlan,
+    ClaimShare,
+    Followers,
+    Placed,
+    plan_endings,
+    plan_fair,
+    plan_ordered,
+)
 from redrive.model.delivery import Delivery, LinePosition
 from redrive.stores.postgres import arriving, pacing, repeating, rows
-from redrive.stores.postgres.planning import Followers, Plan, Share, plan_endings, plan_fair, plan_ordered
 from redrive.stores.postgres.reaching import own
 
 # A claim of no duration is due again at once: what carries one of the orders' own tokens is not looked at twice.
@@ -39,9 +47,6 @@ _CLAIM: Final = (
     " place = CASE WHEN $2 THEN place ELSE 1 END FROM own WHERE d.ctid = own.at"
 )
 
-# One claim removes no more expired and exhausted deliveries than this on its way (about 50 ms): whoever asked is told
-# to come again at once, and in between the other callers have their turn.
-REMOVALS_MAX: Final = 1000
 _PASSES_MAX: Final = 40  # each claims or removes something, or lost it to another node
 _WINDOW: Final = 100  # what a pass looks at when the one before it found deliveries to remove
 
@@ -51,11 +56,6 @@ class Filled(NamedTuple):
 
     claimed: Claimed
     was_ordinary: bool
-
-
-def wants_next_at(request: ClaimRequest, claimed: Claimed) -> bool:
-    """True if the answer says when the next delivery falls due."""
-    return not claimed.deliveries or (request.looks_ahead and len(claimed.deliveries) < request.limit)
 
 
 async def fill(connection: Connection, requests: Sequence[ClaimRequest]) -> list[Filled]:
@@ -130,7 +130,7 @@ class _Filling:
         self._may_wait = may_wait  # only for a transaction's first locks, see `rows`
         self._more = True  # whether another pass may find more
         self._removed = 0
-        self.shares = [Share(request) for request in requests]
+        self.shares = [ClaimShare(request) for request in requests]
         self.ordinary = True
 
     async def fill(self) -> None:
@@ -141,7 +141,7 @@ class _Filling:
                 break
             await self._pass(room, max(window, room))
             window = _WINDOW if self._removed else 0
-        asking = [share.claimed for share in self.shares if wants_next_at(share.request, share.claimed)]
+        asking = [share.claimed for share in self.shares if share.wants_next_at]
         if asking:
             next_at = await self._connection.fetchval(rows.NEXT_AT, self._order.queue_id)
             for claimed in asking:
@@ -196,7 +196,7 @@ class _Filling:
             wanted.add((request.dead_letters_to.queue_id, name))
         return wanted
 
-    async def _followers(self, line: Sequence[rows.Placed], room: int) -> tuple[Followers, bool]:
+    async def _followers(self, line: Sequence[Placed], room: int) -> tuple[Followers, bool]:
         """The deliveries behind the groups' heads at the front, and whether they are all.
 
         An ordered queue gives as much as possible of its first groups; a fair one a little of each.
@@ -215,7 +215,7 @@ class _Filling:
         full = len(found) == limit or any(len(members) == each for members in followers.values())
         return followers, not full
 
-    async def _apply(self, plan: Plan) -> None:
+    async def _apply(self, plan: ClaimPlan) -> None:
         request = self._order
         if plan.removed:
             await self._remove(plan)
@@ -224,7 +224,7 @@ class _Filling:
         await rows.pass_turns(self._connection, request.queue_id, plan.handed_on, self._now)
         await rows.pass_turns(self._connection, request.queue_id, plan.left - plan.handed_on)
 
-    async def _remove(self, plan: Plan) -> None:
+    async def _remove(self, plan: ClaimPlan) -> None:
         request = self._order
         self.ordinary = False
         self._removed += len(plan.removed)

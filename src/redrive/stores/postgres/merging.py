@@ -13,20 +13,17 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from asyncpg import Connection
 
+from redrive.engine.ports import GROUP_CALLS_MAX
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.stores.postgres.connections import Connections, NotTaken
 
 logger = logging.getLogger(__name__)
 Call = TypeVar("Call")
 Answer = TypeVar("Answer")
-
-# One statement takes at most so many calls: past some hundreds the round trip and the fsync are paid for, and a
-# longer group only makes its first caller wait.
-GROUP_CALLS_MAX: Final = 512
 
 
 class _Waiting(NamedTuple, Generic[Call, Answer]):

@@ -7,7 +7,9 @@ from typing import Any, Final
 from asyncpg import Connection
 
 from redrive.engine.ports import Moved, MoveRequest, Target
-from redrive.model.delivery import Delivery, LinePosition, as_redriven
+from redrive.model.claiming import Placed
+from redrive.model.delivery import Delivery, LinePosition
+from redrive.model.entering import as_redriven
 from redrive.stores.postgres import arriving, rows
 
 # $4: only those of these origins; NULL: all.
@@ -72,7 +74,7 @@ class _Moving:
     def _target(self, origin: int | None) -> Target:
         return self._order.destination or self._order.origins[origin or 0]
 
-    async def _with_followers(self, line: Sequence[rows.Placed], room: int) -> list[rows.Placed]:
+    async def _with_followers(self, line: Sequence[Placed], room: int) -> list[Placed]:
         """Each with its place; behind one that has a group's turn, those that may go with it."""
         request = self._order
         names = [one.group_id for one, place in line if place == LinePosition.HEAD]
@@ -81,14 +83,12 @@ class _Moving:
             for record in await self._connection.fetch(rows.FOLLOWERS, request.queue_id, names, room, room):
                 follower = rows.delivery_of(record)
                 behind.setdefault(follower.group_id, []).append(follower)
-        moving: list[rows.Placed] = []
+        moving: list[Placed] = []
         for one, place in line:
             moving.append((one, place))
             if place == LinePosition.HEAD:
-                moving += [
-                    (follower, LinePosition.BEHIND)
-                    for follower in self._next(behind.get(one.group_id, ()), one)
-                ]
+                followers = self._next(behind.get(one.group_id, ()), one)
+                moving += [(follower, LinePosition.BEHIND) for follower in followers]
         return moving[:room]
 
     def _next(self, behind: Sequence[Delivery], head: Delivery) -> list[Delivery]:
@@ -100,7 +100,7 @@ class _Moving:
                 return list(behind[:index])
         return list(behind)
 
-    async def _send_on(self, moving: Sequence[rows.Placed]) -> None:
+    async def _send_on(self, moving: Sequence[Placed]) -> None:
         request, connection = self._order, self._connection
         await connection.execute(rows.REMOVE, request.queue_id, [one.seq for one, _ in moving])
         left = {

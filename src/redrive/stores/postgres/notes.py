@@ -5,11 +5,7 @@ from typing import Final
 
 from asyncpg import Connection
 
-from redrive.engine.ports import AttemptNote
-
-# Of 100,015 attempts nobody reads all; the first say how it began and the last how it ended.
-FIRST_KEPT: Final = 10
-LAST_KEPT: Final = 90
+from redrive.engine.ports import NOTES_FIRST, NOTES_LAST, AttemptNote
 
 Written = tuple[int, bytes, AttemptNote]  # queue, message, note
 
@@ -46,9 +42,9 @@ async def write(connection: Connection, notes: Sequence[Written]) -> None:
         written = {(queue, message, note.number): (queue, message, *note) for queue, message, note in notes}
         await connection.execute(_WRITE, *(list(column) for column in zip(*written.values(), strict=True)))
     many = [
-        (queue, message, note.number - LAST_KEPT)
+        (queue, message, note.number - NOTES_LAST)
         for queue, message, note in notes
-        if note.number > FIRST_KEPT + LAST_KEPT
+        if note.number > NOTES_FIRST + NOTES_LAST
     ]
     if many:
         await connection.executemany(_THIN, many)

@@ -18,11 +18,11 @@ from typing import Any, Final
 
 from asyncpg import Connection
 
+from redrive.model.claiming import Placed
 from redrive.model.delivery import Delivery, LinePosition
 from redrive.stores.postgres.reaching import COLUMNS, each, in_group, of, own
 
 Group = tuple[int, str]  # queue, name
-Placed = tuple[Delivery, int]  # and its place
 Groups = set[Group]
 
 values_of: Final = attrgetter(*COLUMNS.split(", "))  # of a Delivery, in the order of the columns
@@ -148,13 +148,9 @@ async def due(connection: Connection, queue_id: int, seqs: Sequence[int], now: i
     One that another node has locked is left out: it is being claimed, or removed.
     """
     records = await connection.fetch(_LOCKED, queue_id, seqs)
-    found = [
-        (delivery_of(record), record["place"]) for record in records if record["place"] != LinePosition.BEHIND
-    ]
-    return sorted(
-        (one for one in found if one[0].available_at <= now),
-        key=lambda one: (one[0].available_at, one[0].seq),
-    )
+    found = [(delivery_of(record), record["place"]) for record in records]
+    line = [(one, place) for one, place in found if place != LinePosition.BEHIND and one.available_at <= now]
+    return sorted(line, key=lambda one: (one[0].available_at, one[0].seq))
 
 
 async def insert(connection: Connection, rows: Sequence[tuple[Any, ...]], places: Sequence[int]) -> None:

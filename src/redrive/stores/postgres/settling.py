@@ -9,16 +9,9 @@ from typing import Any, Final, NamedTuple
 
 from asyncpg import Connection
 
-from redrive.engine.ports import Settled, Settlement, Target
-from redrive.model.delivery import (
-    DeadLetterReason,
-    Delivery,
-    LinePosition,
-    Outcome,
-    as_dead_letter,
-    as_handed_over,
-    as_sent_letter,
-)
+from redrive.engine.ports import Claim, Settled, Settlement, Target
+from redrive.model.delivery import DeadLetterReason, Delivery, LinePosition, Outcome
+from redrive.model.entering import enter
 from redrive.stores.postgres import arriving, notes, rows
 from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.fencing import (
@@ -62,8 +55,6 @@ _EXTEND: Final = (
     f" FROM own WHERE {MET} RETURNING {WHICH}"
 )
 
-Claim = tuple[int, int, int]  # seq, token, until
-
 
 class Ends(NamedTuple):
     """One call: claims of a queue that end."""
@@ -72,6 +63,7 @@ class Ends(NamedTuple):
     settlements: Sequence[Settlement]
     now: int
     ordered: bool
+    strict_lease: bool
 
 
 class Extensions(NamedTuple):
@@ -81,6 +73,7 @@ class Extensions(NamedTuple):
     claims: Sequence[Claim]
     now: int
     ordered: bool
+    strict_lease: bool
 
 
 class _End(NamedTuple):
@@ -134,7 +127,7 @@ class Settler:
     async def _extend(self, connection: Connection, calls: Sequence[Extensions]) -> list[list[Settled]]:
         queue_id, ordered = calls[0].queue_id, calls[0].ordered
         held = [
-            Held(seq, token, call.now if ordered else EVER, until)
+            Held(seq, token, call.now if call.strict_lease else EVER, until)
             for call in calls
             for seq, token, until in call.claims
         ]
@@ -153,7 +146,9 @@ def _is_removal(one: Settlement) -> bool:
 
 
 def _end(one: Settlement, call: Ends) -> _End:
-    return _End(one, Held(one.seq, one.token, call.now if call.ordered else EVER, one.available_at), call.now)
+    return _End(
+        one, Held(one.seq, one.token, call.now if call.strict_lease else EVER, one.available_at), call.now
+    )
 
 
 def _first_ends(calls: Sequence[Ends]) -> list[_End]:
@@ -254,14 +249,13 @@ class _Settling:
         await arriving.admit(self._connection, admitted)
 
     def _sent_on(self, delivery: Delivery, seq: int, end: _End, target: Target) -> Delivery:
-        if end.one.outcome is not Outcome.DEAD_LETTERED:
+        one = end.one
+        if one.outcome is not Outcome.DEAD_LETTERED:
             self._through.append(delivery.message_id)
-            return as_handed_over(delivery, target.queue_id, seq, end.now)
-        if end.one.note is not None:
-            self._written.append((self._queue_id, delivery.message_id, end.one.note))
-        if end.one.as_new:
-            return as_sent_letter(delivery, target.queue_id, seq, end.now)
-        return as_dead_letter(delivery, target.queue_id, seq, end.now, ordered=target.ordered)
+        elif one.note is not None:
+            self._written.append((self._queue_id, delivery.message_id, one.note))
+        ordered = target.ordered
+        return enter(delivery, one.outcome, target.queue_id, seq, end.now, ordered=ordered, as_new=one.as_new)
 
     async def finish(self) -> None:
         """Pass the turns on that were left, and keep or forget notes."""

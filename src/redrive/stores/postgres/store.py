@@ -13,6 +13,7 @@ from asyncpg import Connection
 from redrive.engine.ports import (
     AttemptNote,
     Change,
+    Claim,
     Claimed,
     ClaimRequest,
     Clock,
@@ -169,16 +170,24 @@ class PostgresStore(TelemetryVerbs):
         return claimed
 
     async def settle(
-        self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
+        self,
+        queue_id: int,
+        settlements: Sequence[Settlement],
+        now: int,
+        *,
+        ordered: bool,
+        strict_lease: bool = False,
     ) -> list[Settled]:
         """See `Store.settle`."""
-        return await self._settler.settle(Ends(queue_id, settlements, now, ordered))
+        strict = ordered or strict_lease
+        return await self._settler.settle(Ends(queue_id, settlements, now, ordered, strict))
 
     async def extend(
-        self, queue_id: int, claims: Sequence[tuple[int, int, int]], now: int, *, ordered: bool
+        self, queue_id: int, claims: Sequence[Claim], now: int, *, ordered: bool, strict_lease: bool = False
     ) -> list[Settled]:
         """See `Store.extend`."""
-        return await self._settler.extend(Extensions(queue_id, claims, now, ordered))
+        strict = ordered or strict_lease
+        return await self._settler.extend(Extensions(queue_id, claims, now, ordered, strict))
 
     async def move(self, request: MoveRequest) -> Moved:
         """See `Store.move`."""

@@ -5,10 +5,9 @@ from typing import Any, Final
 
 from asyncpg import Connection
 
-from redrive.engine.ports import Swept
+from redrive.engine.ports import NOTES_KEPT_MS, Swept
 from redrive.model.delivery import LinePosition
 from redrive.model.pace import Pace
-from redrive.model.queue import DAY_MS
 from redrive.stores.postgres import rows
 
 _OLDEST: Final = (
@@ -29,7 +28,6 @@ _FORGET_KEYS: Final = _FORGET.format(table="deduplication", moment="until")
 _FORGET_ATTEMPTS: Final = _FORGET.format(table="claim_attempts", moment="until")
 _FORGET_NOTES: Final = _FORGET.format(table="attempts", moment="at")
 _FORGET_PACE: Final = _FORGET.format(table="paces", moment="next_us")
-NOTES_KEPT_MS: Final = 14 * DAY_MS  # as long as a dead letter may be kept
 
 
 async def purge(connection: Connection, queue_id: int, seq_max: int, limit: int) -> int:

@@ -8,17 +8,11 @@ import apsw
 import orjson
 
 from redrive.engine.ports import Enqueued, Moved, MoveRequest, NewDelivery, OrderedPublication, Target
-from redrive.model.delivery import (
-    DeadLetterReason,
-    Delivery,
-    as_copy,
-    as_dead_letter,
-    as_redriven,
-    as_sent_letter,
-)
+from redrive.model.claiming import Placed
+from redrive.model.delivery import DeadLetterReason, Delivery, Outcome
+from redrive.model.entering import as_copy, as_redriven, enter
 from redrive.stores.sqlite import notes, rows
-from redrive.stores.sqlite.inserting import Inserts, Row
-from redrive.stores.sqlite.rows import NextSeq
+from redrive.stores.sqlite.transaction import Transaction
 
 _ORIGINAL = "SELECT message_id, seq FROM deduplication WHERE queue_id = ? AND key = ? AND until > ?"
 _REMEMBER = "INSERT OR REPLACE INTO deduplication (queue_id, key, message_id, seq, until) VALUES (?,?,?,?,?)"
@@ -32,10 +26,9 @@ _CHOSEN = (
 _MOVABLE_HOME = f"{_DUE} {_OF_ORIGIN} ORDER BY available_at, seq LIMIT ?"
 
 
-def enqueue(
-    cursor: apsw.Cursor, next_seq: NextSeq, inserts: Inserts, new_deliveries: Sequence[NewDelivery]
-) -> list[Enqueued]:
+def enqueue(transaction: Transaction, new_deliveries: Sequence[NewDelivery]) -> list[Enqueued]:
     """Add deliveries; a repetition within its deduplication period answers the original instead."""
+    cursor, next_seq = transaction.cursor, transaction.next_seq
     answers: list[Enqueued] = []
     for new_delivery in new_deliveries:
         key = new_delivery.deduplication_key
@@ -46,7 +39,7 @@ def enqueue(
                 continue
         seq = next_seq()
         if new_delivery.group_id is None:
-            inserts.add(new_delivery, seq)
+            transaction.insert_at_end(new_delivery, seq)
         else:  # at once: the next arrival may be of the same group
             cursor.execute(rows.INSERT, _row_of(new_delivery, seq, _place_of(cursor, new_delivery)))
         if key is not None:
@@ -58,26 +51,25 @@ def enqueue(
     return answers
 
 
-def publish(
-    cursor: apsw.Cursor, next_seq: NextSeq, inserts: Inserts, publications: Sequence[OrderedPublication]
-) -> list[Enqueued]:
+def publish(transaction: Transaction, publications: Sequence[OrderedPublication]) -> list[Enqueued]:
     """Let publications through their gates, once each."""
+    cursor = transaction.cursor
     answers: list[Enqueued] = []
     for publication in publications:
         original = rows.one(cursor, _ORIGINAL, (publication.topic_id, publication.key, publication.now))
         if original is not None:
             answers.append(Enqueued(original[0], original[1], repeated=True))
             continue
-        seq = next_seq()
+        seq = transaction.next_seq()
         cursor.execute(
             _REMEMBER, (publication.topic_id, publication.key, publication.message_id, seq, publication.until)
         )
-        enqueue(cursor, next_seq, inserts, publication.opened(seq))
+        enqueue(transaction, publication.opened(seq))
         answers.append(Enqueued(publication.message_id, seq, repeated=False))
     return answers
 
 
-def _row_of(new_delivery: NewDelivery, seq: int, place: int) -> Row:
+def _row_of(new_delivery: NewDelivery, seq: int, place: int) -> tuple[Any, ...]:
     return (
         new_delivery.queue_id,
         seq,
@@ -111,53 +103,57 @@ def _original(cursor: apsw.Cursor, new_delivery: NewDelivery) -> Enqueued | None
     return Enqueued(row[0], row[1], repeated=True) if row else None
 
 
-def dead_letter(
-    cursor: apsw.Cursor,
-    next_seq: NextSeq,
+def send_on(
+    transaction: Transaction,
     delivery: Delivery,
+    outcome: Outcome,
     target: Target,
     now: int,
-    end: DeadLetterReason,
     *,
     as_new: bool = False,
 ) -> None:
-    """Let a delivery that left its queue enter the dead-letter queue, and its copy the backlog for such."""
-    seq = next_seq()
-    if as_new:
-        moved = as_sent_letter(delivery, target.queue_id, seq, now)
-    else:
-        moved = as_dead_letter(delivery, target.queue_id, seq, now, ordered=target.ordered)
-    rows.insert(cursor, moved, ordered=target.ordered)
+    """Let a delivery that left its queue, having ended like this, enter the one it goes to."""
+    seq, ordered = transaction.next_seq(), target.ordered
+    entered = enter(delivery, outcome, target.queue_id, seq, now, ordered=ordered, as_new=as_new)
+    rows.insert(transaction.cursor, entered, ordered=ordered)
+
+
+def copy(
+    transaction: Transaction, delivery: Delivery, target: Target, now: int, end: DeadLetterReason
+) -> None:
+    """Let the copy of a dead letter enter the backlog for such, if there is one."""
     if target.copies is not None:
-        copy = as_copy(delivery, target.copies.queue_id, next_seq(), now, target.copies.delay_ms, end)
-        rows.insert(cursor, copy, ordered=False)
+        seq = transaction.next_seq()
+        made = as_copy(delivery, target.copies.queue_id, seq, now, target.copies.delay_ms, end)
+        rows.insert(transaction.cursor, made, ordered=False)
 
 
-def move(cursor: apsw.Cursor, next_seq: NextSeq, request: MoveRequest) -> Moved:
+def move(transaction: Transaction, request: MoveRequest) -> Moved:
     """Send waiting deliveries of a queue onwards as new messages, oldest first."""
+    cursor = transaction.cursor
     per_queue: Counter[int] = Counter()
     ids = iter(request.message_ids)
     while room := request.limit - per_queue.total():
         line = _movable(cursor, request, room)
         if not line:
             return Moved(per_queue, left=False)
-        for row in line:
-            delivery, place = rows.delivery_of(row), row[-1]
+        for delivery, place in line:
             target = request.destination or request.origins[delivery.origin or 0]
             rows.remove(cursor, delivery.queue_id, delivery.seq, place, delivery.group_id)
-            fresh = as_redriven(delivery, target.queue_id, next_seq(), request.now, next(ids))
+            fresh = as_redriven(delivery, target.queue_id, transaction.next_seq(), request.now, next(ids))
             rows.insert(cursor, fresh, ordered=target.ordered)
             per_queue[target.queue_id] += 1
     return Moved(per_queue, left=True)
 
 
-def _movable(cursor: apsw.Cursor, request: MoveRequest, room: int) -> list[Any]:
+def _movable(cursor: apsw.Cursor, request: MoveRequest, room: int) -> list[Placed]:
     """The front of the line, without those whose origin is unknown: they stay, and hold up only their group."""
     due = (request.queue_id, request.now, request.seq_max)
     if request.seqs is not None:
-        chosen = cursor.execute(_CHOSEN, (*due, orjson.dumps(list(request.seqs)).decode(), room)).fetchall()
-        return [row for row in chosen if request.destination or (row[11] or 0) in request.origins]
+        seqs = orjson.dumps(list(request.seqs)).decode()
+        chosen = [rows.placed(row) for row in cursor.execute(_CHOSEN, (*due, seqs, room))]
+        return [one for one in chosen if request.destination or (one[0].origin or 0) in request.origins]
     if request.destination is not None:
-        return cursor.execute(_MOVABLE, (*due, room)).fetchall()
+        return [rows.placed(row) for row in cursor.execute(_MOVABLE, (*due, room))]
     known = orjson.dumps(list(request.origins)).decode()
-    return cursor.execute(_MOVABLE_HOME, (*due, known, room)).fetchall()
+    return [rows.placed(row) for row in cursor.execute(_MOVABLE_HOME, (*due, known, room))]

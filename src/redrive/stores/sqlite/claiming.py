@@ -1,187 +1,168 @@
-"""Deliveries are claimed: who is next in a queue's line, and under which token."""
+"""Deliveries are claimed: the rows of a queue's line are read, given out by `redrive.model.claiming`, and written."""
 
-from typing import Any
+from operator import attrgetter
+from typing import Final
 
 import apsw
 import orjson
 
-from redrive.engine.ports import Claimed, ClaimRequest
-from redrive.model.delivery import Delivery, LinePosition, Outcome, end_of, offer
+from redrive.engine.ports import REMOVALS_MAX, ClaimRequest
+from redrive.model.claiming import (
+    Claimed,
+    ClaimPlan,
+    ClaimShare,
+    Followers,
+    Placed,
+    end_of,
+    plan_endings,
+    plan_fair,
+    plan_ordered,
+    wants_next_at,
+)
+from redrive.model.delivery import Delivery, LinePosition, Outcome
+from redrive.model.pace import Pace
 from redrive.model.queue import DEDUPLICATION_MS
-from redrive.stores.sqlite import pacing, rows
-from redrive.stores.sqlite.arriving import dead_letter
-from redrive.stores.sqlite.rows import NextSeq
+from redrive.stores.sqlite import arriving, rows
+from redrive.stores.sqlite.transaction import Transaction
 
 # A claim of no duration is due again at once: what carries the order's own token is not looked at twice.
-_LINE = (
+_LINE: Final = (
     f"{rows.SELECT} WHERE queue_id = ? AND place > 0 AND available_at <= ? AND token IS NOT ?"
     " ORDER BY available_at, seq LIMIT ?"
 )
 # Named, because SQLite would rather have the queue's deliveries in order than the group's at all.
-_BEHIND = (
+_BEHIND: Final = (
     f"{rows.SELECT} INDEXED BY deliveries_groups"
     " WHERE queue_id = ? AND group_id = ? AND place = 0 ORDER BY seq LIMIT ?"
 )
-_ONE = f"{rows.SELECT} WHERE queue_id = ? AND seq = ?"
-_CLAIM = (
-    "UPDATE deliveries SET available_at = ?, attempts = ?, token = ?, first_claimed_at = ?, place = ?"
+_ONE: Final = f"{rows.SELECT} WHERE queue_id = ? AND seq = ?"
+_CLAIM: Final = (
+    "UPDATE deliveries SET available_at = ?, attempts = ?, token = ?, first_claimed_at = ?{place}"
     " WHERE queue_id = ? AND seq = ?"
 )
-_NEXT_AT = (
+_CLAIM_ORDERED: Final = _CLAIM.format(place="")
+_CLAIM_FAIR: Final = _CLAIM.format(place=f", place = {int(LinePosition.READY)}")
+_STAMPED: Final = attrgetter("available_at", "attempts", "token", "first_claimed_at", "queue_id", "seq")
+_RENEW: Final = "UPDATE deliveries SET available_at = ? WHERE queue_id = ? AND seq = ?"
+_REMOVE: Final = "DELETE FROM deliveries WHERE queue_id = ? AND seq = ?"
+_NEXT_AT: Final = (
     "SELECT available_at FROM deliveries WHERE queue_id = ? AND place > 0 ORDER BY available_at LIMIT 1"
 )
-_ATTEMPT = (
+_ATTEMPT: Final = (
     "SELECT token, available_at, seqs FROM claim_attempts WHERE queue_id = ? AND attempt_id = ? AND until > ?"
 )
-_REMEMBER_ATTEMPT = (
+_REMEMBER_ATTEMPT: Final = (
     "INSERT OR REPLACE INTO claim_attempts (queue_id, attempt_id, token, available_at, seqs, until)"
     " VALUES (?,?,?,?,?,?)"
 )
-
-# One claim removes no more expired and exhausted deliveries than this on its way (about 10 ms): whoever asked is
-# told to come again at once, and in between the other callers have their turn.
-REMOVALS_MAX = 1000
+_PACE: Final = "SELECT next_us FROM paces WHERE queue_id = ?"
+_KEEP_PACE: Final = "INSERT OR REPLACE INTO paces (queue_id, next_us) VALUES (?, ?)"
 
 
-def claim(cursor: apsw.Cursor, next_seq: NextSeq, request: ClaimRequest) -> Claimed:
+def claim(transaction: Transaction, request: ClaimRequest) -> Claimed:
     """Fill an order; see `Store.claim`."""
+    cursor = transaction.cursor
     if request.claims_nothing:
-        return _Claiming(cursor, next_seq, request).send_on()
+        return _send_on(transaction, request)
     if request.attempt_id:
         repeated = _repeat(cursor, request)
         if repeated:
             return Claimed(repeated)
     limit = request.limit
-    if request.rate_max is None:
-        claimed = _Claiming(cursor, next_seq, request).fill()
-    else:
-        claimed = _claim_paced(cursor, next_seq, request, request.rate_max)
+    claimed = _fill_at_pace(transaction, request)
     if request.attempt_id and claimed.deliveries:
         _remember(cursor, request, claimed.deliveries)
-    looks = request.looks_ahead and len(claimed.deliveries) < limit
-    if claimed.next_at is None and (looks or not claimed.deliveries):
+    if claimed.next_at is None and wants_next_at(claimed, request, limit):
         first = rows.one(cursor, _NEXT_AT, (request.queue_id,))
         claimed.next_at = first[0] if first else None
     return claimed
 
 
-def _claim_paced(cursor: apsw.Cursor, next_seq: NextSeq, request: ClaimRequest, rate_max: int) -> Claimed:
-    pace = pacing.slow_down(cursor, request, rate_max)
+def _fill_at_pace(transaction: Transaction, request: ClaimRequest) -> Claimed:
+    """Claim no faster than the queue's pace, if it has one; it is kept with the claim, so it holds whoever claims."""
+    if request.rate_max is None:
+        return _fill(transaction, request)
+    row = rows.one(transaction.cursor, _PACE, (request.queue_id,))
+    pace = Pace(request.rate_max, row[0] if row else 0)
+    request.limit = min(request.limit, pace.allowed(request.now))
     wait_until = pace.wait_until(request.now)
     if wait_until is not None:
         return Claimed(next_at=wait_until)
-    claimed = _Claiming(cursor, next_seq, request).fill()
-    pacing.count(cursor, request, pace, len(claimed.deliveries))
+    claimed = _fill(transaction, request)
+    if claimed.deliveries:
+        next_us = pace.after(len(claimed.deliveries), request.now)
+        transaction.cursor.execute(_KEEP_PACE, (request.queue_id, next_us))
     return claimed
 
 
-class _Claiming:
-    """One order being filled."""
+def _fill(transaction: Transaction, request: ClaimRequest) -> Claimed:
+    """Pass along the line until the order is filled, or there is no more to be had."""
+    share, room = ClaimShare(request), request.limit
+    give_out = plan_ordered if request.ordered else plan_fair
+    while room and (line := _line(transaction.cursor, request, room)):
+        followers, all_followers = _followers(transaction.cursor, request, line, room)
+        plan = give_out((share,), line, followers, request.now)
+        _apply(transaction, request, plan)
+        if all_followers and not plan.lets_go:
+            break
+        room = share.room if share.claimed.removed < REMOVALS_MAX else 0
+    return share.claimed
 
-    __slots__ = ("claimed", "cursor", "line_moved", "next_seq", "request")
 
-    def __init__(self, cursor: apsw.Cursor, next_seq: NextSeq, request: ClaimRequest) -> None:
-        self.cursor = cursor
-        self.next_seq = next_seq
-        self.request = request
-        self.claimed = Claimed()
-        self.line_moved = True
+def _send_on(transaction: Transaction, request: ClaimRequest) -> Claimed:
+    """Send what a claim would not offer any more where it goes; the rest stays untouched."""
+    share = ClaimShare(request)
+    line = _line(transaction.cursor, request, request.limit)
+    _apply(transaction, request, plan_endings(share, line, request.now))
+    return share.claimed
 
-    def fill(self) -> Claimed:
-        """Pass along the line until the order is filled, or a pass changed nothing at its front."""
-        request = self.request
-        while self.line_moved and (room := request.limit - len(self.claimed.deliveries)):
-            if self._removed >= REMOVALS_MAX:
+
+def _line(cursor: apsw.Cursor, request: ClaimRequest, limit: int) -> list[Placed]:
+    found = cursor.execute(_LINE, (request.queue_id, request.now, request.token, limit))
+    return [rows.placed(row) for row in found]
+
+
+def _followers(
+    cursor: apsw.Cursor, request: ClaimRequest, line: list[Placed], room: int
+) -> tuple[Followers, bool]:
+    """The deliveries behind the turns at the front that may be claimed too; whether there are no others.
+
+    An ordered queue gives as much as possible of its first groups; a fair one a little of each.
+    """
+    names = [one.group_id for one, place in line if place == LinePosition.HEAD and one.group_id is not None]
+    followers: Followers = {}
+    if not names or (not request.ordered and len(line) >= room):  # else the line alone is enough
+        return followers, True
+    most = room if request.ordered else room // len(names) + 1
+    left, all_followers = room, True
+    for name in names:
+        limit = min(left, most)
+        rows_behind = cursor.execute(_BEHIND, (request.queue_id, name, limit)).fetchall()
+        followers[name] = [rows.delivery_of(row) for row in rows_behind]
+        all_followers = all_followers and len(rows_behind) < limit
+        if request.ordered:
+            left -= len(rows_behind)
+            if not left:
                 break
-            self.line_moved = False
-            line = self.cursor.execute(_LINE, (request.queue_id, request.now, request.token, room)).fetchall()
-            for row in line:
-                if request.ordered:
-                    self._take_group(row)
-                else:
-                    self._take(row)
-        return self.claimed
+    return followers, all_followers
 
-    @property
-    def _removed(self) -> int:
-        return self.claimed.expired + self.claimed.dead_lettered + self.claimed.dropped
 
-    def send_on(self) -> Claimed:
-        """Send what a claim would not offer any more where it goes; the rest stays untouched."""
-        request = self.request
-        line: list[Any] = self.cursor.execute(
-            _LINE, (request.queue_id, request.now, request.token, request.limit)
-        ).fetchall()
-        for row in line:
-            delivery = rows.delivery_of(row)
-            outcome = offer(delivery, request.limits, request.now)
-            if outcome is not Outcome.RETRY:
-                self._remove(delivery, row[-1], outcome)
-        return self.claimed
-
-    def _take(self, row: tuple[Any, ...]) -> bool:
-        """Claim a due delivery, or send it where its retention and its count of attempts say."""
-        delivery, place = rows.delivery_of(row), row[-1]
-        outcome = offer(delivery, self.request.limits, self.request.now)
-        if outcome is Outcome.RETRY:
-            self._claim(delivery, place)
-            return True
-        self._remove(delivery, place, outcome)
-        return False
-
-    def _remove(self, delivery: Delivery, place: int, outcome: Outcome) -> None:
-        rows.remove(self.cursor, delivery.queue_id, delivery.seq, place, delivery.group_id)
-        self.line_moved = True
-        if outcome is Outcome.EXPIRED:
-            self.claimed.expired += 1
-        elif outcome is Outcome.DROPPED:
-            self.claimed.dropped += 1
-        elif self.request.dead_letters_to is not None:
-            end = end_of(delivery, self.request.limits, self.request.now)
-            dead_letter(
-                self.cursor, self.next_seq, delivery, self.request.dead_letters_to, self.request.now, end
-            )
-            self.claimed.dead_lettered += 1
-
-    def _claim(self, delivery: Delivery, place: int) -> None:
-        request = self.request
-        if not (request.resumes and delivery.token is not None):
-            delivery.attempts += 1
-        delivery.token = request.token
-        delivery.available_at = request.now + request.lease_ms
-        if delivery.first_claimed_at is None:
-            delivery.first_claimed_at = request.now
-        passes_turn = place == LinePosition.HEAD and not request.ordered
-        self.cursor.execute(
-            _CLAIM,
-            (
-                delivery.available_at,
-                delivery.attempts,
-                request.token,
-                delivery.first_claimed_at,
-                LinePosition.READY if passes_turn else place,
-                delivery.queue_id,
-                delivery.seq,
-            ),
-        )
-        if passes_turn and delivery.group_id is not None:
-            rows.hand_on_turn(self.cursor, delivery.queue_id, delivery.group_id, request.now)
-            self.line_moved = True
-        self.claimed.deliveries.append(delivery)
-
-    def _take_group(self, head: tuple[Any, ...]) -> None:
-        """Claim as many of a group as possible: from its oldest on, up to the first that is not due."""
-        request = self.request
-        room = request.limit - len(self.claimed.deliveries)
-        if room <= 0 or not self._take(head):
-            return  # a head that left the queue gave its turn to the next, which the next pass will meet
-        if room == 1:
-            return
-        behind: list[Any] = self.cursor.execute(_BEHIND, (request.queue_id, head[9], room - 1)).fetchall()
-        for row in behind:
-            if row[2] > request.now:
-                return
-            self._take(row)
+def _apply(transaction: Transaction, request: ClaimRequest, plan: ClaimPlan) -> None:
+    cursor, queue_id = transaction.cursor, request.queue_id
+    if plan.claimed:
+        cursor.executemany(_CLAIM_ORDERED if request.ordered else _CLAIM_FAIR, map(_STAMPED, plan.claimed))
+    if plan.lets_go:
+        cursor.executemany(_REMOVE, [(queue_id, one.seq) for one in plan.removed])
+    if plan.handed_on or plan.left:
+        for name in sorted(plan.handed_on):
+            rows.hand_on_turn(cursor, queue_id, name, request.now)
+        for name in sorted(plan.left - plan.handed_on):
+            rows.pass_group_turn(cursor, queue_id, name)
+    if plan.dead and request.dead_letters_to is not None:
+        for one in plan.dead:
+            arriving.send_on(transaction, one, Outcome.DEAD_LETTERED, request.dead_letters_to, request.now)
+            end = end_of(one, request.limits, request.now)
+            arriving.copy(transaction, one, request.dead_letters_to, request.now, end)
 
 
 def _repeat(cursor: apsw.Cursor, request: ClaimRequest) -> list[Delivery]:
@@ -195,16 +176,14 @@ def _repeat(cursor: apsw.Cursor, request: ClaimRequest) -> list[Delivery]:
     deliveries = []
     for seq in orjson.loads(seqs):
         row = rows.one(cursor, _ONE, (request.queue_id, seq))
-        if row is None or row[4] != token or row[2] != available_at:
+        delivery = None if row is None else rows.delivery_of(row)
+        if delivery is None or (delivery.token, delivery.available_at) != (token, available_at):
             return []
-        deliveries.append(rows.delivery_of(row))
+        deliveries.append(delivery)
     until = request.now + request.lease_ms
     for delivery in deliveries:
         delivery.available_at = until
-        cursor.execute(
-            "UPDATE deliveries SET available_at = ? WHERE queue_id = ? AND seq = ?",
-            (until, request.queue_id, delivery.seq),
-        )
+        cursor.execute(_RENEW, (until, request.queue_id, delivery.seq))
     _remember(cursor, request, deliveries)
     return deliveries
 
@@ -212,14 +191,6 @@ def _repeat(cursor: apsw.Cursor, request: ClaimRequest) -> list[Delivery]:
 def _remember(cursor: apsw.Cursor, request: ClaimRequest, deliveries: list[Delivery]) -> None:
     seqs = orjson.dumps([delivery.seq for delivery in deliveries]).decode()
     first = deliveries[0]
-    cursor.execute(
-        _REMEMBER_ATTEMPT,
-        (
-            request.queue_id,
-            request.attempt_id,
-            first.token,
-            first.available_at,
-            seqs,
-            request.now + DEDUPLICATION_MS,
-        ),
-    )
+    until = request.now + DEDUPLICATION_MS
+    remembered = (request.queue_id, request.attempt_id, first.token, first.available_at, seqs, until)
+    cursor.execute(_REMEMBER_ATTEMPT, remembered)

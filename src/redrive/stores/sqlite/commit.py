@@ -21,15 +21,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import apsw
 
+from redrive.engine.ports import GROUP_CALLS_MAX
 from redrive.model.errors import RedriveError, StoreUnavailable
-from redrive.stores.sqlite.inserting import Inserts
+from redrive.stores.sqlite.transaction import Transaction
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
-
-# One transaction takes at most so many calls. Past some hundreds the fsync is paid for (under 1 µs a call) and a
-# longer group only makes its first caller wait.
-GROUP_CALLS_MAX = 512
 
 # Turns of the loop between a group and the next one that waits already. Who has just been answered comes again within
 # them, and shares the next commit instead of waiting for the one after: 6 % more sends and 4 % more lives of messages a
@@ -40,29 +37,25 @@ _COMMIT, _END = True, False  # what the commit thread may be told
 
 
 class _Call(NamedTuple):
-    run: Callable[[apsw.Cursor], Any]
+    run: Callable[[Transaction], Any]
     answer: asyncio.Future[Any]
 
 
 class GroupCommit:
     """Runs calls on one connection, many to a transaction; each is answered when it is on disk."""
 
-    def __init__(
-        self, connection: apsw.Connection, inserts: Inserts, *, inline: bool, undone: Callable[[], None]
-    ) -> None:
+    def __init__(self, connection: apsw.Connection, transaction: Transaction, *, inline: bool) -> None:
         """Take over a connection.
 
         Args:
             connection: Used by nobody else from now on.
-            inserts: What calls leave to be written at the end of their transaction.
+            transaction: What calls get; of this connection.
             inline: Commit on the loop's thread: for stores in memory, which have no disk to wait for.
-            undone: Called after a rollback: what was remembered of the transaction outside it is not so.
         """
         self._connection = connection
-        self._cursor = connection.cursor()
-        self._inserts = inserts
+        self._transaction = transaction
+        self._cursor = transaction.cursor
         self._inline = inline
-        self._undone = undone
         self._waiting: deque[_Call] = deque()
         self._group: list[tuple[_Call, Any]] = []
         self._busy = False
@@ -75,7 +68,7 @@ class GroupCommit:
         if not inline:
             self._thread.start()
 
-    def submit(self, run: Callable[[apsw.Cursor], T]) -> "asyncio.Future[T]":
+    def submit(self, run: Callable[[Transaction], T]) -> "asyncio.Future[T]":
         """Run a call in the next transaction; the future is done when that is on disk.
 
         An exception of the family RedriveError is the call's answer and must come before its first change.
@@ -116,12 +109,12 @@ class GroupCommit:
             self._jobs.put(_COMMIT)
 
     def _run_together(self, calls: list[_Call]) -> list[tuple[_Call, Any]]:
-        cursor = self._cursor
-        cursor.execute("BEGIN IMMEDIATE")
+        transaction = self._transaction
+        transaction.cursor.execute("BEGIN IMMEDIATE")
         results: list[tuple[_Call, Any]] = []
         for call in calls:
             try:
-                results.append((call, call.run(cursor)))
+                results.append((call, call.run(transaction)))
             except RedriveError as answer:
                 results.append((call, answer))
             except apsw.Error:
@@ -129,7 +122,7 @@ class GroupCommit:
             except Exception:
                 logger.exception("store.call_failed alone=%s", len(calls) == 1)
                 raise apsw.AbortError("a call of this group failed") from None
-        self._inserts.write(cursor)
+        transaction.finish()
         return results
 
     def _commit_here(self, calls: list[_Call]) -> None:
@@ -184,10 +177,9 @@ class GroupCommit:
 
     def _undo(self) -> None:
         self._group = []
-        self._inserts.forget()
         if self._connection.in_transaction:
             self._cursor.execute("ROLLBACK")
-        self._undone()
+        self._transaction.undo()
 
     def _gather(self, turns: int) -> None:
         if turns:

@@ -8,7 +8,7 @@ import orjson
 
 from redrive.model.log import EVENT_BYTES, LogEvent, LogQuery, LogSpan
 from redrive.stores.sqlite import rows
-from redrive.stores.sqlite.rows import NextSeq
+from redrive.stores.sqlite.transaction import Transaction
 
 _INSERT: Final = (
     "INSERT INTO log_events (group_id, at, seq, stream_id, ingested_at, message) VALUES (?,?,?,?,?,?)"
@@ -30,8 +30,9 @@ _DROP: Final = (
 )
 
 
-def add(events: Sequence[LogEvent], next_seq: NextSeq, cursor: apsw.Cursor) -> None:
+def add(events: Sequence[LogEvent], transaction: Transaction) -> None:
     """See `TelemetryStore.add_events`."""
+    cursor, next_seq = transaction.cursor, transaction.next_seq
     written = [(e.group_id, e.at, next_seq(), e.stream_id, e.ingested_at, e.message) for e in events]
     cursor.executemany(_INSERT, written)
     cursor.executemany(_WEIGH, [(e.group_id, len(e.message.encode()) + EVENT_BYTES) for e in events])

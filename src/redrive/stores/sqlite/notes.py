@@ -2,11 +2,7 @@
 
 import apsw
 
-from redrive.engine.ports import AttemptNote
-
-# Of 100,015 attempts nobody reads all; the first say how it began and the last how it ended.
-FIRST_KEPT = 10
-LAST_KEPT = 90
+from redrive.engine.ports import NOTES_FIRST, NOTES_LAST, AttemptNote
 
 _WRITE = (
     "INSERT OR REPLACE INTO attempts (queue_id, message_id, number, at, duration_ms, reason, status, response)"
@@ -23,8 +19,8 @@ _READ = (
 def write(cursor: apsw.Cursor, queue_id: int, message_id: bytes, note: AttemptNote) -> None:
     """Remember an attempt, and let go of one in the middle of many."""
     cursor.execute(_WRITE, (queue_id, message_id, *note))
-    if note.number > FIRST_KEPT + LAST_KEPT:
-        cursor.execute(_THIN, (queue_id, message_id, note.number - LAST_KEPT))
+    if note.number > NOTES_FIRST + NOTES_LAST:
+        cursor.execute(_THIN, (queue_id, message_id, note.number - NOTES_LAST))
 
 
 def forget(cursor: apsw.Cursor, queue_id: int, message_id: bytes) -> None:

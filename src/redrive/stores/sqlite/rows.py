@@ -5,14 +5,12 @@ delivery of a fair queue hands it on (`hand_on_turn`), and whoever leaves with i
 (`remove`).
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import apsw
 
+from redrive.model.claiming import Placed
 from redrive.model.delivery import Delivery, LinePosition
-
-NextSeq = Callable[[], int]
 
 COLUMNS = (
     "queue_id, seq, available_at, attempts, token, enqueued_at, sent_at, first_claimed_at, message_id, group_id,"
@@ -41,6 +39,11 @@ def one(cursor: apsw.Cursor, statement: str, arguments: tuple[Any, ...]) -> Any:
 def delivery_of(row: tuple[Any, ...]) -> Delivery:
     """The delivery of a row selected by `SELECT`."""
     return Delivery(*row[:-1])
+
+
+def placed(row: tuple[Any, ...]) -> Placed:
+    """The delivery of a row selected by `SELECT`, and its place."""
+    return Delivery(*row[:-1]), row[-1]
 
 
 def insert(cursor: apsw.Cursor, delivery: Delivery, *, ordered: bool) -> None:
@@ -96,4 +99,9 @@ def remove(cursor: apsw.Cursor, queue_id: int, seq: int, place: int, group_id: s
 def pass_turn(cursor: apsw.Cursor, queue_id: int, place: int, group_id: str | None) -> None:
     """Give the turn that a removed delivery held to the oldest behind it."""
     if place == LinePosition.HEAD:
-        cursor.execute(_PASS_TURN, (queue_id, group_id))
+        pass_group_turn(cursor, queue_id, group_id)
+
+
+def pass_group_turn(cursor: apsw.Cursor, queue_id: int, group_id: str | None) -> None:
+    """Give a group's turn, which nobody holds, to the oldest behind it."""
+    cursor.execute(_PASS_TURN, (queue_id, group_id))

@@ -5,13 +5,11 @@ from typing import Any
 
 import apsw
 
-from redrive.engine.ports import Settled, Settlement, Swept, Target
-from redrive.model.delivery import DeadLetterReason, Outcome, as_handed_over
-from redrive.model.queue import DAY_MS
-from redrive.stores.sqlite import notes, pacing, rows
-from redrive.stores.sqlite.arriving import dead_letter, enqueue
-from redrive.stores.sqlite.inserting import Inserts
-from redrive.stores.sqlite.rows import NextSeq
+from redrive.engine.ports import NOTES_KEPT_MS, Claim, Settled, Settlement, Swept, Target
+from redrive.model.delivery import DeadLetterReason, Outcome
+from redrive.model.pace import Pace
+from redrive.stores.sqlite import arriving, notes, rows
+from redrive.stores.sqlite.transaction import Transaction
 
 _OWN = "queue_id = ?1 AND seq = ?2 AND token = ?3 AND available_at > ?4"
 _DELETE = f"DELETE FROM deliveries WHERE {_OWN} RETURNING place, group_id, message_id, attempts"  # noqa: S608 - constants
@@ -31,7 +29,7 @@ _FORGET = (
 _FORGET_KEYS = _FORGET.format(table="deduplication", key="key", moment="until")
 _FORGET_ATTEMPTS = _FORGET.format(table="claim_attempts", key="attempt_id", moment="until")
 _FORGET_NOTES = _FORGET.format(table="attempts", key="message_id, number", moment="at")
-NOTES_KEPT_MS = 14 * DAY_MS  # as long as a dead letter may be kept
+_FORGET_PACE = "DELETE FROM paces WHERE queue_id = ? AND next_us <= ?"
 _SEQ_MAX = 2**63 - 1
 _EVER = -1  # every claim runs out later than this: the comparison always holds
 
@@ -39,29 +37,26 @@ _DONE = Settled(done=True)
 
 
 def settle(
-    cursor: apsw.Cursor,
-    next_seq: NextSeq,
-    inserts: Inserts,
+    transaction: Transaction,
     queue_id: int,
     settlements: Sequence[Settlement],
     now: int,
     *,
-    ordered: bool,
+    strict_lease: bool,
 ) -> list[Settled]:
     """End claims; see `Store.settle`."""
-    holds_until = now if ordered else _EVER
+    holds_until = now if strict_lease else _EVER
     answers = []
     for one in settlements:
-        answer = _settle(cursor, next_seq, queue_id, one, now, holds_until)
+        answer = _settle(transaction, queue_id, one, now, holds_until)
         if one.follow_ups and answer.done:
-            enqueue(cursor, next_seq, inserts, one.follow_ups)
+            arriving.enqueue(transaction, one.follow_ups)
         answers.append(answer)
     return answers
 
 
-def _settle(
-    cursor: apsw.Cursor, next_seq: NextSeq, queue_id: int, one: Settlement, now: int, holds_until: int
-) -> Settled:
+def _settle(transaction: Transaction, queue_id: int, one: Settlement, now: int, holds_until: int) -> Settled:
+    cursor = transaction.cursor
     own = (queue_id, one.seq, one.token, holds_until)
     if one.outcome is Outcome.RETRY:
         retried = rows.one(cursor, _RETRY, (*own, one.available_at))
@@ -71,7 +66,7 @@ def _settle(
             notes.write(cursor, queue_id, retried[0], one.note)
         return _DONE
     if one.target is not None:
-        return _send_on(cursor, next_seq, own, one, one.target, now)
+        return _send_on(transaction, own, one, one.target, now)
     row = rows.one(cursor, _DELETE, own)
     if row is None:
         return _why_not(cursor, queue_id, one.seq, one.token)
@@ -83,36 +78,30 @@ def _settle(
 
 
 def _send_on(
-    cursor: apsw.Cursor,
-    next_seq: NextSeq,
-    own: tuple[int, int, int, int],
-    one: Settlement,
-    target: Target,
-    now: int,
+    transaction: Transaction, own: tuple[int, int, int, int], one: Settlement, target: Target, now: int
 ) -> Settled:
     """Let the delivery enter another queue: as a dead letter, or because that queue is where it was pushed to."""
-    queue_id = own[0]
+    cursor, queue_id = transaction.cursor, own[0]
     row = rows.one(cursor, _TAKE_OUT, own)
     if row is None:
         return _why_not(cursor, queue_id, one.seq, one.token)
-    delivery = rows.delivery_of(row)
-    rows.pass_turn(cursor, queue_id, row[-1], delivery.group_id)
-    if one.outcome is Outcome.DEAD_LETTERED:
-        dead_letter(cursor, next_seq, delivery, target, now, DeadLetterReason.REJECTED, as_new=one.as_new)
-        if one.note is not None:
-            notes.write(cursor, queue_id, delivery.message_id, one.note)
-    else:
-        handed = as_handed_over(delivery, target.queue_id, next_seq(), now)
-        rows.insert(cursor, handed, ordered=target.ordered)
+    delivery, place = rows.placed(row)
+    rows.pass_turn(cursor, queue_id, place, delivery.group_id)
+    arriving.send_on(transaction, delivery, one.outcome, target, now, as_new=one.as_new)
+    if one.outcome is not Outcome.DEAD_LETTERED:
         notes.forget(cursor, queue_id, delivery.message_id)
+        return _DONE
+    arriving.copy(transaction, delivery, target, now, DeadLetterReason.REJECTED)
+    if one.note is not None:
+        notes.write(cursor, queue_id, delivery.message_id, one.note)
     return _DONE
 
 
 def extend(
-    cursor: apsw.Cursor, queue_id: int, claims: Sequence[tuple[int, int, int]], now: int, *, ordered: bool
+    cursor: apsw.Cursor, queue_id: int, claims: Sequence[Claim], now: int, *, strict_lease: bool
 ) -> list[Settled]:
     """Let claims hold longer, or no longer; see `Store.extend`."""
-    holds_until = now if ordered else _EVER
+    holds_until = now if strict_lease else _EVER
     answers = []
     for seq, token, until in claims:
         done = rows.one(cursor, _EXTEND, (queue_id, seq, token, holds_until, until))
@@ -150,7 +139,7 @@ def sweep(cursor: apsw.Cursor, queue_id: int, enqueued_before: int, now: int, li
     ):
         cursor.execute(statement, (queue_id, moment, limit))
         numbers.append(cursor.connection.changes())
-    pacing.forget(cursor, queue_id, now)
+    cursor.execute(_FORGET_PACE, (queue_id, Pace.over_us(now)))
     return Swept(len(gone), left=max(numbers) >= limit)
 
 

@@ -19,6 +19,7 @@ import orjson
 from redrive.engine.ports import (
     AttemptNote,
     Change,
+    Claim,
     Claimed,
     ClaimRequest,
     Counts,
@@ -40,16 +41,11 @@ from redrive.stores.sqlite import arriving, claiming, documents, looking, notes,
 from redrive.stores.sqlite.checkpoint import Checkpointer
 from redrive.stores.sqlite.commit import GroupCommit
 from redrive.stores.sqlite.holding import FileHold, make_private, tighten
-from redrive.stores.sqlite.inserting import Inserts
 from redrive.stores.sqlite.migrate import migrate
 from redrive.stores.sqlite.telemetry import TelemetryVerbs
+from redrive.stores.sqlite.transaction import ResourceCounts, Transaction
 
 T = TypeVar("T")
-
-# Sequence numbers are handed out from memory; their reserved end is on disk, so they grow over restarts though
-# every message may be gone. After a crash the rest of the block is skipped, and people see the gap: the ids of dead
-# letters are these numbers. Reserving takes 10 us, so every 10,000 numbers it takes nothing.
-SEQ_BLOCK = 10_000
 
 # As small as a write can be. It has to change something: a page that stays as it is is not written.
 _TOUCH = "INSERT INTO counters VALUES ('check', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"
@@ -78,10 +74,6 @@ class SqliteStore(TelemetryVerbs):
         self._alone = alone
         self._seal = seal
         self._held: FileHold | None = None
-        self._seq = 0
-        self._seq_reserved = 0
-        self._seq_kept = 0  # reserved on disk, not only in a transaction that may be undone
-        self._inserts = Inserts()
 
     async def open(self) -> None:
         """Open or create the file and bring its schema up to date.
@@ -115,15 +107,13 @@ class SqliteStore(TelemetryVerbs):
         migrate(self._connection)
         if self._alone and self._seal.prefix:
             documents.reseal(self._connection, self._seal)
-        self._seq = self._seq_reserved = self._stored_seq()
+        self._numbers = ResourceCounts(self._connection)
         if self._alone:  # so that not even the first queue made costs a commit for its number
-            self._reserve(self._seq + SEQ_BLOCK)
-            self._seq_kept = self._seq_reserved
+            self._numbers.reserve()
 
     def _begin(self) -> None:
-        self._commit = GroupCommit(
-            self._connection, self._inserts, inline=self._path is None, undone=self._forget_reserve
-        )
+        transaction = Transaction(self._connection.cursor(), self._numbers)
+        self._commit = GroupCommit(self._connection, transaction, inline=self._path is None)
         if self._path:
             self._checkpointer = Checkpointer(self._path, self._connection)
             self._reader = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READONLY)
@@ -133,7 +123,7 @@ class SqliteStore(TelemetryVerbs):
     async def close(self) -> None:
         """Finish the waiting calls and close the file."""
         await self._commit.close()
-        self._give_back()
+        self._numbers.give_back()
         if self._path:
             self._checkpointer.close()
             self._reading.shutdown()
@@ -144,7 +134,7 @@ class SqliteStore(TelemetryVerbs):
 
     async def check(self) -> None:
         """See `Store.check`."""
-        await self._commit.submit(lambda cursor: cursor.execute(_TOUCH))
+        await self._commit.submit(lambda transaction: transaction.cursor.execute(_TOUCH))
 
     async def flush(self) -> None:
         """See `Store.flush`: the groups are answered in order, and so is what is read."""
@@ -161,10 +151,9 @@ class SqliteStore(TelemetryVerbs):
         refuse_repeated(changes)
         kept = self._seal.closed(changes)
 
-        def run(cursor: apsw.Cursor) -> list[int]:
-            versions = documents.write(cursor, kept)
-            if new_deliveries:
-                arriving.enqueue(cursor, self._next_seq, self._inserts, new_deliveries)
+        def run(transaction: Transaction) -> list[int]:
+            versions = documents.write(transaction.cursor, kept)
+            arriving.enqueue(transaction, new_deliveries)
             return versions
 
         return await self._commit.submit(run)
@@ -181,51 +170,56 @@ class SqliteStore(TelemetryVerbs):
 
     async def new_id(self) -> int:
         """See `Store.new_id`: from memory, as far as the reserve is on disk."""
-        if self._seq < self._seq_kept:
-            self._seq += 1
-            return self._seq
-        number, self._seq_kept = await self._commit.submit(lambda _: (self._next_seq(), self._seq_reserved))
+        drawn = self._numbers.drawn()
+        if drawn is not None:
+            return drawn
+        number, reserved = await self._commit.submit(lambda _: self._numbers.next_to_keep())
+        self._numbers.keep(reserved)
         return number
 
     # ---- deliveries -------------------------------------------------------------------------------------
 
     def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> asyncio.Future[list[Enqueued]]:
         """See `Store.enqueue`."""
-        return self._commit.submit(
-            lambda cursor: arriving.enqueue(cursor, self._next_seq, self._inserts, new_deliveries)
-        )
+        return self._commit.submit(lambda transaction: arriving.enqueue(transaction, new_deliveries))
 
     def publish(self, publications: Sequence[OrderedPublication]) -> asyncio.Future[list[Enqueued]]:
         """See `Store.publish`."""
-        return self._commit.submit(
-            lambda cursor: arriving.publish(cursor, self._next_seq, self._inserts, publications)
-        )
+        return self._commit.submit(lambda transaction: arriving.publish(transaction, publications))
 
     def claim(self, request: ClaimRequest) -> asyncio.Future[Claimed]:
         """See `Store.claim`."""
-        return self._commit.submit(lambda cursor: claiming.claim(cursor, self._next_seq, request))
+        return self._commit.submit(lambda transaction: claiming.claim(transaction, request))
 
     def settle(
-        self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool
+        self,
+        queue_id: int,
+        settlements: Sequence[Settlement],
+        now: int,
+        *,
+        ordered: bool,
+        strict_lease: bool = False,
     ) -> asyncio.Future[list[Settled]]:
         """See `Store.settle`."""
+        strict = ordered or strict_lease
         return self._commit.submit(
-            lambda cursor: settling.settle(
-                cursor, self._next_seq, self._inserts, queue_id, settlements, now, ordered=ordered
-            )
+            lambda transaction: settling.settle(transaction, queue_id, settlements, now, strict_lease=strict)
         )
 
     def extend(
-        self, queue_id: int, claims: Sequence[tuple[int, int, int]], now: int, *, ordered: bool
+        self, queue_id: int, claims: Sequence[Claim], now: int, *, ordered: bool, strict_lease: bool = False
     ) -> asyncio.Future[list[Settled]]:
         """See `Store.extend`."""
+        strict = ordered or strict_lease
         return self._commit.submit(
-            lambda cursor: settling.extend(cursor, queue_id, claims, now, ordered=ordered)
+            lambda transaction: settling.extend(
+                transaction.cursor, queue_id, claims, now, strict_lease=strict
+            )
         )
 
     def move(self, request: MoveRequest) -> asyncio.Future[Moved]:
         """See `Store.move`."""
-        return self._commit.submit(lambda cursor: arriving.move(cursor, self._next_seq, request))
+        return self._commit.submit(lambda transaction: arriving.move(transaction, request))
 
     async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
         """See `Store.peek`."""
@@ -250,23 +244,25 @@ class SqliteStore(TelemetryVerbs):
 
     async def last_seq(self) -> int:
         """See `Store.last_seq`."""
-        return self._seq
+        return self._numbers.last
 
     async def purge(self, queue_id: int, seq_max: int, limit: int) -> int:
         """See `Store.purge`."""
-        return await self._commit.submit(lambda cursor: settling.purge(cursor, queue_id, seq_max, limit))
+        return await self._commit.submit(
+            lambda transaction: settling.purge(transaction.cursor, queue_id, seq_max, limit)
+        )
 
     async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> Swept:
         """See `Store.sweep`."""
         return await self._commit.submit(
-            lambda cursor: settling.sweep(cursor, queue_id, enqueued_before, now, limit)
+            lambda transaction: settling.sweep(transaction.cursor, queue_id, enqueued_before, now, limit)
         )
 
     # ---- inside -----------------------------------------------------------------------------------------
 
     async def _read(self, look: Callable[[apsw.Cursor], T]) -> T:
         if self._path is None:
-            return await self._commit.submit(look)
+            return await self._commit.submit(lambda transaction: look(transaction.cursor))
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._reading, lambda: look(self._reader.cursor()))
@@ -278,26 +274,3 @@ class SqliteStore(TelemetryVerbs):
             advice = f"restore a backup, or save what can be read: sqlite3 {self._path} .recover"
             return StoreUnavailable(f"{self._path} is damaged ({error}); {advice}")
         return StoreUnavailable(f"cannot open {self._path}: {error}")
-
-    def _stored_seq(self) -> int:
-        row = self._connection.execute("SELECT value FROM counters WHERE name = 'seq'").fetchone()
-        return row[0] if row else 0
-
-    def _forget_reserve(self) -> None:
-        self._seq_reserved = self._seq
-
-    def _next_seq(self) -> int:
-        if self._seq >= self._seq_reserved:
-            self._reserve(self._seq + SEQ_BLOCK)
-        self._seq += 1
-        return self._seq
-
-    def _reserve(self, end: int) -> None:
-        self._connection.execute("INSERT OR REPLACE INTO counters VALUES ('seq', ?)", (end,))
-        self._seq_reserved = end
-
-    def _give_back(self) -> None:
-        """Let the next start go on where this one ends; where the disk is full it skips what was reserved."""
-        if self._seq_reserved > self._seq:
-            with contextlib.suppress(apsw.Error):
-                self._reserve(self._seq)

@@ -24,14 +24,11 @@ class TelemetryVerbs(ABC):
     @abstractmethod
     async def _read(self, look: Callable[[apsw.Cursor], T]) -> T: ...
 
-    @abstractmethod
-    def _next_seq(self) -> int: ...
-
     # ---- metrics -----------------------------------------------------------------------------------------
 
     def add_points(self, points: Sequence[MetricPoint]) -> asyncio.Future[None]:
         """See `TelemetryStore.add_points`."""
-        return self._commit.submit(functools.partial(metric_points.add, points))
+        return self._commit.submit(lambda transaction: metric_points.add(points, transaction.cursor))
 
     async def find_points(self, query: PointQuery) -> list[Bucket]:
         """See `TelemetryStore.find_points`."""
@@ -47,13 +44,15 @@ class TelemetryVerbs(ABC):
 
     async def drop_points(self, before: int, limit: int) -> int:
         """See `TelemetryStore.drop_points`."""
-        return await self._commit.submit(functools.partial(metric_points.drop, before, limit))
+        return await self._commit.submit(
+            lambda transaction: metric_points.drop(before, limit, transaction.cursor)
+        )
 
     # ---- logs --------------------------------------------------------------------------------------------
 
     def add_events(self, events: Sequence[LogEvent]) -> asyncio.Future[None]:
         """See `TelemetryStore.add_events`."""
-        return self._commit.submit(lambda cursor: log_events.add(events, self._next_seq, cursor))
+        return self._commit.submit(lambda transaction: log_events.add(events, transaction))
 
     async def find_events(self, query: LogQuery) -> list[LogEvent]:
         """See `TelemetryStore.find_events`."""
@@ -70,5 +69,5 @@ class TelemetryVerbs(ABC):
     async def drop_events(self, group_id: int, stream_id: int | None, before: int, limit: int) -> int:
         """See `TelemetryStore.drop_events`."""
         return await self._commit.submit(
-            lambda cursor: log_events.drop(cursor, group_id, stream_id, before, limit)
+            lambda transaction: log_events.drop(transaction.cursor, group_id, stream_id, before, limit)
         )

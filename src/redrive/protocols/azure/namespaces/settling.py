@@ -47,7 +47,9 @@ class Settling:
         """
 
         async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
-            return await self._messages.delete(queue, [(one.seq, one.token) for one in locks], in_time=True)
+            return await self._messages.delete(
+                queue, [(one.seq, one.token) for one in locks], strict_lease=True
+            )
 
         return await _settled(call, settle, "AcknowledgedEvents")
 
@@ -63,7 +65,7 @@ class Settling:
 
         async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
             claims = [(one.seq, one.token) for one in locks]
-            return await self._messages.release(queue, claims, int(delay) * 1000, in_time=True)
+            return await self._messages.release(queue, claims, int(delay) * 1000, strict_lease=True)
 
         return await _settled(call, settle, "ReleasedEvents")
 
@@ -75,7 +77,7 @@ class Settling:
 
         async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
             claims = [(one.seq, one.token, _rejection(one, call.now)) for one in locks]
-            return await self._messages.reject(queue, claims, in_time=True)
+            return await self._messages.reject(queue, claims, strict_lease=True)
 
         return await _settled(call, settle)
 
@@ -87,7 +89,7 @@ class Settling:
 
         async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
             claims = [(one.seq, one.token, queue.lease_ms) for one in locks]
-            return await self._messages.extend(queue, claims, in_time=True)
+            return await self._messages.extend(queue, claims, strict_lease=True)
 
         return await _settled(call, settle, first_received_after=call.now - RENEWABLE_MS)
 
