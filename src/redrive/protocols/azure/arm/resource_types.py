@@ -96,6 +96,10 @@ class NamespaceTopicCollection(TopicCollection):
         await self._check_namespace(resource)
         return await super()._get(resource)
 
+    async def _put(self, call: ArmCall, resource: ArmId, accept: Accept[Topic]) -> tuple[Topic, bool]:
+        await self._check_namespace(resource)
+        return await super()._put(call, resource, accept)
+
     async def _update_in(self, draft: Draft, name: ResourceName, change: Callable[[Topic], Topic]) -> Topic:
         topic = await super()._update_in(draft, name, change)
         await self._subscribers.follow_in(draft, topic)
