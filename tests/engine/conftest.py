@@ -27,6 +27,11 @@ async def clock() -> VirtualClock:
 
 
 @pytest.fixture
+def chance() -> random.Random:
+    return random.Random(0)
+
+
+@pytest.fixture
 async def store() -> HeldStore:
     return HeldStore(SqliteStore(None))
 

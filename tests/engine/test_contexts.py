@@ -7,7 +7,7 @@ from redrive.engine.ports import Batch
 from redrive.engine.push import contexts
 from redrive.engine.push.contexts import SubscriptionContexts
 from redrive.model.topic import Subscription, Topic
-from redrive.testing import VirtualClock, run_virtual
+from redrive.testing import VirtualClock
 from tests.engine.stage import ACCOUNT, BROKEN, PlainProfile, Stage, name
 from tests.engine.test_trials import minutely
 
@@ -39,53 +39,50 @@ def test_no_more_contexts_are_remembered_than_there_is_room_for() -> None:
     assert len(known._contexts) == 1
 
 
-def test_two_attempts_need_two_claims_and_one_context() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance, BROKEN, BROKEN)
-        stage.profile.schedule = replace(minutely(), attempts_max=2)
-        await stage.engine.open()
-        topic, dead = await stage.topic(), await stage.queue("dead")
-        await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
-        await stage.engine.quiet()
-        stage.wire.calls.clear()
-        await stage.publish(topic)
-        await clock.sleep_until(clock.now() + 60_001)
-        assert await stage.bodies_in(dead) == ["hello"]
-        assert stage.profile.contexts == ["s"]
-        calls = [call for call in stage.wire.calls if call in ("claim", "settle")]
-        # The first claim of the three finds the delivery; the second, at the end of its lease, that it has been settled
-        # for later; the third takes it up again.
-        assert calls == ["claim", "settle", "claim", "claim", "settle"]
-        await stage.engine.close()
+async def test_two_attempts_need_two_claims_and_one_context(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance, BROKEN, BROKEN)
+    stage.profile.schedule = replace(minutely(), attempts_max=2)
+    await stage.engine.open()
+    topic, dead = await stage.topic(), await stage.queue("dead")
+    await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
+    await stage.engine.quiet()
+    stage.wire.calls.clear()
+    await stage.publish(topic)
+    await clock.sleep_until(clock.now() + 60_001)
+    assert await stage.bodies_in(dead) == ["hello"]
+    assert stage.profile.contexts == ["s"]
+    calls = [call for call in stage.wire.calls if call in ("claim", "settle")]
+    # The first claim of the three finds the delivery; the second, at the end of its lease, that it has been settled
+    # for later; the third takes it up again.
+    assert calls == ["claim", "settle", "claim", "claim", "settle"]
+    await stage.engine.close()
 
-    run_virtual(story)
 
-
-def test_what_falls_due_later_is_met_though_a_claim_took_something_before_it() -> None:
+async def test_what_falls_due_later_is_met_though_a_claim_took_something_before_it(
+    clock: VirtualClock, chance: random.Random
+) -> None:
     """The backlog of an earlier life: nothing announces when its deliveries fall due."""
+    stage = Stage(clock, chance, BROKEN, BROKEN)
+    stage.profile.schedule = minutely()
+    stage.profile.changes = {"batch": Batch(1, 1000)}
+    await stage.engine.open()
+    topic = await stage.topic()
+    await stage.subscribe(topic, "s", "somewhere")
+    began = clock.now()
+    await stage.publish(topic, "a")
+    await stage.engine.quiet()
+    await clock.sleep_until(began + 10_000)
+    await stage.publish(topic, "b")
+    await stage.engine.quiet()
+    await stage.engine.dispatcher.close()
 
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance, BROKEN, BROKEN)
-        stage.profile.schedule = minutely()
-        stage.profile.changes = {"batch": Batch(1, 1000)}
-        await stage.engine.open()
-        topic = await stage.topic()
-        await stage.subscribe(topic, "s", "somewhere")
-        began = clock.now()
-        await stage.publish(topic, "a")
-        await stage.engine.quiet()
-        await clock.sleep_until(began + 10_000)
-        await stage.publish(topic, "b")
-        await stage.engine.quiet()
-        await stage.engine.dispatcher.close()
-
-        successor = stage.node("b")
-        await successor.dispatcher.open()
-        await stage.publish(topic, "c")  # claimed at once; "a" and "b" are due in a minute
-        await successor.dispatcher.look_round()
-        await clock.sleep_until(began + 80_000)
-        pushed = [(at - began, body) for at, body in stage.endpoint.pushed]
-        assert pushed[-2:] == [(60_000, "a"), (70_000, "b")]
-        await successor.close()
-
-    run_virtual(story)
+    successor = stage.node("b")
+    await successor.dispatcher.open()
+    await stage.publish(topic, "c")  # claimed at once; "a" and "b" are due in a minute
+    await successor.dispatcher.look_round()
+    await clock.sleep_until(began + 80_000)
+    pushed = [(at - began, body) for at, body in stage.endpoint.pushed]
+    assert pushed[-2:] == [(60_000, "a"), (70_000, "b")]
+    await successor.close()

@@ -26,210 +26,195 @@ SAMPLE = RetrySchedule(  # the sample policy of the SNS retry document
 )
 
 
-def test_a_delivery_is_pushed_at_once_and_gone() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        await stage.engine.open()
-        topic = await stage.topic()
-        subscription = await stage.subscribe(topic, "s", "somewhere")
-        await stage.publish(topic)
-        await stage.engine.quiet()
-        assert stage.endpoint.pushed == [(clock.now(), "hello")]
-        assert await stage.store.peek(subscription.queue_id, 10) == []
-        assert [fact.transition.outcome for fact in stage.memory.attempts] == [Outcome.DELIVERED]
-        await stage.engine.close()
-
-    run_virtual(story)
+async def test_a_delivery_is_pushed_at_once_and_gone(clock: VirtualClock, chance: random.Random) -> None:
+    stage = Stage(clock, chance)
+    await stage.engine.open()
+    topic = await stage.topic()
+    subscription = await stage.subscribe(topic, "s", "somewhere")
+    await stage.publish(topic)
+    await stage.engine.quiet()
+    assert stage.endpoint.pushed == [(clock.now(), "hello")]
+    assert await stage.store.peek(subscription.queue_id, 10) == []
+    assert [fact.transition.outcome for fact in stage.memory.attempts] == [Outcome.DELIVERED]
+    await stage.engine.close()
 
 
-def test_a_server_error_is_retried_by_the_schedule_then_dead_lettered() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance, otherwise=BROKEN)
-        stage.profile.schedule = SAMPLE
-        await stage.engine.open()
-        topic, dead = await stage.topic(), await stage.queue("dead")
-        subscription = await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
-        began = clock.now()
-        await stage.publish(topic)
-        await clock.sleep_until(began + HOUR_MS)
-        times = [at - began for at, _ in stage.endpoint.pushed]
-        assert len(times) == 51
-        for number, (earlier, later) in enumerate(itertools.pairwise(times), start=1):
-            step = SAMPLE.step(number)
-            assert step is not None
-            assert step.earliest_ms <= later - earlier <= step.latest_ms + 1
-        (letter,) = await stage.engine.dead_letters.letters(dead, 0, 10)
-        assert (letter.delivery.body, letter.attempts) == ("hello", 51)
-        assert (letter.delivery.attempts, letter.delivery.origin) == (0, subscription.queue_id)
-        notes = await stage.store.notes(subscription.queue_id, letter.delivery.message_id)
-        assert [note.number for note in notes] == list(range(1, 52))
-        assert {note.status for note in notes} == {503}
-        assert len(stage.memory.dead) == 1
-        await stage.engine.close()
+async def test_a_server_error_is_retried_by_the_schedule_then_dead_lettered(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance, otherwise=BROKEN)
+    stage.profile.schedule = SAMPLE
+    await stage.engine.open()
+    topic, dead = await stage.topic(), await stage.queue("dead")
+    subscription = await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
+    began = clock.now()
+    await stage.publish(topic)
+    await clock.sleep_until(began + HOUR_MS)
+    times = [at - began for at, _ in stage.endpoint.pushed]
+    assert len(times) == 51
+    for number, (earlier, later) in enumerate(itertools.pairwise(times), start=1):
+        step = SAMPLE.step(number)
+        assert step is not None
+        assert step.earliest_ms <= later - earlier <= step.latest_ms + 1
+    (letter,) = await stage.engine.dead_letters.letters(dead, 0, 10)
+    assert (letter.delivery.body, letter.attempts) == ("hello", 51)
+    assert (letter.delivery.attempts, letter.delivery.origin) == (0, subscription.queue_id)
+    notes = await stage.store.notes(subscription.queue_id, letter.delivery.message_id)
+    assert [note.number for note in notes] == list(range(1, 52))
+    assert {note.status for note in notes} == {503}
+    assert len(stage.memory.dead) == 1
+    await stage.engine.close()
 
-    run_virtual(story)
 
-
-def test_a_client_error_is_tried_once() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance, otherwise=GONE)
-        await stage.engine.open()
-        topic, dead = await stage.topic(), await stage.queue("dead")
-        await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
-        await stage.publish(topic)
-        await clock.sleep_until(clock.now() + HOUR_MS)
-        assert len(stage.endpoint.pushed) == 1
-        assert await stage.bodies_in(dead) == ["hello"]
-        await stage.engine.close()
-
-    run_virtual(story)
+async def test_a_client_error_is_tried_once(clock: VirtualClock, chance: random.Random) -> None:
+    stage = Stage(clock, chance, otherwise=GONE)
+    await stage.engine.open()
+    topic, dead = await stage.topic(), await stage.queue("dead")
+    await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
+    await stage.publish(topic)
+    await clock.sleep_until(clock.now() + HOUR_MS)
+    assert len(stage.endpoint.pushed) == 1
+    assert await stage.bodies_in(dead) == ["hello"]
+    await stage.engine.close()
 
 
 @pytest.mark.parametrize("trouble", ["none", "missing", "closed"])
-def test_without_a_dead_letter_queue_it_is_dropped_and_told(trouble: str) -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance, otherwise=GONE)
-        await stage.engine.open()
-        topic, dead = await stage.topic(), await stage.queue("dead")
-        target = {"none": None, "missing": dead.name._replace(name="nowhere"), "closed": dead.name}[trouble]
-        stage.profile.closed = {"dead"} if trouble == "closed" else set()
-        subscription = await stage.subscribe(topic, "s", "somewhere", dead_letter=target)
-        await stage.publish(topic)
-        await stage.engine.quiet()
-        assert await stage.store.peek(subscription.queue_id, 1) == []
-        assert await stage.bodies_in(dead) == []
-        assert [fact.transition.outcome for fact in stage.memory.attempts] == [Outcome.DROPPED]
-        assert [fact.attempt.delivered for fact in stage.memory.dead] == (
-            [] if trouble == "none" else [False]
-        )
-        await stage.engine.close()
-
-    run_virtual(story)
+async def test_without_a_dead_letter_queue_it_is_dropped_and_told(
+    trouble: str, clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance, otherwise=GONE)
+    await stage.engine.open()
+    topic, dead = await stage.topic(), await stage.queue("dead")
+    target = {"none": None, "missing": dead.name._replace(name="nowhere"), "closed": dead.name}[trouble]
+    stage.profile.closed = {"dead"} if trouble == "closed" else set()
+    subscription = await stage.subscribe(topic, "s", "somewhere", dead_letter=target)
+    await stage.publish(topic)
+    await stage.engine.quiet()
+    assert await stage.store.peek(subscription.queue_id, 1) == []
+    assert await stage.bodies_in(dead) == []
+    assert [fact.transition.outcome for fact in stage.memory.attempts] == [Outcome.DROPPED]
+    assert [fact.attempt.delivered for fact in stage.memory.dead] == ([] if trouble == "none" else [False])
+    await stage.engine.close()
 
 
 @pytest.mark.parametrize("overdue", [False, True])
-def test_nobody_is_told_of_an_end_that_came_too_late(overdue: bool) -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance, otherwise=GONE)
-        stage.profile.schedule = replace(SAMPLE, expires_after_ms=0 if overdue else None)
-        await stage.engine.open()
-        topic, dead = await stage.topic(), await stage.queue("dead")
-        await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
-        settle = stage.store.settle
+async def test_nobody_is_told_of_an_end_that_came_too_late(
+    overdue: bool, clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance, otherwise=GONE)
+    stage.profile.schedule = replace(SAMPLE, expires_after_ms=0 if overdue else None)
+    await stage.engine.open()
+    topic, dead = await stage.topic(), await stage.queue("dead")
+    await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
+    settle = stage.store.settle
 
-        async def emptied_before(queue_id: int, *ends: Any, ordered: bool) -> list[Settled]:
-            await stage.store.purge(queue_id, await stage.store.last_seq(), 10)
-            return await settle(queue_id, *ends, ordered=ordered)
+    async def emptied_before(queue_id: int, *ends: Any, ordered: bool) -> list[Settled]:
+        await stage.store.purge(queue_id, await stage.store.last_seq(), 10)
+        return await settle(queue_id, *ends, ordered=ordered)
 
-        stage.store.settle = emptied_before  # type: ignore[method-assign, assignment]  # as after a purge
-        await stage.publish(topic)
-        await stage.engine.quiet()
-        assert len(stage.endpoint.pushed) == len(stage.memory.attempts) == (0 if overdue else 1)
-        assert not stage.memory.expirations
-        assert not stage.memory.dead
-        assert not await stage.bodies_in(dead)
-        await stage.engine.close()
-
-    run_virtual(story)
-
-
-def test_what_cannot_be_made_a_parcel_is_a_failed_attempt_and_has_an_end() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        stage.profile.schedule = replace(SAMPLE, attempts_max=3)
-        await stage.engine.open()
-        topic, dead = await stage.topic(), await stage.queue("dead")
-        await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
-        stage.profile.unreadable = {"b"}
-        for body in "abc":
-            await stage.publish(topic, body)
-        await clock.sleep_until(clock.now() + HOUR_MS)
-        assert [body for _, body in stage.endpoint.pushed] == ["a", "c"]
-        assert await stage.bodies_in(dead) == ["b"]
-        failed = [fact for fact in stage.memory.attempts if not fact.attempt.delivered]
-        assert [(fact.delivery.attempts, fact.attempt.reason) for fact in failed] == [
-            (number, Reason.UNMADE) for number in (1, 2, 3)
-        ]
-        await stage.engine.close()
-
-    run_virtual(story)
+    stage.store.settle = emptied_before  # type: ignore[method-assign, assignment]  # as after a purge
+    await stage.publish(topic)
+    await stage.engine.quiet()
+    assert len(stage.endpoint.pushed) == len(stage.memory.attempts) == (0 if overdue else 1)
+    assert not stage.memory.expirations
+    assert not stage.memory.dead
+    assert not await stage.bodies_in(dead)
+    await stage.engine.close()
 
 
-def test_a_dead_node_repeats_its_attempt_and_no_phase_starts_over() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance, otherwise=BROKEN)
-        stage.profile.schedule = SAMPLE
-        await stage.engine.open()
-        topic = await stage.topic()
-        subscription = await stage.subscribe(topic, "s", "somewhere")
-        await stage.publish(topic)
-        await clock.sleep_until(clock.now() + 10_000)
-        (waiting,) = await stage.store.peek(subscription.queue_id, 1)
-        hanging = asyncio.Event()
-
-        async def hang(_: PushRequest) -> None:
-            await hanging.wait()
-
-        stage.endpoint.before = hang
-        pushed = len(stage.endpoint.pushed)
-        while len(stage.endpoint.pushed) == pushed:
-            await clock.sleep_until(clock.now() + 100)
-        (trying,) = await stage.store.peek(subscription.queue_id, 1)
-        assert trying.attempts == waiting.attempts + 1
-        await stage.engine.dispatcher.close()  # the node is gone in the middle of the attempt
-
-        stage.endpoint.before = None
-        successor = stage.node("b")
-        await successor.dispatcher.open()
-        while len(stage.endpoint.pushed) == pushed + 1:
-            await clock.sleep_until(clock.now() + 100)
-        await successor.quiet()
-        (again,) = await stage.store.peek(subscription.queue_id, 1)
-        assert again.attempts == trying.attempts
-        await successor.close()
-
-    run_virtual(story)
+async def test_what_cannot_be_made_a_parcel_is_a_failed_attempt_and_has_an_end(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    stage.profile.schedule = replace(SAMPLE, attempts_max=3)
+    await stage.engine.open()
+    topic, dead = await stage.topic(), await stage.queue("dead")
+    await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
+    stage.profile.unreadable = {"b"}
+    for body in "abc":
+        await stage.publish(topic, body)
+    await clock.sleep_until(clock.now() + HOUR_MS)
+    assert [body for _, body in stage.endpoint.pushed] == ["a", "c"]
+    assert await stage.bodies_in(dead) == ["b"]
+    failed = [fact for fact in stage.memory.attempts if not fact.attempt.delivered]
+    assert [(fact.delivery.attempts, fact.attempt.reason) for fact in failed] == [
+        (number, Reason.UNMADE) for number in (1, 2, 3)
+    ]
+    await stage.engine.close()
 
 
-def test_a_throttle_holds_over_two_nodes_and_keeps_the_order() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        stage.profile.rate_max = 10
-        await stage.engine.open()
-        topic = await stage.topic()
-        await stage.subscribe(topic, "s", "somewhere")
-        second = stage.node("b")
-        await second.dispatcher.open()
-        began = clock.now()
-        for number in range(40):
-            await stage.publish(topic, f"{number:02d}")
-        await clock.sleep_until(began + 10_000)
-        times = [at - began for at, _ in stage.endpoint.pushed]
-        assert [body for _, body in stage.endpoint.pushed] == [f"{number:02d}" for number in range(40)]
-        assert all(sum(begin <= at < begin + 1000 for at in times) <= 10 for begin in times)
-        assert times[-1] <= 4000
-        await second.dispatcher.close()
-        await stage.engine.close()
+async def test_a_dead_node_repeats_its_attempt_and_no_phase_starts_over(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance, otherwise=BROKEN)
+    stage.profile.schedule = SAMPLE
+    await stage.engine.open()
+    topic = await stage.topic()
+    subscription = await stage.subscribe(topic, "s", "somewhere")
+    await stage.publish(topic)
+    await clock.sleep_until(clock.now() + 10_000)
+    (waiting,) = await stage.store.peek(subscription.queue_id, 1)
+    hanging = asyncio.Event()
 
-    run_virtual(story)
+    async def hang(_: PushRequest) -> None:
+        await hanging.wait()
+
+    stage.endpoint.before = hang
+    pushed = len(stage.endpoint.pushed)
+    while len(stage.endpoint.pushed) == pushed:
+        await clock.sleep_until(clock.now() + 100)
+    (trying,) = await stage.store.peek(subscription.queue_id, 1)
+    assert trying.attempts == waiting.attempts + 1
+    await stage.engine.dispatcher.close()  # the node is gone in the middle of the attempt
+
+    stage.endpoint.before = None
+    successor = stage.node("b")
+    await successor.dispatcher.open()
+    while len(stage.endpoint.pushed) == pushed + 1:
+        await clock.sleep_until(clock.now() + 100)
+    await successor.quiet()
+    (again,) = await stage.store.peek(subscription.queue_id, 1)
+    assert again.attempts == trying.attempts
+    await successor.close()
 
 
-def test_an_ordered_topic_blocks_the_group_while_it_retries() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance, BROKEN, BROKEN)
-        await stage.engine.open()
-        topic = await stage.topic("orders.fifo", ordered=True)
-        await stage.subscribe(topic, "s", "somewhere")
-        for number in range(3):
-            await stage.publish(topic, f"a{number}", group_id="a", deduplication_id=f"a{number}")
-        await stage.publish(topic, "b0", group_id="b", deduplication_id="b0")
-        await clock.sleep_until(clock.now() + HOUR_MS)
-        bodies = [body for _, body in stage.endpoint.pushed]
-        assert [body for body in bodies if body[0] == "b"] == ["b0", "b0"]
-        assert [body for body in bodies if body[0] == "a"] == ["a0", "a0", "a1", "a2"]
-        await stage.engine.close()
+async def test_a_throttle_holds_over_two_nodes_and_keeps_the_order(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    stage.profile.rate_max = 10
+    await stage.engine.open()
+    topic = await stage.topic()
+    await stage.subscribe(topic, "s", "somewhere")
+    second = stage.node("b")
+    await second.dispatcher.open()
+    began = clock.now()
+    for number in range(40):
+        await stage.publish(topic, f"{number:02d}")
+    await clock.sleep_until(began + 10_000)
+    times = [at - began for at, _ in stage.endpoint.pushed]
+    assert [body for _, body in stage.endpoint.pushed] == [f"{number:02d}" for number in range(40)]
+    assert all(sum(begin <= at < begin + 1000 for at in times) <= 10 for begin in times)
+    assert times[-1] <= 4000
+    await second.dispatcher.close()
+    await stage.engine.close()
 
-    run_virtual(story)
+
+async def test_an_ordered_topic_blocks_the_group_while_it_retries(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance, BROKEN, BROKEN)
+    await stage.engine.open()
+    topic = await stage.topic("orders.fifo", ordered=True)
+    await stage.subscribe(topic, "s", "somewhere")
+    for number in range(3):
+        await stage.publish(topic, f"a{number}", group_id="a", deduplication_id=f"a{number}")
+    await stage.publish(topic, "b0", group_id="b", deduplication_id="b0")
+    await clock.sleep_until(clock.now() + HOUR_MS)
+    bodies = [body for _, body in stage.endpoint.pushed]
+    assert [body for body in bodies if body[0] == "b"] == ["b0", "b0"]
+    assert [body for body in bodies if body[0] == "a"] == ["a0", "a0", "a1", "a2"]
+    await stage.engine.close()
 
 
 def test_one_hundred_thousand_retries_take_days_and_no_time() -> None:
@@ -251,49 +236,45 @@ def test_one_hundred_thousand_retries_take_days_and_no_time() -> None:
     assert run_virtual(story) == 2016
 
 
-def test_a_hanging_endpoint_holds_up_nobody_else() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        await stage.engine.open()
-        topic = await stage.topic()
-        for number in range(10):
-            await stage.subscribe(topic, f"s{number}", "hangs" if number == 0 else f"answers{number}")
+async def test_a_hanging_endpoint_holds_up_nobody_else(clock: VirtualClock, chance: random.Random) -> None:
+    stage = Stage(clock, chance)
+    await stage.engine.open()
+    topic = await stage.topic()
+    for number in range(10):
+        await stage.subscribe(topic, f"s{number}", "hangs" if number == 0 else f"answers{number}")
 
-        async def hang(push_request: PushRequest) -> None:
-            if push_request.endpoint == "hangs":
-                await clock.sleep_until(clock.now() + HOUR_MS)
+    async def hang(push_request: PushRequest) -> None:
+        if push_request.endpoint == "hangs":
+            await clock.sleep_until(clock.now() + HOUR_MS)
 
-        stage.endpoint.before = hang
-        began = clock.now()
-        for number in range(100):
-            await stage.publish(topic, str(number))
-        await clock.sleep_until(began + 50)
-        answered = [at for at, _ in stage.endpoint.pushed]
-        assert len(answered) == 9 * 100 + stage.profile.concurrency_max
-        await stage.engine.close()
-
-    run_virtual(story)
+    stage.endpoint.before = hang
+    began = clock.now()
+    for number in range(100):
+        await stage.publish(topic, str(number))
+    await clock.sleep_until(began + 50)
+    answered = [at for at, _ in stage.endpoint.pushed]
+    assert len(answered) == 9 * 100 + stage.profile.concurrency_max
+    await stage.engine.close()
 
 
-def test_what_is_about_to_be_another_nodes_is_looked_at_again_without_haste() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        await stage.engine.open()
-        subscription = await stage.subscribe(await stage.topic(), "s", "somewhere")
-        await stage.engine.quiet()
-        claims = []
+async def test_what_is_about_to_be_another_nodes_is_looked_at_again_without_haste(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    await stage.engine.open()
+    subscription = await stage.subscribe(await stage.topic(), "s", "somewhere")
+    await stage.engine.quiet()
+    claims = []
 
-        def passed_over(request: ClaimRequest) -> asyncio.Future[Claimed]:
-            """As PostgreSQL answers: what is due is locked, and was due before now."""
-            claims.append(request.now)
-            answer: asyncio.Future[Claimed] = asyncio.get_running_loop().create_future()
-            answer.set_result(Claimed(next_at=request.now - 1 if len(claims) < 200 else None))
-            return answer
+    def passed_over(request: ClaimRequest) -> asyncio.Future[Claimed]:
+        """As PostgreSQL answers: what is due is locked, and was due before now."""
+        claims.append(request.now)
+        answer: asyncio.Future[Claimed] = asyncio.get_running_loop().create_future()
+        answer.set_result(Claimed(next_at=request.now - 1 if len(claims) < 200 else None))
+        return answer
 
-        stage.store.claim = passed_over  # type: ignore[method-assign]  # a store that answers as told
-        stage.engine.notifier.announce(subscription.queue_id)
-        await clock.sleep_until(clock.now() + 100)
-        assert len(claims) <= 11
-        await stage.engine.close()
-
-    run_virtual(story)
+    stage.store.claim = passed_over  # type: ignore[method-assign]  # a store that answers as told
+    stage.engine.notifier.announce(subscription.queue_id)
+    await clock.sleep_until(clock.now() + 100)
+    assert len(claims) <= 11
+    await stage.engine.close()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sized
 from redrive.engine.engine import Engine
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.receive.receiver import InFlightEstimate
-from redrive.testing import VirtualClock, run_virtual
+from redrive.testing import VirtualClock
 from tests.engine.samples import make_queue, send
 from tests.engine.stage import Stage
 
@@ -50,20 +50,19 @@ async def test_a_queue_that_another_node_deleted_is_forgotten(
     assert set(sizes(engine.receiver.in_flight).values()) == {0}
 
 
-def test_a_subscription_that_had_a_rate_leaves_no_pace() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        stage.profile.rate_max = 10
-        await stage.engine.open()
-        topic = await stage.topic()
-        subscription = await stage.subscribe(topic, "s", "somewhere")
-        await stage.publish(topic)
-        await stage.engine.quiet()
-        paces = "SELECT count(*) FROM paces"
-        assert stage.store._connection.execute(paces).fetchone() == (1,)
-        await stage.engine.topics.unsubscribe(subscription)
-        await stage.engine.sweeper.round()
-        assert stage.store._connection.execute(paces).fetchone() == (0,)
-        await stage.engine.close()
-
-    run_virtual(story)
+async def test_a_subscription_that_had_a_rate_leaves_no_pace(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    stage.profile.rate_max = 10
+    await stage.engine.open()
+    topic = await stage.topic()
+    subscription = await stage.subscribe(topic, "s", "somewhere")
+    await stage.publish(topic)
+    await stage.engine.quiet()
+    paces = "SELECT count(*) FROM paces"
+    assert stage.store._connection.execute(paces).fetchone() == (1,)
+    await stage.engine.topics.unsubscribe(subscription)
+    await stage.engine.sweeper.round()
+    assert stage.store._connection.execute(paces).fetchone() == (0,)
+    await stage.engine.close()

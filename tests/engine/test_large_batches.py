@@ -6,55 +6,53 @@ from typing import Any
 
 from redrive.engine.ports import Batch, Claimed, ClaimRequest, Settled
 from redrive.engine.push.settlement import PIECE
-from redrive.testing import VirtualClock, run_virtual
+from redrive.testing import VirtualClock
 from tests.engine.stage import Stage
 from tests.engine.test_trials import published_while_away
 
 
-def test_large_batches_are_claimed_and_settled_in_pieces_and_pushed_at_once() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        stage.profile.changes = {"batch": Batch(5_000, 1_000_000)}
-        stage.profile.concurrency_max = 1
-        claim, settle = stage.store.claim, stage.store.settle
-        claims: list[int] = []
-        settlements: list[int] = []
+async def test_large_batches_are_claimed_and_settled_in_pieces_and_pushed_at_once(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    stage.profile.changes = {"batch": Batch(5_000, 1_000_000)}
+    stage.profile.concurrency_max = 1
+    claim, settle = stage.store.claim, stage.store.settle
+    claims: list[int] = []
+    settlements: list[int] = []
 
-        def claimed(request: ClaimRequest) -> Awaitable[Claimed]:
-            claims.append(request.limit)
-            return claim(request)
+    def claimed(request: ClaimRequest) -> Awaitable[Claimed]:
+        claims.append(request.limit)
+        return claim(request)
 
-        def settled(queue_id: int, ends: Any, now: int, *, ordered: bool) -> Awaitable[list[Settled]]:
-            settlements.append(len(ends))
-            return settle(queue_id, ends, now, ordered=ordered)
+    def settled(queue_id: int, ends: Any, now: int, *, ordered: bool) -> Awaitable[list[Settled]]:
+        settlements.append(len(ends))
+        return settle(queue_id, ends, now, ordered=ordered)
 
-        stage.store.claim = claimed  # type: ignore[method-assign]  # the same, and counted
-        stage.store.settle = settled  # type: ignore[method-assign]  # likewise
-        backlog = await published_while_away(stage, *["a"] * (2 * PIECE + 7))
-        assert [body.count("a") for _, body in stage.endpoint.pushed] == [2 * PIECE + 7]
-        assert max(claims) == max(settlements) == PIECE
-        assert len(claims) <= 2 * 3 + 1
-        assert sum(settlements) == 2 * PIECE + 7
-        assert await stage.store.peek(backlog, 1) == []
-
-    run_virtual(story)
+    stage.store.claim = claimed  # type: ignore[method-assign]  # the same, and counted
+    stage.store.settle = settled  # type: ignore[method-assign]  # likewise
+    backlog = await published_while_away(stage, *["a"] * (2 * PIECE + 7))
+    assert [body.count("a") for _, body in stage.endpoint.pushed] == [2 * PIECE + 7]
+    assert max(claims) == max(settlements) == PIECE
+    assert len(claims) <= 2 * 3 + 1
+    assert sum(settlements) == 2 * PIECE + 7
+    assert await stage.store.peek(backlog, 1) == []
 
 
-def test_no_more_pieces_are_claimed_than_attempts_can_take() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        stage.profile.changes = {"batch": Batch(5_000, 3 * PIECE)}
-        stage.profile.concurrency_max = 1
-        claim, claimed = stage.store.claim, [0]
+async def test_no_more_pieces_are_claimed_than_attempts_can_take(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    stage.profile.changes = {"batch": Batch(5_000, 3 * PIECE)}
+    stage.profile.concurrency_max = 1
+    claim, claimed = stage.store.claim, [0]
 
-        async def counted(request: ClaimRequest) -> Claimed:
-            found = await claim(request)
-            if not stage.endpoint.pushed:
-                claimed[0] += len(found.deliveries)
-            return found
+    async def counted(request: ClaimRequest) -> Claimed:
+        found = await claim(request)
+        if not stage.endpoint.pushed:
+            claimed[0] += len(found.deliveries)
+        return found
 
-        stage.store.claim = counted  # type: ignore[method-assign]  # the same, and counted
-        await published_while_away(stage, *["1234"] * (4 * PIECE))
-        assert claimed == [PIECE]
-
-    run_virtual(story)
+    stage.store.claim = counted  # type: ignore[method-assign]  # the same, and counted
+    await published_while_away(stage, *["1234"] * (4 * PIECE))
+    assert claimed == [PIECE]

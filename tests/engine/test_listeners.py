@@ -8,7 +8,7 @@ from redrive.engine.facts import Listener
 from redrive.engine.listeners import Audience, Listeners
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic
-from redrive.testing import VirtualClock, run_virtual
+from redrive.testing import VirtualClock
 from tests.engine.stage import Stage, name
 
 TOPIC = Topic(1, name("orders"), "plain")
@@ -65,18 +65,17 @@ def test_a_fact_that_nobody_has_a_method_for_is_told_to_nobody() -> None:
     assert alone.received.__func__ is Listener.received  # type: ignore[attr-defined]  # a method
 
 
-def test_nobody_is_registered_once_the_engine_is_open() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        stage.engine.add_listener(Hearing([]), "plain")
-        await stage.engine.open()
-        for late in (
-            lambda: stage.engine.add_listener(Hearing([])),
-            lambda: stage.engine.add_endpoint("push", stage.endpoint),
-            lambda: stage.engine.add_profile("plain", stage.profile),
-        ):
-            with pytest.raises(RuntimeError, match="open"):
-                late()
-        await stage.engine.close()
-
-    run_virtual(story)
+async def test_nobody_is_registered_once_the_engine_is_open(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    stage.engine.add_listener(Hearing([]), "plain")
+    await stage.engine.open()
+    for late in (
+        lambda: stage.engine.add_listener(Hearing([])),
+        lambda: stage.engine.add_endpoint("push", stage.endpoint),
+        lambda: stage.engine.add_profile("plain", stage.profile),
+    ):
+        with pytest.raises(RuntimeError, match="open"):
+            late()
+    await stage.engine.close()

@@ -14,7 +14,7 @@ from redrive.engine.push.circuit_breakers import ONE_BY_ONE_MAX
 from redrive.model.attempt import AttemptResult, Reason
 from redrive.model.circuit import CircuitPolicy
 from redrive.model.topic import Subscription, Topic
-from redrive.testing import VirtualClock, run_virtual
+from redrive.testing import VirtualClock
 from tests.engine.stage import BROKEN, GONE, Stage
 from tests.engine.test_trials import minutely
 
@@ -38,187 +38,174 @@ async def resting(stage: Stage) -> tuple[Topic, Subscription]:
     return topic, subscription
 
 
-def test_goes_with_its_subscription() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        _, subscription = await resting(stage)
-        await stage.engine.topics.unsubscribe(subscription)
-        await stage.engine.sweeper.round()
-        assert not await stage.engine.circuits.all()
-        await stage.engine.close()
-
-    run_virtual(story)
+async def test_goes_with_its_subscription(clock: VirtualClock, chance: random.Random) -> None:
+    stage = Stage(clock, chance)
+    _, subscription = await resting(stage)
+    await stage.engine.topics.unsubscribe(subscription)
+    await stage.engine.sweeper.round()
+    assert not await stage.engine.circuits.all()
+    await stage.engine.close()
 
 
-def test_a_reset_leaves_none() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        await resting(stage)
-        await stage.engine.reset()
-        topic = await stage.topic()
-        await stage.subscribe(topic, "s", "somewhere")
-        await stage.publish(topic, "b")
-        await stage.engine.quiet()
-        assert [body for _, body in stage.endpoint.pushed] == ["a", "b"]
-        await stage.engine.close()
-
-    run_virtual(story)
+async def test_a_reset_leaves_none(clock: VirtualClock, chance: random.Random) -> None:
+    stage = Stage(clock, chance)
+    await resting(stage)
+    await stage.engine.reset()
+    topic = await stage.topic()
+    await stage.subscribe(topic, "s", "somewhere")
+    await stage.publish(topic, "b")
+    await stage.engine.quiet()
+    assert [body for _, body in stage.endpoint.pushed] == ["a", "b"]
+    await stage.engine.close()
 
 
-def test_an_attempt_that_ends_after_its_subscription_leaves_nothing() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        _, subscription = await resting(stage)
-        failed = replace(GONE, result=AttemptResult.FAILED)
-        await stage.engine.topics.unsubscribe(subscription)
-        other = replace(subscription, id="other")
-        for one in (subscription, other):
-            await stage.engine.circuits.note(one, POLICY, failed, clock.now())
-            await stage.engine.circuits.note(one, POLICY, BROKEN, clock.now())
-        await stage.engine.sweeper.round()
-        assert not await stage.engine.circuits.all()
-        await stage.engine.circuits.note(other, POLICY, BROKEN, clock.now())
-        await stage.engine.circuits.note(other, POLICY, BROKEN, clock.now())
-        assert await stage.engine.circuits.of(other) is None  # counted from the beginning: two are not three
-        await stage.engine.close()
-
-    run_virtual(story)
-
-
-def test_another_endpoint_of_the_same_subscription_is_served_at_once() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        topic, subscription = await resting(stage)
-        await stage.engine.topics.change(subscription, lambda one: replace(one, endpoint="elsewhere"))
-        await stage.publish(topic, "b")
-        await stage.engine.quiet()
-        assert [body for _, body in stage.endpoint.pushed] == ["a", "b"]
-        assert not await stage.engine.circuits.all()
-        await stage.engine.close()
-
-    run_virtual(story)
+async def test_an_attempt_that_ends_after_its_subscription_leaves_nothing(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    _, subscription = await resting(stage)
+    failed = replace(GONE, result=AttemptResult.FAILED)
+    await stage.engine.topics.unsubscribe(subscription)
+    other = replace(subscription, id="other")
+    for one in (subscription, other):
+        await stage.engine.circuits.note(one, POLICY, failed, clock.now())
+        await stage.engine.circuits.note(one, POLICY, BROKEN, clock.now())
+    await stage.engine.sweeper.round()
+    assert not await stage.engine.circuits.all()
+    await stage.engine.circuits.note(other, POLICY, BROKEN, clock.now())
+    await stage.engine.circuits.note(other, POLICY, BROKEN, clock.now())
+    assert await stage.engine.circuits.of(other) is None  # counted from the beginning: two are not three
+    await stage.engine.close()
 
 
-def test_a_row_of_failures_goes_on_from_the_last_rest_whichever_node_counts() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance, otherwise=BROKEN)
-        stage.profile.schedule = minutely()
-        stage.profile.changes = {"circuit": POLICY}
-        await stage.engine.open()
-        began = clock.now()
-        topic = await stage.topic()
-        subscription = await stage.subscribe(topic, "s", "somewhere")
-        for body in "abc":
-            await stage.publish(topic, body)
-        await stage.engine.quiet()
-        await stage.engine.dispatcher.close()
-        successor = stage.node("b")
-        await successor.dispatcher.open()
-        for rest_ms, rests in ((1 * MINUTE_MS, 1), (2 * MINUTE_MS, 2), (4 * MINUTE_MS, 3)):
-            await successor.quiet()
-            state = await successor.circuits.of(subscription)
-            assert state is not None
-            assert (state.rests, state.until) == (rests, clock.now() + rest_ms)
-            assert state.since == began
-            await clock.sleep_until(state.until)
-        assert len(stage.endpoint.pushed) == 5
-        await successor.close()
-
-    run_virtual(story)
+async def test_another_endpoint_of_the_same_subscription_is_served_at_once(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    topic, subscription = await resting(stage)
+    await stage.engine.topics.change(subscription, lambda one: replace(one, endpoint="elsewhere"))
+    await stage.publish(topic, "b")
+    await stage.engine.quiet()
+    assert [body for _, body in stage.endpoint.pushed] == ["a", "b"]
+    assert not await stage.engine.circuits.all()
+    await stage.engine.close()
 
 
-def test_a_rest_is_not_cut_short_by_a_shorter_one_of_another_node() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        _, subscription = await resting(stage)
-        longer = await stage.engine.circuits.of(subscription)
-        other = stage.node("b").circuits  # has read that nobody rests, and not heard better yet
-        await stage.engine.circuits.lift(subscription)
-        await other.all()
-        await stage.engine.circuits.note(
-            subscription, POLICY, replace(GONE, result=AttemptResult.FAILED), clock.now()
-        )
-        short = replace(POLICY, by_status={503: 10_000})
-        await other.note(subscription, short, BROKEN, clock.now())
-        assert await stage.node("c").circuits.of(subscription) == longer
-        await stage.engine.close()
-
-    run_virtual(story)
-
-
-def test_an_endpoint_that_hangs_rests_while_its_late_answer_is_waited_for() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        stage.profile.schedule = minutely()
-        stage.profile.changes = {"patience_ms": 30_000, "lease_ms": 45_000, "circuit": POLICY}
-        await stage.engine.open()
-        began = clock.now()
-        topic = await stage.topic()
-        subscription = await stage.subscribe(topic, "s", "somewhere")
-
-        async def think(_: PushRequest) -> None:
-            await clock.sleep_until(began + 50_000)
-
-        stage.endpoint.before = think
-        await stage.publish(topic, "a")
-        await clock.sleep_until(began + 30_001)
-        state = await stage.engine.circuits.of(subscription)
+async def test_a_row_of_failures_goes_on_from_the_last_rest_whichever_node_counts(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance, otherwise=BROKEN)
+    stage.profile.schedule = minutely()
+    stage.profile.changes = {"circuit": POLICY}
+    await stage.engine.open()
+    began = clock.now()
+    topic = await stage.topic()
+    subscription = await stage.subscribe(topic, "s", "somewhere")
+    for body in "abc":
+        await stage.publish(topic, body)
+    await stage.engine.quiet()
+    await stage.engine.dispatcher.close()
+    successor = stage.node("b")
+    await successor.dispatcher.open()
+    for rest_ms, rests in ((1 * MINUTE_MS, 1), (2 * MINUTE_MS, 2), (4 * MINUTE_MS, 3)):
+        await successor.quiet()
+        state = await successor.circuits.of(subscription)
         assert state is not None
-        assert (state.reason, state.until) == (Reason.TIMED_OUT, began + 30_000 + 10 * MINUTE_MS)
-        await stage.publish(topic, "b")
-        await clock.sleep_until(began + 49_000)
-        assert [body for _, body in stage.endpoint.pushed] == ["a"]
-        await clock.sleep_until(began + 50_001)  # it took it in the end
-        assert [body for _, body in stage.endpoint.pushed] == ["a", "b"]
-        assert not await stage.engine.circuits.all()
-        await stage.engine.close()
-
-    run_virtual(story)
+        assert (state.rests, state.until) == (rests, clock.now() + rest_ms)
+        assert state.since == began
+        await clock.sleep_until(state.until)
+    assert len(stage.endpoint.pushed) == 5
+    await successor.close()
 
 
-def test_what_is_past_its_time_after_a_rest_ends_together() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        topic, subscription = await resting(stage)
-        stage.profile.schedule = minutely(expires_after_ms=2 * MINUTE_MS)
-        await stage.replan(subscription)
-        for number in range(300):
-            await stage.publish(topic, str(number))
-        await clock.sleep_until(clock.now() + 4 * MINUTE_MS)
-        await stage.publish(topic, "young")
-        stage.endpoint.pushed, stage.wire.calls = [], []
-        await clock.sleep_until(clock.now() + MINUTE_MS + 1)
-        assert [body for _, body in stage.endpoint.pushed] == ["young"]
-        assert len(stage.memory.expirations) == 301
-        assert await stage.store.peek(subscription.queue_id, 1) == []
-        assert stage.wire.calls.count("claim") < 20
-        await stage.engine.close()
-
-    run_virtual(story)
+async def test_a_rest_is_not_cut_short_by_a_shorter_one_of_another_node(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    _, subscription = await resting(stage)
+    longer = await stage.engine.circuits.of(subscription)
+    other = stage.node("b").circuits  # has read that nobody rests, and not heard better yet
+    await stage.engine.circuits.lift(subscription)
+    await other.all()
+    await stage.engine.circuits.note(
+        subscription, POLICY, replace(GONE, result=AttemptResult.FAILED), clock.now()
+    )
+    short = replace(POLICY, by_status={503: 10_000})
+    await other.note(subscription, short, BROKEN, clock.now())
+    assert await stage.node("c").circuits.of(subscription) == longer
+    await stage.engine.close()
 
 
-def test_whose_time_ends_while_the_probe_is_written_is_not_pushed(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        topic, subscription = await resting(stage)
-        stage.profile.schedule = minutely(expires_after_ms=6 * MINUTE_MS)
-        await stage.replan(subscription)
-        stage.endpoint.pushed = []
-        probe = stage.engine.circuits.probe
+async def test_an_endpoint_that_hangs_rests_while_its_late_answer_is_waited_for(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    stage.profile.schedule = minutely()
+    stage.profile.changes = {"patience_ms": 30_000, "lease_ms": 45_000, "circuit": POLICY}
+    await stage.engine.open()
+    began = clock.now()
+    topic = await stage.topic()
+    subscription = await stage.subscribe(topic, "s", "somewhere")
 
-        async def slowly(*arguments: Any) -> bool:
-            mine = await probe(*arguments)
-            await clock.sleep_until(clock.now() + 2 * MINUTE_MS)
-            return mine
+    async def think(_: PushRequest) -> None:
+        await clock.sleep_until(began + 50_000)
 
-        monkeypatch.setattr(stage.engine.circuits, "probe", slowly)
-        await stage.publish(topic, "b")
-        await clock.sleep_until(clock.now() + 9 * MINUTE_MS)
-        assert not stage.endpoint.pushed
-        assert await stage.store.peek(subscription.queue_id, 1) == []
-        await stage.engine.close()
+    stage.endpoint.before = think
+    await stage.publish(topic, "a")
+    await clock.sleep_until(began + 30_001)
+    state = await stage.engine.circuits.of(subscription)
+    assert state is not None
+    assert (state.reason, state.until) == (Reason.TIMED_OUT, began + 30_000 + 10 * MINUTE_MS)
+    await stage.publish(topic, "b")
+    await clock.sleep_until(began + 49_000)
+    assert [body for _, body in stage.endpoint.pushed] == ["a"]
+    await clock.sleep_until(began + 50_001)  # it took it in the end
+    assert [body for _, body in stage.endpoint.pushed] == ["a", "b"]
+    assert not await stage.engine.circuits.all()
+    await stage.engine.close()
 
-    run_virtual(story)
+
+async def test_what_is_past_its_time_after_a_rest_ends_together(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    topic, subscription = await resting(stage)
+    stage.profile.schedule = minutely(expires_after_ms=2 * MINUTE_MS)
+    await stage.replan(subscription)
+    for number in range(300):
+        await stage.publish(topic, str(number))
+    await clock.sleep_until(clock.now() + 4 * MINUTE_MS)
+    await stage.publish(topic, "young")
+    stage.endpoint.pushed, stage.wire.calls = [], []
+    await clock.sleep_until(clock.now() + MINUTE_MS + 1)
+    assert [body for _, body in stage.endpoint.pushed] == ["young"]
+    assert len(stage.memory.expirations) == 301
+    assert await stage.store.peek(subscription.queue_id, 1) == []
+    assert stage.wire.calls.count("claim") < 20
+    await stage.engine.close()
+
+
+async def test_whose_time_ends_while_the_probe_is_written_is_not_pushed(
+    monkeypatch: pytest.MonkeyPatch, clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    topic, subscription = await resting(stage)
+    stage.profile.schedule = minutely(expires_after_ms=6 * MINUTE_MS)
+    await stage.replan(subscription)
+    stage.endpoint.pushed = []
+    probe = stage.engine.circuits.probe
+
+    async def slowly(*arguments: Any) -> bool:
+        mine = await probe(*arguments)
+        await clock.sleep_until(clock.now() + 2 * MINUTE_MS)
+        return mine
+
+    monkeypatch.setattr(stage.engine.circuits, "probe", slowly)
+    await stage.publish(topic, "b")
+    await clock.sleep_until(clock.now() + 9 * MINUTE_MS)
+    assert not stage.endpoint.pushed
+    assert await stage.store.peek(subscription.queue_id, 1) == []
+    await stage.engine.close()
 
 
 # ---- several nodes ------------------------------------------------------------------------------------------------
@@ -239,40 +226,39 @@ def hear(stage: Stage, *others: Engine) -> None:
 
 
 @pytest.mark.parametrize("prober_dies", [False, True])
-def test_after_a_rest_one_attempt_is_made_over_all_nodes(prober_dies: bool) -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        others = [stage.node("b"), stage.node("c")]
-        hear(stage, *others)
-        topic, _ = await resting(stage)
-        for one in others:
-            await one.dispatcher.open()
-        for body in "bcdef":
-            await stage.publish(topic, body)
-        hanging, nodes = asyncio.Event(), [stage.engine, *others]
-        began, stage.endpoint.pushed = clock.now(), []
+async def test_after_a_rest_one_attempt_is_made_over_all_nodes(
+    prober_dies: bool, clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    others = [stage.node("b"), stage.node("c")]
+    hear(stage, *others)
+    topic, _ = await resting(stage)
+    for one in others:
+        await one.dispatcher.open()
+    for body in "bcdef":
+        await stage.publish(topic, body)
+    hanging, nodes = asyncio.Event(), [stage.engine, *others]
+    began, stage.endpoint.pushed = clock.now(), []
 
-        async def hang(_: PushRequest) -> None:
-            await hanging.wait()
+    async def hang(_: PushRequest) -> None:
+        await hanging.wait()
 
-        stage.endpoint.before = hang
-        over = began + 5 * MINUTE_MS
-        await clock.sleep_until(over + 20_000)
-        assert [at for at, _ in stage.endpoint.pushed] == [over]
-        (prober,) = [node for node in nodes if any(one.work() for one in node.dispatcher._consumers.values())]
-        if prober_dies:
-            await prober.dispatcher.close()
-            await clock.sleep_until(over + 40_000)
-            assert [at for at, _ in stage.endpoint.pushed] == [over, over + 30_000]
-        hanging.set()
-        await clock.sleep_until(over + 2 * MINUTE_MS)
-        assert {body for _, body in stage.endpoint.pushed} == set("abcdef")
-        assert len(stage.endpoint.pushed) == 6 + prober_dies
-        for node in nodes:
-            await node.dispatcher.close()
-        await stage.engine.close()
-
-    run_virtual(story)
+    stage.endpoint.before = hang
+    over = began + 5 * MINUTE_MS
+    await clock.sleep_until(over + 20_000)
+    assert [at for at, _ in stage.endpoint.pushed] == [over]
+    (prober,) = [node for node in nodes if any(one.work() for one in node.dispatcher._consumers.values())]
+    if prober_dies:
+        await prober.dispatcher.close()
+        await clock.sleep_until(over + 40_000)
+        assert [at for at, _ in stage.endpoint.pushed] == [over, over + 30_000]
+    hanging.set()
+    await clock.sleep_until(over + 2 * MINUTE_MS)
+    assert {body for _, body in stage.endpoint.pushed} == set("abcdef")
+    assert len(stage.endpoint.pushed) == 6 + prober_dies
+    for node in nodes:
+        await node.dispatcher.close()
+    await stage.engine.close()
 
 
 async def told_apart(stage: Stage, number: int) -> list[Subscription]:
@@ -289,52 +275,47 @@ async def told_apart(stage: Stage, number: int) -> list[Subscription]:
     return found
 
 
-def test_of_what_changed_on_another_node_that_alone_is_read() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        first, second, third = await told_apart(stage, 3)
-        await stage.node("b").circuits.lift(second)
-        stage.engine.directory.forget("probation", second.key)
-        assert await stage.engine.circuits.of(first) is not None
-        assert stage.wire.calls == []
-        assert await stage.engine.circuits.of(second) is None
-        assert await stage.engine.circuits.of(second) is None
-        assert stage.wire.calls == ["get"]
-        assert set(await stage.engine.circuits.all()) == {first.key, third.key}
-        assert stage.wire.calls == ["get"]
-        await stage.engine.close()
-
-    run_virtual(story)
-
-
-def test_what_changes_while_it_is_read_is_read_again() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        (one,) = await told_apart(stage, 1)
-        for verb, news in (("get", one.key), ("find", "")):
-            stage.engine.directory.forget("probation", news)
-            answer = stage.wire.hold_answer(verb)
-            reading = asyncio.ensure_future(stage.engine.circuits.of(one))
-            await answer.reached
-            await stage.node("b").circuits.lift(one)
-            stage.engine.directory.forget("probation", one.key)
-            answer.let_go()
-            assert await reading is None
-            failed = replace(GONE, result=AttemptResult.FAILED)
-            await stage.node("b").circuits.note(one, POLICY, failed, clock.now())
-        await stage.engine.close()
-
-    run_virtual(story)
+async def test_of_what_changed_on_another_node_that_alone_is_read(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    first, second, third = await told_apart(stage, 3)
+    await stage.node("b").circuits.lift(second)
+    stage.engine.directory.forget("probation", second.key)
+    assert await stage.engine.circuits.of(first) is not None
+    assert stage.wire.calls == []
+    assert await stage.engine.circuits.of(second) is None
+    assert await stage.engine.circuits.of(second) is None
+    assert stage.wire.calls == ["get"]
+    assert set(await stage.engine.circuits.all()) == {first.key, third.key}
+    assert stage.wire.calls == ["get"]
+    await stage.engine.close()
 
 
-def test_of_many_that_changed_all_are_read_together() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        found = await told_apart(stage, ONE_BY_ONE_MAX + 1)
-        for one in found:
-            stage.engine.directory.forget("probation", one.key)
-        assert len(await stage.engine.circuits.all()) == len(found)
-        assert stage.wire.calls == ["find"]
-        await stage.engine.close()
+async def test_what_changes_while_it_is_read_is_read_again(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    (one,) = await told_apart(stage, 1)
+    for verb, news in (("get", one.key), ("find", "")):
+        stage.engine.directory.forget("probation", news)
+        answer = stage.wire.hold_answer(verb)
+        reading = asyncio.ensure_future(stage.engine.circuits.of(one))
+        await answer.reached
+        await stage.node("b").circuits.lift(one)
+        stage.engine.directory.forget("probation", one.key)
+        answer.let_go()
+        assert await reading is None
+        failed = replace(GONE, result=AttemptResult.FAILED)
+        await stage.node("b").circuits.note(one, POLICY, failed, clock.now())
+    await stage.engine.close()
 
-    run_virtual(story)
+
+async def test_of_many_that_changed_all_are_read_together(clock: VirtualClock, chance: random.Random) -> None:
+    stage = Stage(clock, chance)
+    found = await told_apart(stage, ONE_BY_ONE_MAX + 1)
+    for one in found:
+        stage.engine.directory.forget("probation", one.key)
+    assert len(await stage.engine.circuits.all()) == len(found)
+    assert stage.wire.calls == ["find"]
+    await stage.engine.close()

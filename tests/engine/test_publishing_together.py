@@ -8,7 +8,7 @@ import pytest
 from redrive.engine.ports import FollowUp
 from redrive.model.message import Publication
 from redrive.model.topic import Topic
-from redrive.testing import VirtualClock, run_virtual
+from redrive.testing import VirtualClock
 from tests.engine.stage import Stage, name
 
 
@@ -18,51 +18,47 @@ def publication(stage: Stage, body: str, *, group_id: str | None = None) -> Publ
     )
 
 
-def test_several_topics_are_published_to_at_once() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        await stage.engine.open()
-        one, other = await stage.topic("one"), await stage.topic("other")
-        first, second = await stage.queue("first"), await stage.queue("second")
-        await stage.subscribe(one, "s", "queue:first")
-        await stage.subscribe(other, "s", "queue:second")
-        pairs = [
-            (one, [publication(stage, "a"), publication(stage, "b")]),
-            (other, [publication(stage, "c")]),
-        ]
-        answers = await stage.engine.topic_publisher.publish_each(pairs)
-        assert [[place.message_id for place in places] for places in answers] == [
-            [message.id for message in messages] for _, messages in pairs
-        ]
-        assert await stage.bodies_in(first) == ["a", "b"]
-        assert await stage.bodies_in(second) == ["c"]
-        assert stage.memory.published_messages == 3
-        await stage.engine.close()
-
-    run_virtual(story)
+async def test_several_topics_are_published_to_at_once(clock: VirtualClock, chance: random.Random) -> None:
+    stage = Stage(clock, chance)
+    await stage.engine.open()
+    one, other = await stage.topic("one"), await stage.topic("other")
+    first, second = await stage.queue("first"), await stage.queue("second")
+    await stage.subscribe(one, "s", "queue:first")
+    await stage.subscribe(other, "s", "queue:second")
+    pairs = [
+        (one, [publication(stage, "a"), publication(stage, "b")]),
+        (other, [publication(stage, "c")]),
+    ]
+    answers = await stage.engine.topic_publisher.publish_each(pairs)
+    assert [[place.message_id for place in places] for places in answers] == [
+        [message.id for message in messages] for _, messages in pairs
+    ]
+    assert await stage.bodies_in(first) == ["a", "b"]
+    assert await stage.bodies_in(second) == ["c"]
+    assert stage.memory.published_messages == 3
+    await stage.engine.close()
 
 
-def test_several_ordered_topics_know_their_repetitions_apart() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        await stage.engine.open()
-        ordered = {"ordered": True, "deduplicates_content": True}
-        topics = [await stage.topic("one.fifo", **ordered), await stage.topic("other.fifo", **ordered)]
-        queue = await stage.queue("q.fifo", ordered=True)
-        for topic in topics:
-            await stage.subscribe(topic, "s", "queue:q.fifo")
-        publish = stage.engine.topic_publisher.publish_each
-        await publish([(topics[0], [publication(stage, "same", group_id="g")])])
-        answers = await publish([(topic, [publication(stage, "same", group_id="g")]) for topic in topics])
-        assert [place.repeated for (place,) in answers] == [True, False]
-        assert await stage.bodies_in(queue) == ["same", "same"]
-        with pytest.raises(ValueError, match="at once"):
-            await publish(
-                [(topics[0], [publication(stage, "x")]), (await stage.topic("t"), [publication(stage, "x")])]
-            )
-        await stage.engine.close()
-
-    run_virtual(story)
+async def test_several_ordered_topics_know_their_repetitions_apart(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    await stage.engine.open()
+    ordered = {"ordered": True, "deduplicates_content": True}
+    topics = [await stage.topic("one.fifo", **ordered), await stage.topic("other.fifo", **ordered)]
+    queue = await stage.queue("q.fifo", ordered=True)
+    for topic in topics:
+        await stage.subscribe(topic, "s", "queue:q.fifo")
+    publish = stage.engine.topic_publisher.publish_each
+    await publish([(topics[0], [publication(stage, "same", group_id="g")])])
+    answers = await publish([(topic, [publication(stage, "same", group_id="g")]) for topic in topics])
+    assert [place.repeated for (place,) in answers] == [True, False]
+    assert await stage.bodies_in(queue) == ["same", "same"]
+    with pytest.raises(ValueError, match="at once"):
+        await publish(
+            [(topics[0], [publication(stage, "x")]), (await stage.topic("t"), [publication(stage, "x")])]
+        )
+    await stage.engine.close()
 
 
 async def _lead(stage: Stage, *consequences: FollowUp) -> None:
@@ -72,85 +68,81 @@ async def _lead(stage: Stage, *consequences: FollowUp) -> None:
     stage.engine.topic_publisher.tell(led)
 
 
-def test_a_consequence_is_published_to_all_who_want_it() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        await stage.engine.open()
-        topic, queue = await stage.topic(), await stage.queue("q")
-        await stage.subscribe(topic, "into a queue", "queue:q")
-        await stage.subscribe(topic, "pushed", "somewhere")
-        await stage.subscribe(topic, "not yet", "elsewhere", confirmed=False)
-        await _lead(stage, FollowUp(topic.name, publication(stage, "it ended"), delay_ms=5_000))
-        assert [fact.subscription.id for fact in stage.memory.attempts] == ["into a queue"]
-        assert await stage.engine.receiver.receive(queue, 1) == []
-        await clock.sleep_until(clock.now() + 5_000)
-        await stage.engine.quiet()
-        (received,) = await stage.engine.receiver.receive(queue, 1)
-        assert received.body == "it ended"
-        assert stage.endpoint.pushed == [(clock.now(), "it ended")]
-        assert stage.memory.published_messages == 1
-        await stage.engine.close()
-
-    run_virtual(story)
-
-
-def test_a_consequence_for_one_reaches_that_one_alone_when_its_time_comes() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        await stage.engine.open()
-        topic = await stage.topic()
-        await stage.subscribe(topic, "store", "the store", confirmed=False)
-        await stage.subscribe(topic, "other", "queue:q")
-        queue = await stage.queue("q")
-        began = clock.now()
-        await _lead(stage, FollowUp(topic.name, publication(stage, "dead"), "store", delay_ms=300_000))
-        await clock.sleep_until(began + 299_999)
-        await stage.engine.quiet()
-        assert stage.endpoint.pushed == []
-        await clock.sleep_until(began + 300_000)
-        await stage.engine.quiet()
-        assert stage.endpoint.pushed == [(began + 300_000, "dead")]
-        assert await stage.bodies_in(queue) == []
-        assert stage.memory.published_messages == 0
-        await stage.engine.close()
-
-    run_virtual(story)
+async def test_a_consequence_is_published_to_all_who_want_it(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    await stage.engine.open()
+    topic, queue = await stage.topic(), await stage.queue("q")
+    await stage.subscribe(topic, "into a queue", "queue:q")
+    await stage.subscribe(topic, "pushed", "somewhere")
+    await stage.subscribe(topic, "not yet", "elsewhere", confirmed=False)
+    await _lead(stage, FollowUp(topic.name, publication(stage, "it ended"), delay_ms=5_000))
+    assert [fact.subscription.id for fact in stage.memory.attempts] == ["into a queue"]
+    assert await stage.engine.receiver.receive(queue, 1) == []
+    await clock.sleep_until(clock.now() + 5_000)
+    await stage.engine.quiet()
+    (received,) = await stage.engine.receiver.receive(queue, 1)
+    assert received.body == "it ended"
+    assert stage.endpoint.pushed == [(clock.now(), "it ended")]
+    assert stage.memory.published_messages == 1
+    await stage.engine.close()
 
 
-def test_a_consequence_without_a_delay_wakes_the_endpoint_at_once() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        await stage.engine.open()
-        topic = await stage.topic()
-        await stage.subscribe(topic, "store", "the store", confirmed=False)
-        await _lead(stage, FollowUp(topic.name, publication(stage, "dead"), "store"))
-        await stage.engine.quiet()
-        assert stage.endpoint.pushed == [(clock.now(), "dead")]
-        await stage.engine.close()
+async def test_a_consequence_for_one_reaches_that_one_alone_when_its_time_comes(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    await stage.engine.open()
+    topic = await stage.topic()
+    await stage.subscribe(topic, "store", "the store", confirmed=False)
+    await stage.subscribe(topic, "other", "queue:q")
+    queue = await stage.queue("q")
+    began = clock.now()
+    await _lead(stage, FollowUp(topic.name, publication(stage, "dead"), "store", delay_ms=300_000))
+    await clock.sleep_until(began + 299_999)
+    await stage.engine.quiet()
+    assert stage.endpoint.pushed == []
+    await clock.sleep_until(began + 300_000)
+    await stage.engine.quiet()
+    assert stage.endpoint.pushed == [(began + 300_000, "dead")]
+    assert await stage.bodies_in(queue) == []
+    assert stage.memory.published_messages == 0
+    await stage.engine.close()
 
-    run_virtual(story)
+
+async def test_a_consequence_without_a_delay_wakes_the_endpoint_at_once(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    await stage.engine.open()
+    topic = await stage.topic()
+    await stage.subscribe(topic, "store", "the store", confirmed=False)
+    await _lead(stage, FollowUp(topic.name, publication(stage, "dead"), "store"))
+    await stage.engine.quiet()
+    assert stage.endpoint.pushed == [(clock.now(), "dead")]
+    await stage.engine.close()
 
 
-def test_where_nobody_is_left_a_consequence_is_logged_and_gone(caplog: pytest.LogCaptureFixture) -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage = Stage(clock, chance)
-        await stage.engine.open()
-        topic: Topic = await stage.topic()
-        with caplog.at_level(logging.DEBUG, "redrive.engine.publish.fan_out"):
-            led = await stage.engine.topic_publisher.route_follow_ups(
-                [
-                    FollowUp(name("gone"), publication(stage, "a")),
-                    FollowUp(topic.name, publication(stage, "b"), "unsubscribed"),
-                    FollowUp(topic.name, publication(stage, "c")),
-                ],
-                clock.now(),
-            )
-        assert led.new_deliveries == []
-        assert [one.publication.body for one in led.routed] == ["c"]
-        assert [(one.message.split()[0], one.levelname) for one in caplog.records] == [
-            ("publish.nowhere", "DEBUG"),
-            ("publish.nowhere", "WARNING"),
-        ]
-        await stage.engine.close()
-
-    run_virtual(story)
+async def test_where_nobody_is_left_a_consequence_is_logged_and_gone(
+    caplog: pytest.LogCaptureFixture, clock: VirtualClock, chance: random.Random
+) -> None:
+    stage = Stage(clock, chance)
+    await stage.engine.open()
+    topic: Topic = await stage.topic()
+    with caplog.at_level(logging.DEBUG, "redrive.engine.publish.fan_out"):
+        led = await stage.engine.topic_publisher.route_follow_ups(
+            [
+                FollowUp(name("gone"), publication(stage, "a")),
+                FollowUp(topic.name, publication(stage, "b"), "unsubscribed"),
+                FollowUp(topic.name, publication(stage, "c")),
+            ],
+            clock.now(),
+        )
+    assert led.new_deliveries == []
+    assert [one.publication.body for one in led.routed] == ["c"]
+    assert [(one.message.split()[0], one.levelname) for one in caplog.records] == [
+        ("publish.nowhere", "DEBUG"),
+        ("publish.nowhere", "WARNING"),
+    ]
+    await stage.engine.close()

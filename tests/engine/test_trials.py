@@ -45,142 +45,127 @@ async def published_while_away(stage: Stage, *bodies: str, dead: bool = True) ->
 
 
 class TestBatches:
-    def test_what_is_due_together_goes_together(self) -> None:
-        async def story(clock: VirtualClock, chance: random.Random) -> None:
-            stage = Stage(clock, chance)
-            stage.profile.changes = {"batch": Batch(3, 1000)}
-            backlog = await published_while_away(stage, *"abcdefgh")
-            assert [body for _, body in stage.endpoint.pushed] == ["a+b+c", "d+e+f", "g+h"]
-            assert await stage.store.peek(backlog, 10) == []
-            assert [fact.position for fact in stage.memory.attempts] == [0, 1, 2, 0, 1, 2, 0, 1]
+    async def test_what_is_due_together_goes_together(
+        self, clock: VirtualClock, chance: random.Random
+    ) -> None:
+        stage = Stage(clock, chance)
+        stage.profile.changes = {"batch": Batch(3, 1000)}
+        backlog = await published_while_away(stage, *"abcdefgh")
+        assert [body for _, body in stage.endpoint.pushed] == ["a+b+c", "d+e+f", "g+h"]
+        assert await stage.store.peek(backlog, 10) == []
+        assert [fact.position for fact in stage.memory.attempts] == [0, 1, 2, 0, 1, 2, 0, 1]
 
-        run_virtual(story)
+    async def test_a_batch_has_a_weight_and_what_is_heavier_goes_alone(
+        self, clock: VirtualClock, chance: random.Random
+    ) -> None:
+        stage = Stage(clock, chance)
+        stage.profile.changes = {"batch": Batch(10, 4)}
+        await published_while_away(stage, "aa", "bb", "c" * 9, "d", "e")
+        assert [body for _, body in stage.endpoint.pushed] == ["aa+bb", "c" * 9, "d+e"]
 
-    def test_a_batch_has_a_weight_and_what_is_heavier_goes_alone(self) -> None:
-        async def story(clock: VirtualClock, chance: random.Random) -> None:
-            stage = Stage(clock, chance)
-            stage.profile.changes = {"batch": Batch(10, 4)}
-            await published_while_away(stage, "aa", "bb", "c" * 9, "d", "e")
-            assert [body for _, body in stage.endpoint.pushed] == ["aa+bb", "c" * 9, "d+e"]
+    async def test_all_succeed_or_all_fail_and_stay_together(
+        self, clock: VirtualClock, chance: random.Random
+    ) -> None:
+        stage = Stage(clock, chance, BROKEN)
+        stage.profile.changes = {"batch": Batch(10, 1000)}
+        stage.profile.schedule = minutely()
+        began = clock.now()
+        backlog = await published_while_away(stage, *"abc")
+        assert [one.attempts for one in await stage.store.peek(backlog, 10)] == [1, 1, 1]
+        await clock.sleep_until(began + 2 * MINUTE_MS)
+        assert stage.endpoint.pushed == [(began, "a+b+c"), (began + MINUTE_MS, "a+b+c")]
+        assert await stage.store.peek(backlog, 10) == []
 
-        run_virtual(story)
+    async def test_what_finds_no_room_among_the_attempts_is_given_back_uncounted(
+        self, clock: VirtualClock, chance: random.Random
+    ) -> None:
+        stage = Stage(clock, chance)
+        stage.profile.changes = {"batch": Batch(100, 1), "concurrency_max": 2}
+        under_way, most = 0, 0
 
-    def test_all_succeed_or_all_fail_and_stay_together(self) -> None:
-        async def story(clock: VirtualClock, chance: random.Random) -> None:
-            stage = Stage(clock, chance, BROKEN)
-            stage.profile.changes = {"batch": Batch(10, 1000)}
-            stage.profile.schedule = minutely()
-            began = clock.now()
-            backlog = await published_while_away(stage, *"abc")
-            assert [one.attempts for one in await stage.store.peek(backlog, 10)] == [1, 1, 1]
-            await clock.sleep_until(began + 2 * MINUTE_MS)
-            assert stage.endpoint.pushed == [(began, "a+b+c"), (began + MINUTE_MS, "a+b+c")]
-            assert await stage.store.peek(backlog, 10) == []
+        async def think(_: PushRequest) -> None:
+            nonlocal under_way, most
+            under_way, most = under_way + 1, max(most, under_way + 1)
+            await clock.sleep_until(clock.now() + 1000)
+            under_way -= 1
 
-        run_virtual(story)
+        stage.endpoint.before = think
+        began = clock.now()
+        publishing = asyncio.create_task(published_while_away(stage, *"abcdefg"))
+        await clock.sleep_until(began + 500)
+        topic = await stage.engine.topics.get(name("orders"))
+        assert topic is not None
+        (subscription,) = await stage.engine.topics.subscriptions_of(topic.name)
+        held = [one.available_at > clock.now() for one in await stage.store.peek(subscription.queue_id, 10)]
+        assert held == [True, True, False, False, False, False, False]
+        await publishing
+        assert most == 2
+        assert [body for _, body in stage.endpoint.pushed] == list("abcdefg")
+        assert {fact.delivery.attempts for fact in stage.memory.attempts} == {1}
 
-    def test_what_finds_no_room_among_the_attempts_is_given_back_uncounted(self) -> None:
-        async def story(clock: VirtualClock, chance: random.Random) -> None:
-            stage = Stage(clock, chance)
-            stage.profile.changes = {"batch": Batch(100, 1), "concurrency_max": 2}
-            under_way, most = 0, 0
+    async def test_claims_follow_what_finds_room(self, clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance)
+        stage.profile.changes = {"batch": Batch(64, 1), "concurrency_max": 1}
+        limits: list[int] = []
+        claim = stage.store.claim
 
-            async def think(_: PushRequest) -> None:
-                nonlocal under_way, most
-                under_way, most = under_way + 1, max(most, under_way + 1)
-                await clock.sleep_until(clock.now() + 1000)
-                under_way -= 1
+        def counted(request: ClaimRequest) -> asyncio.Future[Claimed]:
+            limits.append(request.limit)
+            return claim(request)
 
-            stage.endpoint.before = think
-            began = clock.now()
-            publishing = asyncio.create_task(published_while_away(stage, *"abcdefg"))
-            await clock.sleep_until(began + 500)
-            topic = await stage.engine.topics.get(name("orders"))
-            assert topic is not None
-            (subscription,) = await stage.engine.topics.subscriptions_of(topic.name)
-            held = [
-                one.available_at > clock.now() for one in await stage.store.peek(subscription.queue_id, 10)
-            ]
-            assert held == [True, True, False, False, False, False, False]
-            await publishing
-            assert most == 2
-            assert [body for _, body in stage.endpoint.pushed] == list("abcdefg")
-            assert {fact.delivery.attempts for fact in stage.memory.attempts} == {1}
+        stage.store.claim = counted  # type: ignore[method-assign]  # a store that a test looks into
+        await published_while_away(stage, *("aa" for _ in range(20)))
+        assert max(limits[limits.index(1) :]) == 2
+        stage.profile.changes = {"batch": Batch(64, 1000), "concurrency_max": 1}
+        topic = await stage.engine.topics.get(name("orders"))
+        assert topic is not None
+        (subscription,) = await stage.engine.topics.subscriptions_of(topic.name)
+        await stage.replan(subscription)
 
-        run_virtual(story)
+        async def until_all_are_there(_: PushRequest) -> None:
+            await clock.sleep_until(clock.now() + 1000)
 
-    def test_claims_follow_what_finds_room(self) -> None:
-        async def story(clock: VirtualClock, chance: random.Random) -> None:
-            stage = Stage(clock, chance)
-            stage.profile.changes = {"batch": Batch(64, 1), "concurrency_max": 1}
-            limits: list[int] = []
-            claim = stage.store.claim
-
-            def counted(request: ClaimRequest) -> asyncio.Future[Claimed]:
-                limits.append(request.limit)
-                return claim(request)
-
-            stage.store.claim = counted  # type: ignore[method-assign]  # a store that a test looks into
-            await published_while_away(stage, *("aa" for _ in range(20)))
-            assert max(limits[limits.index(1) :]) == 2
-            stage.profile.changes = {"batch": Batch(64, 1000), "concurrency_max": 1}
-            topic = await stage.engine.topics.get(name("orders"))
-            assert topic is not None
-            (subscription,) = await stage.engine.topics.subscriptions_of(topic.name)
-            await stage.replan(subscription)
-
-            async def until_all_are_there(_: PushRequest) -> None:
-                await clock.sleep_until(clock.now() + 1000)
-
-            stage.endpoint.before = until_all_are_there
-            for _ in range(200):
-                await stage.publish(topic, "a")
-            await stage.engine.quiet()
-            assert limits[-1] == 64
-            assert len(stage.endpoint.pushed) < 20 + 10
-
-        run_virtual(story)
+        stage.endpoint.before = until_all_are_there
+        for _ in range(200):
+            await stage.publish(topic, "a")
+        await stage.engine.quiet()
+        assert limits[-1] == 64
+        assert len(stage.endpoint.pushed) < 20 + 10
 
 
 class TestParts:
     """What an endpoint says of each delivery of a batch."""
 
-    def test_each_ends_by_its_own(self) -> None:
-        async def story(clock: VirtualClock, chance: random.Random) -> None:
-            told_apart = replace(BROKEN, parts=(OK, BROKEN, GONE, OK))
-            stage = Stage(clock, chance, told_apart)
-            stage.profile.changes = {"batch": Batch(10, 1000)}
-            stage.profile.schedule = minutely()
-            began = clock.now()
-            backlog = await published_while_away(stage, *"abcd")
-            (left,) = await stage.store.peek(backlog, 10)
-            assert (left.body, left.attempts, left.available_at) == ("b", 1, began + MINUTE_MS)
-            (note,) = await stage.store.notes(backlog, left.message_id)
-            assert note.reason == Reason.SERVER_ERROR
-            facts = stage.memory.attempts
-            assert [(fact.delivery.body, fact.attempt, fact.transition.outcome) for fact in facts] == [
-                ("a", OK, Outcome.DELIVERED),
-                ("b", BROKEN, Outcome.RETRY),
-                ("c", GONE, Outcome.DEAD_LETTERED),
-                ("d", OK, Outcome.DELIVERED),
-            ]
-            (letter,) = stage.memory.dead
-            assert letter.delivery.body == "c"
-            await clock.sleep_until(began + MINUTE_MS + 1)
-            assert [body for _, body in stage.endpoint.pushed] == ["a+b+c+d", "b"]
+    async def test_each_ends_by_its_own(self, clock: VirtualClock, chance: random.Random) -> None:
+        told_apart = replace(BROKEN, parts=(OK, BROKEN, GONE, OK))
+        stage = Stage(clock, chance, told_apart)
+        stage.profile.changes = {"batch": Batch(10, 1000)}
+        stage.profile.schedule = minutely()
+        began = clock.now()
+        backlog = await published_while_away(stage, *"abcd")
+        (left,) = await stage.store.peek(backlog, 10)
+        assert (left.body, left.attempts, left.available_at) == ("b", 1, began + MINUTE_MS)
+        (note,) = await stage.store.notes(backlog, left.message_id)
+        assert note.reason == Reason.SERVER_ERROR
+        facts = stage.memory.attempts
+        assert [(fact.delivery.body, fact.attempt, fact.transition.outcome) for fact in facts] == [
+            ("a", OK, Outcome.DELIVERED),
+            ("b", BROKEN, Outcome.RETRY),
+            ("c", GONE, Outcome.DEAD_LETTERED),
+            ("d", OK, Outcome.DELIVERED),
+        ]
+        (letter,) = stage.memory.dead
+        assert letter.delivery.body == "c"
+        await clock.sleep_until(began + MINUTE_MS + 1)
+        assert [body for _, body in stage.endpoint.pushed] == ["a+b+c+d", "b"]
 
-        run_virtual(story)
-
-    def test_a_plan_judges_each(self) -> None:
-        async def story(clock: VirtualClock, chance: random.Random) -> None:
-            stage = Stage(clock, chance, replace(GONE, parts=(GONE, BROKEN)))
-            delivered = AnswerProfile(delivered=statuses(404))
-            stage.profile.changes = {"batch": Batch(10, 1000), "answers": delivered}
-            await published_while_away(stage, *"ab")
-            endings = [fact.transition.outcome for fact in stage.memory.attempts]
-            assert endings == [Outcome.DELIVERED, Outcome.RETRY]
-
-        run_virtual(story)
+    async def test_a_plan_judges_each(self, clock: VirtualClock, chance: random.Random) -> None:
+        stage = Stage(clock, chance, replace(GONE, parts=(GONE, BROKEN)))
+        delivered = AnswerProfile(delivered=statuses(404))
+        stage.profile.changes = {"batch": Batch(10, 1000), "answers": delivered}
+        await published_while_away(stage, *"ab")
+        endings = [fact.transition.outcome for fact in stage.memory.attempts]
+        assert endings == [Outcome.DELIVERED, Outcome.RETRY]
 
 
 SLOWER = Attempt(AttemptResult.FAILED, Reason.THROTTLED, 503, "", 1)
@@ -237,53 +222,50 @@ class TestThrottling:
 
 
 class TestTheEndOfTime:
-    def test_is_looked_at_when_an_attempt_falls_due(self) -> None:
-        async def story(clock: VirtualClock, chance: random.Random) -> None:
-            stage = Stage(clock, chance, otherwise=BROKEN)
-            stage.profile.schedule = minutely(expires_after_ms=150_000)
-            began = clock.now()
-            backlog = await published_while_away(stage, "a")
-            await clock.sleep_until(began + 3 * MINUTE_MS - 1)
-            assert len(await stage.store.peek(backlog, 10)) == 1  # past its time, and waiting still
-            await clock.sleep_until(began + 3 * MINUTE_MS + 1)
-            assert len(stage.endpoint.pushed) == 3
-            dead = await stage.engine.queues.get(name("dead"))
-            assert dead is not None
-            (letter,) = await stage.engine.dead_letters.letters(dead, 0, 10)
-            assert (letter.delivery.body, letter.attempts) == ("a", 3)
-            assert (letter.delivery.attempts, letter.delivery.sent_at) == (0, clock.now() - 1)
-            (fact,) = stage.memory.expirations
-            assert (fact.delivery.attempts, fact.attempt.reason) == (3, Reason.EXPIRED)
-            assert fact.transition.outcome is Outcome.DEAD_LETTERED
-            assert len(stage.memory.attempts) == 3
+    async def test_is_looked_at_when_an_attempt_falls_due(
+        self, clock: VirtualClock, chance: random.Random
+    ) -> None:
+        stage = Stage(clock, chance, otherwise=BROKEN)
+        stage.profile.schedule = minutely(expires_after_ms=150_000)
+        began = clock.now()
+        backlog = await published_while_away(stage, "a")
+        await clock.sleep_until(began + 3 * MINUTE_MS - 1)
+        assert len(await stage.store.peek(backlog, 10)) == 1  # past its time, and waiting still
+        await clock.sleep_until(began + 3 * MINUTE_MS + 1)
+        assert len(stage.endpoint.pushed) == 3
+        dead = await stage.engine.queues.get(name("dead"))
+        assert dead is not None
+        (letter,) = await stage.engine.dead_letters.letters(dead, 0, 10)
+        assert (letter.delivery.body, letter.attempts) == ("a", 3)
+        assert (letter.delivery.attempts, letter.delivery.sent_at) == (0, clock.now() - 1)
+        (fact,) = stage.memory.expirations
+        assert (fact.delivery.attempts, fact.attempt.reason) == (3, Reason.EXPIRED)
+        assert fact.transition.outcome is Outcome.DEAD_LETTERED
+        assert len(stage.memory.attempts) == 3
 
-        run_virtual(story)
-
-    def test_without_dead_letters_it_is_the_end(self) -> None:
-        async def story(clock: VirtualClock, chance: random.Random) -> None:
-            stage = Stage(clock, chance, otherwise=BROKEN)
-            stage.profile.schedule = minutely(expires_after_ms=1)
-            backlog = await published_while_away(stage, "a", dead=False)
-            await clock.sleep_until(clock.now() + MINUTE_MS + 1)
-            assert await stage.store.peek(backlog, 10) == []
-            assert [fact.transition.outcome for fact in stage.memory.expirations] == [Outcome.EXPIRED]
-
-        run_virtual(story)
+    async def test_without_dead_letters_it_is_the_end(
+        self, clock: VirtualClock, chance: random.Random
+    ) -> None:
+        stage = Stage(clock, chance, otherwise=BROKEN)
+        stage.profile.schedule = minutely(expires_after_ms=1)
+        backlog = await published_while_away(stage, "a", dead=False)
+        await clock.sleep_until(clock.now() + MINUTE_MS + 1)
+        assert await stage.store.peek(backlog, 10) == []
+        assert [fact.transition.outcome for fact in stage.memory.expirations] == [Outcome.EXPIRED]
 
 
 class TestAnswers:
-    def test_a_status_means_what_the_plan_says_and_may_ask_for_time(self) -> None:
-        async def story(clock: VirtualClock, chance: random.Random) -> None:
-            stage = Stage(clock, chance, GONE)
-            stage.profile.schedule = minutely()
-            profile = AnswerProfile(failed=statuses(404), floors_ms={404: 5 * MINUTE_MS})
-            stage.profile.changes = {"answers": profile}
-            began = clock.now()
-            await published_while_away(stage, "a")
-            await clock.sleep_until(began + 10 * MINUTE_MS)
-            assert [at - began for at, _ in stage.endpoint.pushed] == [0, 5 * MINUTE_MS]
-
-        run_virtual(story)
+    async def test_a_status_means_what_the_plan_says_and_may_ask_for_time(
+        self, clock: VirtualClock, chance: random.Random
+    ) -> None:
+        stage = Stage(clock, chance, GONE)
+        stage.profile.schedule = minutely()
+        profile = AnswerProfile(failed=statuses(404), floors_ms={404: 5 * MINUTE_MS})
+        stage.profile.changes = {"answers": profile}
+        began = clock.now()
+        await published_while_away(stage, "a")
+        await clock.sleep_until(began + 10 * MINUTE_MS)
+        assert [at - began for at, _ in stage.endpoint.pushed] == [0, 5 * MINUTE_MS]
 
 
 class TestPatience:
@@ -296,158 +278,158 @@ class TestPatience:
         ],
     )
     @pytest.mark.parametrize("answer", [OK, GONE])
-    def test_a_late_answer_counts_until_the_next_attempt(
-        self, answers_after_ms: int, attempts: int, outcomes: list[AttemptResult], answer: Attempt
+    async def test_a_late_answer_counts_until_the_next_attempt(
+        self,
+        answers_after_ms: int,
+        attempts: int,
+        outcomes: list[AttemptResult],
+        answer: Attempt,
+        clock: VirtualClock,
+        chance: random.Random,
     ) -> None:
         """True if it takes the message or says that it never will."""
         final = answer.result
         outcomes = [final if one is AttemptResult.DELIVERED else one for one in outcomes]
+        stage = Stage(clock, chance, otherwise=answer)
+        stage.profile.schedule = minutely()
+        stage.profile.changes = {"patience_ms": 30_000, "lease_ms": 45_000}
 
-        async def story(clock: VirtualClock, chance: random.Random) -> None:
-            stage = Stage(clock, chance, otherwise=answer)
-            stage.profile.schedule = minutely()
-            stage.profile.changes = {"patience_ms": 30_000, "lease_ms": 45_000}
+        async def think(_: PushRequest) -> None:
+            await clock.sleep_until(clock.now() + answers_after_ms)
 
-            async def think(_: PushRequest) -> None:
-                await clock.sleep_until(clock.now() + answers_after_ms)
-
-            stage.endpoint.before = think
-            began = clock.now()
-            pushing = asyncio.create_task(published_while_away(stage, "a"))
-            await clock.sleep_until(began + 4 * MINUTE_MS)
-            assert len(stage.endpoint.pushed) == attempts
-            assert [fact.attempt.result for fact in stage.memory.attempts] == outcomes
-            if outcomes[-1] is final:
-                backlog = await pushing
-                assert await stage.store.peek(backlog, 10) == []
-            pushing.cancel()
-            await stage.engine.close()
-
-        run_virtual(story)
+        stage.endpoint.before = think
+        began = clock.now()
+        pushing = asyncio.create_task(published_while_away(stage, "a"))
+        await clock.sleep_until(began + 4 * MINUTE_MS)
+        assert len(stage.endpoint.pushed) == attempts
+        assert [fact.attempt.result for fact in stage.memory.attempts] == outcomes
+        if outcomes[-1] is final:
+            backlog = await pushing
+            assert await stage.store.peek(backlog, 10) == []
+        pushing.cancel()
+        await stage.engine.close()
 
 
 class TestProbation:
     POLICY = CircuitPolicy(by_status={503: 5 * MINUTE_MS}, failures_max=3)
 
-    def test_holds_retries_and_new_deliveries_then_lets_one_try(self) -> None:
-        async def story(clock: VirtualClock, chance: random.Random) -> None:
-            stage = Stage(clock, chance, BROKEN, BROKEN)
-            stage.profile.schedule = minutely()
-            stage.profile.changes = {"circuit": self.POLICY}
-            began = clock.now()
-            await published_while_away(stage, "a")
-            topic = await stage.engine.topics.get(name("orders"))
-            assert topic is not None
-            for body in ("b", "c"):
-                await stage.publish(topic, body)
-            await clock.sleep_until(began + 5 * MINUTE_MS - 1)
-            assert stage.endpoint.pushed == [(began, "a")]
-            ((_, state),) = (await stage.engine.circuits.all()).items()
-            assert (state.reason, state.status, state.until) == (
-                Reason.SERVER_ERROR,
-                503,
-                began + 5 * MINUTE_MS,
-            )
-            await clock.sleep_until(began + 10 * MINUTE_MS - 1)
-            assert len(stage.endpoint.pushed) == 2  # one probe, which failed
-            await clock.sleep_until(began + 10 * MINUTE_MS + 1)
-            assert len(stage.endpoint.pushed) == 5  # one, which was taken, and the others after it
-            assert not await stage.engine.circuits.all()
+    async def test_holds_retries_and_new_deliveries_then_lets_one_try(
+        self, clock: VirtualClock, chance: random.Random
+    ) -> None:
+        stage = Stage(clock, chance, BROKEN, BROKEN)
+        stage.profile.schedule = minutely()
+        stage.profile.changes = {"circuit": self.POLICY}
+        began = clock.now()
+        await published_while_away(stage, "a")
+        topic = await stage.engine.topics.get(name("orders"))
+        assert topic is not None
+        for body in ("b", "c"):
+            await stage.publish(topic, body)
+        await clock.sleep_until(began + 5 * MINUTE_MS - 1)
+        assert stage.endpoint.pushed == [(began, "a")]
+        ((_, state),) = (await stage.engine.circuits.all()).items()
+        assert (state.reason, state.status, state.until) == (
+            Reason.SERVER_ERROR,
+            503,
+            began + 5 * MINUTE_MS,
+        )
+        await clock.sleep_until(began + 10 * MINUTE_MS - 1)
+        assert len(stage.endpoint.pushed) == 2  # one probe, which failed
+        await clock.sleep_until(began + 10 * MINUTE_MS + 1)
+        assert len(stage.endpoint.pushed) == 5  # one, which was taken, and the others after it
+        assert not await stage.engine.circuits.all()
 
-        run_virtual(story)
-
-    def test_is_the_same_on_every_node_and_can_be_lifted(self) -> None:
-        async def story(clock: VirtualClock, chance: random.Random) -> None:
-            stage = Stage(clock, chance, BROKEN)
-            stage.profile.schedule = minutely()
-            stage.profile.changes = {"circuit": self.POLICY}
-            backlog = await published_while_away(stage, "a")
-            subscription = await stage.engine.topics.subscription_of_queue(backlog)
-            assert subscription is not None
-            assert await stage.node("b").circuits.of(subscription) is not None
-            await stage.engine.dispatcher.lift(subscription)
-            await clock.sleep_until(clock.now() + MINUTE_MS + 1)
-            assert len(stage.endpoint.pushed) == 2
-
-        run_virtual(story)
+    async def test_is_the_same_on_every_node_and_can_be_lifted(
+        self, clock: VirtualClock, chance: random.Random
+    ) -> None:
+        stage = Stage(clock, chance, BROKEN)
+        stage.profile.schedule = minutely()
+        stage.profile.changes = {"circuit": self.POLICY}
+        backlog = await published_while_away(stage, "a")
+        subscription = await stage.engine.topics.subscription_of_queue(backlog)
+        assert subscription is not None
+        assert await stage.node("b").circuits.of(subscription) is not None
+        await stage.engine.dispatcher.lift(subscription)
+        await clock.sleep_until(clock.now() + MINUTE_MS + 1)
+        assert len(stage.endpoint.pushed) == 2
 
 
 class TestFollowUps:
     @pytest.mark.parametrize("script", [[OK], [GONE]])
-    def test_an_end_leads_to_messages_in_the_transaction_that_ends_it(self, script: list[Attempt]) -> None:
-        async def story(clock: VirtualClock, chance: random.Random) -> None:
-            stage = Stage(clock, chance, *script)
+    async def test_an_end_leads_to_messages_in_the_transaction_that_ends_it(
+        self, script: list[Attempt], clock: VirtualClock, chance: random.Random
+    ) -> None:
+        stage = Stage(clock, chance, *script)
 
-            def consequences(fact: Attempted) -> list[FollowUp]:
-                if fact.subscription.id != "s":
-                    return []
-                body = f"{fact.delivery.body} {fact.transition.outcome}"
-                told = Publication(stage.engine.runtime.message_id(), body, {}, {}, b'{"x":1}', len(body))
-                return [FollowUp(fact.topic.name, told, "archive", MINUTE_MS)]
+        def consequences(fact: Attempted) -> list[FollowUp]:
+            if fact.subscription.id != "s":
+                return []
+            body = f"{fact.delivery.body} {fact.transition.outcome}"
+            told = Publication(stage.engine.runtime.message_id(), body, {}, {}, b'{"x":1}', len(body))
+            return [FollowUp(fact.topic.name, told, "archive", MINUTE_MS)]
 
-            stage.profile.follow_ups_made = consequences
-            await stage.store.open()
-            topic = await stage.topic()
-            await stage.subscribe(topic, "archive", "archive", confirmed=False)
-            began = clock.now()
-            await stage.subscribe(topic, "s", "somewhere")
-            await stage.publish(topic, "a")
-            await clock.sleep_until(began + MINUTE_MS + 1)
-            outcome = Outcome.DELIVERED if script == [OK] else Outcome.DROPPED
-            assert stage.endpoint.pushed == [(began, "a"), (began + MINUTE_MS, f"a {outcome}")]
-
-        run_virtual(story)
+        stage.profile.follow_ups_made = consequences
+        await stage.store.open()
+        topic = await stage.topic()
+        await stage.subscribe(topic, "archive", "archive", confirmed=False)
+        began = clock.now()
+        await stage.subscribe(topic, "s", "somewhere")
+        await stage.publish(topic, "a")
+        await clock.sleep_until(began + MINUTE_MS + 1)
+        outcome = Outcome.DELIVERED if script == [OK] else Outcome.DROPPED
+        assert stage.endpoint.pushed == [(began, "a"), (began + MINUTE_MS, f"a {outcome}")]
 
     @pytest.mark.parametrize(("attempt", "dead"), [(OK, []), (GONE, ["a", "b", "c"])])
-    def test_what_cannot_say_what_it_leads_to_ends_all_the_same(
-        self, attempt: Attempt, dead: list[str], caplog: pytest.LogCaptureFixture
+    async def test_what_cannot_say_what_it_leads_to_ends_all_the_same(
+        self,
+        attempt: Attempt,
+        dead: list[str],
+        caplog: pytest.LogCaptureFixture,
+        clock: VirtualClock,
+        chance: random.Random,
     ) -> None:
-        async def story(clock: VirtualClock, chance: random.Random) -> None:
-            stage = Stage(clock, chance, otherwise=attempt)
+        stage = Stage(clock, chance, otherwise=attempt)
 
-            def consequences(fact: Attempted) -> list[FollowUp]:
-                if fact.delivery.body == "b":
-                    raise ValueError("no way to say this")
-                told = Publication(stage.engine.runtime.message_id(), "told", {}, {}, b'{"x":1}', 4)
-                return [FollowUp(name("news"), told)]
+        def consequences(fact: Attempted) -> list[FollowUp]:
+            if fact.delivery.body == "b":
+                raise ValueError("no way to say this")
+            told = Publication(stage.engine.runtime.message_id(), "told", {}, {}, b'{"x":1}', 4)
+            return [FollowUp(name("news"), told)]
 
-            stage.profile.follow_ups_made = consequences
-            stage.profile.changes = {"batch": Batch(3, 1000)}
-            await stage.engine.open()
-            news, letters = await stage.queue("news"), await stage.queue("dead")
-            await stage.subscribe(await stage.topic("news"), "n", "queue:news")
-            topic = await stage.topic()
-            subscription = await stage.subscribe(topic, "s", "somewhere", dead_letter=letters.name)
-            stage.engine.dispatcher.forget(subscription.queue_id)
-            for body in "abc":
-                await stage.publish(topic, body)
-            await stage.engine.dispatcher.open()
-            await clock.sleep_until(clock.now() + 5 * MINUTE_MS)
-            assert [body for _, body in stage.endpoint.pushed] == ["a+b+c"]
-            assert await stage.store.peek(subscription.queue_id, 10) == []
-            assert await stage.bodies_in(news) == ["told", "told"]
-            assert await stage.bodies_in(letters) == dead
-            assert caplog.text.count("delivery.leads_nowhere") == 1
-            assert "no way to say this" in caplog.text
-            await stage.engine.close()
+        stage.profile.follow_ups_made = consequences
+        stage.profile.changes = {"batch": Batch(3, 1000)}
+        await stage.engine.open()
+        news, letters = await stage.queue("news"), await stage.queue("dead")
+        await stage.subscribe(await stage.topic("news"), "n", "queue:news")
+        topic = await stage.topic()
+        subscription = await stage.subscribe(topic, "s", "somewhere", dead_letter=letters.name)
+        stage.engine.dispatcher.forget(subscription.queue_id)
+        for body in "abc":
+            await stage.publish(topic, body)
+        await stage.engine.dispatcher.open()
+        await clock.sleep_until(clock.now() + 5 * MINUTE_MS)
+        assert [body for _, body in stage.endpoint.pushed] == ["a+b+c"]
+        assert await stage.store.peek(subscription.queue_id, 10) == []
+        assert await stage.bodies_in(news) == ["told", "told"]
+        assert await stage.bodies_in(letters) == dead
+        assert caplog.text.count("delivery.leads_nowhere") == 1
+        assert "no way to say this" in caplog.text
+        await stage.engine.close()
 
-        run_virtual(story)
+    async def test_an_endpoint_that_breaks_its_promise_makes_a_failed_attempt(
+        self, clock: VirtualClock, chance: random.Random
+    ) -> None:
+        stage = Stage(clock, chance)
+        stage.profile.schedule = minutely()
 
-    def test_an_endpoint_that_breaks_its_promise_makes_a_failed_attempt(self) -> None:
-        async def story(clock: VirtualClock, chance: random.Random) -> None:
-            stage = Stage(clock, chance)
-            stage.profile.schedule = minutely()
+        async def fail(_: PushRequest) -> None:
+            if len(stage.endpoint.pushed) == 1:
+                raise KeyError("a fault of our own")
 
-            async def fail(_: PushRequest) -> None:
-                if len(stage.endpoint.pushed) == 1:
-                    raise KeyError("a fault of our own")
-
-            stage.endpoint.before = fail
-            began = clock.now()
-            await published_while_away(stage, "a")
-            await clock.sleep_until(began + 5 * MINUTE_MS)
-            assert [at - began for at, _ in stage.endpoint.pushed] == [0, MINUTE_MS]
-            assert [fact.attempt.reason for fact in stage.memory.attempts] == [Reason.UNMADE, Reason.ACCEPTED]
-            await stage.engine.close()
-
-        run_virtual(story)
+        stage.endpoint.before = fail
+        began = clock.now()
+        await published_while_away(stage, "a")
+        await clock.sleep_until(began + 5 * MINUTE_MS)
+        assert [at - began for at, _ in stage.endpoint.pushed] == [0, MINUTE_MS]
+        assert [fact.attempt.reason for fact in stage.memory.attempts] == [Reason.UNMADE, Reason.ACCEPTED]
+        await stage.engine.close()

@@ -9,7 +9,7 @@ import pytest
 from redrive.engine.facts import Listener, Undelivered
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
-from redrive.testing import VirtualClock, run_virtual
+from redrive.testing import VirtualClock
 from tests.engine.stage import BROKEN, GONE, Stage, name
 from tests.engine.test_trials import minutely
 
@@ -90,39 +90,41 @@ async def by_a_missing_endpoint(stage: Stage) -> None:
         (by_a_missing_endpoint, Outcome.DROPPED, Reason.MISSING, 1, None),
     ],
 )
-def test_an_end_is_told_once(
-    path: Path, outcome: Outcome, reason: Reason, attempts: int, handed: Reason | None
+async def test_an_end_is_told_once(
+    path: Path,
+    outcome: Outcome,
+    reason: Reason,
+    attempts: int,
+    handed: Reason | None,
+    clock: VirtualClock,
+    chance: random.Random,
 ) -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage, losses = Stage(clock, chance), Losses()
-        stage.engine.add_listener(losses)
-        await stage.engine.open()
-        await path(stage)
-        await clock.sleep_until(clock.now() + 120_000)
-        (fact,) = losses.facts
-        last = fact.last
-        assert (last.transition.outcome, last.attempt.reason, last.delivery.attempts) == (
-            outcome,
-            reason,
-            attempts,
-        )
-        assert (None if fact.handed is None else fact.handed.reason) == handed
-        assert fact.message_id
-        await stage.engine.close()
-
-    run_virtual(story)
+    stage, losses = Stage(clock, chance), Losses()
+    stage.engine.add_listener(losses)
+    await stage.engine.open()
+    await path(stage)
+    await clock.sleep_until(clock.now() + 120_000)
+    (fact,) = losses.facts
+    last = fact.last
+    assert (last.transition.outcome, last.attempt.reason, last.delivery.attempts) == (
+        outcome,
+        reason,
+        attempts,
+    )
+    assert (None if fact.handed is None else fact.handed.reason) == handed
+    assert fact.message_id
+    await stage.engine.close()
 
 
-def test_a_retry_and_a_success_are_no_end_to_tell_of() -> None:
-    async def story(clock: VirtualClock, chance: random.Random) -> None:
-        stage, losses = Stage(clock, chance, BROKEN), Losses()
-        stage.profile.schedule = minutely()
-        stage.engine.add_listener(losses)
-        await stage.engine.open()
-        await subscribed(stage)
-        await clock.sleep_until(clock.now() + 120_000)
-        assert len(stage.endpoint.pushed) == 2
-        assert losses.facts == []
-        await stage.engine.close()
-
-    run_virtual(story)
+async def test_a_retry_and_a_success_are_no_end_to_tell_of(
+    clock: VirtualClock, chance: random.Random
+) -> None:
+    stage, losses = Stage(clock, chance, BROKEN), Losses()
+    stage.profile.schedule = minutely()
+    stage.engine.add_listener(losses)
+    await stage.engine.open()
+    await subscribed(stage)
+    await clock.sleep_until(clock.now() + 120_000)
+    assert len(stage.endpoint.pushed) == 2
+    assert losses.facts == []
+    await stage.engine.close()
