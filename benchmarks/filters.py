@@ -17,7 +17,7 @@ from benchmarks.figures import Figure, at_least
 from benchmarks.rounds import Lane, compared, in_turn
 from benchmarks.servers import redrive
 from benchmarks.topics import arn
-from redrive.app import open_store
+from redrive.composition.store import open_store
 from redrive.engine.engine import Engine
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue

@@ -21,15 +21,21 @@ from benchmarks.bench import Bench
 from benchmarks.ceiling import FAN_OUT
 from benchmarks.figures import Figure, under
 from benchmarks.load import BODY_BYTES
+from redrive.access.signing_pair import make_pair
 from redrive.engine.engine import Engine
 from redrive.engine.tasks import archive
 from redrive.model.ids import id_text
 from redrive.protocols.aws.authentication import TrustAll
 from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.gateway import Gateway
+from redrive.protocols.aws.sns.certificate import certificate_path
 from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
 from redrive.protocols.aws.sns.facade import Sns
+from redrive.protocols.aws.sns.notification import Links
+from redrive.protocols.aws.sns.notification_renderer import NotificationRenderer
 from redrive.protocols.aws.sns.protection.audit import AuditLog
+from redrive.protocols.aws.sns.protection.part import data_protection
+from redrive.protocols.aws.sns.signing import Signer
 from redrive.protocols.aws.sns.status_log import StatusLog
 from redrive.protocols.aws.sqs.facade import Sqs
 from redrive.protocols.http import Request
@@ -75,7 +81,10 @@ async def _cpu_us(ask: "Ask", calls: int, *, telemetry: bool) -> float:
     """Processor time of this process for one call, and for writing down what was counted."""
     runtime = real_runtime(SystemClock())
     store = SqliteStore(None)
-    engine = Engine(store, runtime, {"sns": SnsDeliveryProfile(open_queues=True)})
+    engine = Engine(store, runtime)
+    pair = make_pair(runtime.clock.now())
+    push_requests = NotificationRenderer(Links("http://localhost", certificate_path(pair)), Signer(pair))
+    engine.add_profile("sns", SnsDeliveryProfile(push_requests, open_queues=True))
     size = partial(archive.size, store, runtime.clock)
     collector = Telemetry(store, runtime.clock, engine.queues, engine.topics, size)
     stream = id_text(runtime.message_id())
@@ -83,7 +92,7 @@ async def _cpu_us(ask: "Ask", calls: int, *, telemetry: bool) -> float:
         engine.add_listener(collector.metrics)
         engine.add_listener(StatusLog(collector.logs, runtime.chance, stream), "sns")
     audit = AuditLog(collector.logs, collector.count, runtime.chance, stream)
-    services: dict[str, Facade] = {"sqs": Sqs(engine), "sns": Sns(engine, audit)}
+    services: dict[str, Facade] = {"sqs": Sqs(engine), "sns": Sns(engine, [data_protection(engine, audit)])}
     gateway = Gateway(runtime, TrustAll("us-east-1"), services, None)
     await engine.open()
     try:

@@ -13,6 +13,7 @@ import pytest
 from tests.tidy import ROOT
 
 _ROOMS = (
+    *("composition", "composition.core", "composition.sns", "composition.sqs", "composition.store"),
     *("cli", "app", "server", "console", "settings", "testing", "runtime", "telemetry", "functions"),
     *("protocols", "protocols.http", "protocols.azure", "protocols.azure.wire"),
     *(
@@ -37,6 +38,7 @@ _ROOMS = (
 _ONE_WAY = "Imports run one way"
 _PORTS_ONLY = "Adapters know of the engine only its ports"
 _ONE_COMPOSER = "Only the composition root names a concrete store"
+_EXTENSIONS_APART = "No extension knows another"
 _ACCESS = "Access is checked by the protocols"
 _SERVICES_APART = "No Amazon service knows another"
 _PROTOCOLS_APART = "No protocol knows another"
@@ -59,6 +61,9 @@ _PROTOCOLS_APART = "No protocol knows another"
         ("stores.sqlite.store", "engine.publish", _PORTS_ONLY),
         ("access.keys", "engine.publish", _PORTS_ONLY),
         ("cli", "stores.sqlite.store", _ONE_COMPOSER),
+        ("app", "stores.sqlite.store", _ONE_COMPOSER),
+        ("server", "composition.core", _ONE_WAY),
+        ("composition.sns", "composition.sqs", _EXTENSIONS_APART),
         ("stores.sqlite.store", "access.keys", _ACCESS),
         ("protocols.aws.sns", "protocols.aws.sqs", _SERVICES_APART),
         ("protocols.aws.wire.arn", "protocols.aws.sqs", _SERVICES_APART),
@@ -77,7 +82,9 @@ def test_the_right_imports_keep_every_contract(tmp_path: Path) -> None:
         {
             "testing": "app",
             "cli": "app",
-            "app": "stores.sqlite.store",
+            "app": "composition.sns",
+            "composition.sns": "composition.core",
+            "composition.store": "stores.sqlite.store",
             "server": "settings",
             "protocols.aws.sqs": "protocols.aws.wire.arn",
             "protocols.aws.sns": "protocols.aws.call",

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from redrive.destinations import make_endpoints
+from redrive.composition.core import web_endpoint
 from redrive.engine.ports import Endpoint, PushRequest, Runtime
 from redrive.model.attempt import AttemptResult, Reason
 from redrive.runtime.clock import SystemClock
@@ -46,7 +46,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 def web_of(settings: Settings) -> Endpoint:
     runtime = Runtime(SystemClock(), random.Random(1), "node")
-    return make_endpoints(settings, runtime)["http"]
+    return web_endpoint(settings, runtime)
 
 
 def resolve_to(monkeypatch: pytest.MonkeyPatch, address: str) -> None:

@@ -97,8 +97,7 @@ class GridWorld(Watched):
         super().__init__()
         runtime = Runtime(self._clock, random.Random(7), "node")
         webhook = Webhook()
-        self._tokens = WebhookTokens(self._clock)
-        self._tokens.prepare(signing_pair(), "http://localhost")
+        self._tokens = WebhookTokens(self._clock, signing_pair(), "http://localhost")
         endpoints: dict[str, Any] = dict.fromkeys(("http", "https", "blob", "amqp", "storage-queue"), webhook)
         profiles = {names.DIALECT: EventGridDeliveryProfile(self._store.notes, self._tokens)}
         self.engine = Engine(self._store, runtime, profiles, endpoints)
@@ -114,7 +113,8 @@ class GridWorld(Watched):
         )
         failures = FailureLog(self._telemetry.logs, "stream", "local")
         self._measures = Measures(self._telemetry.count, failures)
-        self._measures.listen_to(self.engine)
+        for listener, hears in self._measures.listeners():
+            self.engine.add_listener(listener, *hears)
         self._keyring = Keyring(self._store, self._clock)
         self.arm: Arm
         self.gateway = self._gateway(runtime, endpoints, secured=secured)

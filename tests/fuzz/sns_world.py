@@ -13,17 +13,12 @@ from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.protocols.aws.authentication import TrustAll
 from redrive.protocols.aws.gateway import Gateway
-from redrive.protocols.aws.sns.certificate import certificate_path
-from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
 from redrive.protocols.aws.sns.facade import Sns
-from redrive.protocols.aws.sns.notification import Links
-from redrive.protocols.aws.sns.notification_renderer import NotificationRenderer
 from redrive.protocols.aws.sns.protection.audit import AuditLog
-from redrive.protocols.aws.sns.signing import Signer
-from redrive.protocols.aws.sns.sms.text_messages import TextMessages
 from redrive.protocols.http import Request, Response
 from tests.fuzz.watched import Complaints, Watched
-from tests.protocols.sns.stage import ENDPOINTS, Recorder, signing_pair
+from tests.protocols.sns.parts import sns_parts, sns_profile
+from tests.protocols.sns.stage import ENDPOINTS, Recorder
 from tests.protocols.wire.clients import Client
 
 ACCOUNT: Final = "000000000000"
@@ -45,18 +40,13 @@ class SnsWorld(Watched):
         runtime = Runtime(self._clock, random.Random(7), "node")
         self._recorders = {protocol: Recorder() for protocol in ENDPOINTS}
         endpoints: dict[str, Endpoint] = dict(self._recorders)
-        dialect = SnsDeliveryProfile(open_queues=True)
-        self.engine = Engine(self._store, runtime, {"sns": dialect}, endpoints)
-        dialect.prepare(
-            NotificationRenderer(
-                Links("http://localhost", certificate_path(signing_pair())),
-                Signer(signing_pair()),
-                TextMessages(self.engine.directory),
-            )
-        )
+        self.engine = Engine(self._store, runtime, endpoints=endpoints)
         self.findings = 0
         audit_log = AuditLog(self, lambda _: None, random.Random(7), "node")
-        self._gateway = Gateway(runtime, TrustAll(REGION), {"sns": Sns(self.engine, audit_log)}, None)
+        parts = sns_parts(self.engine, audit_log)
+        profile = sns_profile(open_queues=True, parts=parts, base_url="http://localhost")
+        self.engine.add_profile("sns", profile)
+        self._gateway = Gateway(runtime, TrustAll(REGION), {"sns": Sns(self.engine, parts)}, None)
         self.complaints = Complaints()
 
     def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:

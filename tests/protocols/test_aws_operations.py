@@ -19,6 +19,7 @@ from redrive.protocols.aws.sts.facade import Sts
 from redrive.protocols.aws.wire.service import Service
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import SimulatedClock
+from tests.protocols.sns.parts import sns_parts
 from tests.protocols.sns.stage import Stage
 
 
@@ -31,7 +32,8 @@ def _engine() -> Engine:
 
 
 def _sns() -> Sns:
-    return Sns(_engine(), AuditLog(Stage(), lambda _: None, random.Random(1), "node"))
+    engine = _engine()
+    return Sns(engine, sns_parts(engine, AuditLog(Stage(), lambda _: None, random.Random(1), "node")))
 
 
 def _logs() -> Logs:

@@ -15,9 +15,9 @@ from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery, Outcome, Transition
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
 from redrive.protocols.aws.sns.published import Confirmation, Published
 from redrive.protocols.aws.sns.status_log import StatusLog
+from tests.protocols.sns.parts import sns_profile
 
 HERE = ResourceName("123456789012", "us-east-1", "Rental-Orders")
 ROLE = "arn:aws:iam::123456789012:role/feedback"
@@ -43,7 +43,7 @@ QUEUE = Subscription(
     dead_letter=DEAD_LETTERS,
     attributes={"RedrivePolicy": POLICY},
 )
-PROFILE = SnsDeliveryProfile(open_queues=True)
+PROFILE = sns_profile(open_queues=True)
 MISSING = PROFILE.refusal(PROFILE.context(TOPIC, QUEUE), None, "")
 assert MISSING is not None
 

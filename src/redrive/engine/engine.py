@@ -75,6 +75,7 @@ class Engine:
         self.store = store
         self.runtime = runtime
         self.clock = clock = runtime.clock
+        self._connected = False
         self._opened = False
         self._profiles = dict(profiles or {})
         self._endpoints = dict(endpoints or {})
@@ -191,17 +192,17 @@ class Engine:
         """How many deliveries this node has tried to push since its start."""
         return self.dispatcher.attempts
 
-    async def open(self, begin: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Open the store and take up the backlogs.
-
-        Args:
-            begin: What is done in between, when the store can be read and nothing has been taken up yet.
-        """
-        self._opened = True
+    async def connect(self) -> None:
+        """Open the store: what is in it can be read, and nothing is taken up yet."""
+        self._connected = True
         self.store.listen(self._arrived, self.directory.forget)
         await self.store.open()
-        if begin is not None:
-            await begin()
+
+    async def open(self) -> None:
+        """Take up the backlogs, once the store is open; what is pushed to, and who listens, is settled by now."""
+        self._opened = True
+        if not self._connected:
+            await self.connect()
         await Upgrade(self.directory, self.queues, self.subscriptions).run()
         await self.dispatcher.open()
 

@@ -1,8 +1,9 @@
 """The HTTP front: accepts connections, sweeps their deadlines, drains them."""
 
 import asyncio
+import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -16,6 +17,49 @@ __all__ = ["Handler", "HttpFront", "HttpLimits"]
 
 _BACKLOG: Final = 1024
 """Connections the kernel completes ahead of us: a restart brings every long poll back in one second."""
+
+
+async def bound(host: str, port: int) -> list[socket.socket]:
+    """Sockets for every address that a host has, not listened on yet: the port is known before anybody is answered.
+
+    Args:
+        host: A name or an address; empty for every address of the machine.
+        port: The same for all of them; 0 for any that is free.
+
+    Raises:
+        OSError: An address cannot be had.
+    """
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    sockets: list[socket.socket] = []
+    try:
+        for family, kind, protocol, _, address in dict.fromkeys(found):
+            bound_to = port or (sockets[0].getsockname()[1] if sockets else 0)
+            if (made := _bound(family, kind, protocol, (address[0], bound_to, *address[2:]))) is not None:
+                sockets.append(made)
+    except OSError:
+        for each in sockets:
+            each.close()
+        raise
+    return sockets
+
+
+def _bound(family: int, kind: int, protocol: int, address: tuple[object, ...]) -> socket.socket | None:
+    """A bound socket; None for an address family that this machine does not have."""
+    try:
+        made = socket.socket(family, kind, protocol)
+    except OSError:
+        return None
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.setblocking(False)  # noqa: FBT003 - the method's only argument
+        made.bind(address)
+    except OSError:
+        made.close()
+        raise
+    return made
 
 
 class HttpFront:
@@ -48,7 +92,7 @@ class HttpFront:
         self._now = now
         self._new_request_id = new_request_id
         self._body_bound = body_bound
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
         self._port: int | None = None
         self._shared: Shared
         self._timer: asyncio.TimerHandle
@@ -70,6 +114,12 @@ class HttpFront:
         Raises:
             OSError: The address cannot be had.
         """
+        await self.listen(await bound(host, port), ssl_context)
+
+    async def listen(
+        self, sockets: Sequence[socket.socket], ssl_context: ssl.SSLContext | None = None
+    ) -> None:
+        """Listen on sockets that are bound; with `ssl_context`, for https."""
         loop = asyncio.get_running_loop()
         renderer = Renderer(self._now)
         self._shared = Shared(
@@ -81,24 +131,27 @@ class HttpFront:
             Held(self._limits),
             self._body_bound,
         )
-        self._server = await loop.create_server(
-            partial(Connection, self._shared, "https" if ssl_context else "http"),
-            host,
-            port,
-            backlog=_BACKLOG,
-            ssl=ssl_context,
-            ssl_handshake_timeout=self._limits.header_seconds if ssl_context else None,
-        )
-        self._port = self._server.sockets[0].getsockname()[1]
+        self._servers = [
+            await loop.create_server(
+                partial(Connection, self._shared, "https" if ssl_context else "http"),
+                sock=each,
+                backlog=_BACKLOG,
+                ssl=ssl_context,
+                ssl_handshake_timeout=self._limits.header_seconds if ssl_context else None,
+            )
+            for each in sockets
+        ]
+        self._port = sockets[0].getsockname()[1]
         self._sweep()
 
     async def drain(self, seconds: float) -> None:
         """Stop accepting, close what rests, answer what is under way, and close the rest after `seconds`."""
-        if self._server is None:
+        if not self._servers:
             return
         shared = self._shared
         shared.is_draining = True
-        self._server.close()
+        for server in self._servers:
+            server.close()
         for connection in list(shared.connections):
             connection.drain()
         try:

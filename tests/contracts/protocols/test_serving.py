@@ -9,10 +9,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
-from redrive.app import App
+from redrive.app import run
+from redrive.engine.sweep import Sweeper
 from redrive.model.errors import NotFound
 from redrive.settings import Settings
 from tests.contracts.protocols.sqs import ACCOUNT, Sqs, new_name, redrive_policy, refused, text
@@ -189,20 +191,23 @@ def test_settings_come_from_flags_the_environment_and_a_file(tmp_path: Path) -> 
         server.kill()
 
 
-async def test_failing_upkeep_ends_nobodys_service(caplog: pytest.LogCaptureFixture) -> None:
-    app = App(Settings(store="sqlite://:memory:", port=0))
+async def test_failing_upkeep_ends_nobodys_service(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     failed = asyncio.Event()
 
-    async def fail() -> int:
+    async def fail(_: Sweeper) -> int:
         failed.set()
         raise NotFound("another node was faster")
 
-    app.engine.sweeper.round = fail  # type: ignore[method-assign]  # nothing makes it fail at will
-    serving_all_along = asyncio.create_task(app.run(ready.set_result))
-    await ready
+    monkeypatch.setattr(Sweeper, "round", fail)  # nothing makes it fail at will
+    serving_all_along = asyncio.create_task(
+        run(Settings(store="sqlite://:memory:", port=0), ready.set_result)
+    )
+    port = urlsplit(await ready).port
     await failed.wait()
-    reader, writer = await asyncio.open_connection("127.0.0.1", app.front.port)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"GET /_redrive/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert (await reader.read()).startswith(b"HTTP/1.1 200 ")
     writer.close()

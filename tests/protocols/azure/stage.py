@@ -5,10 +5,12 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import orjson
 
+from redrive.access.signing_pair import SigningPair, make_pair
 from redrive.engine.engine import Engine
 from redrive.engine.ports import PushRequest, Runtime
 from redrive.model.attempt import Attempt, AttemptResult, Reason
@@ -81,6 +83,15 @@ class Scripted:
         return [(at - since) / 1000 for at, _ in self.pushed]
 
 
+BASE_URL = "https://redrive.example"
+
+
+@cache
+def signing_pair() -> SigningPair:
+    """One key for all tests: making one takes up to 300 ms."""
+    return make_pair(1_767_225_600_000)
+
+
 class Stage:
     """An engine with Event Grid's profile, a web endpoint and a blob store."""
 
@@ -90,7 +101,7 @@ class Stage:
         self.blobs = Scripted(clock, WRITTEN)
         self.forwarded = Scripted(clock, OK)
         self.memory = Memory()
-        self.tokens = WebhookTokens(clock)
+        self.tokens = WebhookTokens(clock, signing_pair(), BASE_URL)
         store = SqliteStore(None)
         self.engine = Engine(
             store,

@@ -52,7 +52,8 @@ class Measured(Stage):
         self.lines = Lines()
         self.points: list[MetricPoint] = []
         self.measures = Measures(self.points.extend, FailureLog(self.lines, "node", "local"))
-        self.measures.listen_to(self.engine)
+        for listener, hears in self.measures.listeners():
+            self.engine.add_listener(listener, *hears)
         sources = EventSources(self.engine, Subscribers(self.engine))
         self.insights = Insights(self.node_store, self.flush, sources.resource)
         credentials = Credentials(Believing(), clock, required=False)

@@ -3,14 +3,12 @@
 import contextlib
 import random
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, NamedTuple
 
 import orjson
 import pytest
 
 from redrive.access.principals import ANONYMOUS, account_root
-from redrive.access.signing_pair import SigningPair, make_pair
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Endpoint, PushRequest, Runtime
 from redrive.model.attempt import Attempt, AttemptResult, Reason
@@ -19,34 +17,25 @@ from redrive.model.metric import MetricPoint
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.sns.certificate import certificate_path
 from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
 from redrive.protocols.aws.sns.facade import Sns
-from redrive.protocols.aws.sns.notification import Links
-from redrive.protocols.aws.sns.notification_renderer import NotificationRenderer
 from redrive.protocols.aws.sns.protection.audit import AuditLog
-from redrive.protocols.aws.sns.signing import Signer
-from redrive.protocols.aws.sns.sms.text_messages import TextMessages
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.service import Service
 from redrive.protocols.http import Request
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import SimulatedClock
+from tests.protocols.sns.parts import BASE_URL, notification_renderer, signing_pair, sns_parts
+
+__all__ = ["BASE_URL", "signing_pair"]
 
 ACCOUNT = "123456789012"
 OTHER = "210987654321"
 REGION = "us-east-1"
-BASE_URL = "http://sns.test"
 ENDPOINTS = ("application", "email", "email-json", "firehose", "http", "https", "lambda", "sms")
 SECOND_MS = 1000
 DAY_MS = 86_400_000
 _START = 1_767_225_600_000
-
-
-@cache
-def signing_pair() -> SigningPair:
-    """One key for all tests: making one takes up to 300 ms."""
-    return make_pair(_START)
 
 
 class Recorder:
@@ -77,19 +66,19 @@ class Stage:
 
     def __init__(self, *, open_queues: bool = True) -> None:
         self.clock = SimulatedClock(_START)
-        self.dialect = SnsDeliveryProfile(open_queues=open_queues)
         self._recorders = {protocol: Recorder() for protocol in ENDPOINTS}
         self.endpoints: dict[str, Any] = dict(self._recorders)
         runtime = Runtime(self.clock, random.Random(7), "a")
         self.store = SqliteStore(None)
-        self.engine = Engine(self.store, runtime, {"sns": self.dialect}, self.endpoints)
-        signer = Signer(signing_pair())
-        texts = TextMessages(self.engine.directory)
-        self.renderer = NotificationRenderer(Links(BASE_URL, certificate_path(signing_pair())), signer, texts)
-        self.dialect.prepare(self.renderer)
+        self.engine = Engine(self.store, runtime, endpoints=self.endpoints)
         self.lines: list[Line] = []
         self.points: list[MetricPoint] = []
-        self.sns = Sns(self.engine, AuditLog(self, self.points.extend, random.Random(3), "node"))
+        audit_log = AuditLog(self, self.points.extend, random.Random(3), "node")
+        parts = sns_parts(self.engine, audit_log)
+        self.renderer = notification_renderer(signing_pair(), BASE_URL, parts)
+        self.dialect = SnsDeliveryProfile(self.renderer, open_queues=open_queues)
+        self.engine.add_profile("sns", self.dialect)
+        self.sns = Sns(self.engine, parts)
 
     def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
         """See `LogSink.write`."""

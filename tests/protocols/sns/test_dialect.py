@@ -13,6 +13,7 @@ from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile, with_platforms
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.wire.service import Service
+from tests.protocols.sns.parts import sns_profile
 from tests.protocols.sns.stage import ACCOUNT, OTHER, REGION, Stage, queue_arn, topic_arn
 
 NAME = ResourceName(ACCOUNT, REGION, "orders")
@@ -31,7 +32,7 @@ def queue(account: str = ACCOUNT, **attributes: str) -> Queue:
 
 @pytest.fixture
 def profile() -> SnsDeliveryProfile:
-    return SnsDeliveryProfile(open_queues=False)
+    return sns_profile(open_queues=False)
 
 
 def test_every_operation_of_the_model_is_offered() -> None:
@@ -121,7 +122,7 @@ class TestRefusals:
     )
     @pytest.mark.parametrize("open_queues", [True, False])
     def test_a_queues_policy_decides(self, text: str, open_queues: bool, takes: bool) -> None:
-        profile = SnsDeliveryProfile(open_queues=open_queues)
+        profile = sns_profile(open_queues=open_queues)
         attempt = profile.refusal(profile.context(TOPIC, subscription("sqs")), queue(Policy=text), "m")
         assert (attempt is None) == takes
         assert takes or (attempt and attempt.reason is Reason.DENIED)
@@ -129,7 +130,7 @@ class TestRefusals:
     def test_without_a_policy_a_queue_is_closed_unless_all_are_open(
         self, profile: SnsDeliveryProfile
     ) -> None:
-        opened = SnsDeliveryProfile(open_queues=True)
+        opened = sns_profile(open_queues=True)
         context = profile.context(TOPIC, subscription("sqs"))
         assert profile.refusal(context, queue(), "m") is not None
         assert opened.refusal(context, queue(), "m") is None
@@ -137,7 +138,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize(("text", "fits"), [("x" * 1024, True), ("x" * 1025, False), ("ä" * 513, False)])
     def test_a_queue_takes_so_much(self, text: str, fits: bool) -> None:
-        profile = SnsDeliveryProfile(open_queues=True)
+        profile = sns_profile(open_queues=True)
         attempt = profile.refusal(profile.context(TOPIC, subscription("sqs")), queue(), text)
         assert (attempt is None) == fits
         assert fits or (attempt and attempt.reason is Reason.TOO_LARGE)

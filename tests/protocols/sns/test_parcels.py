@@ -59,7 +59,7 @@ def pair() -> SigningPair:
 @pytest.fixture
 def renderer(pair: SigningPair) -> NotificationRenderer:
     return NotificationRenderer(
-        Links("https://events.example.org", certificate_path(pair)), Signer(pair), _TEXTS
+        Links("https://events.example.org", certificate_path(pair)), Signer(pair), {"sms": _TEXTS.render}
     )
 
 
@@ -167,7 +167,9 @@ async def test_over_the_wire(pair: SigningPair) -> None:
     await front.start("127.0.0.1", 0)
     base = f"http://127.0.0.1:{front.port}"
     endpoint = HttpEndpoint(lambda: _NOW, random.Random(1))
-    rendering = NotificationRenderer(Links(base, certificate_path(pair)), Signer(pair), _TEXTS)
+    rendering = NotificationRenderer(
+        Links(base, certificate_path(pair)), Signer(pair), {"sms": _TEXTS.render}
+    )
     delivery = replace(_message(), body="Grüße\n🚗")
     push_request = await rendering.push_request(
         _subscription("http", f"{base}/hook"), delivery, content_type="text/plain", display_name=""

@@ -10,6 +10,7 @@ from redrive.engine.ports import PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.errors import StoreUnavailable
 from redrive.protocols.aws.sns.sms.opt_outs import OPT_OUT
+from redrive.protocols.aws.sns.sms.part import text_messages
 from redrive.protocols.aws.sns.sms.telephones import CORRESPONDENT, SPENT, STOP_WORDS, Telephones
 from tests.protocols.sns.stage import ACCOUNT, DAY_MS, OTHER, REGION, Recorder, Stage, invalid
 
@@ -200,4 +201,4 @@ async def test_a_long_message_of_a_topic_is_no_text_message(stage: Stage, gatewa
 
 
 async def test_a_reset_forgets_all_of_it(stage: Stage, gateway: Telephoned) -> None:
-    assert {CORRESPONDENT, SPENT, OPT_OUT} <= set(stage.sns.kinds)
+    assert {CORRESPONDENT, SPENT, OPT_OUT} <= set(text_messages(stage.engine).kinds)

@@ -5,7 +5,6 @@ which publishes the key (`redrive.protocols.azure.entra`). Source: "Deliver even
 endpoints" and "Access token claims reference" of Microsoft's documentation.
 """
 
-import asyncio
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,39 +40,30 @@ class _Issuer:
 class WebhookTokens:
     """Issues tokens for webhooks, and shows the key that they are checked with."""
 
-    def __init__(self, clock: Clock) -> None:
-        """Issue nothing before `prepare`; whoever asks waits.
+    def __init__(self, clock: Clock, pair: SigningPair, base_url: str) -> None:
+        """Sign with this key, as the authority at this URL.
 
         Args:
             clock: The one that webhooks look at: the system's, also where deliveries live on a simulated one.
+            pair: The installation's key.
+            base_url: This server's.
         """
         self._clock = clock
-        self._issuer: _Issuer | None = None
-        self._prepared = asyncio.Event()
-        self._issued = lru_cache(_REMEMBERED_MAX)(_issued)
-
-    def prepare(self, pair: SigningPair, base_url: str) -> None:
-        """Sign with this key, as the authority at this URL, from now on."""
         self._issuer = _Issuer(pair, base_url)
-        self._prepared.set()
+        self._issued = lru_cache(_REMEMBERED_MAX)(_issued)
 
     async def authorization(self, audience: Audience | None) -> Mapping[str, str]:
         """What requests to a webhook have for headers of its audience's; nothing where it has none."""
         if audience is None:
             return {}
         seconds = self._clock.now() // 1000
-        token = self._issued(await self._ready(), audience, seconds - seconds % _RENEWED_SECONDS)
+        token = self._issued(self._issuer, audience, seconds - seconds % _RENEWED_SECONDS)
         return {"Authorization": f"Bearer {token}"}
 
     async def key_set(self) -> Mapping[str, Any]:
         """The public key as a JSON Web Key Set (RFC 7517)."""
-        key = _public((await self._ready()).pair)
+        key = _public(self._issuer.pair)
         return {"keys": [{**key, "kid": _thumbprint(key), "use": "sig", "alg": "RS256"}]}
-
-    async def _ready(self) -> _Issuer:
-        while self._issuer is None:
-            await self._prepared.wait()
-        return self._issuer
 
 
 def _issued(issuer: _Issuer, audience: Audience, seconds: int) -> str:

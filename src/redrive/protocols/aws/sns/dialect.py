@@ -1,6 +1,5 @@
 """SNS's part in delivering: where a delivery goes, how often it is tried, and what an endpoint gets."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -27,7 +26,8 @@ from redrive.protocols.aws.sns.delivery_policy import (
     RetryPolicy,
     SubscriptionDeliveryPolicy,
 )
-from redrive.protocols.aws.sns.devices import events, platform, push
+from redrive.protocols.aws.sns.devices import events, platform
+from redrive.protocols.aws.sns.devices.push import OWN_TEXT
 from redrive.protocols.aws.sns.notification_renderer import NotificationRenderer
 from redrive.protocols.aws.sns.published import Published, is_confirmation, opening
 from redrive.protocols.aws.sns.subscription_attributes import effective_delivery_policy
@@ -35,7 +35,6 @@ from redrive.protocols.aws.sns.subscription_attributes import effective_delivery
 MAILS_PER_SECOND: Final = 10  # for each subscription ("Amazon SNS endpoints and quotas")
 _RAW_ATTRIBUTES_MAX: Final = 10  # what SQS takes of one message
 _PLATFORMS: Final = "platforms"
-_TEXT: Final = "text"
 _MANAGED: Final = Plan(MANAGED_ENDPOINT)
 # A call of PutRecordBatch takes 500 records and 4 MiB, in base 64 and with all that a notification adds. Eight at once
 # keep up with any stream, and of the largest messages hold no more than a hundred MiB.
@@ -63,10 +62,13 @@ class SnsDeliveryProfile:
 
     name: Final = "sns"
 
-    def __init__(self, *, open_queues: bool, client_errors_delivered: bool = False) -> None:
-        """Deliver as SNS does; nothing is pushed before `prepare`.
+    def __init__(
+        self, renderer: NotificationRenderer, *, open_queues: bool, client_errors_delivered: bool = False
+    ) -> None:
+        """Deliver as SNS does.
 
         Args:
+            renderer: Renders deliveries.
             open_queues: Whether a queue without a policy takes messages from topics of its own account. Amazon's
                 does not: its policy has to let `sns.amazonaws.com` in. A queue with a policy is held to it always.
             client_errors_delivered: A webhook's 4xx counts as delivered for all subscriptions, not only for those that
@@ -74,13 +76,7 @@ class SnsDeliveryProfile:
         """
         self._open_queues = open_queues
         self._client_errors_delivered = client_errors_delivered
-        self._renderer: NotificationRenderer | None = None
-        self._prepared = asyncio.Event()
-
-    def prepare(self, renderer: NotificationRenderer) -> None:
-        """Render by these renderer from now on; deliveries that wait for them go out."""
         self._renderer = renderer
-        self._prepared.set()
 
     # ---- what only the subscription changes --------------------------------------------------------------
 
@@ -140,24 +136,15 @@ class SnsDeliveryProfile:
 
     async def _render_one(self, context: SubscriptionContext, delivery: Delivery) -> PushRequest:
         topic, subscription = context.topic, context.subscription
-        renderer = await self._rendering()
-        if subscription.protocol == "application":
-            own = orjson.loads(delivery.headers or b"{}").get(_TEXT)
-            return push.parcel_of(subscription, delivery, own)
         content_type = CONTENT_TYPE_DEFAULT
         if subscription.protocol in destinations.HTTP:
             content_type = effective_delivery_policy(topic, subscription).content_type or content_type
-        return await renderer.push_request(
+        return await self._renderer.push_request(
             subscription,
             delivery,
             content_type=content_type,
             display_name=topic.attributes.get("DisplayName", ""),
         )
-
-    async def _rendering(self) -> NotificationRenderer:
-        while self._renderer is None:
-            await self._prepared.wait()
-        return self._renderer
 
     # ---- what follows ------------------------------------------------------------------------------------
 
@@ -186,7 +173,7 @@ def _addressing(subscription: Subscription) -> Callable[[bytes], bytes]:
         headers = begin + envelope[1:]
         if text is None:
             return headers
-        return b'%b,"%b":%b}' % (headers[:-1], _TEXT.encode(), orjson.dumps(text))
+        return b'%b,"%b":%b}' % (headers[:-1], OWN_TEXT.encode(), orjson.dumps(text))
 
     return addressed
 

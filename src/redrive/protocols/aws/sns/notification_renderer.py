@@ -1,6 +1,8 @@
 """Renders messages for each kind of subscriber, signed and addressed."""
 
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -9,11 +11,13 @@ from redrive.model.delivery import Delivery
 from redrive.model.replay import is_replayed
 from redrive.model.topic import Subscription
 from redrive.protocols.aws.messages import unpacked
-from redrive.protocols.aws.sns import destinations, notification
+from redrive.protocols.aws.sns import notification
 from redrive.protocols.aws.sns.notification import CONTENT_TYPE, Links
 from redrive.protocols.aws.sns.published import Confirmation, Published, is_confirmation
 from redrive.protocols.aws.sns.signing import Signer
-from redrive.protocols.aws.sns.sms.text_messages import TextMessages
+
+Render: TypeAlias = Callable[[Subscription, Delivery], Awaitable[PushRequest]]
+"""Makes the request of a delivery."""
 
 TIMEOUT_MS: Final = (
     15_000  # "no answer within 15 seconds" is a failed attempt (SNS, message delivery retries)
@@ -32,11 +36,13 @@ _LAMBDA_SIGNATURE_VERSION: Final = (
 class NotificationRenderer:
     """Renders deliveries, with one signature for all subscribers of a message."""
 
-    def __init__(self, links: Links, signer: Signer, text_messages: TextMessages) -> None:
-        """Render with these URLs, signed by this signer; text messages as their accounts have set it."""
+    def __init__(
+        self, links: Links, signer: Signer, renderers: Mapping[str, Render] = MappingProxyType({})
+    ) -> None:
+        """Render with these URLs, signed by this signer; deliveries of some protocols by renderers of their own."""
         self._links = links
         self._signer = signer
-        self._text_messages = text_messages
+        self._renderers = dict(renderers)
 
     async def push_request(
         self, subscription: Subscription, delivery: Delivery, *, content_type: str, display_name: str
@@ -53,8 +59,10 @@ class NotificationRenderer:
         if is_confirmation(headers):
             confirmation = Confirmation.unpack(headers)
             return await self._confirmation(subscription, confirmation, display_name)
-        published = Published.unpack(headers)
         protocol = subscription.protocol
+        if protocol in self._renderers:
+            return await self._renderers[protocol](subscription, delivery)
+        published = Published.unpack(headers)
         if protocol in _HTTP:
             pushed = notification.notification_headers(published)
             text = delivery.body if published.raw else await self._notification(published, delivery.body)
@@ -66,10 +74,6 @@ class NotificationRenderer:
             return _parcel(subscription, event, _JSON, {_TRACE: published.trace} if published.trace else None)
         if protocol == "firehose":
             return _parcel(subscription, self._record(published, delivery.body), _JSON)
-        if protocol == "sms":
-            beside = await self._text_messages.headers(subscription, published)
-            number = destinations.dialled(subscription.endpoint)
-            return PushRequest(number, delivery.body.encode(), CONTENT_TYPE, beside, TIMEOUT_MS)
         return _parcel(subscription, delivery.body, CONTENT_TYPE)
 
     def present(self, delivery: Delivery) -> tuple[str, dict[str, dict[str, Any]]]:

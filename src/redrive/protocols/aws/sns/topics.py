@@ -138,32 +138,6 @@ class TopicOperations:
 
         await self._engine.resources.topics.update(topic.name, changed)
 
-    async def put_data_protection_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_PutDataProtectionPolicy.html."""
-        topic = await topic_at(
-            call,
-            self._engine.resources.topics,
-            params["ResourceArn"],
-            "PutDataProtectionPolicy",
-            "ResourceArn",
-        )
-        policy: str = params["DataProtectionPolicy"]
-        await self._engine.resources.topics.update(
-            topic.name, lambda current: data_protection.changed(current, policy)
-        )
-        return {}
-
-    async def get_data_protection_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_GetDataProtectionPolicy.html."""
-        topic = await topic_at(
-            call,
-            self._engine.resources.topics,
-            params["ResourceArn"],
-            "GetDataProtectionPolicy",
-            "ResourceArn",
-        )
-        return {"DataProtectionPolicy": data_protection.text_of(topic)}
-
 
 def _check_same(existing: Topic, wanted: Topic, given: Mapping[str, str]) -> None:
     if topic_attributes.differ(existing, wanted, given):

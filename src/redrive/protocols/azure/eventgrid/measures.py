@@ -26,7 +26,6 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
-from redrive.engine.engine import Engine
 from redrive.engine.facts import Accepted, Attempted, Listener
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
@@ -103,11 +102,13 @@ class Measures(Listener):
         self.counter = Counter(hand_in)
         self._failures = failures
 
-    def listen_to(self, engine: Engine) -> None:
-        """Register for what is counted here, before the engine is open."""
-        engine.add_listener(self, names.DIALECT, names.NAMESPACES)
-        engine.add_listener(DeadLetterMeasures(self.counter), names.DEAD_LETTER_STORES)
-        engine.add_listener(PullMeasures(self.counter))
+    def listeners(self) -> Sequence[tuple[Listener, Sequence[str]]]:
+        """The listeners that count, each with the dialects and profiles whose facts it hears; none: all of them."""
+        return (
+            (self, (names.DIALECT, names.NAMESPACES)),
+            (DeadLetterMeasures(self.counter), (names.DEAD_LETTER_STORES,)),
+            (PullMeasures(self.counter), ()),
+        )
 
     # ---- publishers -------------------------------------------------------------------------------------
 

@@ -12,6 +12,8 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 
+import orjson
+
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Endpoint, PushRequest
 from redrive.engine.resources import Draft
@@ -35,6 +37,8 @@ from redrive.protocols.aws.sns.published import Published
 
 logger = logging.getLogger(__name__)
 
+#: The header of a delivery that is the message's text for the device's platform.
+OWN_TEXT: Final = "text"
 #: The identifier of an attempt that is the device's token.
 PUSHED_TO: Final = "token"
 
@@ -50,6 +54,11 @@ _SERVICES: Final[Mapping[str, str]] = {
     "MACOS_SANDBOX": "apns_sandbox",
 }
 _JSON: Final = "application/json"
+
+
+async def render(subscription: Subscription, delivery: Delivery) -> PushRequest:
+    """What a platform endpoint gets, in SNS's words still: JSON where the message has a text for its platform."""
+    return parcel_of(subscription, delivery, orjson.loads(delivery.headers or b"{}").get(OWN_TEXT))
 
 
 def parcel_of(subscription: Subscription, delivery: Delivery, own: str | None) -> PushRequest:

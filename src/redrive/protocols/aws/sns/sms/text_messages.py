@@ -8,10 +8,15 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Final
 
+from redrive.engine.ports import PushRequest
 from redrive.engine.resources import Documents
+from redrive.model.delivery import Delivery
 from redrive.model.topic import Subscription
 from redrive.protocols.aws.messages import Attributes
+from redrive.protocols.aws.sns import destinations
 from redrive.protocols.aws.sns.errors import invalid
+from redrive.protocols.aws.sns.notification import CONTENT_TYPE
+from redrive.protocols.aws.sns.notification_renderer import TIMEOUT_MS
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.sns.sms.attributes import (
     DEFAULT_SENDER,
@@ -66,6 +71,12 @@ class TextMessages:
     def __init__(self, documents: Documents) -> None:
         """Look it up here."""
         self._documents = documents
+
+    async def render(self, subscription: Subscription, delivery: Delivery) -> PushRequest:
+        """The request of a text message."""
+        beside = await self.headers(subscription, Published.unpack(delivery.headers or b"{}"))
+        number = destinations.dialled(subscription.endpoint)
+        return PushRequest(number, delivery.body.encode(), CONTENT_TYPE, beside, TIMEOUT_MS)
 
     async def headers(self, subscription: Subscription, published: Published) -> dict[str, str]:
         """The headers beside the text, for the endpoint and for `Telephones`, which reads them first."""

@@ -1,0 +1,102 @@
+"""The core: what stands before any facade does, and what each of them is built on."""
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+from redrive.access.keyring import Keyring
+from redrive.access.keys import ANY_ACCOUNT, chosen_access_key
+from redrive.access.signing_pair import SigningPair
+from redrive.endpoints.http import HttpEndpoint, HttpPolicy
+from redrive.engine.engine import Engine
+from redrive.engine.ports import NodeStore, Runtime
+from redrive.protocols.aws.authentication import Authentication, SigV4Verifier, TrustAll
+from redrive.protocols.azure.wire import bearer
+from redrive.runtime.clock import SystemClock
+from redrive.settings import Settings, SettingsInvalid, read_networks
+from redrive.telemetry.telemetry import Telemetry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Core:
+    """What each facade is built on.
+
+    Attributes:
+        settings: The server's.
+        runtime: Time, which may be simulated, and chance.
+        store: Open.
+        engine: Connected to the store, not open yet.
+        telemetry: Takes what is counted and logged.
+        web: Makes requests to webhooks, within what the settings allow.
+        keyring: The access keys.
+        authentication: Tells who calls Amazon's services, and Redrive's own routes.
+        bearer: Tells who calls Azure's.
+        pair: The installation's key.
+        base_url: What links that lead back here begin with.
+        stream: The stream of this node in every log group.
+    """
+
+    settings: Settings
+    runtime: Runtime
+    store: NodeStore
+    engine: Engine
+    telemetry: Telemetry
+    web: HttpEndpoint
+    keyring: Keyring
+    authentication: Authentication
+    bearer: bearer.Authentication
+    pair: SigningPair
+    base_url: str
+    stream: str
+
+    @property
+    def public_url(self) -> str | None:
+        """What URLs in answers begin with; None for the host that the client used."""
+        return self.settings.public_url.rstrip("/") or None
+
+    @property
+    def ca_file(self) -> Path | None:
+        """Certificates that endpoints may show besides the system's."""
+        return trusted(self.settings)
+
+
+def trusted(settings: Settings) -> Path | None:
+    """The certificates that endpoints may show, tried here: else the first push would be the first to fail.
+
+    Raises:
+        SettingsInvalid: The file cannot be read, or has none in it.
+    """
+    file = settings.endpoint_ca_file
+    if not file:
+        return None
+    try:
+        ssl.create_default_context(cafile=file)
+    except ssl.SSLError as error:
+        raise SettingsInvalid(f"endpoint_ca_file {file} holds no certificates in PEM") from error
+    except OSError as error:
+        raise SettingsInvalid(f"cannot read endpoint_ca_file {file}: {error.strerror}") from error
+    return Path(file)
+
+
+def web_endpoint(settings: Settings, runtime: Runtime) -> HttpEndpoint:
+    """What makes requests to webhooks."""
+    policy = HttpPolicy(
+        forbids_private=settings.forbids_private,
+        private_networks=read_networks(settings.allow_private_endpoints),
+        ca_file=trusted(settings),
+    )
+    return HttpEndpoint(SystemClock().now, runtime.chance, policy)
+
+
+def make_keyring(settings: Settings, store: NodeStore) -> Keyring:
+    """The access keys of a store, and the key `test` where the settings believe it."""
+    test = chosen_access_key(ANY_ACCOUNT, "test", "test", SystemClock().now())
+    return Keyring(store, SystemClock(), unkept=[test] if settings.insecure_test_keys else ())
+
+
+def authentications(settings: Settings, keyring: Keyring) -> tuple[Authentication, bearer.Authentication]:
+    """Who tells callers of Amazon's services, and of Azure's."""
+    if settings.auth == "off":
+        return TrustAll(settings.region), bearer.Believing()
+    clock = SystemClock()
+    return SigV4Verifier(keyring, clock), bearer.Verifying(keyring, clock)

@@ -1,0 +1,13 @@
+"""Data protection: what is found in messages is audited, denied, masked or redacted."""
+
+from redrive.composition.core import Core
+from redrive.composition.extension import Extension
+from redrive.protocols.aws.sns.protection.audit import AuditLog
+from redrive.protocols.aws.sns.protection.part import data_protection
+
+
+def extension(core: Core) -> Extension:
+    """Findings go to the log groups that policies name."""
+    telemetry = core.telemetry
+    audit_log = AuditLog(telemetry.logs, telemetry.count, core.runtime.chance, core.stream)
+    return Extension(sns=data_protection(core.engine, audit_log))

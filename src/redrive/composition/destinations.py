@@ -1,0 +1,83 @@
+"""Destinations that are no facade's own: webhooks, mail, blobs, brokers, functions and delivery streams elsewhere."""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from redrive.composition.core import Core
+from redrive.composition.extension import Extension
+from redrive.endpoints.blob import BlobEndpoint
+from redrive.endpoints.email import EmailEndpoint, Relay
+from redrive.engine.ports import Endpoint
+from redrive.runtime.clock import SystemClock
+from redrive.settings import Settings, address_of, aws_endpoint_of, read_addresses, read_aws_endpoints
+
+logger = logging.getLogger(__name__)
+
+
+def extension(core: Core) -> Extension:
+    """What deliveries are pushed to; mail only where a relay is named."""
+    settings = core.settings
+    address = partial(address_of, read_addresses(settings.azure_endpoints))
+    folder = settings.blob_store or _blob_folder(settings)
+    endpoints: dict[str, Endpoint] = {
+        "http": core.web,
+        "https": core.web,
+        "blob": BlobEndpoint(SystemClock().now, address, folder, core.ca_file),
+    }
+    if settings.azure_endpoints:
+        endpoints |= _brokers(core, address)
+    if settings.aws_endpoints:
+        endpoints |= _aws(core)
+    if settings.smtp_host:
+        mail = EmailEndpoint(core.runtime.clock.now, _relay(core))
+        endpoints |= {"email": mail, "email-json": mail}
+    return Extension(endpoints=endpoints)
+
+
+def _relay(core: Core) -> Relay:
+    settings = core.settings
+    return Relay(
+        settings.smtp_host,
+        settings.smtp_port,
+        settings.smtp_sender,
+        settings.smtp_user or None,
+        settings.smtp_password or None,
+        settings.smtp_starttls,
+        core.ca_file,
+    )
+
+
+def _brokers(core: Core, address: Callable[[str], str | None]) -> dict[str, Endpoint]:
+    """Storage queues and message brokers; none where their libraries are not installed, which few servers need."""
+    try:
+        from redrive.endpoints.azure.amqp import AmqpEndpoint  # noqa: PLC0415 - of an extra
+        from redrive.endpoints.azure.storage_queue import StorageQueueEndpoint  # noqa: PLC0415 - of an extra
+    except ImportError as error:
+        logger.warning("destinations.missing: %s is not installed; pip install 'redrive[azure]'", error.name)
+        return {}
+    now = SystemClock().now
+    return {
+        "amqp": AmqpEndpoint(now, core.runtime.chance, address, core.ca_file),
+        "storage-queue": StorageQueueEndpoint(now, address, core.ca_file),
+    }
+
+
+def _aws(core: Core) -> dict[str, Endpoint]:
+    """Functions and delivery streams, on whatever servers the settings name."""
+    # botocore takes 70 ms to import, and few servers need these.
+    from redrive.endpoints.aws.calls import AwsClient  # noqa: PLC0415 - as above
+    from redrive.endpoints.aws.credentials import AwsCredentials  # noqa: PLC0415 - as above
+    from redrive.endpoints.aws.firehose import StreamEndpoint  # noqa: PLC0415 - as above
+    from redrive.endpoints.aws.function import FunctionEndpoint  # noqa: PLC0415 - as above
+
+    now, named = SystemClock().now, read_aws_endpoints(core.settings.aws_endpoints)
+    client = AwsClient(core.web, partial(aws_endpoint_of, named), AwsCredentials(now))
+    return {"lambda": FunctionEndpoint(now, client), "firehose": StreamEndpoint(now, client)}
+
+
+def _blob_folder(settings: Settings) -> str:
+    """Beside the SQLite file, so that what is backed up together lies together; else where the server was started."""
+    _, _, file = settings.store.partition("sqlite:///")
+    return str(Path(file).parent / "redrive-blobs")

@@ -1,0 +1,56 @@
+"""Extensions: what a part of the server brings along, as one value that the server registers."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from redrive.engine.engine import Engine
+from redrive.engine.facts import Listener
+from redrive.engine.ports import DeliveryProfile, DocumentKind, Endpoint
+from redrive.model.delivery import Delivery
+from redrive.protocols.aws.call import Facade
+from redrive.protocols.aws.sns.part import SnsPart
+from redrive.server.app import Answer, Recognising
+
+Presenter: TypeAlias = Callable[[Delivery], tuple[str, Mapping[str, Any]]]
+"""The body and the attributes that a receiver gets of a delivery that came from another service."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """A facade, or a part of one.
+
+    Attributes:
+        services: Amazon services, by botocore's names.
+        protocols: Those that know their own requests when they see them.
+        paths: Beginnings of paths that the extension has to itself.
+        profiles: How deliveries are made, by the dialect that topics carry.
+        endpoints: What deliveries are pushed to, by the protocol that subscriptions carry.
+        listeners: Told what happens, each with the dialects and profiles whose facts it hears; none: all of them.
+        presenters: By envelope, for receivers of queues.
+        sns: What the extension adds to SNS.
+        kinds: Documents that a reset removes.
+        start: What begins once the server is ready.
+        close: What is let go of at the end, besides endpoints.
+    """
+
+    services: Mapping[str, Facade] = field(default_factory=dict)
+    protocols: Sequence[Recognising] = ()
+    paths: Mapping[str, Answer] = field(default_factory=dict)
+    profiles: Mapping[str, DeliveryProfile] = field(default_factory=dict)
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+    listeners: Sequence[tuple[Listener, Sequence[str]]] = ()
+    presenters: Mapping[str, Presenter] = field(default_factory=dict)
+    sns: SnsPart | None = None
+    kinds: Sequence[DocumentKind[Any]] = ()
+    start: Sequence[Callable[[], None]] = ()
+    close: Sequence[Callable[[], Awaitable[None]]] = ()
+
+    def register(self, engine: Engine) -> None:
+        """Make the engine know it, before that is open."""
+        for dialect, profile in self.profiles.items():
+            engine.add_profile(dialect, profile)
+        for protocol, endpoint in self.endpoints.items():
+            engine.add_endpoint(protocol, endpoint)
+        for listener, names in self.listeners:
+            engine.add_listener(listener, *names)

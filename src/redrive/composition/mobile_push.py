@@ -1,0 +1,26 @@
+"""Mobile push: SNS's platform applications, and the services of Apple, Google and Amazon behind them."""
+
+from dataclasses import replace
+
+from redrive.composition.core import Core
+from redrive.composition.extension import Extension
+from redrive.endpoints.push.endpoint import PushEndpoint
+from redrive.protocols.aws.sns.devices.log import DeviceLog
+from redrive.protocols.aws.sns.devices.part import mobile_push
+from redrive.protocols.aws.sns.devices.push import DeviceEndpoint
+from redrive.runtime.clock import SystemClock
+from redrive.settings import read_push_endpoints
+
+
+def extension(core: Core) -> Extension:
+    """Devices are pushed to through their services; what came of it is logged and counted."""
+    urls = read_push_endpoints(core.settings.push_endpoints)
+    services = PushEndpoint(SystemClock().now, core.runtime.chance, urls, core.ca_file)
+    devices = DeviceEndpoint(core.engine, services)
+    telemetry = core.telemetry
+    log = DeviceLog(telemetry.logs, core.runtime.chance, core.stream, devices.application_of, telemetry.count)
+    return Extension(
+        endpoints={"application": devices},
+        sns=replace(mobile_push(core.engine), logs={"application": log}),
+        close=(services.close,),
+    )

@@ -1,0 +1,88 @@
+"""The ways in: control routes, the paths and protocols of extensions, and Amazon's services for everything else."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from redrive.composition.core import Core
+from redrive.composition.extension import Extension
+from redrive.composition.simulated_time import SimulatedTime
+from redrive.protocols.aws.call import Facade
+from redrive.protocols.aws.gateway import Gateway
+from redrive.server.app import Answer, Recognising, Router
+from redrive.server.control import Control
+from redrive.server.dead_letters import PATH as DEAD_LETTER_PATH
+from redrive.server.dead_letters import DeadLetterRoutes
+from redrive.server.endpoints import PATH as ENDPOINTS_PATH
+from redrive.server.endpoints import EndpointRoutes
+from redrive.server.resources import PATHS as RESOURCE_PATHS
+from redrive.server.resources import ResourceRoutes
+
+
+def make_router(
+    core: Core,
+    extensions: Sequence[Extension],
+    services: Mapping[str, Facade],
+    time: SimulatedTime | None,
+    provision: Callable[[], Awaitable[None]],
+) -> Router:
+    """The router of a server.
+
+    Args:
+        core: What it is built on.
+        extensions: Its facades.
+        services: All of Amazon's that they bring.
+        time: Moves the clock, where it is a simulated one.
+        provision: Makes what the settings declare, again after a reset.
+    """
+    paths: dict[str, Answer] = {}
+    protocols: list[Recognising] = []
+    for extension in extensions:
+        paths |= extension.paths
+        protocols += extension.protocols
+    return Router(
+        _control(core, extensions, sorted(services), time, provision),
+        {**paths, **_own_paths(core)},
+        protocols,
+        Gateway(core.runtime, core.authentication, services, core.public_url),
+        needs_credential=core.settings.auth == "required",
+    )
+
+
+def _control(
+    core: Core,
+    extensions: Sequence[Extension],
+    services: Sequence[str],
+    time: SimulatedTime | None,
+    provision: Callable[[], Awaitable[None]],
+) -> Control:
+    async def reset() -> None:
+        await _reset(core, extensions)
+        await provision()
+
+    return Control(
+        core.engine,
+        dict.fromkeys(services, "running"),
+        None if time is None else time.advance,
+        reset if core.settings.allow_reset else None,
+        core.authentication,
+        lambda: core.telemetry.metrics.totals,
+    )
+
+
+def _own_paths(core: Core) -> Mapping[str, Answer]:
+    """Redrive's own routes, besides those of `Control`."""
+    engine, authentication = core.engine, core.authentication
+    return {
+        DEAD_LETTER_PATH: DeadLetterRoutes(engine, authentication).answer,
+        ENDPOINTS_PATH: EndpointRoutes(engine, authentication).answer,
+        **dict.fromkeys(RESOURCE_PATHS, ResourceRoutes(engine, authentication).answer),
+    }
+
+
+async def _reset(core: Core, extensions: Sequence[Extension]) -> None:
+    """Remove all that callers made; access keys and the signing key stay."""
+    await core.engine.reset()
+    await core.telemetry.flush()  # first: it may make log groups
+    for extension in extensions:
+        for kind in extension.kinds:
+            await core.engine.resources.documents.clear(kind)
+    await core.telemetry.reset()

@@ -1,0 +1,44 @@
+"""Simulated time: it passes when somebody says so, and a kept store goes on from the moment that its last run came to."""
+
+from typing import Final
+
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DocumentKind
+from redrive.runtime.simulated import SimulatedClock
+from redrive.telemetry.telemetry import Telemetry
+
+_MOMENT: Final[DocumentKind[int]] = DocumentKind(
+    "simulated_clock", lambda now: {"now": now}, lambda document: int(document["now"])
+)
+
+
+class SimulatedTime:
+    """A simulated clock, with the engine that lives by it."""
+
+    def __init__(self, clock: SimulatedClock, engine: Engine, telemetry: Telemetry) -> None:
+        """Move this clock."""
+        self._clock = clock
+        self._engine = engine
+        self._telemetry = telemetry
+
+    async def take_up(self) -> None:
+        """Go on from the moment in the store: there may be moments of this clock in it."""
+        moment: int | None = await self._engine.resources.documents.get(_MOMENT, "moment")
+        self._clock.take_up(moment or 0)
+
+    async def advance(self, milliseconds: int) -> int:
+        """Let time pass, doing everything that falls due on the way, in order; how many deliveries were attempted.
+
+        Upkeep is once at the end: nobody can look in between, and a year has a million rounds.
+        """
+        before = self._engine.attempts
+        await self._clock.advance(milliseconds, self._quiet)
+        await self._engine.tidy()
+        await self._telemetry.tidy()
+        now = self._clock.now()
+        await self._engine.resources.documents.update_or_create(_MOMENT, "moment", now, lambda _: now)
+        return self._engine.attempts - before
+
+    async def _quiet(self) -> None:
+        await self._engine.quiet()
+        await self._telemetry.quiet()

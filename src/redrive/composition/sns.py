@@ -1,0 +1,49 @@
+"""Amazon SNS, with the parts that other extensions add to it."""
+
+from collections.abc import Sequence
+
+from redrive.composition.core import Core
+from redrive.composition.extension import Extension
+from redrive.protocols.aws.sns.certificate import PATH_BEGINNING, certificate_path
+from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
+from redrive.protocols.aws.sns.facade import Sns
+from redrive.protocols.aws.sns.notification import Links
+from redrive.protocols.aws.sns.notification_renderer import NotificationRenderer
+from redrive.protocols.aws.sns.part import SnsPart
+from redrive.protocols.aws.sns.published import CONFIRMATION_ENVELOPE, ENVELOPE
+from redrive.protocols.aws.sns.signing import Signer
+from redrive.protocols.aws.sns.status_log import StatusLog
+from redrive.protocols.http import Request, Response
+
+
+def extension(core: Core, parts: Sequence[SnsPart]) -> Extension:
+    """Notifications are signed with the installation's key, whose certificate is served here."""
+    settings, signer = core.settings, Signer(core.pair)
+    path = certificate_path(core.pair)
+    renderers = {protocol: render for part in parts for protocol, render in part.renderers.items()}
+    renderer = NotificationRenderer(Links(core.base_url, path), signer, renderers)
+    profile = SnsDeliveryProfile(
+        renderer,
+        open_queues=settings.auth == "off",
+        client_errors_delivered=settings.client_errors_count_as_delivered,
+    )
+    logs = {protocol: log for part in parts for protocol, log in part.logs.items()}
+    status_log = StatusLog(core.telemetry.logs, core.runtime.chance, core.stream, logs)
+
+    async def certificate(request: Request) -> Response:
+        if request.path != path:
+            return Response(404, b"", "text/plain")
+        return Response(200, core.pair.pem, "application/x-pem-file")
+
+    async def close() -> None:
+        signer.close()
+
+    return Extension(
+        services={"sns": Sns(core.engine, parts, settings.filter_policies_max)},
+        paths={PATH_BEGINNING: certificate},
+        profiles={"sns": profile},
+        listeners=[(status_log, ("sns",))],
+        presenters={ENVELOPE: renderer.present, CONFIRMATION_ENVELOPE: renderer.present},
+        kinds=[*Sns.kinds, *(kind for part in parts for kind in part.kinds)],
+        close=(close,),
+    )

@@ -1,0 +1,35 @@
+"""The store that the settings name."""
+
+from pathlib import Path
+
+from redrive.engine.ports import NodeStore, Runtime
+from redrive.model.errors import StoreUnavailable
+from redrive.settings import Settings
+from redrive.stores.seal import UNSEALED, Seal, read_keys
+from redrive.stores.sqlite.store import SqliteStore
+
+
+def open_store(settings: Settings, runtime: Runtime, *, alone: bool = False) -> NodeStore:
+    """The store that the settings name, not opened yet; `alone` for a server, which shares a file with no other.
+
+    Raises:
+        StoreUnavailable: The file with its keys cannot be used.
+    """
+    url, seal = settings.store, _seal(settings.store_key_file, runtime)
+    if url == "sqlite://:memory:":
+        return SqliteStore(None)
+    if url.startswith("sqlite://"):
+        path = Path(url.removeprefix("sqlite:///").removeprefix("sqlite://"))
+        return SqliteStore(path, alone=alone, seal=seal)
+    from redrive.stores.postgres.store import PostgresStore  # noqa: PLC0415 - asyncpg is needed by this store alone
+
+    return PostgresStore(url, runtime.clock, runtime.node, seal=seal)
+
+
+def _seal(file: str, runtime: Runtime) -> Seal:
+    if not file:
+        return UNSEALED
+    try:
+        return Seal(read_keys(Path(file).read_text()), runtime.chance.randbytes)
+    except (OSError, ValueError) as error:
+        raise StoreUnavailable(f"store_key_file {file} cannot be used: {error}") from None

@@ -1,0 +1,38 @@
+"""Text messages: SNS's settings for them, and the line to a message centre, if one is named."""
+
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+
+from redrive.composition.core import Core
+from redrive.composition.extension import Extension
+from redrive.endpoints.sms.endpoint import SmsEndpoint
+from redrive.endpoints.sms.gateway import read_gateway
+from redrive.protocols.aws.sns.sms.attributes import SMS_ATTRIBUTES
+from redrive.protocols.aws.sns.sms.log import TextMessageLog
+from redrive.protocols.aws.sns.sms.part import text_messages
+from redrive.protocols.aws.sns.sms.telephones import Telephones
+from redrive.runtime.clock import SystemClock
+
+
+def extension(core: Core) -> Extension:
+    """Texts go through the message centre, and it hears who opts out."""
+    centre = _message_centre(core)
+    documents, telemetry = core.engine.resources.documents, core.telemetry
+    price = Decimal(core.settings.sms_part_price)
+    telephones = Telephones(centre, documents, core.runtime.clock.now, price)
+    if centre is not None:
+        centre.reader = telephones.heard
+    attributes = partial(documents.known, SMS_ATTRIBUTES)
+    log = TextMessageLog(telemetry.logs, core.runtime.chance, core.stream, attributes, telemetry.count)
+    return Extension(
+        endpoints={"sms": telephones},
+        sns=replace(text_messages(core.engine), logs={"sms": log}),
+        start=() if centre is None else (centre.start,),
+    )
+
+
+def _message_centre(core: Core) -> SmsEndpoint | None:
+    if not core.settings.sms_gateway:
+        return None
+    return SmsEndpoint(SystemClock().now, read_gateway(core.settings.sms_gateway), core.ca_file)

@@ -1,0 +1,1 @@
+"""The server as it is put together."""

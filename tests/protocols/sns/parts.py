@@ -1,0 +1,47 @@
+"""SNS with all its parts, as the server puts it together."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Final
+
+from redrive.access.signing_pair import SigningPair, make_pair
+from redrive.engine.engine import Engine
+from redrive.protocols.aws.sns.certificate import certificate_path
+from redrive.protocols.aws.sns.devices.part import mobile_push
+from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
+from redrive.protocols.aws.sns.notification import Links
+from redrive.protocols.aws.sns.notification_renderer import NotificationRenderer
+from redrive.protocols.aws.sns.part import SnsPart
+from redrive.protocols.aws.sns.protection.audit import AuditLog
+from redrive.protocols.aws.sns.protection.part import data_protection
+from redrive.protocols.aws.sns.signing import Signer
+from redrive.protocols.aws.sns.sms.part import text_messages
+
+BASE_URL: Final = "http://sns.test"
+_MADE_AT: Final = 1_767_225_600_000
+
+
+@cache
+def signing_pair() -> SigningPair:
+    """One key for all tests: making one takes up to 300 ms."""
+    return make_pair(_MADE_AT)
+
+
+def sns_profile(
+    *, open_queues: bool, parts: Sequence[SnsPart] = (), base_url: str = BASE_URL
+) -> SnsDeliveryProfile:
+    """How topics deliver; without parts, to what takes notifications."""
+    return SnsDeliveryProfile(notification_renderer(signing_pair(), base_url, parts), open_queues=open_queues)
+
+
+def sns_parts(engine: Engine, audit_log: AuditLog) -> list[SnsPart]:
+    """What SNS consists of besides topics and subscriptions."""
+    return [mobile_push(engine), text_messages(engine), data_protection(engine, audit_log)]
+
+
+def notification_renderer(
+    pair: SigningPair, base_url: str, parts: Sequence[SnsPart] = ()
+) -> NotificationRenderer:
+    """Renders what subscribers get."""
+    renderers = {protocol: render for part in parts for protocol, render in part.renderers.items()}
+    return NotificationRenderer(Links(base_url, certificate_path(pair)), Signer(pair), renderers)
