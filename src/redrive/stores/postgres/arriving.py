@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from asyncpg import Connection
 
-from redrive.engine.ports import ClaimRequest, Enqueued, NewDelivery, Target
+from redrive.engine.ports import ClaimRequest, Enqueued, NewDelivery, OrderedPublication, Target
 from redrive.model.claiming import end_of
 from redrive.model.delivery import DeadLetterReason, Delivery
 from redrive.model.entering import as_copy, as_dead_letter
@@ -56,18 +56,43 @@ async def enqueue_plain(connection: Connection, calls: Sequence[NewDeliveries]) 
 async def enqueue(connection: Connection, calls: Sequence[NewDeliveries]) -> list[list[Enqueued]]:
     """Add the deliveries of several calls; a repetition within its deduplication period answers the original."""
     async with connection.transaction():
-        answers = iter(
-            await add(
-                connection, [new_delivery for new_deliveries in calls for new_delivery in new_deliveries]
-            )
-        )
+        all_of_them = [new_delivery for new_deliveries in calls for new_delivery in new_deliveries]
+        await rows.lock_groups(connection, groups_of(all_of_them))
+        answers = iter(await add_locked(connection, all_of_them))
     return [[next(answers) for _ in new_deliveries] for new_deliveries in calls]
 
 
-async def add(connection: Connection, new_deliveries: NewDeliveries) -> list[Enqueued]:
-    """The same within a transaction that holds no lock yet."""
-    await rows.lock_groups(connection, groups_of(new_deliveries))
-    return await add_locked(connection, new_deliveries)
+async def publish(
+    connection: Connection, calls: Sequence[Sequence[OrderedPublication]]
+) -> list[list[Enqueued]]:
+    """Let the publications of several calls through their gates; a repetition is answered with the original."""
+    publications = [publication for call in calls for publication in call]
+    async with connection.transaction():
+        await rows.lock_groups(
+            connection, groups_of([one for publication in publications for one in publication.new_deliveries])
+        )
+        seqs = await rows.next_seqs(connection, len(publications))
+        memories = [
+            deduplication.Memory(
+                publication.topic_id,
+                publication.key,
+                publication.message_id,
+                seq,
+                publication.now,
+                publication.until,
+            )
+            for publication, seq in zip(publications, seqs, strict=True)
+        ]
+        answers = await deduplication.remember(connection, memories)
+        passing = [
+            new_delivery
+            for publication, answer in zip(publications, answers, strict=True)
+            if not answer.repeated
+            for new_delivery in publication.opened(answer.seq)
+        ]
+        await add_locked(connection, passing)
+    left = iter(answers)
+    return [[next(left) for _ in call] for call in calls]
 
 
 def groups_of(new_deliveries: NewDeliveries) -> rows.Groups:
@@ -78,7 +103,7 @@ def groups_of(new_deliveries: NewDeliveries) -> rows.Groups:
 
 
 async def add_locked(connection: Connection, new_deliveries: NewDeliveries) -> list[Enqueued]:
-    """The same within a transaction that holds the locks of `groups_of` the arrivals."""
+    """Add deliveries within a transaction that holds the locks of `groups_of` them."""
     seqs = await rows.next_seqs(connection, len(new_deliveries))
     memories = [
         deduplication.Memory(

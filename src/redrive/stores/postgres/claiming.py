@@ -11,28 +11,33 @@ from asyncpg import Connection
 
 from redrive.engine.ports import Claimed, ClaimRequest
 from redrive.model.claiming import wants_next_at
-from redrive.stores.postgres import filling, rows
+from redrive.stores.postgres import alone, rows
 from redrive.stores.postgres.connections import Connections
+from redrive.stores.postgres.filling import Filled, Filling
 from redrive.stores.postgres.merging import Lanes
-from redrive.stores.postgres.reaching import of
+from redrive.stores.postgres.reaching import key_of, of
 
-# What `offer` answers RETRY to, said in SQL: $4 is the latest `enqueued_at` that is out of its retention period, $5
-# the count of attempts at which a delivery is dead. All or nothing: one other among them, and all are left alone. One
-# that was changed just before it was locked is passed over (see `reaching`) and met by the next claim.
+# `redrive.model.claiming` in SQL: `offer`, of which $4 is the latest `enqueued_at` that is out of its retention period
+# and $5 the count of attempts at which a delivery is dead, and `stamp`; a test holds it against the model. All or
+# nothing: a delivery among them that is not ordinary, and all are left alone.
 _CLAIM_ORDINARY: Final = f"""
     WITH front AS MATERIALIZED (
-        SELECT ctid AS at, available_at, seq, place = 1 AND enqueued_at > $4 AND attempts < $5 AS ordinary
+        SELECT available_at, seq, place = 1 AND enqueued_at > $4 AND attempts < $5 AS ordinary
         FROM deliveries WHERE queue_id = $1 AND place > 0 AND available_at <= $2
         ORDER BY available_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED
     ), numbered AS MATERIALIZED (
-        SELECT at, row_number() OVER (ORDER BY available_at, seq) AS number
+        SELECT seq, row_number() OVER (ORDER BY available_at, seq) AS number
         FROM front WHERE (SELECT bool_and(ordinary) FROM front)
+    ), own AS MATERIALIZED (
+        SELECT seq, number, ($6::bigint[])[number] AS token, ($7::bigint[])[number] AS until,
+            ($8::bigint[])[number] AS now
+        FROM numbered
     )
-    UPDATE deliveries d SET token = ($6::bigint[])[number], available_at = ($7::bigint[])[number],
-        first_claimed_at = coalesce(d.first_claimed_at, ($8::bigint[])[number]),
+    UPDATE deliveries d SET token = own.token, available_at = own.until,
+        first_claimed_at = coalesce(d.first_claimed_at, own.now),
         attempts = d.attempts + CASE WHEN $9 AND d.token IS NOT NULL THEN 0 ELSE 1 END
-    FROM numbered WHERE d.ctid = numbered.at
-    RETURNING {of("d")}, number
+    FROM own WHERE {key_of("d")}
+    RETURNING {of("d")}, own.number
 """  # noqa: S608 - constants
 _NEVER: Final = -1  # before every `enqueued_at`
 _REMEMBERED_MAX: Final = 10_000  # queues; forgetting them all costs each one statement
@@ -45,7 +50,7 @@ class Claimer:
     def __init__(self, connections: Connections) -> None:
         """Claim on these connections; of each queue one claim is under way, so that they do not meet in its line."""
         self._ordinary = Lanes(connections, _claim_ordinary, 1, key=_alike)
-        self._others = Lanes(connections, filling.fill, 1, key=_alike_in_all)
+        self._others = Lanes(connections, _fill_others, 1, key=_alike_in_all)
         self._not_ordinary: set[int] = set()  # queues whose line was not, the last time
 
     async def claim(self, request: ClaimRequest) -> Claimed:
@@ -130,3 +135,25 @@ async def _claim_ordinary(connection: Connection, requests: Sequence[ClaimReques
 def _nothing(next_at: int | None, now: int) -> Claimed | None:
     """Nothing was taken; if something is due all the same, it is not ordinary, or another node holds it."""
     return Claimed(next_at=next_at) if next_at is None or next_at > now else None
+
+
+async def _fill_others(connection: Connection, requests: Sequence[ClaimRequest]) -> list[Filled]:
+    """Fill orders that are alike in all, those for attempts and from paced queues one by one, in one transaction."""
+    first = requests[0]
+    async with connection.transaction():
+        if first.claims_nothing:
+            return [Filled(await _send_on(connection, request), was_ordinary=False) for request in requests]
+        if first.attempt_id or first.rate_max is not None:
+            return [
+                Filled(await alone.fill(connection, request, may_wait=request is first), was_ordinary=False)
+                for request in requests
+            ]
+        filling = Filling(connection, requests)
+        await filling.fill()
+        return [Filled(share.claimed, filling.ordinary) for share in filling.shares]
+
+
+async def _send_on(connection: Connection, request: ClaimRequest) -> Claimed:
+    filling = Filling(connection, [request])
+    await filling.send_on()
+    return filling.shares[0].claimed

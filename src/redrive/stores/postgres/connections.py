@@ -24,7 +24,7 @@ PATIENCE_SECONDS: Final = 8
 
 _DEADLOCK_TRIES: Final = 3
 
-# Only the ways that statements are written for, see `reaching`.
+# Only the ways that statements are written for, and plans made without the values: see `reaching`.
 _SETTINGS: Final = {
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
@@ -32,7 +32,10 @@ _SETTINGS: Final = {
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
     "jit": "off",
+    "plan_cache_mode": "force_generic_plan",
 }
+_IS_CITUS: Final = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
+_PLAN_WITH_VALUES: Final = "SET plan_cache_mode = auto"
 
 LOST: Final = (
     OSError,
@@ -87,6 +90,7 @@ class Connections:
             False  # a database that was never there cannot be lost: who opens the store hears of it
         )
         self._lost = False
+        self._is_citus: bool | None = None  # not asked yet
         self._under_way = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -173,7 +177,16 @@ class Connections:
             connection = self._free.pop()
             if not connection.is_closed():
                 return connection
-        return await connect(self._url, self._name, **_SETTINGS)
+        connection = await connect(self._url, self._name, **_SETTINGS)
+        try:
+            if self._is_citus is None:
+                self._is_citus = await connection.fetchval(_IS_CITUS)
+            if self._is_citus:
+                await connection.execute(_PLAN_WITH_VALUES)
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
 
     def _unavailable(self, error: Exception, what: str = "the database did not answer") -> StoreUnavailable:
         if self._reached and not self._lost:

@@ -6,17 +6,16 @@ from typing import Any, Final, NamedTuple
 from asyncpg import Connection
 
 from redrive.engine.ports import Settled
-from redrive.stores.postgres.reaching import each, own
+from redrive.stores.postgres.reaching import each, key_of
 
-# What a statement begins with that changes claimed deliveries: `own`, with the places in $2, the tokens in $3, what
-# each claim must outlast in $4 and, where it is to hold on, until when in $5.
-_GOOD: Final = "AND token = one.token AND available_at > one.holds"
-OWN: Final = own("$2::bigint[], $3::bigint[], $4::bigint[]", "seq, token, holds", _GOOD)
-OWN_UNTIL: Final = own(
-    "$2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]", "seq, token, holds, until", _GOOD
+# The claims that a statement is about: the places in $2, the tokens in $3, what each must outlast in $4 and, where it is
+# to hold on, until when in $5.
+OWN: Final = "unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS own (seq, token, holds)"
+OWN_UNTIL: Final = (
+    "unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS own (seq, token, holds, until)"
 )
 # Its condition, looked at again where the delivery was changed while the statement waited for it; and its first answers.
-MET: Final = "d.ctid = own.at AND d.token = own.token AND d.available_at > own.holds"
+MET: Final = f"{key_of('d')} AND d.token = own.token AND d.available_at > own.holds"
 WHICH: Final = "own.seq AS own_seq, own.token AS own_token"
 
 _STATES: Final = (
@@ -62,8 +61,7 @@ class Fence:
     async def meet(self, statement: str, claims: Iterable[Held], *, until: bool = False) -> list[Any]:
         """Do what a statement does with the deliveries whose claims are good; its answers.
 
-        Where somebody changed a delivery while the statement waited for it (a claim held a little longer), the statement
-        passes it over. Such claims, still good, are met in another round.
+        A claim that had run out when the statement began, and was extended by a call on its way, is met in another round.
         """
         # In order, so that two who do this do not wait for each other in a circle.
         left = {(one.seq, one.token): one for one in sorted(claims)}

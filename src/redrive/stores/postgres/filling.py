@@ -1,4 +1,4 @@
-"""Orders are filled delivery by delivery: groups, expired and exhausted deliveries, repeated attempts, throttles.
+"""Orders are filled delivery by delivery: groups, and deliveries that are expired or exhausted.
 
 Each pass looks at the front of the line, locks the groups it finds there, looks again at what it may now touch, and
 lets `redrive.model.claiming` decide. It passes again while there is room and the line has more to offer.
@@ -20,8 +20,8 @@ from redrive.model.claiming import (
     plan_ordered,
 )
 from redrive.model.delivery import Delivery, LinePosition
-from redrive.stores.postgres import arriving, pacing, repeating, rows
-from redrive.stores.postgres.reaching import own
+from redrive.stores.postgres import arriving, rows
+from redrive.stores.postgres.reaching import key_of
 
 # A claim of no duration is due again at once: what carries one of the orders' own tokens is not looked at twice.
 _LINE: Final = (
@@ -37,14 +37,11 @@ _ENDED: Final = (
 )
 _NEVER: Final = -1  # before every `enqueued_at`
 _ENDLESS: Final = 2**31 - 1
-_OWN: Final = own(
-    "$3::bigint[], $4::bigint[], $5::bigint[], $6::integer[], $7::bigint[]",
-    "seq, token, available_at, attempts, first_claimed_at",
-)
 _CLAIM: Final = (
-    f"WITH {_OWN} UPDATE deliveries d SET token = own.token, available_at = own.available_at,"  # noqa: S608 - constants
-    " attempts = own.attempts, first_claimed_at = own.first_claimed_at,"
-    " place = CASE WHEN $2 THEN place ELSE 1 END FROM own WHERE d.ctid = own.at"
+    "UPDATE deliveries d SET token = own.token, available_at = own.available_at, attempts = own.attempts,"  # noqa: S608 - constants
+    " first_claimed_at = own.first_claimed_at, place = CASE WHEN $2 THEN place ELSE 1 END"
+    " FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::integer[], $7::bigint[])"
+    f" AS own (seq, token, available_at, attempts, first_claimed_at) WHERE {key_of('d')}"
 )
 
 _PASSES_MAX: Final = 40  # each claims or removes something, or lost it to another node
@@ -58,61 +55,7 @@ class Filled(NamedTuple):
     was_ordinary: bool
 
 
-async def fill(connection: Connection, requests: Sequence[ClaimRequest]) -> list[Filled]:
-    """Fill orders that are alike, those for attempts and throttled queues one by one, in one transaction."""
-    async with connection.transaction():
-        if requests[0].claims_nothing:
-            return [await _send_on(connection, request) for request in requests]
-        if requests[0].attempt_id or requests[0].rate_max is not None:
-            return [
-                await _fill_alone(connection, request, may_wait=request is requests[0])
-                for request in requests
-            ]
-        filling = _Filling(connection, requests)
-        await filling.fill()
-        return [Filled(share.claimed, filling.ordinary) for share in filling.shares]
-
-
-async def _send_on(connection: Connection, request: ClaimRequest) -> Filled:
-    filling = _Filling(connection, [request])
-    await filling.send_on()
-    return Filled(filling.shares[0].claimed, was_ordinary=False)
-
-
-async def _fill_alone(connection: Connection, request: ClaimRequest, *, may_wait: bool) -> Filled:
-    if request.attempt_id:
-        repeated = await repeating.repeat(connection, request, may_wait=may_wait)
-        if repeated:
-            return Filled(Claimed(repeated), was_ordinary=False)
-        may_wait = False
-    if request.rate_max is None:
-        claimed = await _fill_one(connection, request, may_wait=may_wait)
-    else:
-        claimed = await _fill_paced(connection, request, request.rate_max, may_wait=may_wait)
-    if request.attempt_id and claimed.deliveries:
-        await repeating.remember(connection, request, claimed.deliveries)
-    return Filled(claimed, was_ordinary=False)
-
-
-async def _fill_paced(
-    connection: Connection, request: ClaimRequest, rate_max: int, *, may_wait: bool
-) -> Claimed:
-    pace = await pacing.slow_down(connection, request, rate_max)
-    wait_until = pace.wait_until(request.now)
-    if wait_until is not None:
-        return Claimed(next_at=wait_until)
-    claimed = await _fill_one(connection, request, may_wait=may_wait)
-    await pacing.count(connection, request, pace, len(claimed.deliveries))
-    return claimed
-
-
-async def _fill_one(connection: Connection, request: ClaimRequest, *, may_wait: bool) -> Claimed:
-    filling = _Filling(connection, [request], may_wait=may_wait)
-    await filling.fill()
-    return filling.shares[0].claimed
-
-
-class _Filling:
+class Filling:
     """Orders for one queue being filled.
 
     Attributes:
@@ -127,13 +70,14 @@ class _Filling:
         self._order = requests[0]  # of what is alike in all of them
         self._now = max(request.now for request in requests)
         self._tokens = [request.token for request in requests]
-        self._may_wait = may_wait  # only for a transaction's first locks, see `rows`
+        self._locks = rows.GroupLocks(connection, may_wait=may_wait)
         self._more = True  # whether another pass may find more
         self._removed = 0
         self.shares = [ClaimShare(request) for request in requests]
         self.ordinary = True
 
     async def fill(self) -> None:
+        """Claim for all of the orders."""
         window = 0
         for _ in range(_PASSES_MAX):
             room = sum(share.room for share in self.shares)
@@ -176,15 +120,9 @@ class _Filling:
     async def _lock(self, front: Sequence[Any]) -> list[int]:
         """Lock the groups at the front of the line; the places of those deliveries that may be touched now."""
         needed = {seq: self._groups_to_lock(place, name) for seq, place, name in front}
-        groups = {group for wanted in needed.values() for group in wanted}
-        if groups:
+        if any(needed.values()):
             self.ordinary = False
-        if self._may_wait:
-            self._may_wait = False
-            await rows.lock_groups(self._connection, groups)
-        else:
-            groups = await rows.try_groups(self._connection, groups)
-        return [seq for seq, wanted in needed.items() if wanted <= groups]
+        return await self._locks.lock(needed)
 
     def _groups_to_lock(self, place: int, name: str | None) -> rows.Groups:
         request = self._order
@@ -197,12 +135,12 @@ class _Filling:
         return wanted
 
     async def _followers(self, line: Sequence[Placed], room: int) -> tuple[Followers, bool]:
-        """The deliveries behind the groups' heads at the front, and whether they are all.
+        """The deliveries behind the turns at the front that may be claimed too; whether there are no others.
 
         An ordered queue gives as much as possible of its first groups; a fair one a little of each.
         """
         names = [one.group_id for one, place in line if place == LinePosition.HEAD]
-        if not names:
+        if not names or (not self._order.ordered and len(line) >= room):  # else the line alone is enough
             return {}, True
         most = max(share.room for share in self.shares)
         each = most if self._order.ordered else room // len(names) + 1

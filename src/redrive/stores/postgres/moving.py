@@ -36,7 +36,7 @@ class _Moving:
         self._origins = None if request.destination is not None else list(request.origins)
         self._ids = iter(request.message_ids)
         self._per_queue: Counter[int] = Counter()
-        self._may_wait = True
+        self._locks = rows.GroupLocks(connection)
 
     async def move(self) -> Moved:
         request = self._order
@@ -63,13 +63,7 @@ class _Moving:
             else set()
             for record in line
         }
-        groups = {group for wanted in needed.values() for group in wanted}
-        if self._may_wait:
-            self._may_wait = False
-            await rows.lock_groups(self._connection, groups)
-        else:
-            groups = await rows.try_groups(self._connection, groups)
-        return [seq for seq, wanted in needed.items() if wanted <= groups]
+        return await self._locks.lock(needed)
 
     def _target(self, origin: int | None) -> Target:
         return self._order.destination or self._order.origins[origin or 0]

@@ -6,6 +6,7 @@ from typing import Final
 from asyncpg import Connection
 
 from redrive.engine.ports import NOTES_FIRST, NOTES_LAST, AttemptNote
+from redrive.stores.postgres.reaching import key_of
 
 Written = tuple[int, bytes, AttemptNote]  # queue, message, note
 
@@ -18,17 +19,12 @@ _WRITE: Final = (
     " response = excluded.response"
 )
 _THIN: Final = (
-    "DELETE FROM attempts WHERE ctid = ANY(ARRAY(SELECT ctid FROM attempts"
-    " WHERE queue_id = $1 AND message_id = $2 AND number >= $3 ORDER BY number LIMIT 1))"
-)
-# The notes of one message of queue $1, as `at`.
-OF_MESSAGE: Final = (
-    "SELECT ctid AS at FROM attempts WHERE queue_id = $1 AND message_id = {} ORDER BY number OFFSET 0"
+    "DELETE FROM attempts WHERE queue_id = $1 AND message_id = $2 AND number = (SELECT number FROM attempts"
+    " WHERE queue_id = $1 AND message_id = $2 AND number >= $3 ORDER BY number LIMIT 1)"
 )
 _FORGET: Final = (
-    "DELETE FROM attempts WHERE ctid = ANY(ARRAY("  # noqa: S608 - constants
-    "SELECT note.at FROM unnest($2::bytea[]) AS message (id)"
-    f" CROSS JOIN LATERAL ({OF_MESSAGE.format('message.id')}) AS note))"
+    "DELETE FROM attempts a USING unnest($2::bytea[]) WITH ORDINALITY AS own (id, number)"  # noqa: S608 - constants
+    f" WHERE {key_of('a', 'own.id', 'message_id', tie='own.number')}"
 )
 _READ: Final = (
     "SELECT number, at, duration_ms, reason, status, response FROM attempts"

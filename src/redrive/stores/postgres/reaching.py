@@ -6,9 +6,10 @@ believes a queue to be empty it takes any index, and reads all of the queue each
 * Rows are looked up one by one, in LATERAL subqueries that cannot be merged into the statement around them, each by
   the whole key of one index.
 * What must come by a certain index asks for that index's order, and `connections` has turned sorting off.
-* Rows to be changed are reached by ctid, from a CTE that found them. A row that another changed while the statement
-  waited for it is passed over: its new version has another ctid. So such rows are locked by a statement before, or
-  whoever passes one over looks again.
+* Rows to be changed are reached by their key, joined to the places that are wanted (`key_of`). A plan made without the
+  values, as `connections` asks for, finds the queue in that join alone, so no way is open to it but row by row.
+
+Citus must see which queue a statement is about. It plans with the values, and finds `queue_id = $1` in each of them.
 """
 
 from typing import Final
@@ -33,18 +34,20 @@ def each(columns: str, lock: str = "OFFSET 0") -> str:
     )
 
 
-def own(arrays: str, names: str, also: str = "") -> str:
-    """CTE `own`: the deliveries of queue $1 with these places, and `at` where each is.
+def key_of(row: str, wanted: str = "own.seq", column: str = "seq", *, tie: str = "") -> str:
+    """WHERE: `row` is in queue $1 and its `column` is `wanted`, which is an expression of another table's.
+
+    With its value, $1 is all that `coalesce` comes to: a constant, by which Citus knows the shard. Without it, the
+    planner has to fetch `tie` before it can look. An array, since an equality would make it believe in a merge of two
+    sorted tables, and read all of this one where it takes that to be small.
 
     Args:
-        arrays: Parameters for `unnest`, the first of them the places.
-        names: What the arrays hold: `seq, …`; columns of `own`, and of `one` in `also`.
-        also: Further conditions.
+        row: The alias of the table that is changed.
+        wanted: What to look for.
+        column: Where: the key's next column.
+        tie: A bigint of the other table's; `wanted`, unless that is none.
     """
-    return (
-        f"own AS MATERIALIZED (SELECT found.at, one.* FROM unnest({arrays}) AS one ({names})"  # noqa: S608 - constants
-        f" {each('ctid AS at', f'{also} OFFSET 0')})"
-    )
+    return f"{row}.queue_id = ANY (ARRAY[coalesce($1, {tie or wanted})]) AND {row}.{column} = {wanted}"
 
 
 def in_group(columns: str, place: int, limit: str) -> str:

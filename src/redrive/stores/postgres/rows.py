@@ -12,7 +12,7 @@ it takes only if they are free (`try_groups`). So nobody waits in a circle. Deli
 """
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from asyncpg import Connection
 
 from redrive.model.claiming import Placed
 from redrive.model.delivery import Delivery, LinePosition
-from redrive.stores.postgres.reaching import COLUMNS, each, in_group, of, own
+from redrive.stores.postgres.reaching import COLUMNS, each, in_group, key_of, of
 
 Group = tuple[int, str]  # queue, name
 Groups = set[Group]
@@ -39,10 +39,10 @@ _TURNS_TAKEN: Final = (
     f" CROSS JOIN LATERAL ({in_group('1', LinePosition.HEAD, '1')}) AS turn"
 )
 _HAND_TURNS_ON: Final = (
-    "WITH next AS MATERIALIZED (SELECT oldest.at FROM unnest($2::text[]) AS g (id)"  # noqa: S608 - constants
-    f" CROSS JOIN LATERAL ({in_group('ctid AS at', LinePosition.BEHIND, '1')}) AS oldest)"
+    "WITH own AS MATERIALIZED (SELECT oldest.seq FROM unnest($2::text[]) AS g (id)"  # noqa: S608 - constants
+    f" CROSS JOIN LATERAL ({in_group('seq', LinePosition.BEHIND, '1')}) AS oldest)"
     " UPDATE deliveries d SET place = 2, available_at = greatest(d.available_at, $3)"
-    " FROM next WHERE d.ctid = next.at"
+    f" FROM own WHERE {key_of('d')}"
 )
 _GROUPS: Final = (
     f"SELECT DISTINCT found.group_id FROM unnest($2::bigint[]) AS one (seq) {each('group_id')}"  # noqa: S608 - constants
@@ -57,7 +57,7 @@ _LOCKED: Final = (
 NEXT_AT: Final = (
     "SELECT available_at FROM deliveries WHERE queue_id = $1 AND place > 0 ORDER BY available_at, seq LIMIT 1"
 )
-REMOVE: Final = f"WITH {own('$2::bigint[]', 'seq')} DELETE FROM deliveries d USING own WHERE d.ctid = own.at"  # noqa: S608 - constants
+REMOVE: Final = f"DELETE FROM deliveries d USING unnest($2::bigint[]) AS own (seq) WHERE {key_of('d')}"  # noqa: S608 - constants
 
 # Group by group, the oldest of each first: at most $3 of one, and $4 of all.
 FOLLOWERS: Final = (
@@ -104,6 +104,25 @@ async def try_groups(connection: Connection, groups: Iterable[Group]) -> Groups:
     locks = sorted(by_lock)
     taken = await connection.fetch(_TRY_LOCK, _LOCK_CLASS, locks) if locks else ()
     return {group for lock, (ours,) in zip(locks, taken, strict=True) if ours for group in by_lock[lock]}
+
+
+class GroupLocks:
+    """The locks of one transaction that passes along a line: the first are waited for, later ones taken if free."""
+
+    def __init__(self, connection: Connection, *, may_wait: bool = True) -> None:
+        """Begin without any; `may_wait` is for a transaction that has no locks yet."""
+        self._connection = connection
+        self._may_wait = may_wait
+
+    async def lock(self, needed: Mapping[int, Groups]) -> list[int]:
+        """Lock what is needed for each of these places; those that may be touched now."""
+        groups = {group for wanted in needed.values() for group in wanted}
+        if self._may_wait:
+            self._may_wait = False
+            await lock_groups(self._connection, groups)
+        else:
+            groups = await try_groups(self._connection, groups)
+        return [seq for seq, wanted in needed.items() if wanted <= groups]
 
 
 async def next_seqs(connection: Connection, number: int) -> list[int]:

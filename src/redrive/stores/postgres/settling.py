@@ -28,31 +28,26 @@ from redrive.stores.postgres.fencing import (
 )
 from redrive.stores.postgres.listening import Notices
 from redrive.stores.postgres.merging import Lanes
-from redrive.stores.postgres.reaching import of
+from redrive.stores.postgres.reaching import key_of, of
 
 # Only a delivery that was tried before has left notes of its attempts.
 _DELETE: Final = f"""
-    WITH {OWN}, gone AS (
-        DELETE FROM deliveries d USING own WHERE {MET}
+    WITH gone AS (
+        DELETE FROM deliveries d USING {OWN} WHERE {MET}
         RETURNING {WHICH}, d.place, d.group_id, d.message_id, d.attempts
     ), forgotten AS (
-        DELETE FROM attempts WHERE ctid = ANY(ARRAY(
-            SELECT note.at FROM gone CROSS JOIN LATERAL ({notes.OF_MESSAGE.format("gone.message_id")}) AS note
-            WHERE gone.attempts > 1))
+        DELETE FROM attempts a USING gone
+        WHERE {key_of("a", "gone.message_id", "message_id", tie="gone.own_seq")} AND gone.attempts > 1
     )
     SELECT own_seq, own_token, place, group_id FROM gone
 """  # noqa: S608 - constants
-_TAKE_OUT: Final = (
-    f"WITH {OWN} DELETE FROM deliveries d USING own WHERE {MET}"  # noqa: S608 - constants
-    f" RETURNING {of('d')}, {WHICH}, d.place"
-)
+_TAKE_OUT: Final = f"DELETE FROM deliveries d USING {OWN} WHERE {MET} RETURNING {of('d')}, {WHICH}, d.place"  # noqa: S608 - constants
 _RETRY: Final = (
-    f"WITH {OWN_UNTIL} UPDATE deliveries d SET available_at = own.until, token = NULL"  # noqa: S608 - constants
-    f" FROM own WHERE {MET} RETURNING {WHICH}, d.message_id"
+    f"UPDATE deliveries d SET available_at = own.until, token = NULL FROM {OWN_UNTIL} WHERE {MET}"  # noqa: S608 - constants
+    f" RETURNING {WHICH}, d.message_id"
 )
 _EXTEND: Final = (
-    f"WITH {OWN_UNTIL} UPDATE deliveries d SET available_at = own.until"  # noqa: S608 - constants
-    f" FROM own WHERE {MET} RETURNING {WHICH}"
+    f"UPDATE deliveries d SET available_at = own.until FROM {OWN_UNTIL} WHERE {MET} RETURNING {WHICH}"  # noqa: S608 - constants
 )
 
 

@@ -30,7 +30,7 @@ from redrive.engine.ports import (
     refuse_repeated,
 )
 from redrive.model.delivery import Delivery
-from redrive.stores.postgres import arriving, documents, looking, moving, notes, publishing, rows, sweeping
+from redrive.stores.postgres import arriving, documents, looking, moving, notes, rows, sweeping
 from redrive.stores.postgres.claiming import Claimer
 from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.listening import Notices
@@ -70,7 +70,7 @@ class PostgresStore(TelemetryVerbs):
         self._notices = Notices(url, clock, name)
         self._plain = Lanes(self._connections, arriving.enqueue_plain, 2)
         self._special = Lanes(self._connections, arriving.enqueue, 1)
-        self._publications = Lanes(self._connections, publishing.publish, 1)
+        self._publications = Lanes(self._connections, arriving.publish, 1)
         self._ids: list[int] = []  # reserved for this node; the rest is lost when it ends
         self._claimer = Claimer(self._connections)
         self._settler = Settler(self._connections, self._notices)

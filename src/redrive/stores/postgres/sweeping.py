@@ -9,6 +9,7 @@ from redrive.engine.ports import NOTES_KEPT_MS, Swept
 from redrive.model.delivery import LinePosition
 from redrive.model.pace import Pace
 from redrive.stores.postgres import rows
+from redrive.stores.postgres.reaching import key_of
 
 _OLDEST: Final = (
     "SELECT seq, group_id FROM deliveries WHERE queue_id = $1 AND seq <= $2 ORDER BY seq LIMIT $3"
@@ -19,15 +20,25 @@ _OLDEST_EXPIRED: Final = (
     " WHERE enqueued_at <= $2"
 )
 _DELETE: Final = f"{rows.REMOVE} RETURNING d.place, d.group_id"
-# Skipping what another node is just about to answer with, or to forget.
-_FORGET: Final = (
-    "DELETE FROM {table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table}"
-    " WHERE queue_id = $1 AND {moment} <= $2 ORDER BY {moment} LIMIT $3 FOR UPDATE SKIP LOCKED))"
-)
-_FORGET_KEYS: Final = _FORGET.format(table="deduplication", moment="until")
-_FORGET_ATTEMPTS: Final = _FORGET.format(table="claim_attempts", moment="until")
-_FORGET_NOTES: Final = _FORGET.format(table="attempts", moment="at")
-_FORGET_PACE: Final = _FORGET.format(table="paces", moment="next_us")
+
+
+def _forget_old(table: str, moment: str, *key: str) -> str:
+    """DELETE: up to $3 memories of queue $1 whose moment is $2 or before, by what stands behind the queue in their key.
+
+    Skipping what another node is just about to answer with, or to forget.
+    """
+    further = "".join(f" AND d.{column} = own.{column}" for column in key[1:])
+    return (
+        f"WITH own AS MATERIALIZED (SELECT {', '.join(key)}, {moment} FROM {table}"  # noqa: S608 - constants
+        f" WHERE queue_id = $1 AND {moment} <= $2 ORDER BY {moment} LIMIT $3 FOR UPDATE SKIP LOCKED)"
+        f" DELETE FROM {table} d USING own WHERE {key_of('d', f'own.{key[0]}', key[0], tie=f'own.{moment}')}{further}"
+    )
+
+
+_FORGET_KEYS: Final = _forget_old("deduplication", "until", "key")
+_FORGET_ATTEMPTS: Final = _forget_old("claim_attempts", "until", "attempt_id")
+_FORGET_NOTES: Final = _forget_old("attempts", "at", "message_id", "number")
+_FORGET_PACE: Final = "DELETE FROM paces WHERE queue_id = $1 AND next_us <= $2"
 
 
 async def purge(connection: Connection, queue_id: int, seq_max: int, limit: int) -> int:
@@ -51,9 +62,9 @@ async def sweep(connection: Connection, queue_id: int, enqueued_before: int, now
                 (_FORGET_KEYS, now),
                 (_FORGET_ATTEMPTS, now),
                 (_FORGET_NOTES, now - NOTES_KEPT_MS),
-                (_FORGET_PACE, Pace.over_us(now)),
             )
         ]
+        await connection.execute(_FORGET_PACE, queue_id, Pace.over_us(now))
     return Swept(gone, left=max(gone, *forgotten) >= limit)
 
 
