@@ -279,6 +279,8 @@ def test_what_an_input_can_be_delivered_as(incoming: str, possible: set[str]) ->
         {"filter": {"advancedFilters": ["a"]}},
         {"filter": {"advancedFilters": [{"operatorType": "Like", "key": "a", "values": ["b"]}]}},
         {"filter": {"advancedFilters": [{"operatorType": "NumberIn", "key": "a", "values": ["b"]}]}},
+        {"filter": {"advancedFilters": [{"operatorType": "StringIn", "key": "a", "values": True}]}},
+        {"filter": {"advancedFilters": [{"operatorType": "NumberIn", "key": "a", "values": 5}]}},
         {"filter": {"advancedFilters": [{"operatorType": "IsNotNull", "key": "a"}] * 26}},
         {"deadLetterDestination": {"endpointType": "Other", "properties": {}}},
         {"deadLetterDestination": resource("StorageBlob", TOPIC.text, blobContainerName="dead")},

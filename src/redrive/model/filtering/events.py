@@ -134,7 +134,10 @@ def read_event_filter(text: str) -> EventFilter:
 def _advanced(filters: Sequence[Mapping[str, Any]]) -> tuple[_Advanced, ...]:
     if len(filters) > ADVANCED_MAX:
         raise EventFilterInvalid(f"There may be {ADVANCED_MAX} advanced filters, not {len(filters)}")
-    values = [value for one in filters for value in one.get("values") or ()]
+    lists = [
+        said for one in filters if isinstance(said := one.get("values"), list)
+    ]  # others are refused by operator
+    values = [value for said in lists for value in said]
     if len(values) > ADVANCED_MAX:
         raise EventFilterInvalid(
             f"Advanced filters may have {ADVANCED_MAX} values together, not {len(values)}"
