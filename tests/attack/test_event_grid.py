@@ -93,6 +93,10 @@ def test_a_stranger_cannot_tell_names_by_hosts(tenant: Tenant) -> None:
         for headers in ({}, {"aeg-sas-key": OTHER_KEY}):
             host = {"host": f"{label}.local-1.eventgrid.azure.net"}
             told.add(tenant.server.ask("POST", "/api/events", b"[]", {**host, **headers})[0])
+    for label in ("shop", "absent"):
+        for headers in ({}, {"aeg-sas-key": OTHER_KEY}):
+            host = {"host": f"{label}.local-1.eventgrid.azure.net"}
+            told.add(tenant.server.ask("POST", "/topics/orders:publish", b"[]", {**host, **headers})[0])
     assert told == {401}
 
 

@@ -381,6 +381,28 @@ async def test_a_topic_by_its_host(stage: Stage, publishers: Publishers) -> None
     await refusal(publishers, request([EVENT], path="/api/events", host="none.local-1.eventgrid.azure.net"))
 
 
+async def test_hosts_that_strangers_make_up_read_no_topics(
+    stage: Stage, publishers: Publishers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The names are read once, and again when a document has changed."""
+    topic = await stage.topic()
+    read: list[str] = []
+    everybodys = stage.engine.resources.topics.everybodys
+
+    async def counted(limit: int | None = None, after: str = "") -> list[Topic]:
+        read.append(after)
+        return await everybodys(limit, after)
+
+    monkeypatch.setattr(stage.engine.resources.topics, "everybodys", counted)
+    for number in range(20):
+        host = f"made-up-{number}.local-1.eventgrid.azure.net"
+        await refusal(publishers, request([EVENT], path="/api/events", host=host))
+    assert read == ["", topic.name.key]
+    await stage.topic(TOPIC._replace(parts=("topics", "Later")))
+    host = "later.local-1.eventgrid.azure.net"
+    assert (await publishers.answer(request([EVENT], path="/api/events", host=host))).status == 200
+
+
 async def test_a_topic_that_is_not_there(publishers: Publishers) -> None:
     error = await refusal(publishers, request([EVENT]))
     assert (error.status, error.code) == (404, "NotFound")

@@ -21,6 +21,7 @@ from redrive.protocols.azure.eventgrid.cloud_event import read_cloud_events
 from redrive.protocols.azure.eventgrid.credentials import Credentials, Guarded, NotAdmitted
 from redrive.protocols.azure.eventgrid.custom_schema import read_custom_events
 from redrive.protocols.azure.eventgrid.event_schema import read_events
+from redrive.protocols.azure.eventgrid.host_names import HostNames
 from redrive.protocols.azure.eventgrid.incoming import Incoming
 from redrive.protocols.azure.eventgrid.measures import Measures
 from redrive.protocols.azure.eventgrid.published import Published
@@ -49,6 +50,8 @@ _OF_DOMAIN: Final = "/eventgrid/{subscription}/{group}/domains/{domain}/api/even
 _PROVIDER: Final = "Microsoft.EventGrid"
 _HOST_MARK: Final = ".eventgrid."
 _METHODS: Final = "POST, OPTIONS"
+_KINDS: Final = ("topics", "domains")
+_READ_AT_ONCE: Final = 500  # topics
 
 
 class Publishers:
@@ -68,7 +71,7 @@ class Publishers:
             }
         )
         self._names: dict[str, ResourceName] = {}
-        self._hosts: dict[str, ResourceName] = {}
+        self._hosts = HostNames(engine.resources.documents, self._host_names)
 
     @property
     def routes(self) -> list[str]:
@@ -202,7 +205,7 @@ class Publishers:
         """The name of the topic or domain that a request is for; None: there can be none."""
         if request.path.lower().startswith(_BEGINNING):
             return self._name_in(request.path)
-        return await self._name_of_host(request.host.lower())
+        return await self._hosts.find(request.host, self._exists)
 
     def _name_in(self, path: str) -> ResourceName | None:
         known = self._names.get(path)
@@ -219,18 +222,20 @@ class Publishers:
             self._names[path] = name
         return name
 
-    async def _name_of_host(self, host: str) -> ResourceName | None:
-        """The one topic or domain that is called so; a host says neither its Azure subscription nor its group."""
-        known = self._hosts.get(host)
-        if known is not None and await self._topics.get(known) is not None:
-            return known
-        first = host.partition(".")[0]
-        wanted = (f"topics:{first}", f"domains:{first}")
-        for topic in await self._topics.everybodys():
-            if topic.dialect == names.DIALECT and topic.name.name in wanted:
-                self._hosts[host] = topic.name
-                return topic.name
-        return None
+    async def _host_names(self) -> dict[str, ResourceName]:
+        """The topics and domains by their own names; of several with one name the first."""
+        found: dict[str, ResourceName] = {}
+        after = ""
+        while topics := await self._topics.everybodys(_READ_AT_ONCE, after):
+            for topic in topics:
+                kind, _, own = topic.name.name.partition(":")
+                if topic.dialect == names.DIALECT and kind in _KINDS and ":" not in own:
+                    found.setdefault(own, topic.name)
+            after = topics[-1].name.key
+        return found
+
+    async def _exists(self, name: ResourceName) -> bool:
+        return await self._topics.get(name) is not None
 
 
 _NAMES_MAX: Final = 10_000

@@ -20,6 +20,7 @@ from redrive.protocols.azure.arm.call import query_of
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.eventgrid.credentials import Cause, Credentials, Guarded, NotAdmitted
 from redrive.protocols.azure.eventgrid.dialect import PULL
+from redrive.protocols.azure.eventgrid.host_names import HostNames
 from redrive.protocols.azure.eventgrid.measures import SUBSCRIPTION, Dimensions, Measures
 from redrive.protocols.azure.eventgrid.settings import KEYS, PROPERTIES, delivery_settings, network
 from redrive.protocols.azure.namespaces.call import NamespaceCall, PullCall, refused
@@ -82,6 +83,7 @@ class Namespaces:
         self._engine = engine
         self._credentials = credentials
         self._measures = measures
+        self._hosts = HostNames(engine.resources.documents, self._host_names)
         self._publishes: RouteTable[Operation] = RouteTable({f"{_TOPIC}:publish": Publishing(engine).publish})
         settling = Settling(engine.messages)
         pulls: Mapping[str, PullOperation] = {
@@ -151,12 +153,19 @@ class Namespaces:
         return answer
 
     async def _path_of_host(self, host: str) -> str:
-        """The path of the one namespace that is called so; a host says neither its subscription nor its group."""
-        first = host.partition(".")[0].lower()
-        for one in await self._engine.resources.documents.find(NAMESPACE, ""):
-            if one.name.name == first:
-                return f"{_BEGINNING}{one.name.key}"
-        raise not_found(f"The namespace '{first}' does not exist.", "NotFound")
+        """The path of the namespace whose host that is, or one that none has."""
+        found = await self._hosts.find(host, self._exists)
+        return f"{_BEGINNING}-/-/{host.partition('.')[0]}" if found is None else f"{_BEGINNING}{found.key}"
+
+    async def _host_names(self) -> dict[str, ResourceName]:
+        """The namespaces by their own names; of several with one name the first."""
+        found: dict[str, ResourceName] = {}
+        for namespace in await self._engine.resources.documents.find(NAMESPACE, ""):
+            found.setdefault(namespace.name.name, namespace.name)
+        return found
+
+    async def _exists(self, name: ResourceName) -> bool:
+        return await self._engine.resources.documents.get(NAMESPACE, name.key) is not None
 
     async def _topic(self, request: Request, path: str, params: Mapping[str, str]) -> Topic:
         """The topic, for somebody who may know of it."""
