@@ -1,10 +1,9 @@
 """`redrive serve`: start the server."""
 
 import argparse
-import logging
-import sys
 from typing import Any
 
+from redrive.cli import log_format
 from redrive.cli.options import add_settings, settings_of
 from redrive.cli.terminal import CommandFailed
 
@@ -22,11 +21,7 @@ def run(parsed: argparse.Namespace) -> int:
     from redrive.server.tls import CertificateUnusable  # noqa: PLC0415 - likewise
 
     settings, _ = settings_of(parsed)
-    logging.basicConfig(
-        level=settings.log_level.upper(),
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-        stream=sys.stderr,
-    )
+    log_format.set_up(settings.log_level, settings.log_format)
     try:
         serve(settings, ready)
     except CertificateUnusable as error:

@@ -206,6 +206,7 @@ class Settings:
     log_level: str = _setting(
         "info", "debug, info, warning or error", choices=("debug", "info", "warning", "error")
     )
+    log_format: str = _setting("text", "text, or json: an object an event", choices=("text", "json"))
 
     def __post_init__(self) -> None:
         for setting in fields(self):

@@ -1,0 +1,36 @@
+"""The log in its two forms, with times that say their zone."""
+
+import json
+import logging
+
+from redrive.cli.log_format import JsonFormatter, TextFormatter
+
+
+def event(message: str, *values: object) -> logging.LogRecord:
+    record = logging.LogRecord("redrive.app", logging.WARNING, "app.py", 1, message, values, None)
+    record.created = 1_767_225_600.25
+    return record
+
+
+def test_a_line_of_text_begins_with_the_time_in_utc() -> None:
+    line = TextFormatter().format(event("store.tightened file=%s", "redrive.db"))
+    assert line == "2026-01-01T00:00:00.250Z WARNING redrive.app store.tightened file=redrive.db"
+
+
+def test_a_json_event_is_one_line_whatever_is_in_it() -> None:
+    line = JsonFormatter().format(event('said "%s"', "one\ntwo ä"))
+    assert "\n" not in line
+    assert json.loads(line) == {
+        "time": "2026-01-01T00:00:00.250Z",
+        "level": "WARNING",
+        "logger": "redrive.app",
+        "message": 'said "one\ntwo ä"',
+    }
+
+
+def test_a_json_event_has_its_traceback() -> None:
+    record = event("upkeep.failed")
+    error = ValueError("broken")
+    record.exc_info = (ValueError, error, None)
+    shown = json.loads(JsonFormatter().format(record))
+    assert shown["traceback"].endswith("ValueError: broken")
