@@ -5,6 +5,7 @@ https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 
 from collections.abc import Callable, Iterable, Mapping
 
+from redrive import __version__
 from redrive.engine.engine import Engine
 from redrive.engine.operations import METRIC_NAMES
 from redrive.model.metric import Series
@@ -20,7 +21,8 @@ async def exposition(engine: Engine, totals: Totals) -> Response:
     """The counters of the queues and topics that are there, and how many endpoints rest."""
     lines = _of_queues(engine) + await _of_topics(engine, totals)
     resting = len(await engine.operations.open_circuits())
-    lines += ["# TYPE redrive_endpoints_on_probation gauge", f"redrive_endpoints_on_probation {resting}"]
+    name = "redrive_endpoints_on_probation"
+    lines += [*_family(name, "Endpoints that are let rest", "gauge"), f"{name} {resting}", *_build()]
     return Response(200, ("\n".join(lines) + "\n").encode(), "text/plain; version=0.0.4; charset=utf-8")
 
 
@@ -31,7 +33,9 @@ def _of_queues(engine: Engine) -> list[str]:
         for counts in engine.operations.queue_counts()
     ]
     for metric in METRIC_NAMES:
-        lines.append(f"# TYPE redrive_queue_{metric}_total counter")
+        lines += _family(
+            f"redrive_queue_{metric}_total", f"{_words(metric)}, of a queue, since this node started"
+        )
         lines += [
             f"redrive_queue_{metric}_total{labels} {getattr(counts, metric)}" for labels, counts in measured
         ]
@@ -50,7 +54,29 @@ async def _of_topics(engine: Engine, totals: Totals) -> list[str]:
     return [
         line
         for metric, lines in found.items()
-        for line in (f"# TYPE redrive_topic_{metric}_total counter", *lines)
+        for line in (
+            *_family(
+                f"redrive_topic_{metric}_total", f"{_words(metric)}, of a topic, since this node started"
+            ),
+            *lines,
+        )
+    ]
+
+
+def _family(name: str, help_text: str, kind: str = "counter") -> list[str]:
+    """The lines that begin a family of metrics."""
+    return [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"]
+
+
+def _words(metric: str) -> str:
+    return metric.replace("_", " ").capitalize()
+
+
+def _build() -> list[str]:
+    name = "redrive_build_info"
+    return [
+        *_family(name, "The version of this node; always 1", "gauge"),
+        f'{name}{{version="{__version__}"}} 1',
     ]
 
 
