@@ -37,6 +37,7 @@ _STANDING: Final[Mapping[str, tuple[str, ...]]] = {
     "group": ("rg",),
     "provider": ("Microsoft.EventGrid",),
     "storageAccount": ("letters",),
+    "container": ("dead",),
     "topic": ("orders", "clouds", "customs"),
     "domain": ("orders", "clouds", "customs"),
     "namespace": ("space",),

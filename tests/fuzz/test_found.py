@@ -135,7 +135,7 @@ def signed_for(resource: str) -> Asked:
             Asked(
                 "publish", "POST", f"/eventgrid/{SUBSCRIPTION}/rg/domains/orders%3Afirst/api/events", "", {}
             ),
-            404,
+            401,
             id="a domain's topic by a colon",
         ),
     ],

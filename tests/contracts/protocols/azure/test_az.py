@@ -65,6 +65,13 @@ def test_groups_and_topics(az: Az, server: Server) -> None:
 
 def test_batches_of_a_storage_accounts_events(az: Az, hook: Webhook) -> None:
     """What the page on delivery shows; today's CLI spells its `--resource-id` `--source-resource-id`."""
+    made = az(
+        "storage", "account", "create", "-n", "letters", "-g", "rg", "-l", "local", "--sku", "Standard_LRS"
+    )
+    assert (made["id"], made["provisioningState"]) == (STORAGE, "Succeeded")
+    of_account = ("--storage-account", "letters", "-g", "rg")
+    assert az("storage", "container-rm", "create", "--name", "dead", *of_account)["name"] == "dead"
+    assert az("storage", "container-rm", "show", "--name", "dead", *of_account)["name"] == "dead"
     storage = az("storage", "account", "show", "--name", "letters", "--resource-group", "rg", "--query", "id")
     assert storage == STORAGE
     batching = ("--max-events-per-batch", "1000", "--preferred-batch-size-in-kilobytes", "512")

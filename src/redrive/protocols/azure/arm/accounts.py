@@ -16,7 +16,11 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.protocols.azure.arm import paging, schema
 from redrive.protocols.azure.arm.call import ArmCall, Verb
-from redrive.protocols.azure.arm.destinations import EndpointResolver
+from redrive.protocols.azure.arm.destinations import (
+    EndpointResolver,
+    check_container,
+    check_storage_account,
+)
 from redrive.protocols.azure.arm.resource import location
 from redrive.protocols.azure.arm.schema import Document, Field, Schema
 from redrive.protocols.azure.arm.subscribers import Subscribers
@@ -35,6 +39,7 @@ TENANT: Final = "00000000-0000-0000-0000-000000000000"
 _SUBSCRIPTION: Final = "/subscriptions/{subscription}"
 _GROUP: Final = f"{_SUBSCRIPTION}/resourceGroups/{{group}}"
 _STORAGE: Final = f"{_GROUP}/providers/Microsoft.Storage/storageAccounts/{{storageAccount}}"
+_CONTAINER: Final = f"{_STORAGE}/blobServices/default/containers/{{container}}"
 _GROUP_CHARS_MAX: Final = 90
 _GROUP_NAME: Final = re.compile(rf"[\w.()-]{{1,{_GROUP_CHARS_MAX}}}(?<!\.)")
 
@@ -83,7 +88,11 @@ class AccountOperations:
             f"GET {_GROUP}": self.group,
             f"HEAD {_GROUP}": self.has_group,
             f"DELETE {_GROUP}": self.delete_group,
+            f"POST {_SUBSCRIPTION}/providers/Microsoft.Storage/checkNameAvailability": self.name_available,
+            f"PUT {_STORAGE}": self.storage_account,
             f"GET {_STORAGE}": self.storage_account,
+            f"PUT {_CONTAINER}": self.container,
+            f"GET {_CONTAINER}": self.container,
         }
 
     # ---- the caller's ------------------------------------------------------------------------------------------
@@ -184,14 +193,15 @@ class AccountOperations:
 
     # ---- storage accounts --------------------------------------------------------------------------------------
 
+    async def name_available(self, call: ArmCall) -> Response:
+        """Tell that a storage account may have a name, which `az storage account create` asks first."""
+        schema.text(call.document, "name")
+        return json_answer({"nameAvailable": True})
+
     async def storage_account(self, call: ArmCall) -> Response:
-        """Show a storage account, so that its id can be asked for: one that the settings name, or the server's own."""
-        resource = ArmId(
-            call.params["subscription"],
-            call.params["group"],
-            "Microsoft.Storage",
-            ("storageAccounts", call.params["storageAccount"]),
-        )
+        """Show a storage account: one that the settings name, or the server's own, which needs no making."""
+        resource = _storage_account(call)
+        check_storage_account(resource)
         shown = {
             "id": resource.text,
             "name": resource.name,
@@ -203,6 +213,29 @@ class AccountOperations:
             "properties": {"provisioningState": "Succeeded"},
         }
         return json_answer(shown)
+
+    async def container(self, call: ArmCall) -> Response:
+        """Show a container of a storage account, which needs no making where the server keeps the blobs itself."""
+        account = _storage_account(call)
+        check_storage_account(account)
+        resource = account.child("blobServices", "default").child("containers", call.params["container"])
+        check_container(resource.name)
+        shown = {
+            "id": resource.text,
+            "name": resource.name,
+            "type": "Microsoft.Storage/storageAccounts/blobServices/containers",
+            "properties": {"publicAccess": "None"},
+        }
+        return json_answer(shown)
+
+
+def _storage_account(call: ArmCall) -> ArmId:
+    return ArmId(
+        call.params["subscription"],
+        call.params["group"],
+        "Microsoft.Storage",
+        ("storageAccounts", call.params["storageAccount"]),
+    )
 
 
 def _subscription(guid: str) -> Mapping[str, Any]:

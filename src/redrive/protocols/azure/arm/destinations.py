@@ -75,6 +75,16 @@ def check_storage_account(resource: ArmId) -> None:
         raise invalid(f"The storage account's name '{resource.name}' must be 3 to 24 letters and digits.")
 
 
+def check_container(name: str) -> None:
+    """Check a blob container's name.
+
+    Raises:
+        AzureError: The name is not one that containers can have.
+    """
+    if not _CONTAINER_NAME.fullmatch(name):
+        raise invalid(f"The blobContainerName '{name}' is no name of a container.")
+
+
 def accepted_destination(given: Document, before: Document, resolve: EndpointResolver) -> Destination:
     """Check a destination.
 
@@ -122,9 +132,7 @@ def accepted_container(given: Document) -> dict[str, Any]:
     schema.one_of(given, "endpointType", "StorageBlob")
     said = schema.part(given, "properties") or {}
     _checked_id(said, "StorageBlob", STORAGE_ACCOUNT)
-    container = schema.text(said, "blobContainerName") or ""
-    if not _CONTAINER_NAME.fullmatch(container):
-        raise invalid(f"The blobContainerName '{container}' is no name of a container.")
+    check_container(schema.text(said, "blobContainerName") or "")
     return {"endpointType": "StorageBlob", "properties": dict(said)}
 
 
