@@ -86,7 +86,7 @@ async def _cpu_us(ask: "Ask", calls: int, *, telemetry: bool) -> float:
     push_requests = NotificationRenderer(Links("http://localhost", certificate_path(pair)), Signer(pair))
     engine.add_profile("sns", SnsDeliveryProfile(push_requests, open_queues=True))
     size = partial(archive.size, store, runtime.clock)
-    collector = Telemetry(store, runtime.clock, engine.queues, engine.topics, size)
+    collector = Telemetry(store, runtime.clock, engine.resources.queues, engine.resources.topics, size)
     stream = id_text(runtime.message_id())
     if telemetry:
         engine.add_listener(collector.metrics)

@@ -32,7 +32,7 @@ _ROOMS = (
         "access",
         "access.keys",
     ),
-    *("engine", "engine.ports", "engine.publish", "model", "model.delivery"),
+    *("engine", "engine.ports", "engine.publish", "engine.resources", "model", "model.delivery"),
 )
 
 _ONE_WAY = "Imports run one way"
@@ -42,6 +42,7 @@ _EXTENSIONS_APART = "No extension knows another"
 _ACCESS = "Access is checked by the protocols"
 _SERVICES_APART = "No Amazon service knows another"
 _PROTOCOLS_APART = "No protocol knows another"
+_DOOR = "Callers come by the engine's door"
 
 
 @pytest.mark.parametrize(
@@ -68,6 +69,10 @@ _PROTOCOLS_APART = "No protocol knows another"
         ("protocols.aws.sns", "protocols.aws.sqs", _SERVICES_APART),
         ("protocols.aws.wire.arn", "protocols.aws.sqs", _SERVICES_APART),
         ("protocols.azure", "protocols.aws.wire.arn", _PROTOCOLS_APART),
+        ("protocols.aws.sqs", "engine.publish", _DOOR),
+        ("protocols.azure.wire", "engine.publish", _DOOR),
+        ("server", "engine.publish", _DOOR),
+        ("cli", "engine.publish", _DOOR),
     ],
 )
 def test_a_wrong_import_breaks_its_contract(
@@ -90,7 +95,8 @@ def test_the_right_imports_keep_every_contract(tmp_path: Path) -> None:
             "protocols.aws.sns": "protocols.aws.call",
             "protocols.aws.call": "access.keys",
             "protocols.azure": "protocols.http",
-            "protocols.azure.wire": "engine.publish",
+            "protocols.azure.wire": "engine.resources",
+            "engine.resources": "engine.publish",
             "stores.sqlite.store": "engine.ports",
             "endpoints.http": "model.delivery",
             "engine.publish": "engine.ports",

@@ -159,19 +159,21 @@ class Stage:
         )
 
     async def topic(self, text: str = "orders", **fields: Any) -> Topic:
-        return await self.engine.topics.create(Topic(0, name(text), "plain", **fields))
+        return await self.engine.resources.topics.create(Topic(0, name(text), "plain", **fields))
 
     async def queue(self, text: str, **fields: Any) -> Queue:
-        return await self.engine.queues.create(Queue(0, name(text), **fields))
+        return await self.engine.resources.queues.create(Queue(0, name(text), **fields))
 
     async def subscribe(self, topic: Topic, one: str, endpoint: str, **fields: Any) -> Subscription:
         wanted = Subscription(one, topic.name, 0, ACCOUNT, "push", endpoint, **fields)
-        return await self.engine.topics.subscribe(wanted)
+        return await self.engine.resources.subscriptions.create(wanted)
 
     async def replan(self, subscription: Subscription) -> None:
         """Let a subscription go by what the profile says now: its context is made anew for a new version."""
         plans = str(len(self.profile.contexts))
-        await self.engine.topics.change(subscription, lambda one: replace(one, attributes={"plans": plans}))
+        await self.engine.resources.subscriptions.update(
+            subscription, lambda one: replace(one, attributes={"plans": plans})
+        )
 
     async def publish(self, topic: Topic, body: str = "hello", **fields: Any) -> None:
         attributes = {
@@ -180,7 +182,7 @@ class Stage:
         message = Publication(
             self.engine.runtime.message_id(), body, {}, attributes, b'{"x":1}', len(body), **fields
         )
-        await self.engine.topic_publisher.publish(topic, [message])
+        await self.engine.messages.publish(topic, [message])
 
     async def bodies_in(self, queue: Queue) -> list[str]:
         return [delivery.body for delivery in await self.store.peek(queue.id, 1000)]

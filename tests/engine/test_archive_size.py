@@ -12,7 +12,7 @@ from tests.engine.stage import name
 
 @pytest.mark.parametrize("number", [0, 1, 99, 100, SAMPLED, SAMPLED + 1, 3 * SAMPLED])
 async def test_the_size_of_an_archive(engine: Engine, store: HeldStore, number: int) -> None:
-    topic = await engine.topics.create(Topic(0, name("t"), "plain", ordered=True, archive_ms=1))
+    topic = await engine.resources.topics.create(Topic(0, name("t"), "plain", ordered=True, archive_ms=1))
     rows = []
     for index in range(number):
         publication = Publication(

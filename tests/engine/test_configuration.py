@@ -58,7 +58,7 @@ async def documents(engine: Engine) -> int:
         "queue",
         "serving_queue",
     )
-    return sum([len(await engine.store.find(kind, "")) for kind in kinds])
+    return sum([len(await engine._store.find(kind, "")) for kind in kinds])
 
 
 # ---- how many commits
@@ -187,7 +187,7 @@ async def test_a_subscription_that_goes_as_its_topic_does_is_buried_once(
     topics, subscriptions = engine.resources.topics, engine.resources.subscriptions
     subscription = await subscriptions.create(wanted(topic))
     await racing(store, lambda: subscriptions.delete(subscription), lambda: topics.delete(topic))
-    assert [tombstone.id for tombstone in await engine.queues.tombstones()] == [
+    assert [tombstone.id for tombstone in await engine.resources.queues.tombstones()] == [
         topic.id,
         subscription.queue_id,
     ]
@@ -224,7 +224,7 @@ async def test_who_changes_what_another_changes_begins_with_that(
     changed = await racing(store, labelled("one"), labelled("other"))
     assert isinstance(changed, Subscription)
     assert changed.attributes == {"one": "yes", "other": "yes"}
-    assert await engine.directory.get(SUBSCRIPTION, subscription.key) == changed
+    assert await engine.resources.documents.get(SUBSCRIPTION, subscription.key) == changed
     assert (
-        len(await engine.store.find(OF_QUEUE.name, "")) == len(await engine.store.find(TOPIC.name, "")) == 1
+        len(await engine._store.find(OF_QUEUE.name, "")) == len(await engine._store.find(TOPIC.name, "")) == 1
     )

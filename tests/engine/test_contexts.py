@@ -76,12 +76,12 @@ async def test_what_falls_due_later_is_met_though_a_claim_took_something_before_
     await clock.sleep_until(began + 10_000)
     await stage.publish(topic, "b")
     await stage.engine.quiet()
-    await stage.engine.dispatcher.close()
+    await stage.engine._dispatcher.close()
 
     successor = stage.node("b")
-    await successor.dispatcher.open()
+    await successor._dispatcher.open()
     await stage.publish(topic, "c")  # claimed at once; "a" and "b" are due in a minute
-    await successor.dispatcher.look_round()
+    await successor._dispatcher.look_round()
     await clock.sleep_until(began + 80_000)
     pushed = [(at - began, body) for at, body in stage.endpoint.pushed]
     assert pushed[-2:] == [(60_000, "a"), (70_000, "b")]

@@ -56,7 +56,7 @@ async def test_a_server_error_is_retried_by_the_schedule_then_dead_lettered(
         step = SAMPLE.step(number)
         assert step is not None
         assert step.earliest_ms <= later - earlier <= step.latest_ms + 1
-    (letter,) = await stage.engine.dead_letters.letters(dead, 0, 10)
+    (letter,) = await stage.engine.operations.dead_letters(dead, 0, 10)
     assert (letter.delivery.body, letter.attempts) == ("hello", 51)
     assert (letter.delivery.attempts, letter.delivery.origin) == (0, subscription.queue_id)
     notes = await stage.store.notes(subscription.queue_id, letter.delivery.message_id)
@@ -165,11 +165,11 @@ async def test_a_dead_node_repeats_its_attempt_and_no_phase_starts_over(
         await clock.sleep_until(clock.now() + 100)
     (trying,) = await stage.store.peek(subscription.queue_id, 1)
     assert trying.attempts == waiting.attempts + 1
-    await stage.engine.dispatcher.close()  # the node is gone in the middle of the attempt
+    await stage.engine._dispatcher.close()  # the node is gone in the middle of the attempt
 
     stage.endpoint.before = None
     successor = stage.node("b")
-    await successor.dispatcher.open()
+    await successor._dispatcher.open()
     while len(stage.endpoint.pushed) == pushed + 1:
         await clock.sleep_until(clock.now() + 100)
     await successor.quiet()
@@ -187,7 +187,7 @@ async def test_a_throttle_holds_over_two_nodes_and_keeps_the_order(
     topic = await stage.topic()
     await stage.subscribe(topic, "s", "somewhere")
     second = stage.node("b")
-    await second.dispatcher.open()
+    await second._dispatcher.open()
     began = clock.now()
     for number in range(40):
         await stage.publish(topic, f"{number:02d}")
@@ -196,7 +196,7 @@ async def test_a_throttle_holds_over_two_nodes_and_keeps_the_order(
     assert [body for _, body in stage.endpoint.pushed] == [f"{number:02d}" for number in range(40)]
     assert all(sum(begin <= at < begin + 1000 for at in times) <= 10 for begin in times)
     assert times[-1] <= 4000
-    await second.dispatcher.close()
+    await second._dispatcher.close()
     await stage.engine.close()
 
 
@@ -274,7 +274,7 @@ async def test_what_is_about_to_be_another_nodes_is_looked_at_again_without_hast
         return answer
 
     stage.store.claim = passed_over  # type: ignore[method-assign]  # a store that answers as told
-    stage.engine.notifier.announce(subscription.queue_id)
+    stage.engine._notifier.announce(subscription.queue_id)
     await clock.sleep_until(clock.now() + 100)
     assert len(claims) <= 11
     await stage.engine.close()

@@ -24,7 +24,7 @@ async def letters(engine: Engine) -> Queue:
 @pytest.fixture
 async def queue(engine: Engine, letters: Queue) -> Queue:
     """Deliveries have two claims of a minute, and ten minutes in all."""
-    return await engine.queues.create(
+    return await engine.resources.queues.create(
         Queue(
             0,
             named("q"),
@@ -38,7 +38,7 @@ async def queue(engine: Engine, letters: Queue) -> Queue:
 
 
 async def claim(engine: Engine, queue: Queue) -> tuple[int, int]:
-    (delivery,) = await engine.receiver.receive(queue, 1, wait_ms=0)
+    (delivery,) = await engine.messages.receive(queue, 1, wait_ms=0)
     return delivery.seq, delivery.token or 0
 
 
@@ -48,10 +48,10 @@ async def claim(engine: Engine, queue: Queue) -> tuple[int, int]:
 async def test_what_is_released_wakes_who_waits(engine: Engine, queue: Queue, clock: VirtualClock) -> None:
     await send(engine, queue, "a")
     claimed = await claim(engine, queue)
-    waiting = asyncio.ensure_future(engine.receiver.receive(queue, 1, wait_ms=MINUTE_MS))
+    waiting = asyncio.ensure_future(engine.messages.receive(queue, 1, wait_ms=MINUTE_MS))
     began = clock.now()
     await clock.sleep_until(began + 5)
-    assert (await engine.settler.release(queue, [claimed], 1000))[0].done
+    assert (await engine.messages.release(queue, [claimed], 1000))[0].done
     (again,) = await waiting
     assert (again.attempts, clock.now()) == (2, began + 1005)
 
@@ -61,10 +61,10 @@ async def test_what_is_released_at_once_wakes_who_waits_at_once(
 ) -> None:
     await send(engine, queue, "a")
     claimed = await claim(engine, queue)
-    waiting = asyncio.ensure_future(engine.receiver.receive(queue, 1, wait_ms=MINUTE_MS))
+    waiting = asyncio.ensure_future(engine.messages.receive(queue, 1, wait_ms=MINUTE_MS))
     began = clock.now()
     await clock.sleep_until(began + 5)
-    await engine.settler.release(queue, [claimed], 0)
+    await engine.messages.release(queue, [claimed], 0)
     assert [one.body for one in await waiting] == ["a"]
     assert clock.now() == began + 5
 
@@ -76,7 +76,7 @@ async def test_a_claim_that_ran_out_is_believed_unless_it_had_to_hold(
     await send(engine, queue, "a")
     claimed = await claim(engine, queue)
     await clock.sleep_until(clock.now() + MINUTE_MS)
-    (settled,) = await engine.settler.delete(queue, [claimed], strict_lease=strict_lease)
+    (settled,) = await engine.messages.delete(queue, [claimed], strict_lease=strict_lease)
     assert (settled.done, settled.reason) == (done, "" if done else "lapsed")
 
 
@@ -87,37 +87,37 @@ async def test_what_is_rejected_is_a_dead_letter_with_its_note(
     engine: Engine, queue: Queue, letters: Queue
 ) -> None:
     await send(engine, queue, "a")
-    await engine.settler.reject(queue, [(*await claim(engine, queue), NOTE)])
-    (letter,) = await engine.dead_letters.letters(letters, 0, 10)
+    await engine.messages.reject(queue, [(*await claim(engine, queue), NOTE)])
+    (letter,) = await engine.operations.dead_letters(letters, 0, 10)
     assert (letter.from_queue, letter.notes) == (queue.name, [NOTE])
-    assert engine.counters.queue(queue).messages_dead_lettered == 1
+    assert engine.operations.counts(queue).messages_dead_lettered == 1
 
 
 async def test_what_is_rejected_is_dropped_where_no_dead_letter_queue_stands(
     engine: Engine, queue: Queue, letters: Queue
 ) -> None:
-    await engine.queues.delete(letters)
+    await engine.resources.queues.delete(letters)
     await send(engine, queue, "a")
-    await engine.settler.reject(queue, [(*await claim(engine, queue), NOTE)])
+    await engine.messages.reject(queue, [(*await claim(engine, queue), NOTE)])
     assert await bodies(engine, queue) == []
-    assert engine.counters.queue(queue).messages_dropped == 1
+    assert engine.operations.counts(queue).messages_dropped == 1
 
 
 async def test_who_waits_for_dead_letters_is_woken_and_so_is_who_pushes_their_copies(
     engine: Engine, queue: Queue, letters: Queue, clock: VirtualClock
 ) -> None:
     backlog = await make_queue(engine, "backlog")
-    queue = await engine.queues.update(
+    queue = await engine.resources.queues.update(
         queue.name, lambda one: replace(one, copies=CopyTarget(backlog.id, 3000))
     )
     await send(engine, queue, "a")
     waiting = [
-        asyncio.ensure_future(engine.receiver.receive(one, 1, wait_ms=MINUTE_MS))
+        asyncio.ensure_future(engine.messages.receive(one, 1, wait_ms=MINUTE_MS))
         for one in (letters, backlog)
     ]
     began = clock.now()
     await clock.sleep_until(began + 5)
-    await engine.settler.reject(queue, [(*await claim(engine, queue), NOTE)])
+    await engine.messages.reject(queue, [(*await claim(engine, queue), NOTE)])
     assert [one.body for one in await waiting[0]] == ["a"]
     assert clock.now() == began + 5
     assert [one.body for one in await waiting[1]] == ["a"]
@@ -132,25 +132,25 @@ async def test_an_exhausted_delivery_is_found_by_the_sweep(
 ) -> None:
     await send(engine, queue, "a")
     for _ in range(2):
-        await engine.sweeper.round()
+        await engine.operations.sweep()
         await claim(engine, queue)
         await clock.sleep_until(clock.now() + MINUTE_MS)
     assert await bodies(engine, letters) == []
-    await engine.sweeper.round()
+    await engine.operations.sweep()
     assert (await bodies(engine, queue), await bodies(engine, letters)) == ([], ["a"])
 
 
 async def test_without_a_dead_letter_queue_the_sweep_drops_it(
     engine: Engine, queue: Queue, letters: Queue, clock: VirtualClock
 ) -> None:
-    await engine.queues.delete(letters)
+    await engine.resources.queues.delete(letters)
     await send(engine, queue, "a")
     for _ in range(2):
         await claim(engine, queue)
         await clock.sleep_until(clock.now() + MINUTE_MS)
-    await engine.sweeper.round()
+    await engine.operations.sweep()
     assert await bodies(engine, queue) == []
-    assert engine.counters.queue(queue).messages_dropped == 1
+    assert engine.operations.counts(queue).messages_dropped == 1
 
 
 async def test_what_is_kept_too_long_is_buried_by_the_sweep_and_not_removed(
@@ -161,9 +161,9 @@ async def test_what_is_kept_too_long_is_buried_by_the_sweep_and_not_removed(
     await clock.sleep_until(began + 9 * MINUTE_MS + 30_000)
     held = await claim(engine, queue)
     await clock.sleep_until(began + 10 * MINUTE_MS)
-    await engine.sweeper.round()
+    await engine.operations.sweep()
     assert (await bodies(engine, queue), await bodies(engine, letters)) == (["held"], ["waiting"])
-    assert (await engine.settler.delete(queue, [held], strict_lease=True))[0].done
+    assert (await engine.messages.delete(queue, [held], strict_lease=True))[0].done
 
 
 # ---- the queue of a subscription -----------------------------------------------------------------------------------
@@ -194,5 +194,5 @@ async def test_a_queue_goes_with_the_subscription_it_serves_when_the_time_of_tha
     queue = await make_queue(engine, "served", serves=wanted.key)
     await engine.resources.subscriptions.create(wanted)
     await clock.sleep_until(clock.now() + MINUTE_MS)
-    await engine.sweeper.round()
+    await engine.operations.sweep()
     assert await engine.resources.queues.get(queue.name) is None

@@ -32,9 +32,11 @@ async def test_a_filter_set_later_holds_for_what_is_published_later(
     topic, queue = await stage.topic(), await stage.queue("q")
     subscription = await stage.subscribe(topic, "s", "queue:q")
     await stage.publish(topic, "before")
-    await stage.engine.topics.change(subscription, lambda one: replace(one, filter_text='{"never": [true]}'))
+    await stage.engine.resources.subscriptions.update(
+        subscription, lambda one: replace(one, filter_text='{"never": [true]}')
+    )
     await stage.publish(topic, "after")
-    await stage.engine.topics.unsubscribe(subscription)
+    await stage.engine.resources.subscriptions.delete(subscription)
     await stage.publish(topic, "later")
     assert await stage.bodies_in(queue) == ["before"]
     await stage.engine.close()
@@ -64,14 +66,14 @@ async def test_a_queue_in_trouble_is_retried_and_then_gets_its_message(
     await stage.engine.open()
     topic, queue = await stage.topic(), await stage.queue("q")
     await stage.subscribe(topic, "s", "queue:q")
-    stage.engine.faults.set("queue:q", BROKEN)
+    stage.engine._faults.set("queue:q", BROKEN)
     await stage.publish(topic)
     await clock.sleep_until(clock.now() + 1000)
     assert await stage.bodies_in(queue) == []
-    stage.engine.faults.clear("queue:q")
+    stage.engine.operations.clear_fault("queue:q")
     await clock.sleep_until(clock.now() + 60_000)
     assert await stage.bodies_in(queue) == ["hello"]
-    (received,) = await stage.engine.receiver.receive(queue, 1)
+    (received,) = await stage.engine.messages.receive(queue, 1)
     assert received.attempts == 1
     await stage.engine.close()
 
@@ -106,12 +108,12 @@ async def test_a_removed_subscription_drops_what_it_is_owed(
     subscription = await stage.subscribe(topic, "s", "somewhere")
     await stage.publish(topic)
     await stage.engine.quiet()
-    await stage.engine.topics.delete(topic)
+    await stage.engine.resources.topics.delete(topic)
     await clock.sleep_until(clock.now() + 3_600_000)
-    await stage.engine.sweeper.round()
+    await stage.engine.operations.sweep()
     assert len(stage.endpoint.pushed) == 1
     assert await stage.store.peek(subscription.queue_id, 1) == []
-    assert await stage.engine.topics.get(topic.name) is None
+    assert await stage.engine.resources.topics.get(topic.name) is None
     await stage.engine.close()
 
 
@@ -147,11 +149,11 @@ async def test_what_is_remembered_of_a_queue_goes_with_any_change(
     dead = await stage.queue("dead")
     await stage.subscribe(topic, "s", "queue:q", dead_letter=dead.name)
     await stage.publish(topic, "one")
-    await stage.engine.queues.update(queue.name, lambda one: replace(one, delay_ms=1_000))
+    await stage.engine.resources.queues.update(queue.name, lambda one: replace(one, delay_ms=1_000))
     await stage.publish(topic, "two")
     waiting = await stage.store.peek(queue.id, 10)
     assert [one.available_at - clock.now() for one in waiting] == [0, 1_000]
-    await stage.engine.queues.delete(queue)
+    await stage.engine.resources.queues.delete(queue)
     await stage.publish(topic, "three")
     assert await stage.bodies_in(dead) == ["three"]
     again = await stage.queue("q")

@@ -26,7 +26,7 @@ async def test_news_of_queues_leaves_nothing(clock: VirtualClock) -> None:
 
 
 async def test_what_was_in_flight_and_ended_leaves_nothing(engine: Engine) -> None:
-    in_flight = InFlightEstimate(engine.store, engine.runtime)
+    in_flight = InFlightEstimate(engine._store, engine.runtime)
     for queue_id in range(100):
         in_flight.add(queue_id, 3)
         in_flight.add(queue_id, -3)
@@ -39,15 +39,15 @@ async def test_a_queue_that_another_node_deleted_is_forgotten(
 ) -> None:
     queue = await make_queue(engine, "q")
     await send(engine, queue, "a")
-    await engine.receiver.receive(queue, 1, wait_ms=0)
+    await engine.messages.receive(queue, 1, wait_ms=0)
     other = nodes("two")
-    await other.queues.delete(queue)
-    await other.sweeper.round()
-    assert queue.id in engine.counters
-    engine.directory.forget("queue", queue.name.key)  # it is told of the change
-    await engine.sweeper.round()
-    assert queue.id not in engine.counters
-    assert set(sizes(engine.receiver.in_flight).values()) == {0}
+    await other.resources.queues.delete(queue)
+    await other.operations.sweep()
+    assert queue.id in engine._counters
+    engine.resources.documents.forget("queue", queue.name.key)  # it is told of the change
+    await engine.operations.sweep()
+    assert queue.id not in engine._counters
+    assert set(sizes(engine._receiver.in_flight).values()) == {0}
 
 
 async def test_a_subscription_that_had_a_rate_leaves_no_pace(
@@ -62,7 +62,7 @@ async def test_a_subscription_that_had_a_rate_leaves_no_pace(
     await stage.engine.quiet()
     paces = "SELECT count(*) FROM paces"
     assert stage.store._connection.execute(paces).fetchone() == (1,)
-    await stage.engine.topics.unsubscribe(subscription)
-    await stage.engine.sweeper.round()
+    await stage.engine.resources.subscriptions.delete(subscription)
+    await stage.engine.operations.sweep()
     assert stage.store._connection.execute(paces).fetchone() == (0,)
     await stage.engine.close()

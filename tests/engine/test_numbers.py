@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from redrive.engine.configuration.resource_counts import CONFIRMED, FILTERED, ORDERED, UNCONFIRMED, UNORDERED
 from redrive.engine.engine import Engine
 from redrive.engine.kinds import SUBSCRIPTION
 from redrive.model.errors import NotFound, StoreUnavailable
@@ -20,7 +19,7 @@ MakeNode = Callable[[str], Engine]
 
 @pytest.fixture
 async def topic(engine: Engine) -> Topic:
-    return await engine.topics.create(Topic(0, named("t"), "plain"))
+    return await engine.resources.topics.create(Topic(0, named("t"), "plain"))
 
 
 def wanted(topic: Topic, text: str, **fields: Any) -> Subscription:
@@ -28,23 +27,22 @@ def wanted(topic: Topic, text: str, **fields: Any) -> Subscription:
 
 
 async def counted(engine: Engine, topic: Topic) -> tuple[int, int, int]:
-    numbers = await engine.topics.numbers.subscriptions(topic.name)
-    return numbers[CONFIRMED], numbers[UNCONFIRMED], numbers[FILTERED]
+    return await engine.resources.subscriptions.count(topic.name)
 
 
 async def test_what_changes_is_counted_anew(engine: Engine, store: HeldStore, topic: Topic) -> None:
     assert await counted(engine, topic) == (0, 0, 0)
-    one = await engine.topics.subscribe(wanted(topic, "one", confirmed=False))
-    two = await engine.topics.subscribe(wanted(topic, "two", filter_text='{"a":["b"]}'))
+    one = await engine.resources.subscriptions.create(wanted(topic, "one", confirmed=False))
+    two = await engine.resources.subscriptions.create(wanted(topic, "two", filter_text='{"a":["b"]}'))
     assert await counted(engine, topic) == (1, 1, 1)
-    assert await engine.topics.numbers.unconfirmed(topic.name) == [one]
-    assert await engine.topics.numbers.filtered("1", "here") == 1
-    await engine.topics.change(one, lambda current: replace(current, confirmed=True))
-    await engine.topics.unsubscribe(two)
+    assert await engine.resources.subscriptions.unconfirmed(topic.name) == [one]
+    assert await engine.resources.subscriptions.count_filtered("1", "here") == 1
+    await engine.resources.subscriptions.update(one, lambda current: replace(current, confirmed=True))
+    await engine.resources.subscriptions.delete(two)
     store.calls.clear()
     assert await counted(engine, topic) == (1, 0, 0)
     assert "find" not in store.calls  # two documents of however many
-    assert await engine.topics.numbers.filtered("1", "here") == 0
+    assert await engine.resources.subscriptions.count_filtered("1", "here") == 0
 
 
 async def test_other_nodes_change_things_too(
@@ -52,11 +50,11 @@ async def test_other_nodes_change_things_too(
 ) -> None:
     two = nodes("two")
     assert await counted(two, topic) == (0, 0, 0)
-    made = await engine.topics.subscribe(wanted(topic, "one"))
-    two.directory.forget(SUBSCRIPTION.name, made.key)
+    made = await engine.resources.subscriptions.create(wanted(topic, "one"))
+    two.resources.documents.forget(SUBSCRIPTION.name, made.key)
     assert await counted(two, topic) == (1, 0, 0)
-    await engine.topics.unsubscribe(made)
-    two.directory.forget("", "")  # it may have missed news
+    await engine.resources.subscriptions.delete(made)
+    two.resources.documents.forget("", "")  # it may have missed news
     assert await counted(two, topic) == (0, 0, 0)
 
 
@@ -66,13 +64,13 @@ async def test_a_change_while_others_are_counted_is_not_missed(
     held = store.hold_answer("find")
     counting = asyncio.create_task(counted(engine, topic))
     await held.reached
-    await engine.topics.subscribe(wanted(topic, "late"))
+    await engine.resources.subscriptions.create(wanted(topic, "late"))
     held.let_go()
     assert await counting == (1, 0, 0)
 
 
 async def test_a_store_that_was_away_is_asked_again(engine: Engine, store: HeldStore, topic: Topic) -> None:
-    await engine.topics.subscribe(wanted(topic, "one"))
+    await engine.resources.subscriptions.create(wanted(topic, "one"))
     store.away = True
     with pytest.raises(StoreUnavailable):
         await counted(engine, topic)
@@ -81,20 +79,18 @@ async def test_a_store_that_was_away_is_asked_again(engine: Engine, store: HeldS
 
 
 async def test_topics_are_counted_by_kind(engine: Engine, topic: Topic) -> None:
-    ordered = await engine.topics.create(Topic(0, named("t.fifo"), "plain", ordered=True))
-    numbers = await engine.topics.numbers.topics("1", "here")
-    assert (numbers[ORDERED], numbers[UNORDERED]) == (1, 1)
-    await engine.topics.delete(ordered)
-    numbers = await engine.topics.numbers.topics("1", "here")
-    assert (numbers[ORDERED], numbers[UNORDERED]) == (0, 1)
+    ordered = await engine.resources.topics.create(Topic(0, named("t.fifo"), "plain", ordered=True))
+    assert await engine.resources.topics.count("1", "here") == (1, 1)
+    await engine.resources.topics.delete(ordered)
+    assert await engine.resources.topics.count("1", "here") == (0, 1)
 
 
 class TestSubscribingToWhatIsDeleted:
     async def test_one_of_both_sees_the_other(self, engine: Engine, store: HeldStore, topic: Topic) -> None:
         held = store.hold("put")
-        subscribing = asyncio.create_task(engine.topics.subscribe(wanted(topic, "late")))
+        subscribing = asyncio.create_task(engine.resources.subscriptions.create(wanted(topic, "late")))
         await held.reached
-        await engine.topics.delete(topic)
+        await engine.resources.topics.delete(topic)
         held.let_go()
         with pytest.raises(NotFound):
             await subscribing
@@ -102,10 +98,13 @@ class TestSubscribingToWhatIsDeleted:
 
 
 async def test_an_account_has_subscriptions_elsewhere(engine: Engine, topic: Topic) -> None:
-    theirs = [await engine.topics.subscribe(wanted(topic, f"s{number}", owner="2")) for number in range(3)]
-    await engine.topics.subscribe(wanted(topic, "own"))
-    assert await engine.topics.subscriptions_elsewhere("2", "here") == theirs
-    assert await engine.topics.subscriptions_elsewhere("2", "here", theirs[0].key, 1) == [theirs[1]]
-    assert await engine.topics.subscriptions_elsewhere("1", "here") == []
-    await engine.topics.unsubscribe(theirs[1])
-    assert await engine.topics.subscriptions_elsewhere("2", "here") == [theirs[0], theirs[2]]
+    theirs = [
+        await engine.resources.subscriptions.create(wanted(topic, f"s{number}", owner="2"))
+        for number in range(3)
+    ]
+    await engine.resources.subscriptions.create(wanted(topic, "own"))
+    assert await engine.resources.subscriptions.elsewhere("2", "here") == theirs
+    assert await engine.resources.subscriptions.elsewhere("2", "here", theirs[0].key, 1) == [theirs[1]]
+    assert await engine.resources.subscriptions.elsewhere("1", "here") == []
+    await engine.resources.subscriptions.delete(theirs[1])
+    assert await engine.resources.subscriptions.elsewhere("2", "here") == [theirs[0], theirs[2]]

@@ -43,7 +43,7 @@ def test_an_endpoint_that_hangs_holds_the_clock_up_for_seconds() -> None:
             await hanging.wait()
 
         stage.endpoint.before = hang
-        topic = await stage.engine.topics.get(name("orders"))
+        topic = await stage.engine.resources.topics.get(name("orders"))
         assert topic is not None
         await stage.publish(topic, "a")
         await clock.advance(5 * MINUTE_MS // 2, stage.engine.quiet)
@@ -75,7 +75,7 @@ def test_the_clock_waits_for_an_endpoint_that_takes_its_time() -> None:
             await real.sleep_until(real.now() + HANGS_SECONDS * 1000 - 1)
 
         stage.endpoint.before = think
-        topic = await stage.engine.topics.get(name("orders"))
+        topic = await stage.engine.resources.topics.get(name("orders"))
         assert topic is not None
         await stage.publish(topic, "a")
         await clock.advance(365 * 24 * 60 * MINUTE_MS, stage.engine.quiet)

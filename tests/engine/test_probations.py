@@ -34,16 +34,16 @@ async def resting(stage: Stage) -> tuple[Topic, Subscription]:
     stage.endpoint.script.append(replace(GONE, result=AttemptResult.FAILED))
     await stage.publish(topic, "a")
     await stage.engine.quiet()
-    assert await stage.engine.circuits.of(subscription) is not None
+    assert await stage.engine.operations.circuit(subscription) is not None
     return topic, subscription
 
 
 async def test_goes_with_its_subscription(clock: VirtualClock, chance: random.Random) -> None:
     stage = Stage(clock, chance)
     _, subscription = await resting(stage)
-    await stage.engine.topics.unsubscribe(subscription)
-    await stage.engine.sweeper.round()
-    assert not await stage.engine.circuits.all()
+    await stage.engine.resources.subscriptions.delete(subscription)
+    await stage.engine.operations.sweep()
+    assert not await stage.engine.operations.open_circuits()
     await stage.engine.close()
 
 
@@ -65,16 +65,18 @@ async def test_an_attempt_that_ends_after_its_subscription_leaves_nothing(
     stage = Stage(clock, chance)
     _, subscription = await resting(stage)
     failed = replace(GONE, result=AttemptResult.FAILED)
-    await stage.engine.topics.unsubscribe(subscription)
+    await stage.engine.resources.subscriptions.delete(subscription)
     other = replace(subscription, id="other")
     for one in (subscription, other):
-        await stage.engine.circuits.note(one, POLICY, failed, clock.now())
-        await stage.engine.circuits.note(one, POLICY, BROKEN, clock.now())
-    await stage.engine.sweeper.round()
-    assert not await stage.engine.circuits.all()
-    await stage.engine.circuits.note(other, POLICY, BROKEN, clock.now())
-    await stage.engine.circuits.note(other, POLICY, BROKEN, clock.now())
-    assert await stage.engine.circuits.of(other) is None  # counted from the beginning: two are not three
+        await stage.engine._circuits.note(one, POLICY, failed, clock.now())
+        await stage.engine._circuits.note(one, POLICY, BROKEN, clock.now())
+    await stage.engine.operations.sweep()
+    assert not await stage.engine.operations.open_circuits()
+    await stage.engine._circuits.note(other, POLICY, BROKEN, clock.now())
+    await stage.engine._circuits.note(other, POLICY, BROKEN, clock.now())
+    assert (
+        await stage.engine.operations.circuit(other) is None
+    )  # counted from the beginning: two are not three
     await stage.engine.close()
 
 
@@ -83,11 +85,13 @@ async def test_another_endpoint_of_the_same_subscription_is_served_at_once(
 ) -> None:
     stage = Stage(clock, chance)
     topic, subscription = await resting(stage)
-    await stage.engine.topics.change(subscription, lambda one: replace(one, endpoint="elsewhere"))
+    await stage.engine.resources.subscriptions.update(
+        subscription, lambda one: replace(one, endpoint="elsewhere")
+    )
     await stage.publish(topic, "b")
     await stage.engine.quiet()
     assert [body for _, body in stage.endpoint.pushed] == ["a", "b"]
-    assert not await stage.engine.circuits.all()
+    assert not await stage.engine.operations.open_circuits()
     await stage.engine.close()
 
 
@@ -104,12 +108,12 @@ async def test_a_row_of_failures_goes_on_from_the_last_rest_whichever_node_count
     for body in "abc":
         await stage.publish(topic, body)
     await stage.engine.quiet()
-    await stage.engine.dispatcher.close()
+    await stage.engine._dispatcher.close()
     successor = stage.node("b")
-    await successor.dispatcher.open()
+    await successor._dispatcher.open()
     for rest_ms, rests in ((1 * MINUTE_MS, 1), (2 * MINUTE_MS, 2), (4 * MINUTE_MS, 3)):
         await successor.quiet()
-        state = await successor.circuits.of(subscription)
+        state = await successor._circuits.of(subscription)
         assert state is not None
         assert (state.rests, state.until) == (rests, clock.now() + rest_ms)
         assert state.since == began
@@ -123,16 +127,16 @@ async def test_a_rest_is_not_cut_short_by_a_shorter_one_of_another_node(
 ) -> None:
     stage = Stage(clock, chance)
     _, subscription = await resting(stage)
-    longer = await stage.engine.circuits.of(subscription)
-    other = stage.node("b").circuits  # has read that nobody rests, and not heard better yet
-    await stage.engine.circuits.lift(subscription)
+    longer = await stage.engine.operations.circuit(subscription)
+    other = stage.node("b")._circuits  # has read that nobody rests, and not heard better yet
+    await stage.engine._circuits.lift(subscription)
     await other.all()
-    await stage.engine.circuits.note(
+    await stage.engine._circuits.note(
         subscription, POLICY, replace(GONE, result=AttemptResult.FAILED), clock.now()
     )
     short = replace(POLICY, by_status={503: 10_000})
     await other.note(subscription, short, BROKEN, clock.now())
-    assert await stage.node("c").circuits.of(subscription) == longer
+    assert await stage.node("c")._circuits.of(subscription) == longer
     await stage.engine.close()
 
 
@@ -153,7 +157,7 @@ async def test_an_endpoint_that_hangs_rests_while_its_late_answer_is_waited_for(
     stage.endpoint.before = think
     await stage.publish(topic, "a")
     await clock.sleep_until(began + 30_001)
-    state = await stage.engine.circuits.of(subscription)
+    state = await stage.engine.operations.circuit(subscription)
     assert state is not None
     assert (state.reason, state.until) == (Reason.TIMED_OUT, began + 30_000 + 10 * MINUTE_MS)
     await stage.publish(topic, "b")
@@ -161,7 +165,7 @@ async def test_an_endpoint_that_hangs_rests_while_its_late_answer_is_waited_for(
     assert [body for _, body in stage.endpoint.pushed] == ["a"]
     await clock.sleep_until(began + 50_001)  # it took it in the end
     assert [body for _, body in stage.endpoint.pushed] == ["a", "b"]
-    assert not await stage.engine.circuits.all()
+    assert not await stage.engine.operations.open_circuits()
     await stage.engine.close()
 
 
@@ -193,14 +197,14 @@ async def test_whose_time_ends_while_the_probe_is_written_is_not_pushed(
     stage.profile.schedule = minutely(expires_after_ms=6 * MINUTE_MS)
     await stage.replan(subscription)
     stage.endpoint.pushed = []
-    probe = stage.engine.circuits.probe
+    probe = stage.engine._circuits.probe
 
     async def slowly(*arguments: Any) -> bool:
         mine = await probe(*arguments)
         await clock.sleep_until(clock.now() + 2 * MINUTE_MS)
         return mine
 
-    monkeypatch.setattr(stage.engine.circuits, "probe", slowly)
+    monkeypatch.setattr(stage.engine._circuits, "probe", slowly)
     await stage.publish(topic, "b")
     await clock.sleep_until(clock.now() + 9 * MINUTE_MS)
     assert not stage.endpoint.pushed
@@ -219,7 +223,7 @@ def hear(stage: Stage, *others: Engine) -> None:
         answer = await real(changes, new_deliveries)
         for change in changes:
             for node in (stage.engine, *others):
-                node.directory.forget(change[0], change[1])
+                node._directory.forget(change[0], change[1])
         return answer
 
     stage.store.write = told  # type: ignore[method-assign]  # that is the point
@@ -234,7 +238,7 @@ async def test_after_a_rest_one_attempt_is_made_over_all_nodes(
     hear(stage, *others)
     topic, _ = await resting(stage)
     for one in others:
-        await one.dispatcher.open()
+        await one._dispatcher.open()
     for body in "bcdef":
         await stage.publish(topic, body)
     hanging, nodes = asyncio.Event(), [stage.engine, *others]
@@ -247,9 +251,9 @@ async def test_after_a_rest_one_attempt_is_made_over_all_nodes(
     over = began + 5 * MINUTE_MS
     await clock.sleep_until(over + 20_000)
     assert [at for at, _ in stage.endpoint.pushed] == [over]
-    (prober,) = [node for node in nodes if any(one.work() for one in node.dispatcher._consumers.values())]
+    (prober,) = [node for node in nodes if any(one.work() for one in node._dispatcher._consumers.values())]
     if prober_dies:
-        await prober.dispatcher.close()
+        await prober._dispatcher.close()
         await clock.sleep_until(over + 40_000)
         assert [at for at, _ in stage.endpoint.pushed] == [over, over + 30_000]
     hanging.set()
@@ -257,7 +261,7 @@ async def test_after_a_rest_one_attempt_is_made_over_all_nodes(
     assert {body for _, body in stage.endpoint.pushed} == set("abcdef")
     assert len(stage.endpoint.pushed) == 6 + prober_dies
     for node in nodes:
-        await node.dispatcher.close()
+        await node._dispatcher.close()
     await stage.engine.close()
 
 
@@ -267,10 +271,10 @@ async def told_apart(stage: Stage, number: int) -> list[Subscription]:
     topic = await stage.topic()
     found = [await stage.subscribe(topic, f"s{one}", f"e{one}") for one in range(number)]
     failed = replace(GONE, result=AttemptResult.FAILED)
-    other = stage.node("b").circuits
+    other = stage.node("b")._circuits
     for one in found:
         await other.note(one, POLICY, failed, stage.clock.now())
-    assert len(await stage.engine.circuits.all()) == number
+    assert len(await stage.engine.operations.open_circuits()) == number
     stage.wire.calls.clear()
     return found
 
@@ -280,14 +284,14 @@ async def test_of_what_changed_on_another_node_that_alone_is_read(
 ) -> None:
     stage = Stage(clock, chance)
     first, second, third = await told_apart(stage, 3)
-    await stage.node("b").circuits.lift(second)
-    stage.engine.directory.forget("probation", second.key)
-    assert await stage.engine.circuits.of(first) is not None
+    await stage.node("b")._circuits.lift(second)
+    stage.engine.resources.documents.forget("probation", second.key)
+    assert await stage.engine.operations.circuit(first) is not None
     assert stage.wire.calls == []
-    assert await stage.engine.circuits.of(second) is None
-    assert await stage.engine.circuits.of(second) is None
+    assert await stage.engine.operations.circuit(second) is None
+    assert await stage.engine.operations.circuit(second) is None
     assert stage.wire.calls == ["get"]
-    assert set(await stage.engine.circuits.all()) == {first.key, third.key}
+    assert set(await stage.engine.operations.open_circuits()) == {first.key, third.key}
     assert stage.wire.calls == ["get"]
     await stage.engine.close()
 
@@ -298,16 +302,16 @@ async def test_what_changes_while_it_is_read_is_read_again(
     stage = Stage(clock, chance)
     (one,) = await told_apart(stage, 1)
     for verb, news in (("get", one.key), ("find", "")):
-        stage.engine.directory.forget("probation", news)
+        stage.engine.resources.documents.forget("probation", news)
         answer = stage.wire.hold_answer(verb)
-        reading = asyncio.ensure_future(stage.engine.circuits.of(one))
+        reading = asyncio.ensure_future(stage.engine.operations.circuit(one))
         await answer.reached
-        await stage.node("b").circuits.lift(one)
-        stage.engine.directory.forget("probation", one.key)
+        await stage.node("b")._circuits.lift(one)
+        stage.engine.resources.documents.forget("probation", one.key)
         answer.let_go()
         assert await reading is None
         failed = replace(GONE, result=AttemptResult.FAILED)
-        await stage.node("b").circuits.note(one, POLICY, failed, clock.now())
+        await stage.node("b")._circuits.note(one, POLICY, failed, clock.now())
     await stage.engine.close()
 
 
@@ -315,7 +319,7 @@ async def test_of_many_that_changed_all_are_read_together(clock: VirtualClock, c
     stage = Stage(clock, chance)
     found = await told_apart(stage, ONE_BY_ONE_MAX + 1)
     for one in found:
-        stage.engine.directory.forget("probation", one.key)
-    assert len(await stage.engine.circuits.all()) == len(found)
+        stage.engine.resources.documents.forget("probation", one.key)
+    assert len(await stage.engine.operations.open_circuits()) == len(found)
     assert stage.wire.calls == ["find"]
     await stage.engine.close()

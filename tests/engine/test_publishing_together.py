@@ -29,7 +29,7 @@ async def test_several_topics_are_published_to_at_once(clock: VirtualClock, chan
         (one, [publication(stage, "a"), publication(stage, "b")]),
         (other, [publication(stage, "c")]),
     ]
-    answers = await stage.engine.topic_publisher.publish_each(pairs)
+    answers = await stage.engine.messages.publish_each(pairs)
     assert [[place.message_id for place in places] for places in answers] == [
         [message.id for message in messages] for _, messages in pairs
     ]
@@ -49,7 +49,7 @@ async def test_several_ordered_topics_know_their_repetitions_apart(
     queue = await stage.queue("q.fifo", ordered=True)
     for topic in topics:
         await stage.subscribe(topic, "s", "queue:q.fifo")
-    publish = stage.engine.topic_publisher.publish_each
+    publish = stage.engine.messages.publish_each
     await publish([(topics[0], [publication(stage, "same", group_id="g")])])
     answers = await publish([(topic, [publication(stage, "same", group_id="g")]) for topic in topics])
     assert [place.repeated for (place,) in answers] == [True, False]
@@ -63,9 +63,9 @@ async def test_several_ordered_topics_know_their_repetitions_apart(
 
 async def _lead(stage: Stage, *consequences: FollowUp) -> None:
     """As the dispatcher does, but for the settlement that they are part of."""
-    led = await stage.engine.topic_publisher.route_follow_ups(consequences, stage.clock.now())
+    led = await stage.engine._topic_publisher.route_follow_ups(consequences, stage.clock.now())
     await stage.store.enqueue(led.new_deliveries)
-    stage.engine.topic_publisher.tell(led)
+    stage.engine._topic_publisher.tell(led)
 
 
 async def test_a_consequence_is_published_to_all_who_want_it(
@@ -79,10 +79,10 @@ async def test_a_consequence_is_published_to_all_who_want_it(
     await stage.subscribe(topic, "not yet", "elsewhere", confirmed=False)
     await _lead(stage, FollowUp(topic.name, publication(stage, "it ended"), delay_ms=5_000))
     assert [fact.subscription.id for fact in stage.memory.attempts] == ["into a queue"]
-    assert await stage.engine.receiver.receive(queue, 1) == []
+    assert await stage.engine.messages.receive(queue, 1) == []
     await clock.sleep_until(clock.now() + 5_000)
     await stage.engine.quiet()
-    (received,) = await stage.engine.receiver.receive(queue, 1)
+    (received,) = await stage.engine.messages.receive(queue, 1)
     assert received.body == "it ended"
     assert stage.endpoint.pushed == [(clock.now(), "it ended")]
     assert stage.memory.published_messages == 1
@@ -131,7 +131,7 @@ async def test_where_nobody_is_left_a_consequence_is_logged_and_gone(
     await stage.engine.open()
     topic: Topic = await stage.topic()
     with caplog.at_level(logging.DEBUG, "redrive.engine.publish.fan_out"):
-        led = await stage.engine.topic_publisher.route_follow_ups(
+        led = await stage.engine._topic_publisher.route_follow_ups(
             [
                 FollowUp(name("gone"), publication(stage, "a")),
                 FollowUp(topic.name, publication(stage, "b"), "unsubscribed"),

@@ -28,7 +28,7 @@ async def queue(engine: Engine) -> Queue:
 
 
 def receiving(engine: Engine, queue: Queue, wait_ms: int = WAIT_MS, **how: Any) -> Receiving:
-    return asyncio.create_task(engine.receiver.receive(queue, 1, wait_ms=wait_ms, **how))
+    return asyncio.create_task(engine.messages.receive(queue, 1, wait_ms=wait_ms, **how))
 
 
 async def waiting(*tasks: Receiving) -> None:
@@ -48,7 +48,7 @@ async def result(task: Receiving) -> list[str]:
 async def test_what_is_there_is_had_at_once(engine: Engine, clock: VirtualClock, queue: Queue) -> None:
     began = clock.now()
     await send(engine, queue, "a", "b", "c")
-    claimed = await engine.receiver.receive(queue, 2, wait_ms=WAIT_MS)
+    claimed = await engine.messages.receive(queue, 2, wait_ms=WAIT_MS)
     assert [(one.body, one.attempts, one.available_at) for one in claimed] == [
         ("a", 1, began + queue.lease_ms),
         ("b", 1, began + queue.lease_ms),
@@ -61,9 +61,9 @@ async def test_when_nothing_comes_the_wait_is_as_long_as_asked(
     engine: Engine, clock: VirtualClock, queue: Queue, wait_ms: int
 ) -> None:
     began = clock.now()
-    assert await engine.receiver.receive(queue, 1, wait_ms=wait_ms) == []
+    assert await engine.messages.receive(queue, 1, wait_ms=wait_ms) == []
     assert clock.now() == began + wait_ms
-    assert engine.counters.queue(queue).empty_receives == 1
+    assert engine.operations.counts(queue).empty_receives == 1
 
 
 async def test_who_does_not_say_waits_and_claims_as_the_queue_says(
@@ -71,10 +71,10 @@ async def test_who_does_not_say_waits_and_claims_as_the_queue_says(
 ) -> None:
     queue = await make_queue(engine, "slow", wait_ms=3 * SECOND, lease_ms=7 * SECOND)
     began = clock.now()
-    assert await engine.receiver.receive(queue, 1) == []
+    assert await engine.messages.receive(queue, 1) == []
     assert clock.now() == began + 3 * SECOND
     await send(engine, queue, "a")
-    (delivery,) = await engine.receiver.receive(queue, 1)
+    (delivery,) = await engine.messages.receive(queue, 1)
     assert delivery.available_at == clock.now() + 7 * SECOND
 
 
@@ -106,7 +106,7 @@ async def test_a_claim_that_runs_out_comes_to_who_waits(
 ) -> None:
     began = clock.now()
     await send(engine, queue, "a")
-    await engine.receiver.receive(queue, 1, wait_ms=0, lease_ms=6 * SECOND)
+    await engine.messages.receive(queue, 1, wait_ms=0, lease_ms=6 * SECOND)
     assert await result(receiving(engine, queue)) == ["a"]
     assert clock.now() == began + 6 * SECOND
 
@@ -116,14 +116,14 @@ async def test_a_claim_given_back_or_shortened_comes_to_who_waits(
 ) -> None:
     await send(engine, queue, "a")
     for lease_ms in (2 * SECOND, 0):
-        (claimed,) = await engine.receiver.receive(queue, 1, wait_ms=0)
+        (claimed,) = await engine.messages.receive(queue, 1, wait_ms=0)
         began = clock.now()
         task = receiving(engine, queue)
         await waiting(task)
-        await engine.settler.extend(queue, [(claimed.seq, claimed.token or 0, lease_ms)])
+        await engine.messages.extend(queue, [(claimed.seq, claimed.token or 0, lease_ms)])
         (again,) = await task
         assert (again.body, clock.now()) == ("a", began + lease_ms)
-        await engine.settler.extend(queue, [(again.seq, again.token or 0, 0)])
+        await engine.messages.extend(queue, [(again.seq, again.token or 0, 0)])
 
 
 async def test_the_next_of_a_group_comes_when_the_one_before_is_settled(
@@ -131,11 +131,11 @@ async def test_the_next_of_a_group_comes_when_the_one_before_is_settled(
 ) -> None:
     queue = await make_queue(engine, "fifo", ordered=True)
     await send(engine, queue, "a", "b", group_id="g")
-    (first,) = await engine.receiver.receive(queue, 1, wait_ms=0)
+    (first,) = await engine.messages.receive(queue, 1, wait_ms=0)
     began = clock.now()
     task = receiving(engine, queue)
     await waiting(task)
-    await engine.settler.delete(queue, [(first.seq, first.token or 0)])
+    await engine.messages.delete(queue, [(first.seq, first.token or 0)])
     assert await result(task) == ["b"]
     assert clock.now() == began
 
@@ -144,11 +144,11 @@ async def test_a_dead_letter_comes_to_who_waits_for_it(engine: Engine, clock: Vi
     dead = await make_queue(engine, "dead")
     queue = await make_queue(engine, "q1", dead_letters=dead)
     await send(engine, queue, "a")
-    await engine.receiver.receive(queue, 1, wait_ms=0, lease_ms=SECOND)
+    await engine.messages.receive(queue, 1, wait_ms=0, lease_ms=SECOND)
     task = receiving(engine, dead)
     await waiting(task)
     await clock.sleep_until(clock.now() + SECOND)
-    assert await engine.receiver.receive(queue, 1, wait_ms=0) == []
+    assert await engine.messages.receive(queue, 1, wait_ms=0) == []
     assert await result(task) == ["a"]
 
 
@@ -176,7 +176,7 @@ async def test_a_thousand_waiters_cost_an_arrival_no_more_than_two(
     assert sum(task.done() for task in tasks) == 10
     assert store.calls.count("claim") <= 20  # who takes it, and the next, who learns when its claim runs out
     store.calls.clear()
-    engine.receiver.close()
+    engine.stop_receiving()
     assert sum(bool(came) for came in await asyncio.gather(*tasks)) == 10
     assert store.calls.count("claim") == 990
 
@@ -279,9 +279,9 @@ async def test_whatever_the_order_of_answers_no_arrival_is_slept_through(
 
     async def consume() -> None:
         while len(late) < 60:
-            for one in await engine.receiver.receive(queue, 1):
+            for one in await engine.messages.receive(queue, 1):
                 late[one.body] = clock.now() - due[one.body]
-                await engine.settler.delete(queue, [(one.seq, one.token or 0)])
+                await engine.messages.delete(queue, [(one.seq, one.token or 0)])
 
     async def produce() -> None:
         for number in range(60):
@@ -317,33 +317,33 @@ class SlowStore(HeldStore):
 @pytest.fixture
 def small(engine: Engine) -> int:
     """A limit that a test can reach."""
-    engine.receiver._flights = engine.settler._flights = InFlightEstimate(
-        engine.store, engine.runtime, limit=3
+    engine._receiver._flights = engine._settler._flights = InFlightEstimate(
+        engine._store, engine.runtime, limit=3
     )
     return 3
 
 
 async def test_a_full_queue_refuses_who_does_not_wait(engine: Engine, queue: Queue, small: int) -> None:
     await send(engine, queue, *numbered(small + 1))
-    claimed = await engine.receiver.receive(queue, small, wait_ms=0)
+    claimed = await engine.messages.receive(queue, small, wait_ms=0)
     with pytest.raises(InFlightLimit):
-        await engine.receiver.receive(queue, 1, wait_ms=0)
-    await engine.settler.delete(queue, [(one.seq, one.token or 0) for one in claimed])
-    assert len(await engine.receiver.receive(queue, 1, wait_ms=0)) == 1
+        await engine.messages.receive(queue, 1, wait_ms=0)
+    await engine.messages.delete(queue, [(one.seq, one.token or 0) for one in claimed])
+    assert len(await engine.messages.receive(queue, 1, wait_ms=0)) == 1
 
 
 async def test_a_full_queue_lets_who_waits_wait(
     engine: Engine, clock: VirtualClock, queue: Queue, small: int
 ) -> None:
     await send(engine, queue, *numbered(small + 1))
-    (first, *_) = await engine.receiver.receive(queue, small, wait_ms=0)
+    (first, *_) = await engine.messages.receive(queue, small, wait_ms=0)
     began = clock.now()
-    assert await engine.receiver.receive(queue, 1, wait_ms=5 * SECOND) == []
+    assert await engine.messages.receive(queue, 1, wait_ms=5 * SECOND) == []
     assert clock.now() == began + 5 * SECOND
     task = receiving(engine, queue)
     await waiting(task)
     began = clock.now()
-    await engine.settler.delete(queue, [(first.seq, first.token or 0)])
+    await engine.messages.delete(queue, [(first.seq, first.token or 0)])
     assert await result(task) == [f"m{small}"]
     assert clock.now() <= began + COUNT_EVERY_MS
 
@@ -351,18 +351,18 @@ async def test_a_full_queue_lets_who_waits_wait(
 async def test_a_full_ordered_queue_says_that_there_is_nothing(engine: Engine, small: int) -> None:
     queue = await make_queue(engine, "fifo", ordered=True)
     await send(engine, queue, *numbered(small + 1), group_id="g")
-    await engine.receiver.receive(queue, small, wait_ms=0)
-    assert await engine.receiver.receive(queue, 1, wait_ms=0) == []
+    await engine.messages.receive(queue, small, wait_ms=0)
+    assert await engine.messages.receive(queue, 1, wait_ms=0) == []
 
 
 async def test_the_store_is_asked_how_many_at_most_once_a_second(
     engine: Engine, store: HeldStore, clock: VirtualClock, queue: Queue, small: int
 ) -> None:
     await send(engine, queue, *numbered(small))
-    await engine.receiver.receive(queue, small, wait_ms=0, lease_ms=4 * SECOND)
+    await engine.messages.receive(queue, small, wait_ms=0, lease_ms=4 * SECOND)
     for _ in range(50):
         with pytest.raises(InFlightLimit):
-            await engine.receiver.receive(queue, 1, wait_ms=0)
+            await engine.messages.receive(queue, 1, wait_ms=0)
         await clock.sleep_until(clock.now() + SECOND // 25)
     assert store.calls.count("count") <= 3
 
@@ -371,7 +371,7 @@ async def test_claims_that_ran_out_count_no_more(
     engine: Engine, clock: VirtualClock, queue: Queue, small: int
 ) -> None:
     await send(engine, queue, *numbered(small))
-    await engine.receiver.receive(queue, small, wait_ms=0, lease_ms=2 * SECOND)
+    await engine.messages.receive(queue, small, wait_ms=0, lease_ms=2 * SECOND)
     began = clock.now()
     assert await result(receiving(engine, queue)) == ["m0"]
     assert clock.now() <= began + 2 * SECOND + COUNT_EVERY_MS
@@ -383,12 +383,12 @@ async def test_claims_that_ran_out_count_no_more(
 async def test_the_same_attempt_gets_the_same_claim(engine: Engine) -> None:
     queue = await make_queue(engine, "fifo", ordered=True)
     await send(engine, queue, "a", "b", group_id="g")
-    first = await engine.receiver.receive(queue, 1, wait_ms=0, attempt_id="once")
-    again = await engine.receiver.receive(queue, 1, wait_ms=0, attempt_id="once")
+    first = await engine.messages.receive(queue, 1, wait_ms=0, attempt_id="once")
+    again = await engine.messages.receive(queue, 1, wait_ms=0, attempt_id="once")
     assert [(one.body, one.token, one.attempts) for one in again] == [
         (one.body, one.token, one.attempts) for one in first
     ]
-    assert await engine.receiver.receive(queue, 1, wait_ms=0, attempt_id="twice") == []
+    assert await engine.messages.receive(queue, 1, wait_ms=0, attempt_id="twice") == []
 
 
 async def test_a_queue_whose_dead_letter_queue_is_gone_keeps_offering(
@@ -397,9 +397,9 @@ async def test_a_queue_whose_dead_letter_queue_is_gone_keeps_offering(
     dead = await make_queue(engine, "dead")
     queue = await make_queue(engine, "q1", dead_letters=dead)
     await mark_deleted(engine, queue, dead, "x")
-    await engine.queues.delete(dead)
+    await engine.resources.queues.delete(dead)
     await send(engine, queue, "a")
     for attempt in (1, 2, 3):
-        (one,) = await engine.receiver.receive(queue, 1, wait_ms=WAIT_MS, lease_ms=SECOND)
+        (one,) = await engine.messages.receive(queue, 1, wait_ms=WAIT_MS, lease_ms=SECOND)
         assert one.attempts == attempt
     assert await bodies(engine, queue) == ["a"]

@@ -29,7 +29,7 @@ async def origin(engine: Engine, dead: Queue) -> Queue:
 
 async def the_task(engine: Engine, dead: Queue) -> MoveTask:
     """The only task of the source, as the store has it."""
-    (task,) = await engine.redriver.tasks_of(dead.name)
+    (task,) = await engine.operations.redrive_tasks(dead.name)
     return task
 
 
@@ -47,15 +47,15 @@ async def test_dead_letters_of_several_queues_go_home_in_their_order(
     await mark_deleted(engine, origin, dead, "a1", "a2")
     await mark_deleted(engine, other, dead, "b1")
     await mark_deleted(engine, origin, dead, "a3")
-    old = {one.message_id for one in await engine.store.peek(dead.id, 10)}
-    task = await engine.redriver.start(dead, None, None)
+    old = {one.message_id for one in await engine._store.peek(dead.id, 10)}
+    task = await engine.operations.start_redrive(dead, None, None)
     await passes(clock, 1)
     assert await bodies(engine, origin) == ["a1", "a2", "a3"]
     assert await bodies(engine, other) == ["b1"]
-    assert old.isdisjoint(one.message_id for one in await engine.store.peek(origin.id, 10))
+    assert old.isdisjoint(one.message_id for one in await engine._store.peek(origin.id, 10))
     assert (task.to_move, (await the_task(engine, dead)).moved) == (4, 4)
     assert (await the_task(engine, dead)).state is TaskState.COMPLETED
-    assert engine.counters.queue(dead).messages_redriven == 4
+    assert engine.operations.counts(dead).messages_redriven == 4
 
 
 async def test_elsewhere_means_all_of_them(
@@ -64,17 +64,17 @@ async def test_elsewhere_means_all_of_them(
     elsewhere = await make_queue(engine, "elsewhere")
     await mark_deleted(engine, origin, dead, "a")
     await send(engine, dead, "sent here by hand")
-    await engine.redriver.start(dead, elsewhere, None)
+    await engine.operations.start_redrive(dead, elsewhere, None)
     await passes(clock, 1)
     assert await bodies(engine, elsewhere) == ["a", "sent here by hand"]
 
 
 async def test_whoever_waits_at_the_origin_gets_it(engine: Engine, dead: Queue, origin: Queue) -> None:
     await mark_deleted(engine, origin, dead, "a")
-    waiting = asyncio.create_task(engine.receiver.receive(origin, 1, wait_ms=20 * SECOND))
+    waiting = asyncio.create_task(engine.messages.receive(origin, 1, wait_ms=20 * SECOND))
     await asyncio.sleep(0)
     began = engine.clock.now()
-    await engine.redriver.start(dead, None, None)
+    await engine.operations.start_redrive(dead, None, None)
     assert [one.body for one in await waiting] == ["a"]
     assert engine.clock.now() == began
 
@@ -83,7 +83,7 @@ async def test_what_dies_again_meanwhile_does_not_travel_in_circles(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(3))
-    await engine.redriver.start(dead, None, 1)
+    await engine.operations.start_redrive(dead, None, 1)
     await mark_deleted(engine, origin, dead, "late")
     await passes(clock, 10 * SECOND)
     assert await bodies(engine, dead) == ["late"]
@@ -94,8 +94,8 @@ async def test_chosen_ones_go_at_once_and_only_if_they_are_there(
     engine: Engine, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(3))
-    first, _, third = [one.seq for one in await engine.store.peek(dead.id, 3)]
-    assert (await engine.redriver.move(dead, [third, first, 999_999], None)).total == 2
+    first, _, third = [one.seq for one in await engine._store.peek(dead.id, 3)]
+    assert (await engine.operations.move(dead, [third, first, 999_999], None)).total == 2
     assert await bodies(engine, dead) == ["m1"]
     assert sorted(await bodies(engine, origin)) == ["m0", "m2"]
 
@@ -108,7 +108,7 @@ async def test_a_rate_is_kept_on_virtual_time(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue, rate_max: int, expected: list[int]
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(250))
-    await engine.redriver.start(dead, None, rate_max)
+    await engine.operations.start_redrive(dead, None, rate_max)
     arrived = []
     for _ in expected:
         await passes(clock, SECOND - 1)
@@ -121,7 +121,7 @@ async def test_within_a_second_a_high_rate_is_spread_over_batches(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(250))
-    await engine.redriver.start(dead, None, 500)
+    await engine.operations.start_redrive(dead, None, 500)
     for expected in (100, 200, 250):
         await passes(clock, 199)
         assert len(await bodies(engine, origin)) == expected
@@ -133,10 +133,10 @@ async def test_within_a_second_a_high_rate_is_spread_over_batches(
 
 async def test_one_task_a_source(engine: Engine, dead: Queue, origin: Queue) -> None:
     await mark_deleted(engine, origin, dead, *numbered(5))
-    await engine.redriver.start(dead, None, 1)
+    await engine.operations.start_redrive(dead, None, 1)
     with pytest.raises(TaskActive):
-        await engine.redriver.start(dead, None, None)
-    assert await engine.redriver.active_tasks("1") == 1
+        await engine.operations.start_redrive(dead, None, None)
+    assert await engine.operations.active_redrives("1") == 1
 
 
 async def test_of_two_that_start_at_the_same_moment_at_most_one_does(
@@ -144,15 +144,17 @@ async def test_of_two_that_start_at_the_same_moment_at_most_one_does(
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(5))
     started = await asyncio.gather(
-        *(node.redriver.start(dead, None, 1) for node in (engine, engine, nodes("two"))),
+        *(node._redriver.start(dead, None, 1) for node in (engine, engine, nodes("two"))),
         return_exceptions=True,
     )
     tasks = [one for one in started if isinstance(one, MoveTask)]
     assert len(tasks) <= 1
     assert all(isinstance(one, MoveTask | TaskActive) for one in started)
-    assert [task.id for task in await engine.redriver.tasks_of(dead.name)] == [task.id for task in tasks]
+    assert [task.id for task in await engine.operations.redrive_tasks(dead.name)] == [
+        task.id for task in tasks
+    ]
     await passes(clock, 2 * LEASE_MS)
-    await engine.redriver.take_up()
+    await engine._redriver.take_up()
     assert len(await bodies(engine, origin)) == (5 if tasks else 0)
 
 
@@ -161,36 +163,36 @@ async def test_who_comes_in_the_middle_of_a_start_is_refused_or_refuses(
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(5))
     held = store.hold("put")
-    starting = asyncio.create_task(engine.redriver.start(dead, None, 1))
+    starting = asyncio.create_task(engine.operations.start_redrive(dead, None, 1))
     await held.reached
-    await nodes("two").redriver.start(dead, None, 1)
+    await nodes("two").operations.start_redrive(dead, None, 1)
     held.let_go()
     with pytest.raises(TaskActive):
         await starting
-    assert await engine.redriver.active_tasks("1") == 1
+    assert await engine.operations.active_redrives("1") == 1
 
 
 async def test_a_task_that_is_cancelled_stops_and_what_it_moved_stays_moved(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(5))
-    task = await engine.redriver.start(dead, None, 1)
+    task = await engine.operations.start_redrive(dead, None, 1)
     await passes(clock, SECOND + 1)
-    assert (await engine.redriver.cancel(dead.name, task.id)).state is TaskState.CANCELLING
+    assert (await engine.operations.cancel_redrive(dead.name, task.id)).state is TaskState.CANCELLING
     with pytest.raises(TaskActive):
-        await engine.redriver.start(dead, None, None)
+        await engine.operations.start_redrive(dead, None, None)
     await passes(clock, 5 * SECOND)
     task = await the_task(engine, dead)
     assert (task.state, task.moved) == (TaskState.CANCELLED, 3)
     assert await bodies(engine, dead) == ["m3", "m4"]
     with pytest.raises(Refused):
-        await engine.redriver.cancel(dead.name, task.id)
-    await engine.redriver.start(dead, None, None)
+        await engine.operations.cancel_redrive(dead.name, task.id)
+    await engine.operations.start_redrive(dead, None, None)
 
 
 async def test_no_other_task_can_be_cancelled(engine: Engine, dead: Queue) -> None:
     with pytest.raises(NotFound):
-        await engine.redriver.cancel(dead.name, "no such task")
+        await engine.operations.cancel_redrive(dead.name, "no such task")
 
 
 async def test_a_queue_that_goes_while_its_task_runs_fails_it(
@@ -199,11 +201,11 @@ async def test_a_queue_that_goes_while_its_task_runs_fails_it(
     elsewhere = await make_queue(engine, "elsewhere")
     for gone, failure in ((elsewhere, "destination"), (dead, "source")):
         await mark_deleted(engine, origin, dead, *numbered(3))
-        await engine.redriver.start(dead, elsewhere if gone is elsewhere else None, 1)
+        await engine.operations.start_redrive(dead, elsewhere if gone is elsewhere else None, 1)
         await passes(clock, 500)
-        await engine.queues.delete(gone)
+        await engine.resources.queues.delete(gone)
         await passes(clock, 5 * SECOND)
-        task = (await engine.redriver.tasks_of(dead.name))[0]
+        task = (await engine.operations.redrive_tasks(dead.name))[0]
         assert (task.state, task.failure, task.moved) == (TaskState.FAILED, failure, 1)
 
 
@@ -213,9 +215,9 @@ async def test_dead_letters_of_a_queue_that_goes_while_their_task_runs_stay(
     other = await make_queue(engine, "other", dead_letters=dead)
     await mark_deleted(engine, origin, dead, "a1", "a2", "a3")
     await mark_deleted(engine, other, dead, "b1")
-    await engine.redriver.start(dead, None, 1)
+    await engine.operations.start_redrive(dead, None, 1)
     await passes(clock, 500)
-    await engine.queues.delete(origin)
+    await engine.resources.queues.delete(origin)
     await make_queue(engine, "origin", dead_letters=dead)
     await passes(clock, 5 * SECOND)
     assert await bodies(engine, dead) == ["a2", "a3"]
@@ -228,10 +230,10 @@ async def test_after_36_hours_a_task_is_over(
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(3))
     began = clock.now()
-    await engine.redriver.start(dead, None, 1)
-    await engine.redriver.stop()
+    await engine.operations.start_redrive(dead, None, 1)
+    await engine._redriver.stop()
     await clock.sleep_until(began + TASK_MS_MAX)
-    await nodes("two").redriver.take_up()
+    await nodes("two")._redriver.take_up()
     await passes(clock, 1)
     task = await the_task(engine, dead)
     assert (task.state, task.failure) == (TaskState.FAILED, "the task ran for 36 hours")
@@ -240,9 +242,9 @@ async def test_after_36_hours_a_task_is_over(
 async def test_the_last_ten_tasks_are_remembered(engine: Engine, clock: VirtualClock, dead: Queue) -> None:
     ids = []
     for _ in range(TASKS_KEPT + 3):
-        ids.append((await engine.redriver.start(dead, None, None)).id)
+        ids.append((await engine.operations.start_redrive(dead, None, None)).id)
         await passes(clock, 1)
-    kept = [task.id for task in await engine.redriver.tasks_of(dead.name)]
+    kept = [task.id for task in await engine.operations.redrive_tasks(dead.name)]
     assert kept == ids[::-1][:TASKS_KEPT]
 
 
@@ -254,15 +256,15 @@ async def test_a_dead_nodes_task_goes_on_when_its_lease_has_run_out(
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(6))
     two = nodes("two")
-    await engine.redriver.start(dead, None, 2)
+    await engine.operations.start_redrive(dead, None, 2)
     await passes(clock, 10)
-    await engine.redriver.stop()
+    await engine._redriver.stop()
     await passes(clock, LEASE_MS - 20)
-    await two.redriver.take_up()
+    await two._redriver.take_up()
     await passes(clock, 9)
     assert len(await bodies(engine, origin)) == 2
     await passes(clock, 1)
-    await two.redriver.take_up()
+    await two._redriver.take_up()
     await passes(clock, 5 * SECOND)
     assert await bodies(engine, origin) == list(numbered(6))
     task = await the_task(engine, dead)
@@ -273,10 +275,10 @@ async def test_of_two_nodes_that_find_it_one_takes_it_up_and_the_rate_is_kept(
     engine: Engine, nodes: MakeNode, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(20))
-    await engine.redriver.start(dead, None, 1)
-    await engine.redriver.stop()
+    await engine.operations.start_redrive(dead, None, 1)
+    await engine._redriver.stop()
     await passes(clock, LEASE_MS)
-    await asyncio.gather(*(nodes(name).redriver.take_up() for name in ("two", "three", "four")))
+    await asyncio.gather(*(nodes(name)._redriver.take_up() for name in ("two", "three", "four")))
     before = len(await bodies(engine, origin))
     await passes(clock, 5 * SECOND)
     assert len(await bodies(engine, origin)) - before == 5
@@ -287,10 +289,10 @@ async def test_a_node_that_was_away_too_long_leaves_its_task_to_the_one_that_too
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(6))
     held = store.hold_answer("move")
-    await engine.redriver.start(dead, None, 2)
+    await engine.operations.start_redrive(dead, None, 2)
     await held.reached
     await passes(clock, LEASE_MS)
-    await nodes("two").redriver.take_up()
+    await nodes("two")._redriver.take_up()
     await passes(clock, 1)
     held.let_go()
     await passes(clock, 10 * SECOND)
@@ -303,10 +305,10 @@ async def test_a_task_that_ended_stays_as_it_ended(
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(6))
     held = store.hold_answer("move")
-    await engine.redriver.start(dead, None, 2)
+    await engine.operations.start_redrive(dead, None, 2)
     await held.reached
     await passes(clock, LEASE_MS)
-    await nodes("two").redriver.take_up()
+    await nodes("two")._redriver.take_up()
     await passes(clock, 10 * SECOND)
     assert (await the_task(engine, dead)).state is TaskState.COMPLETED
     held.let_go()
@@ -319,13 +321,13 @@ async def test_when_the_store_was_away_the_same_node_carries_on(
     engine: Engine, store: HeldStore, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(3))
-    await engine.redriver.start(dead, None, 1)
+    await engine.operations.start_redrive(dead, None, 1)
     await passes(clock, 500)
     store.away = True
     await passes(clock, SECOND)
     store.away = False
-    await engine.redriver.take_up()
-    await engine.redriver.take_up()
+    await engine._redriver.take_up()
+    await engine._redriver.take_up()
     await passes(clock, 5 * SECOND)
     assert (await the_task(engine, dead)).state is TaskState.COMPLETED
     assert await bodies(engine, origin) == list(numbered(3))
@@ -335,8 +337,8 @@ async def test_reset_stops_and_forgets_every_task(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(3))
-    await engine.redriver.start(dead, None, 1)
-    await engine.redriver.reset()
+    await engine.operations.start_redrive(dead, None, 1)
+    await engine._redriver.reset()
     await passes(clock, 5 * SECOND)
-    assert await engine.redriver.tasks_of(named("dead")) == []
+    assert await engine.operations.redrive_tasks(named("dead")) == []
     assert len(await bodies(engine, dead)) == 3

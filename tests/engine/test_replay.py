@@ -35,17 +35,19 @@ def nodes(store: HeldStore, clock: VirtualClock) -> MakeNode:
 
 @pytest.fixture
 async def topic(engine: Engine) -> Topic:
-    return await engine.topics.create(Topic(0, name("t"), "plain", ordered=True, archive_ms=DAY_MS))
+    return await engine.resources.topics.create(Topic(0, name("t"), "plain", ordered=True, archive_ms=DAY_MS))
 
 
 @pytest.fixture
 async def queue(engine: Engine) -> Queue:
-    return await engine.queues.create(Queue(0, name("q"), ordered=True))
+    return await engine.resources.queues.create(Queue(0, name("q"), ordered=True))
 
 
 @pytest.fixture
 async def subscription(engine: Engine, topic: Topic, queue: Queue) -> Subscription:
-    return await engine.topics.subscribe(Subscription("s", topic.name, 0, "1", "queue", "queue:q"))
+    return await engine.resources.subscriptions.create(
+        Subscription("s", topic.name, 0, "1", "queue", "queue:q")
+    )
 
 
 async def publish(engine: Engine, topic: Topic, *bodies: str) -> None:
@@ -54,26 +56,26 @@ async def publish(engine: Engine, topic: Topic, *bodies: str) -> None:
         publication = Publication(
             message_id, body, {}, {}, ENVELOPE, 1, "g", deduplication_id=message_id.hex()
         )
-        await engine.topic_publisher.publish(topic, [publication])
+        await engine.messages.publish(topic, [publication])
 
 
 async def take(engine: Engine, queue: Queue) -> list[tuple[str, bool]]:
     """Take all out of a queue, in order, when nothing is under way: each body, and whether it is replayed."""
     await engine.quiet()
     taken = []
-    while deliveries := await engine.receiver.receive(queue, 10, wait_ms=0):
+    while deliveries := await engine.messages.receive(queue, 10, wait_ms=0):
         for one in deliveries:
             taken.append((one.body, is_replayed(one.headers)))
-            await engine.settler.delete(queue, [(one.seq, one.token or 0)])
+            await engine.messages.delete(queue, [(one.seq, one.token or 0)])
     return taken
 
 
 async def again(engine: Engine, subscription: Subscription, ends_at: int | None = None) -> None:
-    await engine.replayer.start(subscription, 0, ends_at)
+    await engine.operations.start_replay(subscription, 0, ends_at)
 
 
 async def state(engine: Engine, subscription: Subscription) -> ReplayState | None:
-    replay = await engine.replayer.of(subscription)
+    replay = await engine.operations.replay_of(subscription)
     return None if replay is None else replay.state
 
 
@@ -126,7 +128,9 @@ async def test_one_that_comes_as_the_replay_ends_does_not_begin_it_anew(
     publishing = asyncio.create_task(publish(engine, topic, "late"))
     await late.reached
     outcome: asyncio.Future[Held] = asyncio.get_running_loop().create_future()
-    engine.subscriptions.on_backlog = lambda one: None if one.held else outcome.set_result(store.hold("peek"))
+    engine._subscriptions.on_backlog = lambda one: (
+        None if one.held else outcome.set_result(store.hold("peek"))
+    )
     beginning.let_go()
     letting_go = await outcome
     await letting_go.reached
@@ -134,7 +138,7 @@ async def test_one_that_comes_as_the_replay_ends_does_not_begin_it_anew(
     await publishing
     letting_go.let_go()
     assert await take(engine, queue) == [("a", True), ("late", False)]
-    now = await engine.topics.subscription(topic.name, subscription.id)
+    now = await engine.resources.subscriptions.get(topic.name, subscription.id)
     assert now is not None
     assert not now.held
     await publish(engine, topic, "next")
@@ -169,13 +173,13 @@ async def test_a_replay_cut_short_is_carried_on_once_by_another_node(
     entered = store.hold_answer("enqueue")  # the first batch is in the queue, and nobody hears of it
     await again(engine, subscription)
     await entered.reached
-    await engine.replayer.close()
+    await engine._replayer.close()
     two = nodes("two")
-    await two.replayer.round()
+    await two._replayer.round()
     await two.quiet()
     assert await state(two, subscription) is ReplayState.RUNNING  # leased still
     await clock.sleep_until(clock.now() + LEASE_MS)
-    await two.replayer.round()
+    await two._replayer.round()
     assert await take(two, queue) == [(body, True) for body in bodies]
     assert await state(two, subscription) is ReplayState.COMPLETED
 
@@ -191,7 +195,7 @@ async def test_a_store_that_was_away_is_tried_again(
     beginning.lose()
     await engine.quiet()
     assert await state(engine, subscription) is ReplayState.PENDING
-    await engine.replayer.round()
+    await engine._replayer.round()
     assert await take(engine, queue) == [("a", True)]
 
 
@@ -205,12 +209,12 @@ async def test_nothing_is_forgotten_while_a_subscription_rests(
         bodies.append(f"m{number}")
         await publish(engine, topic, bodies[-1])
         await clock.sleep_until(clock.now() + OVERLAP_MS // 2)
-        await engine.replayer.round()
+        await engine._replayer.round()
     assert await take(engine, queue) == []
-    rests = await engine.topics.subscription(topic.name, "s")
+    rests = await engine.resources.subscriptions.get(topic.name, "s")
     assert rests is not None
     assert rests.waiting_id is not None
-    waiting = await engine.store.peek(rests.waiting_id, 100)
+    waiting = await engine._store.peek(rests.waiting_id, 100)
     assert 0 < len(waiting) < len(bodies)  # the others are read out of the archive
     await again(engine, rests)
     assert [body for body, _ in await take(engine, queue)] == bodies
@@ -224,10 +228,10 @@ async def test_a_replay_that_is_replaced_is_given_up(
     second_batch = store.hold_answer("enqueue")
     await again(engine, subscription)
     await second_batch.reached
-    await engine.replayer.start(subscription, engine.clock.now(), None)
+    await engine.operations.start_replay(subscription, engine.clock.now(), None)
     second_batch.let_go()
     await engine.quiet()
-    replay = await engine.replayer.of(subscription)
+    replay = await engine.operations.replay_of(subscription)
     assert replay is not None
     assert (replay.starts_at, replay.state) == (engine.clock.now(), ReplayState.COMPLETED)
 
@@ -238,26 +242,26 @@ async def test_of_a_subscription_that_goes_nothing_stays(
     await again(engine, subscription, ends_at=1)
     await engine.quiet()
     await publish(engine, topic, "waits")
-    rests = await engine.topics.subscription(topic.name, "s")
+    rests = await engine.resources.subscriptions.get(topic.name, "s")
     assert rests is not None
     assert rests.waiting_id is not None
-    await engine.topics.unsubscribe(rests)
-    await engine.replayer.round()
-    await engine.sweeper.round()
-    assert await engine.store.find("replay", "") == []
-    assert await engine.store.peek(rests.waiting_id, 10) == []
-    await engine.topics.delete(topic)
+    await engine.resources.subscriptions.delete(rests)
+    await engine._replayer.round()
+    await engine.operations.sweep()
+    assert await engine._store.find("replay", "") == []
+    assert await engine._store.peek(rests.waiting_id, 10) == []
+    await engine.resources.topics.delete(topic)
     await clock.sleep_until(clock.now() + ROUND_MS)
-    await engine.sweeper.round()
-    assert await engine.store.peek(topic.id, 10) == []
+    await engine.operations.sweep()
+    assert await engine._store.peek(topic.id, 10) == []
 
 
 async def test_a_node_that_closed_does_not_go_on(
     engine: Engine, store: HeldStore, clock: VirtualClock, subscription: Subscription
 ) -> None:
-    await engine.replayer.start(subscription, 1, clock.now() + LEASE_MS)
+    await engine.operations.start_replay(subscription, 1, clock.now() + LEASE_MS)
     await engine.quiet()  # it looks again, a second from now
-    await engine.replayer.close()
+    await engine._replayer.close()
     store.calls.clear()
     await clock.sleep_until(clock.now() + 2 * LEASE_MS)
     assert store.calls == []
@@ -270,7 +274,7 @@ async def test_an_archive_that_ends_fails_the_replay_and_lets_what_waits_go(
     await again(engine, subscription)
     await beginning.reached
     await publish(engine, topic, "waits")
-    await engine.topics.update(topic.name, lambda one: replace(one, archive_ms=0))
+    await engine.resources.topics.update(topic.name, lambda one: replace(one, archive_ms=0))
     beginning.let_go()
     assert await take(engine, queue) == [("waits", False)]
     assert await state(engine, subscription) is ReplayState.FAILED

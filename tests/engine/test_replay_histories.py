@@ -85,11 +85,13 @@ class History:
             node = Engine(store, runtime, {"plain": PlainProfile()})  # type: ignore[arg-type]  # by __getattr__
             self.nodes.append(node)
         for store in stores:
-            store.others = [node.directory.forget for node in self.nodes]
-        topics = self.nodes[0].topics
-        self.topic = await topics.create(Topic(0, name("t"), "plain", ordered=True, archive_ms=DAY_MS))
-        self.queue = await self.nodes[0].queues.create(Queue(0, name("q"), ordered=True))
-        self.subscription = await topics.subscribe(
+            store.others = [node._directory.forget for node in self.nodes]
+        resources = self.nodes[0].resources
+        self.topic = await resources.topics.create(
+            Topic(0, name("t"), "plain", ordered=True, archive_ms=DAY_MS)
+        )
+        self.queue = await resources.queues.create(Queue(0, name("q"), ordered=True))
+        self.subscription = await resources.subscriptions.create(
             Subscription("s", self.topic.name, 0, "1", "queue", "queue:q")
         )
 
@@ -101,25 +103,25 @@ class History:
             publication = Publication(
                 message_id, body, {}, {}, b'{"envelope":"plain"}', 1, group, deduplication_id=body
             )
-            topic = await node.topics.get(self.topic.name)
+            topic = await node._topics.get(self.topic.name)
             assert topic is not None
-            await node.topic_publisher.publish(topic, [publication])
+            await node._topic_publisher.publish(topic, [publication])
             await self.pause(30)
 
     async def replay(self) -> None:
         for _ in range(3):
             await self.pause(1500)
             node = self.chance.choice(self.nodes)
-            await node.replayer.start(self.subscription, 0, None)
+            await node._replayer.start(self.subscription, 0, None)
             if self.chance.random() < 0.5:
                 await self.pause(100)
-                await node.replayer.close()  # as if it died; what it began goes on by its lease
+                await node._replayer.close()  # as if it died; what it began goes on by its lease
 
     async def keep_up(self) -> None:
         while True:
             await self.clock.sleep_until(self.clock.now() + 1_000)
             for node in self.nodes:
-                await node.replayer.round()
+                await node._replayer.round()
 
     async def pause(self, most: int) -> None:
         await self.clock.sleep_until(self.clock.now() + self.chance.randrange(most))

@@ -33,7 +33,7 @@ async def test_each_subscriber_gets_what_it_may_see(clock: VirtualClock, chance:
 
     stage.memory.attempts.clear()
     publication.screen = screen
-    await stage.engine.topic_publisher.publish(topic, [publication])
+    await stage.engine.messages.publish(topic, [publication])
     await stage.publish(topic, "after")
     assert [await stage.bodies_in(queue) for queue in queues] == [
         ["before", "secret", "after"],

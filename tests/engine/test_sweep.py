@@ -32,11 +32,11 @@ async def test_what_is_past_its_retention_period_goes_and_nothing_else(
     await clock.sleep_until(began + 1)
     await send(engine, queue, "c")
     await clock.sleep_until(began + MINUTE_MS - 1)
-    assert await engine.sweeper.round() == 0
+    assert await engine.operations.sweep() == 0
     await clock.sleep_until(began + MINUTE_MS)
-    assert await engine.sweeper.round() == 2
+    assert await engine.operations.sweep() == 2
     assert await bodies(engine, queue) == ["c"]
-    assert engine.counters.queue(queue).messages_expired == 2
+    assert engine.operations.counts(queue).messages_expired == 2
 
 
 async def test_a_deep_queue_is_swept_in_small_steps(
@@ -45,7 +45,7 @@ async def test_a_deep_queue_is_swept_in_small_steps(
     number = 2 * ROWS_PER_SWEEP + 1
     await send(engine, queue, *numbered(number))
     await clock.sleep_until(clock.now() + MINUTE_MS)
-    assert await engine.sweeper.round() == number
+    assert await engine.operations.sweep() == number
     assert store.calls.count("sweep") == 3
 
 
@@ -53,16 +53,16 @@ async def test_nothing_is_remembered_of_a_deleted_queue_however_much_it_was(
     engine: Engine, clock: VirtualClock
 ) -> None:
     queue = await make_queue(engine, "q.fifo", ordered=True)
-    bench = Bench(engine.store, queue.id, ordered=True)
+    bench = Bench(engine._store, queue.id, ordered=True)
     now = clock.now()
     known = [
         bench.new_delivery("a", now, group="g", deduplication_key=key, deduplicate_until=now + MINUTE_MS)
         for key in numbered(2 * ROWS_PER_SWEEP + 1)
     ]
-    await engine.store.enqueue(known)
-    await engine.queues.delete(queue)
-    assert await engine.sweeper.round() == len(known)
-    assert await engine.store.sweep(queue.id, 0, now + MINUTE_MS, 1) == Swept(0, left=False)
+    await engine._store.enqueue(known)
+    await engine.resources.queues.delete(queue)
+    assert await engine.operations.sweep() == len(known)
+    assert await engine._store.sweep(queue.id, 0, now + MINUTE_MS, 1) == Swept(0, left=False)
 
 
 async def test_many_queues_are_read_in_turns(engine: Engine, store: HeldStore, clock: VirtualClock) -> None:
@@ -71,7 +71,7 @@ async def test_many_queues_are_read_in_turns(engine: Engine, store: HeldStore, c
         await send(engine, queue, "a")
     await clock.sleep_until(clock.now() + MINUTE_MS)
     store.calls.clear()
-    assert await engine.sweeper.round() == 120
+    assert await engine.operations.sweep() == 120
     assert store.calls.count("sweep") == 120
     assert store.calls.count("find") <= 120 // QUEUES_PER_TURN + 6
 
@@ -81,7 +81,7 @@ async def test_every_node_sweeps_and_twice_does_no_harm(
 ) -> None:
     await send(engine, queue, *numbered(50))
     await clock.sleep_until(clock.now() + MINUTE_MS)
-    gone = await asyncio.gather(*(node.sweeper.round() for node in (engine, nodes("two"), nodes("three"))))
+    gone = await asyncio.gather(*(node.operations.sweep() for node in (engine, nodes("two"), nodes("three"))))
     assert sum(gone) == 50
 
 
@@ -89,9 +89,9 @@ async def test_a_purge_takes_what_is_there_claimed_or_not_and_nothing_later(
     engine: Engine, clock: VirtualClock, queue: Queue
 ) -> None:
     await send(engine, queue, "a", "b")
-    await engine.receiver.receive(queue, 1, wait_ms=0)
-    assert await engine.purge(queue) == 2
-    noted = await engine.queues.get(queue.name)
+    await engine.messages.receive(queue, 1, wait_ms=0)
+    assert await engine.messages.purge(queue) == 2
+    noted = await engine.resources.queues.get(queue.name)
     assert noted is not None
     assert noted.purged_at == clock.now()
     await send(engine, queue, "c")
@@ -103,17 +103,17 @@ async def test_who_asks_for_no_rest_between_purges_is_never_refused(
 ) -> None:
     """Not even where the last purge was noted by a node whose clock is ahead."""
     ahead = clock.now() + 5_000
-    await engine.queues.update(queue.name, lambda one: replace(one, purged_at=ahead))
+    await engine.resources.queues.update(queue.name, lambda one: replace(one, purged_at=ahead))
     await send(engine, queue, "a")
     with pytest.raises(Refused):
-        await engine.purge(queue, rest_ms=MINUTE_MS)
-    assert await engine.purge(queue) == 1
+        await engine.messages.purge(queue, rest_ms=MINUTE_MS)
+    assert await engine.messages.purge(queue) == 1
 
 
 async def test_what_is_sent_during_a_purge_stays(engine: Engine, store: HeldStore, queue: Queue) -> None:
     await send(engine, queue, "a")
     held = store.hold("purge")
-    purging = asyncio.create_task(engine.purge(queue))
+    purging = asyncio.create_task(engine.messages.purge(queue))
     await held.reached
     await send(engine, queue, "b")
     held.let_go()
@@ -141,8 +141,8 @@ async def test_a_reset_leaves_nothing(engine: Engine, store: HeldStore) -> None:
     queue = await make_queue(engine, "q1", dead_letters=dead)
     await send(engine, queue, *numbered(5))
     await send(engine, dead, *numbered(5))
-    await engine.queues.delete(queue)
-    await engine.redriver.start(dead, None, 1)
+    await engine.resources.queues.delete(queue)
+    await engine.operations.start_redrive(dead, None, 1)
     await engine.reset()
     for kind in ("queue", "queue_number", "deleted_queue", "move_task"):
         assert await store.real.find(kind, "") == []
@@ -150,18 +150,18 @@ async def test_a_reset_leaves_nothing(engine: Engine, store: HeldStore) -> None:
 
 
 async def test_a_subscription_goes_when_its_time_is_over(engine: Engine, clock: VirtualClock) -> None:
-    topic = await engine.topics.create(Topic(0, ResourceName("1", "r", "t"), "sns"))
+    topic = await engine.resources.topics.create(Topic(0, ResourceName("1", "r", "t"), "sns"))
     ends_at = clock.now() + MINUTE_MS
     for name, moment in (("ends", ends_at), ("stays", None)):
-        await engine.topics.subscribe(
+        await engine.resources.subscriptions.create(
             Subscription(name, topic.name, 0, "1", "http", "http://a", expires_at=moment)
         )
     await clock.sleep_until(ends_at - 1)
-    await engine.sweeper.round()
-    assert [one.id for one in await engine.topics.subscriptions_of(topic.name)] == ["ends", "stays"]
+    await engine.operations.sweep()
+    assert [one.id for one in await engine.resources.subscriptions.of(topic.name)] == ["ends", "stays"]
     await clock.sleep_until(ends_at)
-    await engine.sweeper.round()
-    assert [one.id for one in await engine.topics.subscriptions_of(topic.name)] == ["stays"]
+    await engine.operations.sweep()
+    assert [one.id for one in await engine.resources.subscriptions.of(topic.name)] == ["stays"]
 
 
 async def test_a_long_sweep_holds_up_no_other_upkeep(
@@ -181,7 +181,9 @@ async def test_a_long_sweep_holds_up_no_other_upkeep(
 async def test_topics_are_read_for_their_archives_once_in_a_while(
     engine: Engine, store: HeldStore, clock: VirtualClock
 ) -> None:
-    topic = await engine.topics.create(Topic(0, ResourceName("1", "here", "t"), "plain", ordered=True))
+    topic = await engine.resources.topics.create(
+        Topic(0, ResourceName("1", "here", "t"), "plain", ordered=True)
+    )
     swept: list[int] = []
     sweep = store.real.sweep
 

@@ -46,7 +46,7 @@ async def two(nodes: Callable[[str], Engine], engine: Engine) -> Engine:
 
 @pytest.fixture
 async def topic(engine: Engine, two: Engine) -> Topic:
-    return await engine.topics.create(Topic(0, named("orders"), "plain"))
+    return await engine.resources.topics.create(Topic(0, named("orders"), "plain"))
 
 
 def wanted(topic: Topic, one: str = "s") -> Subscription:
@@ -55,11 +55,11 @@ def wanted(topic: Topic, one: str = "s") -> Subscription:
 
 async def publish(engine: Engine, topic: Topic, body: str) -> None:
     publication = Publication(engine.runtime.message_id(), body, {}, {}, b"{}", len(body))
-    await engine.topic_publisher.publish(topic, [publication])
+    await engine.messages.publish(topic, [publication])
 
 
 async def documents(engine: Engine, kind: str) -> int:
-    return len(await engine.store.find(kind, ""))
+    return len(await engine._store.find(kind, ""))
 
 
 async def cut_short(store: HeldStore, verb: str, work: "asyncio.Task[object]") -> None:
@@ -77,8 +77,8 @@ async def cut_short(store: HeldStore, verb: str, work: "asyncio.Task[object]") -
 async def test_a_subscription_made_on_one_node_is_pushed_by_another_when_that_one_dies(
     engine: Engine, two: Engine, clock: VirtualClock, topic: Topic, endpoint: ScriptedEndpoint
 ) -> None:
-    await engine.topics.subscribe(wanted(topic))
-    await engine.dispatcher.close()
+    await engine.resources.subscriptions.create(wanted(topic))
+    await engine._dispatcher.close()
     upkeep = asyncio.create_task(two.run())
     await clock.sleep_until(clock.now() + 1)
     await publish(two, topic, "a")
@@ -95,7 +95,7 @@ async def test_a_delivery_that_nobody_was_told_of_is_found_with_the_next_round(
     topic: Topic,
     endpoint: ScriptedEndpoint,
 ) -> None:
-    await engine.topics.subscribe(wanted(topic))
+    await engine.resources.subscriptions.create(wanted(topic))
     upkeep = asyncio.create_task(engine.run())
     await clock.sleep_until(clock.now() + 1)
     held = store.hold_answer("enqueue")
@@ -115,12 +115,12 @@ async def test_what_a_dead_node_held_is_pushed_by_another_when_its_lease_has_run
     async def never(_: object) -> None:
         await asyncio.get_running_loop().create_future()
 
-    await two.topics.subscribe(wanted(topic))
+    await two.resources.subscriptions.create(wanted(topic))
     endpoint.before = never
     began = clock.now()
     await publish(two, topic, "a")
     await clock.sleep_until(began + 1)
-    await two.dispatcher.close()
+    await two._dispatcher.close()
     endpoint.before = None
     upkeep = asyncio.create_task(engine.run())
     await clock.sleep_until(began + LEASE_MS + 2)
@@ -134,40 +134,42 @@ async def test_backlogs_are_looked_into_in_turn(
     monkeypatch.setattr("redrive.engine.push.dispatcher.LOOKS_MAX", 4)
     monkeypatch.setattr("redrive.engine.push.dispatcher.PAGE", 2)
     for number in range(9):
-        await engine.topics.subscribe(wanted(topic, f"s{number}"))
+        await engine.resources.subscriptions.create(wanted(topic, f"s{number}"))
     watched = []
     for _ in range(4):
-        await two.dispatcher.look_round()
-        watched.append(len(two.dispatcher._consumers))
+        await two._dispatcher.look_round()
+        watched.append(len(two._dispatcher._consumers))
     assert watched == [4, 8, 9, 9]
 
 
 async def test_a_subscription_removed_on_another_node_is_pushed_no_more(
     engine: Engine, two: Engine, clock: VirtualClock, topic: Topic
 ) -> None:
-    subscription = await engine.topics.subscribe(wanted(topic))
-    await two.dispatcher.look_round()
+    subscription = await engine.resources.subscriptions.create(wanted(topic))
+    await two._dispatcher.look_round()
     await clock.sleep_until(clock.now() + 1)
-    await engine.topics.unsubscribe(subscription)
-    two.directory.forget("", "")
-    two.notifier.announce(subscription.queue_id)
+    await engine.resources.subscriptions.delete(subscription)
+    two.resources.documents.forget("", "")
+    two._notifier.announce(subscription.queue_id)
     await clock.sleep_until(clock.now() + 1)
-    assert two.dispatcher._consumers == {}
-    assert not two.notifier.anyone(subscription.queue_id)
+    assert two._dispatcher._consumers == {}
+    assert not two._notifier.anyone(subscription.queue_id)
 
 
 async def test_a_backlog_that_nobody_told_of_any_more_is_forgotten(
     engine: Engine, two: Engine, clock: VirtualClock, topic: Topic
 ) -> None:
-    stays, goes = [await engine.topics.subscribe(wanted(topic, one)) for one in ("stays", "goes")]
-    await two.dispatcher.look_round()
+    stays, goes = [
+        await engine.resources.subscriptions.create(wanted(topic, one)) for one in ("stays", "goes")
+    ]
+    await two._dispatcher.look_round()
     await clock.sleep_until(clock.now() + 1)
-    await engine.topics.unsubscribe(goes)
-    two.directory.forget("subscription_of_queue", "")
+    await engine.resources.subscriptions.delete(goes)
+    two.resources.documents.forget("subscription_of_queue", "")
     for _ in range(2):
-        await two.dispatcher.look_round()
+        await two._dispatcher.look_round()
         await clock.sleep_until(clock.now() + 1)
-    assert list(two.dispatcher._consumers) == [stays.queue_id]
+    assert list(two._dispatcher._consumers) == [stays.queue_id]
 
 
 async def test_a_store_that_is_away_is_told_of_once_and_not_by_each_backlog(
@@ -179,7 +181,7 @@ async def test_a_store_that_is_away_is_told_of_once_and_not_by_each_backlog(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     for number in range(3):
-        await engine.topics.subscribe(wanted(topic, f"s{number}"))
+        await engine.resources.subscriptions.create(wanted(topic, f"s{number}"))
     await publish(engine, topic, "a")
     store.away = True
     await clock.sleep_until(clock.now() + 10_000)
@@ -198,7 +200,7 @@ async def test_what_is_pushed_is_settled_though_a_connection_was_cut(
     endpoint: ScriptedEndpoint,
     lost: str,
 ) -> None:
-    subscription = await engine.topics.subscribe(wanted(topic))
+    subscription = await engine.resources.subscriptions.create(wanted(topic))
     cut = store.hold("settle") if lost == "the question" else store.hold_answer("settle")
     await publish(engine, topic, "a")
     await cut.reached
@@ -222,16 +224,16 @@ async def test_a_node_that_is_about_to_close_ends_what_it_began_and_begins_nothi
         await clock.sleep_until(began + thinks_ms)
 
     endpoint.before = think
-    subscription = await engine.topics.subscribe(wanted(topic))
+    subscription = await engine.resources.subscriptions.create(wanted(topic))
     began = clock.now()
     await publish(engine, topic, "a")
     await clock.sleep_until(began + 1)
-    draining = asyncio.create_task(engine.dispatcher.drain(10))
+    draining = asyncio.create_task(engine.drain(10))
     await clock.sleep_until(began + 2)
     await publish(engine, topic, "b")
     await draining
     assert clock.now() - began == min(thinks_ms, 10_001)
-    await engine.dispatcher.close()
+    await engine._dispatcher.close()
     assert [one.body for one in await store.real.peek(subscription.queue_id, 10)] == left
     assert [body for _, body in endpoint.pushed] == ["a"]
 
@@ -240,12 +242,12 @@ async def test_a_node_that_has_closed_pushes_nothing(
     engine: Engine, clock: VirtualClock, topic: Topic, endpoint: ScriptedEndpoint
 ) -> None:
     endpoint.otherwise = BROKEN
-    subscription = await engine.topics.subscribe(wanted(topic))
+    subscription = await engine.resources.subscriptions.create(wanted(topic))
     await publish(engine, topic, "a")
     await clock.sleep_until(clock.now() + 1)
-    await engine.dispatcher.close()
-    await engine.dispatcher.look_round()
-    engine.notifier.announce(subscription.queue_id)
+    await engine._dispatcher.close()
+    await engine._dispatcher.look_round()
+    engine._notifier.announce(subscription.queue_id)
     await clock.sleep_until(clock.now() + 60_000)  # its timer for the next attempt
     assert [body for _, body in endpoint.pushed] == ["a"]
 
@@ -256,20 +258,22 @@ async def test_who_did_not_hear_that_a_subscription_was_made_or_changed_publishe
 ) -> None:
     await publish(engine, topic, "before")  # so that the node remembers who wants what
     if lost == "made":
-        work = asyncio.create_task(engine.topics.subscribe(wanted(topic)))
+        work = asyncio.create_task(engine.resources.subscriptions.create(wanted(topic)))
     else:
-        made = await engine.topics.subscribe(wanted(topic))
+        made = await engine.resources.subscriptions.create(wanted(topic))
         await publish(engine, topic, "before")
-        work = asyncio.create_task(engine.topics.change(made, lambda one: replace(one, raw=True)))
+        work = asyncio.create_task(
+            engine.resources.subscriptions.update(made, lambda one: replace(one, raw=True))
+        )
     held = store.hold_answer("put")
     await held.reached
     held.lose()
     with pytest.raises(StoreUnavailable):
         await work
-    found = await engine.topics.wanted(topic, Subject({}, "a"))
+    found = await engine.resources.subscriptions.wanting(topic, Subject({}, "a"))
     assert [(one.id, one.raw) for one in found.subscriptions] == [("s", lost == "changed")]
     with pytest.raises(AlreadyExists):
-        await engine.topics.subscribe(wanted(topic))
+        await engine.resources.subscriptions.create(wanted(topic))
 
 
 # ---- what is cut short
@@ -279,34 +283,34 @@ async def test_a_topic_whose_deletion_was_cut_short_can_be_deleted_again(
     engine: Engine, store: HeldStore, topic: Topic
 ) -> None:
     for one in ("a", "b"):
-        await engine.topics.subscribe(wanted(topic, one))
-    await cut_short(store, "remove", asyncio.create_task(engine.topics.delete(topic)))
-    assert await engine.topics.get(topic.name) is not None
-    await engine.topics.delete(topic)
+        await engine.resources.subscriptions.create(wanted(topic, one))
+    await cut_short(store, "remove", asyncio.create_task(engine.resources.topics.delete(topic)))
+    assert await engine.resources.topics.get(topic.name) is not None
+    await engine.resources.topics.delete(topic)
     assert await documents(engine, TOPIC.name) == await documents(engine, SUBSCRIPTION.name) == 0
 
 
 async def test_a_topic_made_anew_under_the_name_has_no_subscribers(
     engine: Engine, store: HeldStore, two: Engine, topic: Topic
 ) -> None:
-    await engine.topics.subscribe(wanted(topic))
+    await engine.resources.subscriptions.create(wanted(topic))
     held = store.hold("remove")
-    deleting = asyncio.create_task(engine.topics.delete(topic))
+    deleting = asyncio.create_task(engine.resources.topics.delete(topic))
     await held.reached
-    await two.topics.subscribe(wanted(topic, "late"))
+    await two.resources.subscriptions.create(wanted(topic, "late"))
     held.let_go()
     await deleting
-    again = await engine.topics.create(Topic(0, topic.name, "plain"))
-    assert await engine.topics.subscriptions_of(again.name) == []
+    again = await engine.resources.topics.create(Topic(0, topic.name, "plain"))
+    assert await engine.resources.subscriptions.of(again.name) == []
 
 
 async def test_an_unsubscription_that_was_cut_short_leaves_the_subscription_as_it_was(
     engine: Engine, two: Engine, store: HeldStore, topic: Topic
 ) -> None:
-    subscription = await engine.topics.subscribe(wanted(topic))
-    await cut_short(store, "remove", asyncio.create_task(engine.topics.unsubscribe(subscription)))
-    await two.sweeper.round()
-    assert await two.topics.subscription(topic.name, subscription.id) == subscription
+    subscription = await engine.resources.subscriptions.create(wanted(topic))
+    await cut_short(store, "remove", asyncio.create_task(engine.resources.subscriptions.delete(subscription)))
+    await two.operations.sweep()
+    assert await two.resources.subscriptions.get(topic.name, subscription.id) == subscription
     assert await documents(engine, OF_QUEUE.name) == 1
     assert await documents(engine, "deleted_queue") == 0
 
@@ -315,7 +319,7 @@ async def test_a_subscription_that_was_cut_short_leaves_nothing(
     engine: Engine, store: HeldStore, topic: Topic
 ) -> None:
     elsewhere = replace(wanted(topic), owner="2", expires_at=1)
-    await cut_short(store, "put", asyncio.create_task(engine.topics.subscribe(elsewhere)))
+    await cut_short(store, "put", asyncio.create_task(engine.resources.subscriptions.create(elsewhere)))
     for kind in (SUBSCRIPTION.name, OF_QUEUE.name, "subscription_elsewhere", "due"):
         assert await documents(engine, kind) == 0
 
@@ -327,13 +331,13 @@ async def test_the_backlog_of_who_left_is_emptied(
         await asyncio.get_running_loop().create_future()
 
     endpoint.before = never
-    subscription = await engine.topics.subscribe(wanted(topic))
+    subscription = await engine.resources.subscriptions.create(wanted(topic))
     await publish(engine, topic, "a")
     await clock.sleep_until(clock.now() + 1)
-    assert await engine.topics.unsubscribe(subscription)
-    assert not await engine.topics.unsubscribe(subscription)
-    await engine.sweeper.round()
-    assert await engine.store.peek(subscription.queue_id, 1) == []
+    assert await engine.resources.subscriptions.delete(subscription)
+    assert not await engine.resources.subscriptions.delete(subscription)
+    await engine.operations.sweep()
+    assert await engine._store.peek(subscription.queue_id, 1) == []
 
 
 async def test_a_change_made_during_a_claim_holds_for_what_is_published_after_it(
@@ -345,12 +349,12 @@ async def test_a_change_made_during_a_claim_holds_for_what_is_published_after_it
         push_requests.append(push_request.endpoint)
 
     endpoint.before = note
-    subscription = await engine.topics.subscribe(wanted(topic))
+    subscription = await engine.resources.subscriptions.create(wanted(topic))
     await clock.sleep_until(clock.now() + 1)
     held = store.hold("claim")
-    engine.notifier.announce(subscription.queue_id)
+    engine._notifier.announce(subscription.queue_id)
     await held.reached
-    await engine.topics.change(subscription, lambda one: replace(one, endpoint="elsewhere"))
+    await engine.resources.subscriptions.update(subscription, lambda one: replace(one, endpoint="elsewhere"))
     await publish(engine, topic, "a")
     held.let_go()
     await clock.sleep_until(clock.now() + 1)

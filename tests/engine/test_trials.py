@@ -36,10 +36,10 @@ async def published_while_away(stage: Stage, *bodies: str, dead: bool = True) ->
     subscription = await stage.subscribe(
         topic, "s", "somewhere", dead_letter=letters.name if dead else None, rests=True
     )
-    stage.engine.dispatcher.forget(subscription.queue_id)
+    stage.engine._dispatcher.forget(subscription.queue_id)
     for body in bodies:
         await stage.publish(topic, body)
-    await stage.engine.dispatcher.open()
+    await stage.engine._dispatcher.open()
     await stage.engine.quiet()
     return subscription.queue_id
 
@@ -93,9 +93,9 @@ class TestBatches:
         began = clock.now()
         publishing = asyncio.create_task(published_while_away(stage, *"abcdefg"))
         await clock.sleep_until(began + 500)
-        topic = await stage.engine.topics.get(name("orders"))
+        topic = await stage.engine.resources.topics.get(name("orders"))
         assert topic is not None
-        (subscription,) = await stage.engine.topics.subscriptions_of(topic.name)
+        (subscription,) = await stage.engine.resources.subscriptions.of(topic.name)
         held = [one.available_at > clock.now() for one in await stage.store.peek(subscription.queue_id, 10)]
         assert held == [True, True, False, False, False, False, False]
         await publishing
@@ -117,9 +117,9 @@ class TestBatches:
         await published_while_away(stage, *("aa" for _ in range(20)))
         assert max(limits[limits.index(1) :]) == 2
         stage.profile.changes = {"batch": Batch(64, 1000), "concurrency_max": 1}
-        topic = await stage.engine.topics.get(name("orders"))
+        topic = await stage.engine.resources.topics.get(name("orders"))
         assert topic is not None
-        (subscription,) = await stage.engine.topics.subscriptions_of(topic.name)
+        (subscription,) = await stage.engine.resources.subscriptions.of(topic.name)
         await stage.replan(subscription)
 
         async def until_all_are_there(_: PushRequest) -> None:
@@ -233,9 +233,9 @@ class TestTheEndOfTime:
         assert len(await stage.store.peek(backlog, 10)) == 1  # past its time, and waiting still
         await clock.sleep_until(began + 3 * MINUTE_MS + 1)
         assert len(stage.endpoint.pushed) == 3
-        dead = await stage.engine.queues.get(name("dead"))
+        dead = await stage.engine.resources.queues.get(name("dead"))
         assert dead is not None
-        (letter,) = await stage.engine.dead_letters.letters(dead, 0, 10)
+        (letter,) = await stage.engine.operations.dead_letters(dead, 0, 10)
         assert (letter.delivery.body, letter.attempts) == ("a", 3)
         assert (letter.delivery.attempts, letter.delivery.sent_at) == (0, clock.now() - 1)
         (fact,) = stage.memory.expirations
@@ -321,13 +321,13 @@ class TestProbation:
         stage.profile.changes = {"circuit": self.POLICY}
         began = clock.now()
         await published_while_away(stage, "a")
-        topic = await stage.engine.topics.get(name("orders"))
+        topic = await stage.engine.resources.topics.get(name("orders"))
         assert topic is not None
         for body in ("b", "c"):
             await stage.publish(topic, body)
         await clock.sleep_until(began + 5 * MINUTE_MS - 1)
         assert stage.endpoint.pushed == [(began, "a")]
-        ((_, state),) = (await stage.engine.circuits.all()).items()
+        ((_, state),) = (await stage.engine.operations.open_circuits()).items()
         assert (state.reason, state.status, state.until) == (
             Reason.SERVER_ERROR,
             503,
@@ -337,7 +337,7 @@ class TestProbation:
         assert len(stage.endpoint.pushed) == 2  # one probe, which failed
         await clock.sleep_until(began + 10 * MINUTE_MS + 1)
         assert len(stage.endpoint.pushed) == 5  # one, which was taken, and the others after it
-        assert not await stage.engine.circuits.all()
+        assert not await stage.engine.operations.open_circuits()
 
     async def test_is_the_same_on_every_node_and_can_be_lifted(
         self, clock: VirtualClock, chance: random.Random
@@ -346,10 +346,10 @@ class TestProbation:
         stage.profile.schedule = minutely()
         stage.profile.changes = {"circuit": self.POLICY}
         backlog = await published_while_away(stage, "a")
-        subscription = await stage.engine.topics.subscription_of_queue(backlog)
+        subscription = await stage.engine.resources.subscriptions.of_backlog(backlog)
         assert subscription is not None
-        assert await stage.node("b").circuits.of(subscription) is not None
-        await stage.engine.dispatcher.lift(subscription)
+        assert await stage.node("b")._circuits.of(subscription) is not None
+        await stage.engine.operations.close_circuit(subscription)
         await clock.sleep_until(clock.now() + MINUTE_MS + 1)
         assert len(stage.endpoint.pushed) == 2
 
@@ -403,10 +403,10 @@ class TestFollowUps:
         await stage.subscribe(await stage.topic("news"), "n", "queue:news")
         topic = await stage.topic()
         subscription = await stage.subscribe(topic, "s", "somewhere", dead_letter=letters.name)
-        stage.engine.dispatcher.forget(subscription.queue_id)
+        stage.engine._dispatcher.forget(subscription.queue_id)
         for body in "abc":
             await stage.publish(topic, body)
-        await stage.engine.dispatcher.open()
+        await stage.engine._dispatcher.open()
         await clock.sleep_until(clock.now() + 5 * MINUTE_MS)
         assert [body for _, body in stage.endpoint.pushed] == ["a+b+c"]
         assert await stage.store.peek(subscription.queue_id, 10) == []

@@ -34,7 +34,7 @@ async def subscribed(
     dead_letter = None if dead is None else name(dead)
     subscription = await stage.subscribe(topic, "s", endpoint, dead_letter=dead_letter)
     if fields:
-        await stage.engine.topics.change(subscription, lambda one: replace(one, **fields))
+        await stage.engine.resources.subscriptions.update(subscription, lambda one: replace(one, **fields))
     await stage.publish(topic)
 
 

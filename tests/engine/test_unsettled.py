@@ -24,7 +24,7 @@ async def pushed_into_an_outage(stage: Stage, outage_ms: int, number: int = 5) -
     await stage.engine.open()
     topic, dead = await stage.topic(), await stage.queue("dead")
     subscription = await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
-    stage.engine.dispatcher.forget(subscription.queue_id)
+    stage.engine._dispatcher.forget(subscription.queue_id)
     for one in range(number):
         await stage.publish(topic, str(one))
 
@@ -35,7 +35,7 @@ async def pushed_into_an_outage(stage: Stage, outage_ms: int, number: int = 5) -
         await clock.sleep_until(clock.now() + 10)
 
     stage.endpoint.before = lose
-    await stage.engine.dispatcher.open()
+    await stage.engine._dispatcher.open()
     return subscription
 
 
@@ -63,11 +63,11 @@ async def test_what_has_to_be_read_before_it_can_be_settled_is_read_when_the_sto
     began = clock.now()
     subscription = await pushed_into_an_outage(stage, 2_000)
     await clock.sleep_until(began + 5)
-    stage.engine.directory.forget("", "")  # nobody here knows the dead-letter queue any more
+    stage.engine.resources.documents.forget("", "")  # nobody here knows the dead-letter queue any more
     await clock.sleep_until(began + 5 * MINUTE_MS)
     assert len(stage.endpoint.pushed) == 5
     assert await stage.store.peek(subscription.queue_id, 10) == []
-    dead = await stage.engine.queues.get(name("dead"))
+    dead = await stage.engine.resources.queues.get(name("dead"))
     assert dead is not None
     assert sorted(await stage.bodies_in(dead)) == list("01234")
     assert len(stage.memory.dead) == 5
@@ -108,7 +108,7 @@ async def test_an_answer_that_got_lost_changes_nothing_of_what_is_told(
     await stage.engine.open()
     topic, dead = await stage.topic(), await stage.queue("dead")
     await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
-    waiting = asyncio.ensure_future(stage.engine.receiver.receive(dead, 1, wait_ms=MINUTE_MS))
+    waiting = asyncio.ensure_future(stage.engine.messages.receive(dead, 1, wait_ms=MINUTE_MS))
     settling = stage.wire.hold_answer("settle")
     await stage.publish(topic, "a")
     await settling.reached
@@ -127,7 +127,7 @@ async def test_a_node_that_is_told_to_stop_waits_for_the_store_as_long_as_it_may
     began = clock.now()
     subscription = await pushed_into_an_outage(stage, 2_000)
     await clock.sleep_until(began + 100)
-    await stage.engine.dispatcher.drain(10)
+    await stage.engine.drain(10)
     assert clock.now() - began < 3_100
     assert await stage.store.peek(subscription.queue_id, 10) == []
     await stage.engine.close()
@@ -140,9 +140,9 @@ async def test_a_node_that_may_wait_no_longer_says_what_is_pushed_again(
     began = clock.now()
     await pushed_into_an_outage(stage, 20_000)
     await clock.sleep_until(began + 100)
-    await stage.engine.dispatcher.drain(10)
+    await stage.engine.drain(10)
     assert clock.now() - began == 10_100
-    await stage.engine.dispatcher.close()
+    await stage.engine._dispatcher.close()
     assert "dispatch.left number=5" in caplog.text
     await clock.sleep_until(began + 20_000)
     await stage.engine.close()

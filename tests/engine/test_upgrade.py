@@ -30,13 +30,13 @@ MINUTE_MS = 60_000
 @pytest.fixture
 async def older(engine: Engine) -> Engine:
     """A node whose store is as an older version left it: nothing says what falls due."""
-    await engine.directory.clear(FORMAT)
+    await engine.resources.documents.clear(FORMAT)
     return engine
 
 
 async def brought_up_to_date(nodes: Callable[[str], Engine], older: Engine) -> Engine:
     for kind in (DUE, SERVING):
-        await older.directory.clear(kind)
+        await older.resources.documents.clear(kind)
     newer = nodes("newer")
     await upgrade(newer)
     return newer
@@ -44,13 +44,15 @@ async def brought_up_to_date(nodes: Callable[[str], Engine], older: Engine) -> E
 
 async def upgrade(engine: Engine) -> None:
     """As when a node opens its store."""
-    await Upgrade(engine.directory, engine.queues, engine.subscriptions).run()
+    await Upgrade(engine.resources.documents, engine.resources.queues, engine._subscriptions).run()
 
 
 async def buried(engine: Engine, queue_id: int, name: str, **fields: bool) -> Number:
     """What an older version wrote first of all when it deleted something."""
     tombstone = Number(queue_id, named(name), deleted_at=engine.clock.now(), **fields)
-    await engine.directory.create(TOMBSTONE, f"{tombstone.name.key}/{number_key(queue_id)}", tombstone)
+    await engine.resources.documents.create(
+        TOMBSTONE, f"{tombstone.name.key}/{number_key(queue_id)}", tombstone
+    )
     return tombstone
 
 
@@ -67,10 +69,10 @@ async def test_a_deleted_queue_is_emptied_and_forgotten_in_the_end(
 ) -> None:
     queue = await make_queue(older, "q")
     await send(older, queue, "a")
-    await older.queues.delete(queue)
+    await older.resources.queues.delete(queue)
     newer = await brought_up_to_date(nodes, older)
-    assert await newer.sweeper.round() == 1
-    assert [tombstone.emptied for tombstone in await newer.queues.tombstones()] == [True]
+    assert await newer.operations.sweep() == 1
+    assert [tombstone.emptied for tombstone in await newer.resources.queues.tombstones()] == [True]
 
 
 async def test_the_deletion_of_a_queue_that_was_cut_short_is_ended(
@@ -80,8 +82,8 @@ async def test_the_deletion_of_a_queue_that_was_cut_short_is_ended(
     await send(older, queue, "a")
     await buried(older, queue.id, "q")
     newer = await brought_up_to_date(nodes, older)
-    assert await newer.queues.get(queue.name) is None
-    await newer.sweeper.round()
+    assert await newer.resources.queues.get(queue.name) is None
+    await newer.operations.sweep()
     assert await bodies(newer, queue) == []
 
 
@@ -91,7 +93,7 @@ async def test_a_queue_made_anew_under_the_name_of_a_deleted_one_stays(
     queue = await make_queue(older, "q")
     await buried(older, queue.id + 1000, "q")
     newer = await brought_up_to_date(nodes, older)
-    assert await newer.queues.get(queue.name) == queue
+    assert await newer.resources.queues.get(queue.name) == queue
 
 
 @pytest.mark.parametrize("waits", [False, True])
@@ -106,18 +108,18 @@ async def test_an_unsubscription_that_was_cut_short_is_ended(
     await buried(older, subscription.queue_id + 1000, "s")  # of one that left long ago
     newer = await brought_up_to_date(nodes, older)
     for kind in (SUBSCRIPTION, OF_QUEUE, ELSEWHERE):
-        assert await newer.directory.find(kind, "") == []
-    await newer.sweeper.round()
-    assert all(tombstone.emptied for tombstone in await newer.queues.tombstones())
-    assert len(await newer.queues.tombstones()) == 2 + waits
+        assert await newer.resources.documents.find(kind, "") == []
+    await newer.operations.sweep()
+    assert all(tombstone.emptied for tombstone in await newer.resources.queues.tombstones())
+    assert len(await newer.resources.queues.tombstones()) == 2 + waits
 
 
 async def test_a_subscription_whose_topic_is_gone_goes(older: Engine, nodes: Callable[[str], Engine]) -> None:
     topic = await topic_of(older)
     await older.resources.subscriptions.create(wanted(topic))
-    await older.directory.remove(TOPIC, topic.name.key)
+    await older.resources.documents.remove(TOPIC, topic.name.key)
     newer = await brought_up_to_date(nodes, older)
-    assert await newer.directory.find(SUBSCRIPTION, "") == []
+    assert await newer.resources.documents.find(SUBSCRIPTION, "") == []
 
 
 async def test_a_subscription_goes_when_its_time_is_over(
@@ -126,11 +128,11 @@ async def test_a_subscription_goes_when_its_time_is_over(
     topic = await topic_of(older)
     await older.resources.subscriptions.create(wanted(topic, expires_at=clock.now() + MINUTE_MS))
     newer = await brought_up_to_date(nodes, older)
-    await newer.sweeper.round()
-    assert len(await newer.directory.find(SUBSCRIPTION, "")) == 1
+    await newer.operations.sweep()
+    assert len(await newer.resources.documents.find(SUBSCRIPTION, "")) == 1
     await clock.sleep_until(clock.now() + MINUTE_MS)
-    await newer.sweeper.round()
-    assert await newer.directory.find(SUBSCRIPTION, "") == []
+    await newer.operations.sweep()
+    assert await newer.resources.documents.find(SUBSCRIPTION, "") == []
 
 
 async def test_a_queue_goes_whose_subscription_was_not_made_in_the_end_and_another_with_its_own(
@@ -141,9 +143,9 @@ async def test_a_queue_goes_whose_subscription_was_not_made_in_the_end_and_anoth
     served = await make_queue(older, "served", serves=subscription.key)
     await make_queue(older, "left", serves=f"{topic.name.key}/nobody")
     newer = await brought_up_to_date(nodes, older)
-    assert await newer.directory.find(QUEUE, "") == [served]
+    assert await newer.resources.documents.find(QUEUE, "") == [served]
     await newer.resources.subscriptions.delete(subscription)
-    assert await newer.directory.find(QUEUE, "") == []
+    assert await newer.resources.documents.find(QUEUE, "") == []
 
 
 async def test_many_documents_are_put_right_in_turns_and_once(
@@ -151,9 +153,9 @@ async def test_many_documents_are_put_right_in_turns_and_once(
 ) -> None:
     monkeypatch.setattr("redrive.engine.upgrade._AT_ONCE", 2)
     for number in range(5):
-        await older.queues.delete(await make_queue(older, f"q{number}"))
+        await older.resources.queues.delete(await make_queue(older, f"q{number}"))
     newer = await brought_up_to_date(nodes, older)
-    assert len(await newer.directory.find(DUE, "")) == 5
+    assert len(await newer.resources.documents.find(DUE, "")) == 5
     store.calls.clear()
     await upgrade(nodes("third"))
     assert "write" not in store.calls
@@ -163,8 +165,8 @@ async def test_two_nodes_may_put_it_right_at_the_same_time(
     older: Engine, nodes: Callable[[str], Engine], store: HeldStore
 ) -> None:
     queue = await make_queue(older, "q")
-    await older.queues.delete(queue)
-    await older.directory.clear(DUE)
+    await older.resources.queues.delete(queue)
+    await older.resources.documents.clear(DUE)
     two, three = nodes("two"), nodes("three")
     held = store.hold("write")
     opening = asyncio.create_task(upgrade(two))
@@ -172,8 +174,8 @@ async def test_two_nodes_may_put_it_right_at_the_same_time(
     await upgrade(three)
     held.let_go()
     await opening
-    assert len(await three.directory.find(DUE, "")) == 1
+    assert len(await three.resources.documents.find(DUE, "")) == 1
 
 
 async def test_a_node_that_opens_its_store_has_put_it_right(engine: Engine) -> None:
-    assert await engine.directory.get(FORMAT, "resources") == CURRENT
+    assert await engine.resources.documents.get(FORMAT, "resources") == CURRENT

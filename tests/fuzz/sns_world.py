@@ -61,7 +61,7 @@ class SnsWorld(Watched):
         """Make something of everything."""
         logging.getLogger("redrive").addHandler(self.complaints)
         await self.engine.open()
-        await self.engine.queues.create(Queue(0, ResourceName(ACCOUNT, REGION, "q")))
+        await self.engine.resources.queues.create(Queue(0, ResourceName(ACCOUNT, REGION, "q")))
         await self._call("CreateTopic", Name="standard")
         await self._call("CreateTopic", Name="first.fifo", Attributes={"FifoTopic": "true"})
         archived = {"FifoTopic": "true", "ArchivePolicy": '{"MessageRetentionPeriod":"1"}'}

@@ -38,7 +38,7 @@ def _sns() -> Sns:
 
 def _logs() -> Logs:
     engine = _engine()
-    return Logs(SqliteStore(None), engine.directory, _settle)
+    return Logs(SqliteStore(None), engine.resources.documents, _settle)
 
 
 MADE: dict[str, Callable[[], Facade]] = {

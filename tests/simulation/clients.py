@@ -79,7 +79,7 @@ class Sender(Client):
     async def send(self, queue: Queue, batch: Sequence[Message]) -> None:
         """Send some messages in one call."""
         self.around.ledger.sending(queue, batch, self.around.now())
-        answers = await self.ask(lambda engine: engine.publisher.send(queue, _fresh(batch, engine)))
+        answers = await self.ask(lambda engine: engine.messages.send(queue, _fresh(batch, engine)))
         if answers is not None:
             told = [f"{one.body} is #{answer.seq}" for one, answer in zip(batch, answers, strict=True)]
             self.around.trace.note(self.name, "is told:", *told)
@@ -117,7 +117,7 @@ class Publisher(Client):
         began = self.around.now()
         self.around.ledger.publishing(body, began)
         answers = await self.ask(
-            lambda engine: engine.topic_publisher.publish(topic, [_publication(engine, body, group_id)])
+            lambda engine: engine.messages.publish(topic, [_publication(engine, body, group_id)])
         )
         if answers is not None:
             self.around.trace.note(self.name, "is told that", repr(body), "is published")
@@ -163,7 +163,7 @@ class Consumer(Client):
         asked = self.around.ledger.moment()
         try:
             deliveries = await self.ask(
-                lambda engine: engine.receiver.receive(
+                lambda engine: engine.messages.receive(
                     queue, limit, lease_ms=lease_ms, wait_ms=wait_ms, attempt_id=attempt_id, gone=gone
                 )
             )
@@ -201,12 +201,12 @@ class Consumer(Client):
 
     async def _extend(self, queue: Queue, work: list[Delivery], lease_ms: int) -> None:
         claims = [(one.seq, one.token or 0, lease_ms) for one in work]
-        await self.ask(lambda engine: engine.settler.extend(queue, claims))
+        await self.ask(lambda engine: engine.messages.extend(queue, claims))
 
     async def _delete(self, queue: Queue, work: list[Delivery]) -> None:
         self.around.ledger.asked_to_delete(work)
         claims = [(one.seq, one.token or 0) for one in work]
-        answers: list[Settled] | None = await self.ask(lambda engine: engine.settler.delete(queue, claims))
+        answers: list[Settled] | None = await self.ask(lambda engine: engine.messages.delete(queue, claims))
         if answers is not None:
             self.around.ledger.answered(work, answers)
 
@@ -231,10 +231,10 @@ class Operator(Client):
 
     async def _redrive(self, source: Queue, destination: Queue | None) -> None:
         rate_max = self.chance.choice((None, 1, 20))
-        task = await self.ask(lambda engine: engine.redriver.start(source, destination, rate_max))
+        task = await self.ask(lambda engine: engine.operations.start_redrive(source, destination, rate_max))
         if task is not None and self.chance.random() < 0.3:
             await self.around.pause(self.chance.uniform(0, 5_000))
-            await self.ask(lambda engine: engine.redriver.cancel(source.name, task.id))
+            await self.ask(lambda engine: engine.operations.cancel_redrive(source.name, task.id))
 
     async def subscribe(
         self, wanted: Subscription, plan: SubscriptionPlan, enters: int | None, after_ms: float
@@ -254,7 +254,7 @@ class Operator(Client):
         while True:
             await self.around.pause(self.chance.expovariate(1 / every_ms))
             self.around.ledger.books.purges.add(queue.id)
-            await self.ask(lambda engine: engine.purge(queue))
+            await self.ask(lambda engine: engine.messages.purge(queue))
 
     async def relabel(self, queue: Queue, every_ms: int) -> None:
         """Count a tag up by one."""
@@ -263,7 +263,7 @@ class Operator(Client):
             life = await self.around.some_life(self.chance)
             self.around.ledger.labels_asked += 1
             try:
-                await life.call(lambda engine: engine.queues.label(queue.name, one_more))
+                await life.call(lambda engine: engine.resources.queues.label(queue.name, one_more))
             except (Unanswered, StoreUnavailable):
                 continue
             self.around.ledger.labels_heard += 1
@@ -271,9 +271,9 @@ class Operator(Client):
 
 async def _subscribed(engine: Engine, wanted: Subscription) -> Subscription | None:
     try:
-        return await engine.topics.subscribe(wanted)
+        return await engine.resources.subscriptions.create(wanted)
     except AlreadyExists:  # it was, and the answer was lost
-        return await engine.topics.subscription(wanted.topic, wanted.id)
+        return await engine.resources.subscriptions.get(wanted.topic, wanted.id)
 
 
 LABEL = "times"

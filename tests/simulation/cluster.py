@@ -104,7 +104,7 @@ class Cluster:
 
     async def _make(self, wanted: Queue) -> Queue:
         life = await self.some_life(self._chance)
-        queue = await life.call(lambda engine: engine.queues.create(wanted))
+        queue = await life.call(lambda engine: engine.resources.queues.create(wanted))
         self.books.queues[queue.id] = queue
         return queue
 

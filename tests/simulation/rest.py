@@ -110,7 +110,7 @@ class Rest:
             require(stored is not None, Rule.AGREES, queue.name.name, "is gone")
             labels += int(QUEUE.read(stored.document).tags.get(LABEL, 0)) if stored else 0
             for node in self._cluster.nodes:
-                known = node.life.engine.queues.known(queue.name) if node.life else None
+                known = node.life.engine.resources.queues.known(queue.name) if node.life else None
                 agrees = known is None or (stored is not None and known == QUEUE.read(stored.document))
                 require(agrees, Rule.AGREES, node.name, "remembers", known, "for", stored)
         ledger = self._cluster.ledger

@@ -21,10 +21,10 @@ class Indiscriminate(InMemory):
     def spoil(self, engine: Engine) -> None:
         async def wanted(topic: Topic, _: Subject) -> Matches:
             return Matches(
-                [one for one in await engine.topics.subscriptions_of(topic.name) if one.confirmed], {}
+                [one for one in await engine.resources.subscriptions.of(topic.name) if one.confirmed], {}
             )
 
-        engine.topics.wanted = wanted  # type: ignore[method-assign, assignment]  # that is the point
+        engine.resources.subscriptions.wanting = wanted  # type: ignore[method-assign, assignment]  # that is the point
 
 
 class Restless(InMemory):
@@ -34,7 +34,7 @@ class Restless(InMemory):
         async def of(_: Subscription) -> None:
             return None
 
-        engine.circuits.of = of  # type: ignore[method-assign, assignment]  # that is the point
+        engine._circuits.of = of  # type: ignore[method-assign, assignment]  # that is the point
 
 
 class Forsaking(InMemory):
@@ -46,7 +46,7 @@ class Forsaking(InMemory):
         async def once(_number: int, _until: int, work: Callable[[], Awaitable[Any]]) -> Any:
             return await work()
 
-        engine.dispatcher.parts.retrier.retry_until_lease_ends = once  # type: ignore[method-assign, assignment]  # that is the point
+        engine._dispatcher.parts.retrier.retry_until_lease_ends = once  # type: ignore[method-assign, assignment]  # that is the point
 
 
 class Crowding(InMemory):
@@ -56,20 +56,20 @@ class Crowding(InMemory):
         async def probe(*_: object) -> bool:
             return True
 
-        engine.circuits.probe = probe  # type: ignore[method-assign]  # that is the point
+        engine._circuits.probe = probe  # type: ignore[method-assign]  # that is the point
 
 
 class Replanned(InMemory):
     """An engine that does not keep to its plans; the base of those that follow."""
 
     def spoil(self, engine: Engine) -> None:
-        contexts = engine.contexts.of
+        contexts = engine._contexts.of
 
         def replanned(topic: Topic, subscription: Subscription) -> SubscriptionContext:
             context = contexts(topic, subscription)
             return replace(context, plan=self.replan(context.plan))
 
-        engine.contexts.of = replanned  # type: ignore[method-assign]  # that is the point
+        engine._contexts.of = replanned  # type: ignore[method-assign]  # that is the point
 
     @staticmethod
     def replan(plan: Plan) -> Plan:
@@ -109,7 +109,7 @@ class Dismissive(InMemory):
     """An engine that does not hear an endpoint that answers late."""
 
     def spoil(self, engine: Engine) -> None:
-        for protocol, endpoint in list(engine.dispatcher.parts.endpoints.items()):
+        for protocol, endpoint in list(engine._dispatcher.parts.endpoints.items()):
             engine.add_endpoint(protocol, _Dismissed(endpoint, engine))
 
 

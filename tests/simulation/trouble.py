@@ -59,8 +59,8 @@ class Trouble:
         maker = Operator("t-o", self._cluster, self._chance)
         while True:
             with contextlib.suppress(AlreadyExists):
-                await maker.ask(lambda engine: engine.topics.create(wanted))
-            topic = await maker.ask(lambda engine: engine.topics.get(wanted.name))
+                await maker.ask(lambda engine: engine.resources.topics.create(wanted))
+            topic = await maker.ask(lambda engine: engine.resources.topics.get(wanted.name))
             if topic is not None:
                 return topic
 

@@ -72,7 +72,7 @@ class Engine:
             endpoints: What deliveries are pushed to, by the protocol that subscriptions carry.
             listeners: Told of everything that happens.
         """
-        self.store = store
+        self._store = store
         self.runtime = runtime
         self.clock = clock = runtime.clock
         self._connected = False
@@ -80,88 +80,83 @@ class Engine:
         self._profiles = dict(profiles or {})
         self._endpoints = dict(endpoints or {})
         self._listeners = heard = Listeners(listeners)
-        self.counters = NodeCounters()
-        self.faults = FaultInjection()
-        self.directory = Directory(store)
-        self.notifier = QueueNotifier(clock)
-        self.queues = Queues(store, self.directory, clock)
-        self.subscriptions = Subscriptions(store, self.directory, self.queues, clock)
-        self.topics = Topics(store, self.directory, self.queues, self.subscriptions, clock)
-        self.resources = Resources(self.topics, self.subscriptions, self.queues, self.directory)
-        self.contexts = SubscriptionContexts(self._profiles)
-        self.publisher = Publisher(store, clock, self.notifier, self.counters, heard)
-        self.receiver = Receiver(store, runtime, self.queues, self.notifier, self.counters, heard)
-        self.settler = Settler(
-            store, clock, self.queues, self.notifier, self.receiver.in_flight, self.counters, heard
+        self._counters = NodeCounters()
+        self._faults = FaultInjection()
+        self._directory = Directory(store)
+        self._notifier = QueueNotifier(clock)
+        self._queues = Queues(store, self._directory, clock)
+        self._subscriptions = Subscriptions(store, self._directory, self._queues, clock)
+        self._topics = Topics(store, self._directory, self._queues, self._subscriptions, clock)
+        self.resources = Resources(self._topics, self._subscriptions, self._queues, self._directory)
+        self._contexts = SubscriptionContexts(self._profiles)
+        self._publisher = Publisher(store, clock, self._notifier, self._counters, heard)
+        self._receiver = Receiver(store, runtime, self._queues, self._notifier, self._counters, heard)
+        self._settler = Settler(
+            store, clock, self._queues, self._notifier, self._receiver.in_flight, self._counters, heard
         )
-        self.redriver = Redriver(
-            store, runtime, self.directory, self.queues, self.topics, self.notifier, self.counters
-        )
-        self.dead_letters = DeadLetters(store, clock, self.queues, self.topics)
-        self.circuits = CircuitBreakers(self.directory, runtime.node)
-        self.sweeper = Sweeper(
+        self._redriver = Redriver(store, runtime, self.resources, self._notifier, self._counters)
+        self._dead_letters = DeadLetters(store, clock, self.resources)
+        self._circuits = CircuitBreakers(self._directory, runtime.node)
+        self._sweeper = Sweeper(
             store,
             clock,
             self.resources,
-            self.circuits,
-            self.counters,
+            self._circuits,
+            self._counters,
             heard,
-            self.receiver.end_unasked,
+            self._receiver.end_unasked,
             self._forget,
         )
-        self.topic_publisher = TopicPublisher(
-            store, runtime, self.queues, self.topics, self.notifier, self.contexts, self.faults, heard
+        self._topic_publisher = TopicPublisher(
+            store, runtime, self._queues, self._topics, self._notifier, self._contexts, self._faults, heard
         )
-        self.dispatcher = Dispatcher(
+        self._dispatcher = Dispatcher(
             PushParts(
                 store=store,
                 runtime=runtime,
-                queues=self.queues,
-                notifier=self.notifier,
-                contexts=self.contexts,
+                queues=self._queues,
+                notifier=self._notifier,
+                contexts=self._contexts,
                 endpoints=self._endpoints,
-                faults=self.faults,
+                faults=self._faults,
                 listeners=heard,
-                publisher=self.topic_publisher,
-                circuits=self.circuits,
+                publisher=self._topic_publisher,
+                circuits=self._circuits,
                 retrier=SettleRetrier(clock),
                 soft_timeout=SoftTimeout(clock),
                 late_pushes=LatePushes(clock),
             ),
-            self.topics,
+            self._topics,
         )
-        self.replayer = Replayer(
-            store, runtime, self.directory, self.topics, self.notifier, self.topic_publisher
-        )
+        self._replayer = Replayer(store, runtime, self.resources, self._notifier, self._topic_publisher)
         self._open_door()
 
     def _open_door(self) -> None:
         """The three objects that callers use, made of the parts."""
         self.messages = Messages(
-            self.store,
+            self._store,
             self.clock,
-            self.queues,
-            self.topic_publisher,
-            self.publisher,
-            self.receiver,
-            self.settler,
-            self.sweeper,
+            self._queues,
+            self._topic_publisher,
+            self._publisher,
+            self._receiver,
+            self._settler,
+            self._sweeper,
         )
         self.operations = Operations(
-            self.redriver,
-            self.replayer,
-            self.dead_letters,
-            Tracer(self.store, self.clock, self.queues, self.topics, self.dead_letters),
-            self.circuits,
+            self._redriver,
+            self._replayer,
+            self._dead_letters,
+            Tracer(self._store, self.clock, self._queues, self._topics, self._dead_letters),
+            self._circuits,
             EndpointConditions(
-                self.store, self.topics, self.queues, self.contexts, self._endpoints, self.circuits
+                self._store, self._topics, self._queues, self._contexts, self._endpoints, self._circuits
             ),
-            self.dispatcher,
-            self.faults,
-            self.sweeper,
-            self.counters,
+            self._dispatcher,
+            self._faults,
+            self._sweeper,
+            self._counters,
         )
-        self.purge = self.messages.purge
 
     def add_profile(self, dialect: str, profile: DeliveryProfile) -> None:
         """Deliver what is published to topics of this dialect by this profile; before `open`."""
@@ -190,21 +185,21 @@ class Engine:
     @property
     def attempts(self) -> int:
         """How many deliveries this node has tried to push since its start."""
-        return self.dispatcher.attempts
+        return self._dispatcher.attempts
 
     async def connect(self) -> None:
         """Open the store: what is in it can be read, and nothing is taken up yet."""
         self._connected = True
-        self.store.listen(self._arrived, self.directory.forget)
-        await self.store.open()
+        self._store.listen(self._arrived, self._directory.forget)
+        await self._store.open()
 
     async def open(self) -> None:
         """Take up the backlogs, once the store is open; what is pushed to, and who listens, is settled by now."""
         self._opened = True
         if not self._connected:
             await self.connect()
-        await Upgrade(self.directory, self.queues, self.subscriptions).run()
-        await self.dispatcher.open()
+        await Upgrade(self._directory, self._queues, self._subscriptions).run()
+        await self._dispatcher.open()
 
     async def check(self) -> None:
         """Go the way a message goes, to the disk.
@@ -212,13 +207,13 @@ class Engine:
         Raises:
             StoreUnavailable: The store does not answer, or keeps nothing.
         """
-        await self.store.check()
+        await self._store.check()
 
     async def quiet(self) -> None:
         """Return when nothing that was set off is under way any more."""
-        await self.replayer.quiet()
-        await self.dispatcher.quiet()
-        await self.store.flush()
+        await self._replayer.quiet()
+        await self._dispatcher.quiet()
+        await self._store.flush()
 
     async def run(self) -> None:
         """Carry on move tasks and replays, look into backlogs and sweep, each for itself, until cancelled.
@@ -226,17 +221,17 @@ class Engine:
         Sweeping what a million deliveries left takes minutes, in which a dead node's backlogs must be looked into.
         """
         async with asyncio.TaskGroup() as lines:
-            for work in (self._carry_on, self.dispatcher.look_round, self.sweeper.round):
+            for work in (self._carry_on, self._dispatcher.look_round, self._sweeper.round):
                 lines.create_task(self._every_round(work))
 
     async def tidy(self) -> None:
         """One round of upkeep: carry on tasks and replays, and sweep."""
         await self._carry_on()
-        await self.sweeper.round()
+        await self._sweeper.round()
 
     async def _carry_on(self) -> None:
-        await self.redriver.take_up()
-        await self.replayer.round()
+        await self._redriver.take_up()
+        await self._replayer.round()
 
     async def _every_round(self, work: Callable[[], Awaitable[object]]) -> None:
         """Do some upkeep again and again; a store that is away is tried again in the next round."""
@@ -250,43 +245,43 @@ class Engine:
 
     async def reset(self) -> None:
         """Remove every topic and queue with all that is in it, every task, and the memory of what was removed."""
-        await self.redriver.reset()
-        await self.replayer.reset()
-        while topics := await self.topics.everybodys(limit=100):
+        await self._redriver.reset()
+        await self._replayer.reset()
+        while topics := await self._topics.all_after("", limit=100):
             for topic in topics:
-                await self.topics.delete(topic)
-        await self.circuits.sweep(self.subscriptions.is_there)
-        while queues := await self.queues.all_after("", limit=100):
+                await self._topics.delete(topic)
+        await self._circuits.sweep(self._subscriptions.is_there)
+        while queues := await self._queues.all_after("", limit=100):
             for queue in queues:
-                await self.queues.delete(queue)
-        for tombstone in await self.queues.tombstones():
-            await self.sweeper.empty(tombstone)
-            await self.queues.forget(tombstone)
+                await self._queues.delete(queue)
+        for tombstone in await self._queues.tombstones():
+            await self._sweeper.empty(tombstone)
+            await self._queues.forget(tombstone)
             self._forget(tombstone.id)
 
     def stop_receiving(self) -> None:
         """Answer whoever waits for messages with nothing, and let nobody wait any more."""
-        self.receiver.close()
+        self._receiver.close()
 
     async def drain(self, seconds: float) -> None:
         """Take up nothing any more, and let attempts end that are under way, for so long."""
-        await self.dispatcher.drain(seconds)
+        await self._dispatcher.drain(seconds)
 
     async def close(self) -> None:
         """Let waiting receivers go, leave move tasks to the next start, and close the store."""
-        self.receiver.close()
-        await self.dispatcher.close()
-        await self.redriver.stop()
-        await self.replayer.close()
-        await self.store.close()
+        self._receiver.close()
+        await self._dispatcher.close()
+        await self._redriver.stop()
+        await self._replayer.close()
+        await self._store.close()
 
     def _forget(self, queue_id: int) -> None:
-        self.counters.forget(queue_id)
-        self.receiver.in_flight.forget(queue_id)
-        self.notifier.unwatch(queue_id)
+        self._counters.forget(queue_id)
+        self._receiver.in_flight.forget(queue_id)
+        self._notifier.unwatch(queue_id)
 
     def _arrived(self, queue_id: int) -> None:
         if queue_id:
-            self.notifier.announce(queue_id)
+            self._notifier.announce(queue_id)
         else:
-            self.notifier.announce_all()
+            self._notifier.announce_all()

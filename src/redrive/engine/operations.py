@@ -11,8 +11,9 @@ from redrive.engine.sweep import Sweeper
 from redrive.engine.tasks.dead_letters import DeadLetter, DeadLetterQueue, DeadLetters
 from redrive.engine.tasks.redrive import BATCH_MAX, Redriver
 from redrive.engine.tasks.replay import Replayer
-from redrive.engine.tracing import Tracer
+from redrive.engine.tracing import TracedDelivery, Tracer
 from redrive.model.circuit import OpenCircuit
+from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "DeadLetterQueue",
     "EndpointCondition",
     "Operations",
+    "TracedDelivery",
 ]
 
 
@@ -92,6 +94,14 @@ class Operations:
     async def open_circuits(self) -> Mapping[str, OpenCircuit]:
         """Every circuit breaker that is open, by its subscription's key."""
         return await self._probations.all()
+
+    async def sweep(self) -> int:
+        """Sweep every queue once, and take away what falls due; how many deliveries went."""
+        return await self._sweeper.round()
+
+    def counts(self, queue: Queue) -> QueueCounters:
+        """The counts of a queue on this node since its start."""
+        return self._measure.queue(queue)
 
     def queue_counts(self) -> Iterator[QueueCounters]:
         """The counts of each queue to which something happened on this node since its start."""

@@ -135,7 +135,7 @@ class Sweeper:
         if now < self._archives_at:
             return 0
         self._archives_at = now + ARCHIVES_MS
-        while page := await self._topics.everybodys(QUEUES_PER_TURN, after):
+        while page := await self._topics.all_after(after, QUEUES_PER_TURN):
             for topic in page:
                 if topic.ordered:
                     gone += await self._sweep(topic.id, now - topic.archive_ms, now)

@@ -89,7 +89,9 @@ class Tracer:
     ) -> AsyncIterator[tuple[Queue | None, Subscription | None, int]]:
         for queue in await self._queues.find(ResourceName(account, region, ""), limit=PLACES_MAX + 1):
             yield queue, None, queue.id
-        for subscription in await self._topics.subscriptions_in(account, region, limit=PLACES_MAX + 1):
+        for subscription in await self._topics.subscriptions.of_account(
+            account, region, limit=PLACES_MAX + 1
+        ):
             yield None, subscription, subscription.queue_id
             if subscription.waiting_id is not None:
                 yield None, subscription, subscription.waiting_id

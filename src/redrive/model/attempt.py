@@ -2,6 +2,7 @@
 
 import enum
 from dataclasses import dataclass
+from typing import Final
 
 
 class AttemptResult(enum.Enum):
@@ -62,3 +63,8 @@ class Attempt:
     def delivered(self) -> bool:
         """True if the endpoint has the message."""
         return self.result is AttemptResult.DELIVERED
+
+
+NO_ENDPOINT: Final = Attempt(
+    AttemptResult.REFUSED, Reason.MISSING, 0, "this server is not set up for this kind of endpoint", 0
+)

@@ -3,8 +3,7 @@
 from typing import Any, Final
 
 from redrive.engine.engine import Engine
-from redrive.engine.tasks.dead_letters import DeadLetter, DeadLetterQueue
-from redrive.engine.tasks.redrive import BATCH_MAX
+from redrive.engine.operations import BATCH_MAX, DeadLetter, DeadLetterQueue
 from redrive.model.errors import NotFound
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from redrive.engine.engine import Engine
-from redrive.engine.tracing import TracedDelivery
+from redrive.engine.operations import TracedDelivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic

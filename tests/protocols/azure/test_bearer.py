@@ -27,8 +27,8 @@ HOUR_MS = 3600 * 1000
 
 @pytest.fixture
 async def keyring(stage: Stage, clock: VirtualClock) -> Keyring:
-    await stage.engine.store.write([Put(KIND, KEY.access_key_id, KEY.to_document())])
-    return Keyring(stage.engine.store, clock)
+    await stage.engine._store.write([Put(KIND, KEY.access_key_id, KEY.to_document())])
+    return Keyring(stage.engine._store, clock)
 
 
 def claims(clock: VirtualClock, **other: Any) -> dict[str, Any]:

@@ -61,8 +61,8 @@ class Measured(Stage):
 
     @property
     def node_store(self) -> SqliteStore:
-        assert isinstance(self.engine.store, SqliteStore)
-        return self.engine.store
+        assert isinstance(self.engine._store, SqliteStore)
+        return self.engine._store
 
     async def flush(self) -> None:
         points, self.points[:] = list(self.points), []

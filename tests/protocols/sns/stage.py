@@ -131,7 +131,7 @@ class Stage:
         """Make a queue; its ARN."""
         attributes = {} if policy is None else {"Policy": policy}
         ordered = name.endswith(".fifo")
-        await self.engine.queues.create(
+        await self.engine.resources.queues.create(
             Queue(0, ResourceName(ACCOUNT, REGION, name), ordered=ordered, attributes=attributes)
         )
         return queue_arn(name)
@@ -171,9 +171,9 @@ class Stage:
         )
 
     async def in_queue(self, name: str) -> list[Delivery]:
-        queue = await self.engine.queues.get(ResourceName(ACCOUNT, REGION, name))
+        queue = await self.engine.resources.queues.get(ResourceName(ACCOUNT, REGION, name))
         assert queue is not None
-        return await self.engine.store.peek(queue.id, 100)
+        return await self.engine._store.peek(queue.id, 100)
 
     async def asked(self, protocol: str) -> dict[str, Any]:
         """The last thing that was pushed to an endpoint of a protocol, a document in JSON."""

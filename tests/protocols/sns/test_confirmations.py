@@ -109,7 +109,7 @@ class TestConfirm:
         topic, arn, _ = await _asked(stage)
         await stage.advance(3 * DAY_MS)
         await stage.subscribe(topic, "email", "a@example.com")
-        kept = await stage.engine.topics.all_after("", 10)
+        kept = await stage.engine.resources.subscriptions.all_after("", 10)
         assert [one.protocol for one in kept] == ["email"]
         assert await stage.subscribe(topic, "http", HOOK) == arn
         assert (await stage.attributes(arn))["PendingConfirmation"] == "true"

@@ -70,16 +70,16 @@ class TestPlan:
         arn = await stage.subscribe(topic, "http", "http://example.com")
         change = {"AttributeName": "DeliveryPolicy", "AttributeValue": TWICE_A_SECOND}
         await stage.call("SetSubscriptionAttributes", SubscriptionArn=arn, **change)
-        (kept,) = await stage.engine.topics.all_after("", 10)
-        stored = await stage.engine.topics.get(kept.topic)
+        (kept,) = await stage.engine.resources.subscriptions.all_after("", 10)
+        stored = await stage.engine.resources.topics.get(kept.topic)
         assert stored is not None
-        assert stage.engine.contexts.of(stored, kept).plan.rate_max == 2
+        assert stage.engine._contexts.of(stored, kept).plan.rate_max == 2
         no_overrides = '{"http":{"disableSubscriptionOverrides":true}}'
         change = {"AttributeName": "DeliveryPolicy", "AttributeValue": no_overrides}
         await stage.call("SetTopicAttributes", TopicArn=topic, **change)
-        stored = await stage.engine.topics.get(kept.topic)
+        stored = await stage.engine.resources.topics.get(kept.topic)
         assert stored is not None
-        assert stage.engine.contexts.of(stored, kept).plan.rate_max is None
+        assert stage.engine._contexts.of(stored, kept).plan.rate_max is None
 
 
 def policy(**statement: object) -> str:

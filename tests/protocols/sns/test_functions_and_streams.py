@@ -96,11 +96,11 @@ async def test_a_stream_in_other_trouble_is_not(stage: Stage) -> None:
 
 async def test_records_that_wait_for_a_stream_go_together_each_as_it_would_alone(stage: Stage) -> None:
     topic, endpoint = await subscribed(stage, "firehose", BROKEN, TAKEN)
-    (subscription,) = await stage.engine.topics.all_after("", 1)
-    stage.engine.dispatcher.forget(subscription.queue_id)
+    (subscription,) = await stage.engine.resources.subscriptions.all_after("", 1)
+    stage.engine._dispatcher.forget(subscription.queue_id)
     for number in range(3):
         await stage.publish(topic, f"message {number}", Subject="s")
-    await stage.engine.dispatcher.open()
+    await stage.engine._dispatcher.open()
     await stage.advance(SECOND_MS)
     first, again = (push_request for _, push_request in endpoint.push_requests)
     assert first == again

@@ -424,9 +424,9 @@ async def test_an_application_is_remembered_for_the_log(stage: Stage, service: P
     await endpoint.push(PushRequest(arn, b"hello", "text/plain", {"sent-at": "1"}, 1000))
     named = platform.device_at(arn)
     assert named is not None
-    assert await stage.engine.directory.get(DEVICE, named.key) is not None
-    stage.engine.directory.forget("", "")  # another node changed something
+    assert await stage.engine.resources.documents.get(DEVICE, named.key) is not None
+    stage.engine.resources.documents.forget("", "")  # another node changed something
     assert endpoint.application_of(arn) == found
-    await stage.engine.directory.remove(APPLICATION, named.application.key)
+    await stage.engine.resources.documents.remove(APPLICATION, named.application.key)
     await endpoint.push(PushRequest(arn, b"hello", "text/plain", {"sent-at": "1"}, 1000))
     assert endpoint.application_of(arn) is None

@@ -158,8 +158,8 @@ class TestApplications:
         await stage.call("DeletePlatformApplication", PlatformApplicationArn=arn)
         with refused("NotFound", "Endpoint does not exist", 404):
             await _shown(stage, device)
-        assert await stage.engine.directory.find(DEVICE, "") == []
-        assert await stage.engine.directory.find(OF_TOKEN, "") == []
+        assert await stage.engine.resources.documents.find(DEVICE, "") == []
+        assert await stage.engine.resources.documents.find(OF_TOKEN, "") == []
         assert await _device(stage, await _application(stage)) != device
 
 
@@ -221,7 +221,7 @@ class TestDevices:
 
     async def test_a_change_of_token_that_was_cut_off_can_be_made_again(self, stage: Stage) -> None:
         arn = await _device(stage, await _application(stage), "old")
-        directory = stage.engine.directory
+        directory = stage.engine.resources.documents
         (device,) = await directory.find(DEVICE, "")
         await directory.create(
             OF_TOKEN, token_key(device.application, "new"), device.id
@@ -233,14 +233,14 @@ class TestDevices:
     async def test_a_token_whose_device_is_gone_is_free(self, stage: Stage) -> None:
         application = await _application(stage)
         lost, arn = await _device(stage, application, "lost"), await _device(stage, application, "old")
-        await stage.engine.directory.remove(DEVICE, device_at(lost).key)
+        await stage.engine.resources.documents.remove(DEVICE, device_at(lost).key)
         await _set(stage, arn, Token="lost")
         assert await _device(stage, application, "lost") == arn
 
     async def test_a_device_that_goes_takes_no_token_of_another_along(self, stage: Stage) -> None:
         application = await _application(stage)
         gone, arn = await _device(stage, application, "old"), await _device(stage, application, "new")
-        directory = stage.engine.directory
+        directory = stage.engine.resources.documents
         await directory.update(
             DEVICE,
             device_at(gone).key,
@@ -252,7 +252,7 @@ class TestDevices:
     async def test_changes_at_once_leave_one_token(self, stage: Stage) -> None:
         arn = await _device(stage, await _application(stage), "old")
         await asyncio.gather(*(_set(stage, arn, Token=f"new{n}") for n in range(5)))
-        assert len(await stage.engine.directory.find(OF_TOKEN, "")) == 1
+        assert len(await stage.engine.resources.documents.find(OF_TOKEN, "")) == 1
 
     @pytest.mark.parametrize("operation", ["GetEndpointAttributes", "SetEndpointAttributes"])
     async def test_a_device_must_be_there(self, stage: Stage, operation: str) -> None:
@@ -260,7 +260,7 @@ class TestDevices:
         arn = await _device(stage, application)
         await stage.call("DeleteEndpoint", EndpointArn=arn)
         await stage.call("DeleteEndpoint", EndpointArn=arn)
-        assert await stage.engine.directory.find(OF_TOKEN, "") == []
+        assert await stage.engine.resources.documents.find(OF_TOKEN, "") == []
         with refused("NotFound", "Endpoint does not exist", 404):
             await stage.call(operation, EndpointArn=arn, Attributes={})
 

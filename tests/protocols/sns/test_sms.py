@@ -25,7 +25,9 @@ class TestPublish:
 
 class TestOptOuts:
     async def _opted_out(self, stage: Stage) -> None:
-        await stage.engine.directory.create(OPT_OUT, key_of(ACCOUNT, REGION, QUEUE_RECORD), QUEUE_RECORD)
+        await stage.engine.resources.documents.create(
+            OPT_OUT, key_of(ACCOUNT, REGION, QUEUE_RECORD), QUEUE_RECORD
+        )
 
     async def test_an_owner_can_be_written_to_again(self, stage: Stage) -> None:
         await self._opted_out(stage)

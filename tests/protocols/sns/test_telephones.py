@@ -34,7 +34,7 @@ class Telephoned(Recorder):
 def gateway(stage: Stage) -> Telephoned:
     """What stands behind `Telephones`, at 0.25 USD a part."""
     gateway = Telephoned()
-    telephones = Telephones(gateway, stage.engine.directory, stage.clock.now, Decimal("0.25"))
+    telephones = Telephones(gateway, stage.engine.resources.documents, stage.clock.now, Decimal("0.25"))
     stage.push_to("sms", telephones)
     return gateway
 
@@ -51,7 +51,7 @@ async def publish(stage: Stage, text: str = "m", **params: Any) -> None:
 
 
 async def spent(stage: Stage) -> Decimal:
-    found = await stage.engine.directory.get(SPENT, f"{ACCOUNT}/{REGION}")
+    found = await stage.engine.resources.documents.get(SPENT, f"{ACCOUNT}/{REGION}")
     return Decimal(0) if found is None else found.usd
 
 
@@ -77,7 +77,7 @@ async def test_a_verification_code_is_urgent(stage: Stage, gateway: Telephoned) 
 
 
 async def test_without_a_gateway_it_is_a_client_error(stage: Stage) -> None:
-    nobody = Telephones(None, stage.engine.directory, stage.clock.now, Decimal(0))
+    nobody = Telephones(None, stage.engine.resources.documents, stage.clock.now, Decimal(0))
     headers = {"Account": ACCOUNT, "Region": REGION, "Type": "Promotional"}
     attempt = await nobody.push(PushRequest(QUEUE_RECORD, b"x" * 161, "text/plain", headers, 1000))
     assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.MISSING)
@@ -143,7 +143,7 @@ async def test_a_message_that_waits_when_its_number_opts_out_is_not_sent(
 async def test_pages_of_numbers(stage: Stage) -> None:
     for number in range(101):
         key = f"{ACCOUNT}/{REGION}/4930000{number:03}"
-        await stage.engine.directory.create(OPT_OUT, key, f"+4930000{number:03}")
+        await stage.engine.resources.documents.create(OPT_OUT, key, f"+4930000{number:03}")
     first = await stage.call("ListPhoneNumbersOptedOut")
     rest = await stage.call("ListPhoneNumbersOptedOut", nextToken=first["nextToken"])
     assert (first["phoneNumbers"][-1], rest["phoneNumbers"]) == ("+4930000099", ["+4930000100"])
@@ -176,14 +176,14 @@ async def test_a_month_has_its_own_limit(stage: Stage, gateway: Telephoned) -> N
 async def test_a_sent_message_is_not_sent_again_because_its_price_could_not_be_written(
     stage: Stage, gateway: Telephoned, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    update_or_create = stage.engine.directory.update_or_create
+    update_or_create = stage.engine.resources.documents.update_or_create
 
     async def away(kind: Any, *others: Any) -> Any:
         if kind is SPENT:
             raise StoreUnavailable("away")
         return await update_or_create(kind, *others)
 
-    monkeypatch.setattr(stage.engine.directory, "update_or_create", away)
+    monkeypatch.setattr(stage.engine.resources.documents, "update_or_create", away)
     await publish(stage)
     await stage.advance(DAY_MS)
     assert len(gateway.push_requests) == 1

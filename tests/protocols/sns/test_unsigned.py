@@ -12,7 +12,7 @@ from tests.protocols.sns.stage import Stage, topic_arn
 @pytest.fixture
 def gateway(stage: Stage) -> Gateway:
     engine = stage.engine
-    verifying = SigV4Verifier(Keyring(engine.store, stage.clock), stage.clock)
+    verifying = SigV4Verifier(Keyring(engine._store, stage.clock), stage.clock)
     return Gateway(engine.runtime, verifying, {"sns": stage.sns}, None)
 
 

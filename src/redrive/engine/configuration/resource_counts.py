@@ -9,8 +9,8 @@ from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
 
 # Sorts of topics, and of subscriptions.
-ORDERED, UNORDERED = "ordered", "unordered"
-CONFIRMED, UNCONFIRMED, FILTERED = "confirmed", "unconfirmed", "filtered"
+_ORDERED, _UNORDERED = "ordered", "unordered"
+_CONFIRMED, _UNCONFIRMED, _FILTERED = "confirmed", "unconfirmed", "filtered"
 
 
 class TopicCounts(NamedTuple):
@@ -52,22 +52,24 @@ class ResourceCounts:
             if kind in ("", name):
                 tally.changed(key)
 
-    async def topics(self, account: str, region: str) -> Mapping[str, int]:
-        """How many topics an account's region has that are ORDERED, and UNORDERED."""
-        return await self._topic_tally.numbers(f"{account}/{region}/")
+    async def topics(self, account: str, region: str) -> TopicCounts:
+        """How many topics an account's region has."""
+        found = await self._topic_tally.numbers(f"{account}/{region}/")
+        return TopicCounts(found[_ORDERED], found[_UNORDERED])
 
-    async def subscriptions(self, topic: ResourceName) -> Mapping[str, int]:
-        """How many subscriptions a topic has that are CONFIRMED, UNCONFIRMED, and FILTERED."""
-        return await self._subscription_tally.numbers(f"{topic.key}/")
+    async def subscriptions(self, topic: ResourceName) -> SubscriptionCounts:
+        """How many subscriptions a topic has."""
+        found = await self._subscription_tally.numbers(f"{topic.key}/")
+        return SubscriptionCounts(found[_CONFIRMED], found[_UNCONFIRMED], found[_FILTERED])
 
     async def filtered(self, account: str, region: str) -> int:
         """How many subscriptions of the topics of an account's region have a filter."""
-        return (await self._subscription_tally.numbers(f"{account}/{region}/"))[FILTERED]
+        return (await self._subscription_tally.numbers(f"{account}/{region}/"))[_FILTERED]
 
     async def unconfirmed(self, topic: ResourceName) -> list[Subscription]:
         """The subscriptions of a topic whose endpoints have not agreed; few, usually."""
         found = []
-        for key in await self._subscription_tally.keys(f"{topic.key}/", UNCONFIRMED):
+        for key in await self._subscription_tally.keys(f"{topic.key}/", _UNCONFIRMED):
             subscription: Subscription | None = await self._directory.get(self._subscriptions, key)
             if subscription is not None:
                 found.append(subscription)
@@ -75,9 +77,9 @@ class ResourceCounts:
 
 
 def _sorts(subscription: Subscription) -> Sequence[str]:
-    standing = CONFIRMED if subscription.confirmed else UNCONFIRMED
-    return (standing,) if subscription.filter_text is None else (standing, FILTERED)
+    standing = _CONFIRMED if subscription.confirmed else _UNCONFIRMED
+    return (standing,) if subscription.filter_text is None else (standing, _FILTERED)
 
 
 def _sorts_of_topic(topic: Topic) -> Sequence[str]:
-    return (ORDERED if topic.ordered else UNORDERED,)
+    return (_ORDERED if topic.ordered else _UNORDERED,)

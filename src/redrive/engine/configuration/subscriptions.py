@@ -6,13 +6,7 @@ from dataclasses import replace
 from redrive.engine.configuration.directory import Directory
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.configuration.queues import Queues
-from redrive.engine.configuration.resource_counts import (
-    CONFIRMED,
-    FILTERED,
-    UNCONFIRMED,
-    ResourceCounts,
-    SubscriptionCounts,
-)
+from redrive.engine.configuration.resource_counts import ResourceCounts, SubscriptionCounts
 from redrive.engine.kinds import (
     DUE,
     ELSEWHERE,
@@ -135,8 +129,7 @@ class Subscriptions:
 
     async def count(self, topic: ResourceName) -> SubscriptionCounts:
         """How many subscriptions a topic has."""
-        found = await self.numbers.subscriptions(topic)
-        return SubscriptionCounts(found[CONFIRMED], found[UNCONFIRMED], found[FILTERED])
+        return await self.numbers.subscriptions(topic)
 
     async def count_filtered(self, account: str, region: str) -> int:
         """How many subscriptions of the topics of an account's region have a filter."""

@@ -7,7 +7,7 @@ from typing import Final
 from redrive.engine.configuration.directory import Directory
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.configuration.queues import Queues
-from redrive.engine.configuration.resource_counts import ORDERED, UNORDERED, TopicCounts
+from redrive.engine.configuration.resource_counts import TopicCounts
 from redrive.engine.configuration.subscriptions import Subscriptions
 from redrive.engine.kinds import SERVING, SUBSCRIPTION, TOPIC, of_account
 from redrive.engine.ports import Clock, Store
@@ -34,20 +34,6 @@ class Topics:
         self._queues = queues
         self.subscriptions = subscriptions
         self._clock = clock
-        # The engine's parts that are being rewritten ask topics for subscriptions still.
-        self.numbers = subscriptions.numbers
-        self.subscription = subscriptions.get
-        self.subscriptions_of = subscriptions.of
-        self.subscriptions_in = subscriptions.of_account
-        self.subscriptions_elsewhere = subscriptions.elsewhere
-        self.subscription_of_queue = subscriptions.of_backlog
-        self.dead_lettering_to = subscriptions.dead_lettering_to
-        self.is_there = subscriptions.is_there
-        self.all_after = subscriptions.all_after
-        self.subscribe = subscriptions.create
-        self.change = subscriptions.update
-        self.unsubscribe = subscriptions.delete
-        self.wanted = subscriptions.wanting
 
     def known(self, name: ResourceName) -> Topic | None:
         """The topic if this node remembers it, without waiting."""
@@ -69,12 +55,11 @@ class Topics:
 
     async def count(self, account: str, region: str) -> TopicCounts:
         """How many topics an account's region has."""
-        found = await self.numbers.topics(account, region)
-        return TopicCounts(found[ORDERED], found[UNORDERED])
+        return await self.subscriptions.numbers.topics(account, region)
 
-    async def everybodys(self, limit: int | None = None, after: str = "") -> list[Topic]:
-        """Topics of all accounts, by key, beginning after the key `after`."""
-        return await self._directory.find(TOPIC, "", after, limit)
+    async def all_after(self, key: str, limit: int | None = None) -> list[Topic]:
+        """Topics of anybody, by key."""
+        return await self._directory.find(TOPIC, "", key, limit)
 
     async def create(self, wanted: Topic) -> Topic:
         """Make a topic; `wanted.id` and `created_at` are given here.

@@ -177,7 +177,7 @@ class TopicPublisher:
         if follow_up.subscription_id is None:
             routed = await self._router.routed(topic, follow_up.publication, now)
         else:
-            subscription = await self._topics.subscription(topic.name, follow_up.subscription_id)
+            subscription = await self._topics.subscriptions.get(topic.name, follow_up.subscription_id)
             if subscription is None:
                 logger.warning(
                     "publish.nowhere topic=%s subscription=%s: it is gone",

@@ -204,13 +204,13 @@ class Router:
     async def _wanted(self, topic: Topic, publication: Publication) -> Matches:
         """The subscriptions that match. Where protocols get different texts, a filter on the body sees its own."""
         subject = Subject(publication.attributes, publication.body, publication.document)
-        wanted = await self._topics.wanted(topic, subject)
+        wanted = await self._topics.subscriptions.wanting(topic, subject)
         others = set(publication.bodies.values()) - {publication.body}
         if not others:
             return wanted
         subscriptions: list[Subscription] = []
         for text in sorted({publication.body, *others}):
-            found = await self._topics.wanted(topic, Subject(publication.attributes, text))
+            found = await self._topics.subscriptions.wanting(topic, Subject(publication.attributes, text))
             subscriptions += [
                 subscription
                 for subscription in found.subscriptions

@@ -14,16 +14,13 @@ from redrive.engine.facts import Attempted
 from redrive.engine.ports import Claim, Endpoint, PushRequest, SubscriptionContext
 from redrive.engine.push.parts import PushParts
 from redrive.engine.push.settlement import OVERDUE, AttemptSettlement, SettleItem, accepted
-from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.attempt import NO_ENDPOINT, Attempt, AttemptResult, Reason
 from redrive.model.delivery import DEAD_LETTERED, EXPIRED, Delivery, Limits, Outcome, Transition, decide
 from redrive.model.errors import StoreUnavailable
 from redrive.model.queue import Queue
 
 logger = logging.getLogger(__name__)
 
-NO_ENDPOINT: Final = Attempt(
-    AttemptResult.REFUSED, Reason.MISSING, 0, "this server is not set up for this kind of endpoint", 0
-)
 _UNMADE: Final = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "this server could not say what to push", 0)
 _UNPUSHED: Final = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "this server failed in pushing it", 0)
 _NO_ANSWER: Final = "No answer in the time given"

@@ -170,7 +170,7 @@ class BacklogConsumer:
 
     async def _context(self) -> SubscriptionContext | None:
         """The subscription as it is now; None: it is pushed to no more."""
-        subscription = await self._topics.subscription_of_queue(self._queue_id)
+        subscription = await self._topics.subscriptions.of_backlog(self._queue_id)
         if subscription is None:
             self._forget(self._queue_id)  # another node removed it
             return None

@@ -45,7 +45,7 @@ class Dispatcher:
     async def open(self) -> None:
         """Take up every backlog."""
         after = ""
-        while page := await self.topics.all_after(after, PAGE):
+        while page := await self.topics.subscriptions.all_after(after, PAGE):
             for subscription in page:
                 self._watch(subscription)
             after = page[-1].key
@@ -56,7 +56,7 @@ class Dispatcher:
         Subscriptions are made on other nodes, and a node that dies tells nobody what it enqueued or held.
         """
         for _ in range(LOOKS_MAX // PAGE):
-            page = await self.topics.all_after(self._looked_after, PAGE)
+            page = await self.topics.subscriptions.all_after(self._looked_after, PAGE)
             for subscription in page:
                 self._unseen.discard(subscription.queue_id)
                 self._watch(subscription)

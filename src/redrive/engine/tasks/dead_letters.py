@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from redrive.engine.configuration.queues import Queues
-from redrive.engine.configuration.topics import Topics
 from redrive.engine.ports import AttemptNote, Clock, Store
+from redrive.engine.resources import Resources
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -54,17 +53,17 @@ class DeadLetter:
 class DeadLetters:
     """Looks into dead-letter queues without touching them."""
 
-    def __init__(self, store: Store, clock: Clock, queues: Queues, topics: Topics) -> None:
+    def __init__(self, store: Store, clock: Clock, resources: Resources) -> None:
         """Look through these parts."""
         self._store = store
         self._clock = clock
-        self._queues = queues
-        self._topics = topics
+        self._queues = resources.queues
+        self._subscriptions = resources.subscriptions
 
     async def queues(self, account: str, region: str) -> list[DeadLetterQueue]:
         """The dead-letter queues of an account's region that stand, by name."""
         sources = await self._queues.find(ResourceName(account, region, ""))
-        subscriptions = await self._topics.subscriptions_in(account, region)
+        subscriptions = await self._subscriptions.of_account(account, region)
         names = {one.dead_letter.queue for one in sources if one.dead_letter is not None}
         names |= {one.dead_letter for one in subscriptions if one.dead_letter is not None}
         found = []
@@ -91,7 +90,7 @@ class DeadLetters:
         if delivery.origin is None:
             notes = await self._store.notes(delivery.queue_id, delivery.message_id)
             return DeadLetter(delivery, None, None, notes)
-        subscription = await self._topics.subscription_of_queue(delivery.origin)
+        subscription = await self._subscriptions.of_backlog(delivery.origin)
         from_queue = None if subscription is not None else await self._queues.name_of(delivery.origin)
         notes = await self._store.notes(delivery.origin, delivery.message_id)
         return DeadLetter(delivery, from_queue, subscription, notes)

@@ -8,13 +8,11 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from redrive.engine.configuration.directory import Directory
 from redrive.engine.configuration.draft import Draft
-from redrive.engine.configuration.queues import Queues
-from redrive.engine.configuration.topics import Topics
 from redrive.engine.counters import NodeCounters
 from redrive.engine.ports import DocumentKind, Moved, MoveRequest, Runtime, Store, Target
 from redrive.engine.receive.notifier import QueueNotifier
+from redrive.engine.resources import Resources
 from redrive.engine.tasks.leased_tasks import LeasedTasks
 from redrive.model.errors import NotFound, Refused, TaskActive
 from redrive.model.names import ResourceName
@@ -42,21 +40,20 @@ class Redriver:
         self,
         store: Store,
         runtime: Runtime,
-        directory: Directory,
-        queues: Queues,
-        topics: Topics,
+        resources: Resources,
         notifier: QueueNotifier,
         counters: NodeCounters,
     ) -> None:
         """Move deliveries within this store."""
         self._store = store
         self._runtime = runtime
-        self._directory = directory
-        self._queues = queues
-        self._topics = topics
+        self._documents = resources.documents
+        self._queues = resources.queues
+        self._topics = resources.topics
+        self._subscriptions = resources.subscriptions
         self._notifier = notifier
         self._measure = counters
-        self._tasks = LeasedTasks(runtime, directory, TASK)
+        self._tasks = LeasedTasks(runtime, resources.documents, TASK)
 
     async def start(self, source: Queue, destination: Queue | None, rate_max: int | None) -> MoveTask:
         """Begin to move what waits in `source` now.
@@ -75,7 +72,7 @@ class Redriver:
             last_seq=await self._store.last_seq(),
         )
         task = self._tasks.leased(task)
-        await self._directory.transact(lambda draft: self._start_in(draft, task))
+        await self._documents.transact(lambda draft: self._start_in(draft, task))
         self._tasks.begin(task, self._carry_on)
         return task
 
@@ -136,20 +133,20 @@ class Redriver:
                 raise Refused(f"task {task_id} is {current.state}")
             return replace(current, state=TaskState.CANCELLING)
 
-        return await self._directory.update(TASK, task.key, cancelling)
+        return await self._documents.update(TASK, task.key, cancelling)
 
     async def tasks_of(self, source: ResourceName) -> list[MoveTask]:
         """The tasks of a source, latest first."""
-        return (await self._directory.find(TASK, f"{source.key}/"))[::-1]
+        return (await self._documents.find(TASK, f"{source.key}/"))[::-1]
 
     async def active_tasks(self, account: str) -> int:
         """How many tasks of an account are running."""
-        tasks = await self._directory.find(TASK, f"{account}/")
+        tasks = await self._documents.find(TASK, f"{account}/")
         return sum(task.state.active for task in tasks)
 
     async def take_up(self) -> None:
         """Carry on the tasks that nobody works at: after a restart, or when their node died."""
-        await self._tasks.take_up(await self._directory.find(TASK, ""), self._carry_on)
+        await self._tasks.take_up(await self._documents.find(TASK, ""), self._carry_on)
 
     async def stop(self) -> None:
         """Leave the running tasks to the next start."""
@@ -158,7 +155,7 @@ class Redriver:
     async def reset(self) -> None:
         """Stop and forget every task."""
         await self._tasks.reset()
-        await self._directory.clear(LAST_TASK)
+        await self._documents.clear(LAST_TASK)
 
     # ---- carrying a task on ------------------------------------------------------------------------------
 
@@ -185,7 +182,10 @@ class Redriver:
         A subscription's backlog is the same kind of queue: what is redriven into it is pushed again, from its first
         attempt.
         """
-        return [*await self._queues.sources_of(source), *await self._topics.dead_lettering_to(source)]
+        return [
+            *await self._queues.sources_of(source),
+            *await self._subscriptions.dead_lettering_to(source),
+        ]
 
     async def _standing(self, origins: Sequence[Queue | Subscription]) -> dict[int, Target]:
         """The origins that are still there, by number: one may be deleted in the hours that a task takes."""
@@ -197,7 +197,7 @@ class Redriver:
             queue = await self._queues.get(origin.name)
             stands = queue is not None and queue.id == origin.id
             return Target(origin.id, origin.ordered) if stands else None
-        subscription = await self._topics.subscription(origin.topic, origin.id)
+        subscription = await self._subscriptions.get(origin.topic, origin.id)
         topic = await self._topics.get(origin.topic)
         if subscription is None or topic is None or subscription.queue_id != origin.queue_id:
             return None
@@ -237,7 +237,7 @@ class Redriver:
             current = self._tasks.leased(current) if self._tasks.is_ours(current) else current
             return current.counting(moved, self._runtime.clock.now())
 
-        return await self._directory.update(TASK, task.key, counted)
+        return await self._documents.update(TASK, task.key, counted)
 
     async def _finish(self, task: MoveTask, state: TaskState) -> None:
         """End the task, unless another node that worked at it did: what ended stays as it ended."""
@@ -246,4 +246,4 @@ class Redriver:
         def finished(current: MoveTask) -> MoveTask:
             return replace(current, state=state, failure=task.failure) if current.state.active else current
 
-        await self._directory.update(TASK, task.key, finished)
+        await self._documents.update(TASK, task.key, finished)

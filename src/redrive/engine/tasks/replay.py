@@ -21,12 +21,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from redrive.engine.configuration.directory import Directory
-from redrive.engine.configuration.topics import Topics
 from redrive.engine.ports import DocumentKind, Runtime, Store, Timer
 from redrive.engine.publish.fan_out import TopicPublisher
 from redrive.engine.publish.matching import Turns, wanting
 from redrive.engine.receive.notifier import QueueNotifier
+from redrive.engine.resources import Resources
 from redrive.engine.tasks import archive
 from redrive.engine.tasks.archive import Archived
 from redrive.engine.tasks.leased_tasks import LeasedTasks
@@ -56,20 +55,18 @@ class Replayer:
         self,
         store: Store,
         runtime: Runtime,
-        directory: Directory,
-        topics: Topics,
+        resources: Resources,
         notifier: QueueNotifier,
         publisher: TopicPublisher,
     ) -> None:
         """Replay from this store's archives through this publisher."""
         self._store = store
         self._runtime = runtime
-        self._directory = directory
-        self._topics = topics
+        self._documents = resources.documents
         self._notifier = notifier
         self._publisher = publisher
-        self._waiting = ReplayBuffer(store, runtime, topics, notifier)
-        self._tasks = LeasedTasks(runtime, directory, REPLAY)
+        self._waiting = ReplayBuffer(store, runtime, resources, notifier)
+        self._tasks = LeasedTasks(runtime, resources.documents, REPLAY)
         self._timers: dict[str, Timer] = {}
 
     # ---- verbs ------------------------------------------------------------------------------------------
@@ -91,7 +88,7 @@ class Replayer:
             ends_at=ends_at,
         )
         replay = self._tasks.leased(fresh)
-        await self._directory.update_or_create(REPLAY, replay.key, replay, lambda _: replay)
+        await self._documents.update_or_create(REPLAY, replay.key, replay, lambda _: replay)
         terms = await self._waiting.terms(replay)
         if terms is not None:
             await self._hold(replay, terms)
@@ -104,7 +101,7 @@ class Replayer:
 
     async def of(self, subscription: Subscription) -> Replay | None:
         """The subscription's replay, under way or ended."""
-        replay = await self._directory.get(REPLAY, subscription.key)
+        replay = await self._documents.get(REPLAY, subscription.key)
         return None if replay is None or replay.queue_id != subscription.queue_id else replay
 
     async def end(self, subscription: Subscription) -> None:
@@ -115,7 +112,7 @@ class Replayer:
         if replay is None:
             return
         with contextlib.suppress(NotFound):
-            stopped = await self._directory.update(
+            stopped = await self._documents.update(
                 REPLAY, replay.key, lambda current: replace(current, state=ReplayState.STOPPED)
             )
             await self._tend(stopped)
@@ -124,7 +121,7 @@ class Replayer:
 
     async def round(self) -> None:
         """Carry on the replays that nobody works at, and look after those that ended."""
-        replays = await self._directory.find(REPLAY, "")
+        replays = await self._documents.find(REPLAY, "")
         for replay in replays:
             if not replay.state.active:
                 await self._tend(replay)
@@ -152,7 +149,7 @@ class Replayer:
         while carried is not None and carried.state.active:
             terms = await self._waiting.terms(carried)
             if terms is None:
-                await self._directory.remove(REPLAY, carried.key)
+                await self._documents.remove(REPLAY, carried.key)
                 return
             if not terms.topic.archive_ms:
                 carried = await self._record(carried, state=ReplayState.FAILED)
@@ -166,7 +163,7 @@ class Replayer:
 
     async def _current(self, replay: Replay) -> Replay | None:
         """The replay as it is now; None where it was replaced or taken away."""
-        current: Replay | None = await self._directory.get(REPLAY, replay.key)
+        current: Replay | None = await self._documents.get(REPLAY, replay.key)
         return current if current is not None and current.id == replay.id else None
 
     async def _begin(self, replay: Replay, terms: ReplayContext) -> Replay | None:
@@ -192,7 +189,7 @@ class Replayer:
             return
         begins_at = self._runtime.clock.now() + SETTLED_MS
         with contextlib.suppress(NotFound):
-            await self._directory.update(
+            await self._documents.update(
                 REPLAY,
                 replay.key,
                 lambda one: replace(one, begins_at=begins_at) if one.id == replay.id else one,
@@ -267,7 +264,7 @@ class Replayer:
             return self._tasks.leased(replace(current, state=state, last_seq=read))
 
         try:
-            stored = await self._directory.update(REPLAY, replay.key, carried_on)
+            stored = await self._documents.update(REPLAY, replay.key, carried_on)
         except NotFound:
             return None
         ours = stored.id == replay.id and stored.state is state and self._tasks.is_ours(stored)
@@ -279,7 +276,7 @@ class Replayer:
         """See to what follows from a replay's end; twice is once."""
         terms = await self._waiting.terms(replay)
         if terms is None:
-            await self._directory.remove(REPLAY, replay.key)
+            await self._documents.remove(REPLAY, replay.key)
             return
         subscription = terms.subscription
         rests = replay.state is ReplayState.COMPLETED and replay.ends_at is not None
@@ -295,7 +292,7 @@ class Replayer:
             )
         await self._waiting.release(replay, subscription)
         if replay.state is ReplayState.STOPPED:
-            await self._directory.remove(REPLAY, replay.key)
+            await self._documents.remove(REPLAY, replay.key)
 
 
 def _is_past(ends_at: int, ready: Sequence[Archived], now: int, *, more: bool) -> bool:

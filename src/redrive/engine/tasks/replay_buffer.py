@@ -4,9 +4,9 @@ import contextlib
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from redrive.engine.configuration.topics import Topics
 from redrive.engine.ports import MoveRequest, Runtime, Store, Target
 from redrive.engine.receive.notifier import QueueNotifier
+from redrive.engine.resources import Resources
 from redrive.engine.tasks import archive
 from redrive.model.errors import NotFound
 from redrive.model.replay import Replay
@@ -27,17 +27,18 @@ class ReplayContext(NamedTuple):
 class ReplayBuffer:
     """Lets publications wait, and go."""
 
-    def __init__(self, store: Store, runtime: Runtime, topics: Topics, notifier: QueueNotifier) -> None:
+    def __init__(self, store: Store, runtime: Runtime, resources: Resources, notifier: QueueNotifier) -> None:
         """Keep what waits in this store, and move it into the backlogs that this notifier tell of."""
         self._store = store
         self._runtime = runtime
-        self._topics = topics
+        self._topics = resources.topics
+        self._subscriptions = resources.subscriptions
         self._notifier = notifier
 
     async def terms(self, replay: Replay) -> ReplayContext | None:
         """Whose replay it is, as topic and subscription are now; None: one of them is gone."""
         topic = await self._topics.get(replay.topic)
-        subscription = await self._topics.subscription(replay.topic, replay.subscription_id)
+        subscription = await self._subscriptions.get(replay.topic, replay.subscription_id)
         if topic is None or subscription is None or subscription.queue_id != replay.queue_id:
             return None
         return ReplayContext(topic, subscription)
@@ -60,7 +61,7 @@ class ReplayBuffer:
             self._notifier.unwatch(waiting_id)
             left = bool(await self._store.peek(waiting_id, 1))
             await self.let_go(replay)
-        await self._topics.change(
+        await self._subscriptions.update(
             subscription,
             lambda one: replace(one, waiting_id=one.waiting_id or waiting_id, held_by=replay.id),
         )
@@ -70,7 +71,7 @@ class ReplayBuffer:
         """Let what is published go to the subscriber, behind what waits, if it waits for this replay."""
         if subscription.held_by == replay.id:
             with contextlib.suppress(NotFound):
-                await self._topics.change(
+                await self._subscriptions.update(
                     subscription,
                     lambda one: replace(one, held_by=None) if one.held_by == replay.id else one,
                 )

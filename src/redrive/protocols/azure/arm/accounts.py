@@ -11,9 +11,9 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from redrive.access.keys import ANY_ACCOUNT
-from redrive.engine.configuration.draft import Draft
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
+from redrive.engine.resources import Draft
 from redrive.protocols.azure.arm import paging, schema
 from redrive.protocols.azure.arm.call import ArmCall, Verb
 from redrive.protocols.azure.arm.destinations import (

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from redrive.engine.configuration.draft import Draft
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
+from redrive.engine.resources import Draft
 from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.azure.arm import specs

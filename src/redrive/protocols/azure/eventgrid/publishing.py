@@ -226,7 +226,7 @@ class Publishers:
         """The topics and domains by their own names; of several with one name the first."""
         found: dict[str, ResourceName] = {}
         after = ""
-        while topics := await self._topics.everybodys(_READ_AT_ONCE, after):
+        while topics := await self._topics.all_after(after, _READ_AT_ONCE):
             for topic in topics:
                 kind, _, own = topic.name.name.partition(":")
                 if topic.dialect == names.DIALECT and kind in _KINDS and ":" not in own:

@@ -16,9 +16,8 @@ from string import whitespace
 from typing import Final, NamedTuple
 
 from redrive.engine.ports import DocumentKind, Endpoint, PushRequest
-from redrive.engine.push.attempt import NO_ENDPOINT
 from redrive.engine.resources import Documents
-from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.attempt import NO_ENDPOINT, Attempt, AttemptResult, Reason
 from redrive.model.errors import Conflict, RedriveError
 from redrive.model.text_parts import parts_of
 from redrive.protocols.aws.sns.message import SMS_CHARS_MAX
