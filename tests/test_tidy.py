@@ -8,7 +8,7 @@ import pytest
 from tests import tidy
 from tests.tidy import RULES, Rule, Source
 
-_DOCSTRING = '"""What this module is about."""\n'
+_DOCSTRING = '"""A module about settling."""\n'
 
 
 @functools.cache
@@ -56,6 +56,12 @@ _LONG_BODY = "    pass\n" * tidy.FUNCTION_LINES_MAX
         (tidy.names_say_what_they_hold, "src/redrive/common/settle.py", ""),
         (tidy.names_say_what_they_hold, _CORE, "class DeliveryManager: ..."),
         (tidy.names_say_what_they_hold, _CORE, "class PublishHandler: ..."),
+        (tidy.docstrings_begin_with_a_noun_or_a_verb, _CORE, '"""What settles."""'),
+        (tidy.docstrings_begin_with_a_noun_or_a_verb, _CORE, 'def f():\n    """Whether it does."""'),
+        (tidy.loops_name_their_elements, _CORE, "for one in ():\n    pass"),
+        (tidy.loops_name_their_elements, _CORE, "settled = [one for one in ()]"),
+        (tidy.errors_say_what_was_wrong, _CORE, "# ValueError: It is none."),
+        (tidy.classes_stand_in_the_glossary, _CORE, "class NeverHeardOf: ..."),
         (tidy.modules_introduce_themselves, _CORE, "settled = 1"),
         (tidy.modules_introduce_themselves, _CORE, '"""."""'),
         (tidy.the_core_needs_only_python, _CORE, "import orjson"),
@@ -81,7 +87,7 @@ def test_a_rule_bites(rule: Rule, path: str, text: str) -> None:
             _CORE,
             "import redrive.model.delivery\nfrom datetime import UTC, datetime\ndatetime.fromtimestamp(0, UTC)",
         ),
-        (_CORE, "class Handler: ..."),
+        ("src/redrive/server/app.py", "class Handler: ..."),
         (_CORE, "settle(1)  # type: ignore[arg-type]  # the stub says str, the library takes both"),
         (_CORE, f'def settle():\n    """Settles.\n{_LONG_PROSE}    """\n'),
         ("tests/test_settle.py", "import asyncio\nasyncio.sleep(0)"),

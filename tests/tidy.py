@@ -221,6 +221,62 @@ def the_core_needs_only_python(source: Source) -> Iterator[str]:
             yield source.at(1, f"{name} comes from {package}, outside the standard library")
 
 
+_OPENING: Final = re.compile(r"(What|Who|Whose|Whom|Whether|Where|When|Which|Why|How|That|It|Its)\b")
+
+
+def docstrings_begin_with_a_noun_or_a_verb(source: Source) -> Iterator[str]:
+    """A docstring that begins with `What` or `Who` talks around the name of a thing, and readers look for the name."""
+    if not source.is_python("src/redrive"):
+        return
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            opening = _OPENING.match(ast.get_docstring(node) or "")
+            if opening:
+                line = getattr(node, "lineno", 1)
+                yield source.at(
+                    line, f"a docstring that begins with {opening[0]}: name the thing, or what it does"
+                )
+
+
+def loops_name_their_elements(source: Source) -> Iterator[str]:
+    """`for one in …` makes every reader look up what there is one of."""
+    if not source.is_python("src/redrive"):
+        return
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and _last_name(node.target) == "one":
+            yield source.at(node.target.lineno, "an element called `one`: name it")
+
+
+_NONE: Final = re.compile(r"\bIt is (none|neither|something else)\b")
+
+
+def errors_say_what_was_wrong(source: Source) -> Iterator[str]:
+    """`It is none` says nothing to a reader who does not know what it should have been."""
+    if not source.is_python("src/redrive"):
+        return
+    for number, line in enumerate(source.text.splitlines(), start=1):
+        if _NONE.search(line):
+            yield source.at(number, "say what was wrong with which thing")
+
+
+@functools.cache
+def _glossary() -> str:
+    return (ROOT / "docs/reference/glossary.md").read_text()
+
+
+def classes_stand_in_the_glossary(source: Source) -> Iterator[str]:
+    """A word that the engine or the model uses is found in one place, beside what other systems call it."""
+    if not source.is_python("src/redrive/engine", "src/redrive/model"):
+        return
+    for node in source.tree.body:
+        if (
+            isinstance(node, ast.ClassDef)
+            and not node.name.startswith("_")
+            and f"`{node.name}`" not in _glossary()
+        ):
+            yield source.at(node.lineno, f"{node.name} is not in docs/reference/glossary.md")
+
+
 # Text, in files of every kind
 
 _REGISTRIES: Final = "pypi|pythonhosted|npmjs|docker|ghcr|quay|crates|rubygems|golang"
@@ -275,6 +331,10 @@ RULES: Final[tuple[Rule, ...]] = (
     names_say_what_they_hold,
     modules_introduce_themselves,
     the_core_needs_only_python,
+    docstrings_begin_with_a_noun_or_a_verb,
+    loops_name_their_elements,
+    errors_say_what_was_wrong,
+    classes_stand_in_the_glossary,
     nothing_is_left_over,
     suppressions_give_a_reason,
     decisions_are_in_the_index,

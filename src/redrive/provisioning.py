@@ -196,7 +196,7 @@ class Provisioner:
 
 
 def _parted(attributes: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """What is given at creation for good, and what can be set at any time."""
+    """Split attributes into those fixed at creation and those that can be set at any time."""
     fixed = {name: value for name, value in attributes.items() if name in _FIXED}
     return fixed, {name: value for name, value in attributes.items() if name not in _FIXED}
 

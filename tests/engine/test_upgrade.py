@@ -15,7 +15,7 @@ from redrive.engine.kinds import (
     SUBSCRIPTION,
     TOMBSTONE,
     TOPIC,
-    Number,
+    QueueRecord,
     number_key,
 )
 from redrive.engine.upgrade import CURRENT, FORMAT, Upgrade
@@ -47,9 +47,9 @@ async def upgrade(engine: Engine) -> None:
     await Upgrade(engine.resources.documents, engine.resources.queues, engine._subscriptions).run()
 
 
-async def buried(engine: Engine, queue_id: int, name: str, **fields: bool) -> Number:
+async def buried(engine: Engine, queue_id: int, name: str, **fields: bool) -> QueueRecord:
     """What an older version wrote first of all when it deleted something."""
-    tombstone = Number(queue_id, named(name), deleted_at=engine.clock.now(), **fields)
+    tombstone = QueueRecord(queue_id, named(name), deleted_at=engine.clock.now(), **fields)
     await engine.resources.documents.create(
         TOMBSTONE, f"{tombstone.name.key}/{number_key(queue_id)}", tombstone
     )

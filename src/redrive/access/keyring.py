@@ -65,4 +65,4 @@ class Keyring:
 
     async def all(self) -> list[AccessKey]:
         """Every key, by its id."""
-        return [AccessKey.from_document(one.document) for one in await self._store.find(KIND, "")]
+        return [AccessKey.from_document(each.document) for each in await self._store.find(KIND, "")]

@@ -73,7 +73,7 @@ def _values(what: str, read: Callable[[str], _Value], fits: Callable[[_Value, _V
                 value = read(text)
             except ValueError:
                 return False
-            return any(fits(value, one) for one in wanted)
+            return any(fits(value, each) for each in wanted)
 
         return test
 

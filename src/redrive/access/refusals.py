@@ -24,7 +24,7 @@ class _Caller:
 
 
 class Refusals:
-    """What was refused on this node since its start.
+    """Counts of the requests that this node has refused since its start.
 
     Attributes:
         totals: By reason, in the words of the protocol that refused.

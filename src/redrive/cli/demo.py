@@ -102,7 +102,7 @@ class Telling:
         visits = story.attempts("order 3: a van")
         self._show_attempts(visits)
         self._check(
-            "delivered at the fifth attempt", true=[one.status for one in visits] == [503] * 4 + [200]
+            "delivered at the fifth attempt", true=[each.status for each in visits] == [503] * 4 + [200]
         )
         story.fulfil()
 
@@ -163,7 +163,7 @@ class Telling:
             moved = story.redrive(queue)
             self._console.print(f"  {queue}: {moved} on their way back")
         billed = _statuses(story, "order 4", "order 5")
-        self._check("billing has orders 4 and 5", true=[one[-1] for one in billed] == [200, 200])
+        self._check("billing has orders 4 and 5", true=[each[-1] for each in billed] == [200, 200])
         orders = sorted(story.fulfil())
         self._check(
             "fulfilment has orders 6 and 7", true=orders == ["order 6: a minibus", "order 7: a unicycle"]

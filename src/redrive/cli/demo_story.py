@@ -98,7 +98,7 @@ class Story:
     def confirmed(self) -> bool:
         """True if billing has confirmed its subscription."""
         subscriptions = self._sns.list_subscriptions_by_topic(TopicArn=self._topic)["Subscriptions"]
-        return all(one["SubscriptionArn"].startswith("arn:") for one in subscriptions)
+        return all(subscription["SubscriptionArn"].startswith("arn:") for subscription in subscriptions)
 
     # ---- the acts -----------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ def read_duration(text: str) -> int:
     """Milliseconds of a span such as `4h`, `90s`, `1h30m` or `1.5 d`.
 
     Raises:
-        ValueError: It is none.
+        ValueError: Not a duration.
     """
     at, total_ms = 0, 0.0
     while at < len(text):

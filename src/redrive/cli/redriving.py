@@ -44,7 +44,7 @@ def register(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.Argum
 
 
 def origin(source: Entry) -> str:
-    """Where a letter came from, for a terminal."""
+    """The origin of a dead letter, for a terminal."""
     if "queue" in source:
         return f"queue {source['queue']}"
     return f"{source['topic']} to {source['endpoint']}" if source else "unknown"

@@ -89,7 +89,7 @@ def _logged(line: str) -> str:
 
 
 def _log_entries(client: Client, message_id: str) -> Iterator[Entry]:
-    """What delivery-status logs say of the message, where topics have them written."""
+    """The delivery-status log entries of a message, where topics have them written."""
     logs: Any = botocore.session.get_session().create_client(
         "logs",
         region_name=client.region,

@@ -19,7 +19,7 @@ from redrive.telemetry.telemetry import Telemetry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Core:
-    """What each facade is built on.
+    """The parts that each facade is built on.
 
     Attributes:
         settings: The server's.
@@ -51,7 +51,7 @@ class Core:
 
     @property
     def public_url(self) -> str | None:
-        """What URLs in answers begin with; None for the host that the client used."""
+        """The beginning of URLs in answers; None for the host that the client used."""
         return self.settings.public_url.rstrip("/") or None
 
     @property
@@ -79,7 +79,7 @@ def trusted(settings: Settings) -> Path | None:
 
 
 def web_endpoint(settings: Settings, runtime: Runtime) -> HttpEndpoint:
-    """What makes requests to webhooks."""
+    """The endpoint that makes requests to webhooks."""
     policy = HttpPolicy(
         forbids_private=settings.forbids_private,
         private_networks=read_networks(settings.allow_private_endpoints),
@@ -95,7 +95,7 @@ def make_keyring(settings: Settings, store: NodeStore) -> Keyring:
 
 
 def authentications(settings: Settings, keyring: Keyring) -> tuple[Authentication, bearer.Authentication]:
-    """Who tells callers of Amazon's services, and of Azure's."""
+    """The authentication of callers of Amazon's services, and of Azure's."""
     if settings.auth == "off":
         return TrustAll(settings.region), bearer.Believing()
     clock = SystemClock()

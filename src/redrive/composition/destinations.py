@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 def extension(core: Core) -> Extension:
-    """What deliveries are pushed to; mail only where a relay is named."""
+    """The endpoints that deliveries are pushed to; mail only where a relay is named."""
     settings = core.settings
     address = partial(address_of, read_addresses(settings.azure_endpoints))
     folder = settings.blob_store or _blob_folder(settings)

@@ -8,7 +8,7 @@ from redrive.protocols.aws.sts.facade import Sts
 
 
 def extension(core: Core) -> Extension:
-    """Who reads metrics or logs gets all that was counted until then."""
+    """Metrics and logs; a reader gets all that was counted until then."""
     flush = core.telemetry.flush
     return Extension(
         services={

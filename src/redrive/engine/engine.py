@@ -184,7 +184,7 @@ class Engine:
 
     @property
     def attempts(self) -> int:
-        """How many deliveries this node has tried to push since its start."""
+        """The number of deliveries that this node has tried to push since its start."""
         return self._dispatcher.attempts
 
     async def connect(self) -> None:

@@ -11,7 +11,7 @@ SERVER_ERRORS = 500
 
 
 def failed_on_purpose(status: int) -> Attempt:
-    """How an attempt ends at an endpoint that answers with this status, by the rules for HTTP endpoints."""
+    """The attempt at an endpoint that answers with this status, by the rules for HTTP endpoints."""
     if status == TOO_MANY_REQUESTS:
         return Attempt(AttemptResult.FAILED, Reason.THROTTLED, status, "failed on purpose", 0)
     if status >= SERVER_ERRORS:
@@ -20,7 +20,7 @@ def failed_on_purpose(status: int) -> Attempt:
 
 
 class FaultInjection:
-    """Which endpoints fail, and how. Nothing fails by itself."""
+    """Endpoints that are made to fail, and their failures. Nothing fails by itself."""
 
     def __init__(self) -> None:
         """Begin with none."""
@@ -37,5 +37,5 @@ class FaultInjection:
         self._faults.pop(endpoint, None)
 
     def of(self, endpoint: str) -> Attempt | None:
-        """How attempts at the endpoint are made to end, if they are."""
+        """The attempt that stands in for real ones at the endpoint, if one does."""
         return self._faults.get(endpoint) if self.ever else None

@@ -36,8 +36,8 @@ SERVING: Final = DocumentKind("serving_queue", _write_key, _read_key)
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
-    """Which name a queue's number stands for, and whether the queue was deleted (ms), and emptied since."""
+class QueueRecord:
+    """The name of a queue's id, the moment the queue was deleted (ms), and whether it was emptied since."""
 
     id: int
     name: ResourceName
@@ -45,12 +45,12 @@ class Number:
     emptied: bool = False
 
 
-def _write_number(number: Number) -> dict[str, Any]:
+def _write_number(number: QueueRecord) -> dict[str, Any]:
     return asdict(number) | {"name": list(number.name)}
 
 
-def _read_number(document: Any) -> Number:
-    return Number(
+def _read_number(document: Any) -> QueueRecord:
+    return QueueRecord(
         document["id"], ResourceName(*document["name"]), document["deleted_at"], document["emptied"]
     )
 
@@ -70,15 +70,15 @@ class Due:
 
     @property
     def due_key(self) -> str:
-        """What it is kept under: what falls due first comes first."""
+        """The key of its document: the earliest due comes first."""
         return f"{self.at:015d}/{self.kind}/{self.key}"
 
 
 DUE: Final[DocumentKind[Due]] = DocumentKind("due", asdict, lambda document: Due(**document))
 
 
-def due_of(tombstone: Number) -> Due:
-    """When the sweep looks at a deleted queue: at once, and when it is emptied once more before it is forgotten.
+def due_of(tombstone: QueueRecord) -> Due:
+    """The moment of the sweep's next look at a deleted queue: at once, and once more before it is forgotten.
 
     A node that had not heard of the deletion may have sent there meanwhile.
     """
@@ -87,20 +87,20 @@ def due_of(tombstone: Number) -> Due:
 
 
 def end_of(subscription: Subscription, at: int) -> Due:
-    """When the sweep looks at a subscription whose time is over at that moment (ms)."""
+    """The moment of the sweep's look at a subscription that ends then (ms)."""
     return Due(at, SUBSCRIPTION.name, subscription.key)
 
 
 def number_key(queue_id: int) -> str:
-    """What is kept of a queue's number, or of a backlog's, is kept under this."""
+    """The key of the record of a queue's id, or of a backlog's."""
     return f"{queue_id:020d}"
 
 
-def grave_key(tombstone: Number) -> str:
-    """What a deleted queue is kept under: its name and its number."""
+def grave_key(tombstone: QueueRecord) -> str:
+    """The key of a deleted queue's tombstone: its name and its id."""
     return f"{tombstone.name.key}/{number_key(tombstone.id)}"
 
 
 def of_account(account: str, region: str) -> str:
-    """How the keys of what an account has in a region begin, or in any region where that is empty."""
+    """The beginning of the keys of an account's resources in a region; in any region where that is empty."""
     return f"{account}/{region}/" if region else f"{account}/"

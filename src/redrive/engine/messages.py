@@ -65,15 +65,15 @@ class Messages:
         return await self._store.peek(queue.id, limit, after_seq)
 
     async def count(self, queue: Queue) -> Counts:
-        """How many deliveries a queue has now: available, claimed and delayed."""
+        """The numbers of deliveries of a queue now: available, claimed and delayed."""
         return await self._store.count(queue.id, self._clock.now())
 
     async def count_backlog(self, subscription: Subscription) -> Counts:
-        """How many deliveries of a subscription wait to be pushed, are being tried, and wait for a later moment."""
+        """The numbers of deliveries of a subscription that wait to be pushed, are being tried, and wait for later."""
         return await self._store.count(subscription.queue_id, self._clock.now())
 
     async def archive_size(self, topic: Topic) -> tuple[int, int]:
-        """How many publications a topic's archive holds, and of how many bytes; see `archive.size`."""
+        """The number and the bytes of the publications in a topic's archive; see `archive.size`."""
         return await size(self._store, self._clock, topic)
 
     async def purge(self, queue: Queue, rest_ms: int = 0) -> int:

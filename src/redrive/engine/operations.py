@@ -88,7 +88,7 @@ class Operations:
         await self._replayer.round()
 
     async def circuit(self, subscription: Subscription) -> OpenCircuit | None:
-        """Where the circuit breaker of a subscription's endpoint stands; None: closed."""
+        """The open circuit breaker of a subscription's endpoint; None: closed."""
         return await self._probations.of(subscription)
 
     async def open_circuits(self) -> Mapping[str, OpenCircuit]:

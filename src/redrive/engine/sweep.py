@@ -7,7 +7,7 @@ Receivers check the retention period themselves, so sweeping late loses disk and
 from collections.abc import Awaitable, Callable
 
 from redrive.engine.counters import NodeCounters
-from redrive.engine.kinds import DUE, SUBSCRIPTION, TOMBSTONE_MS, Due, Number
+from redrive.engine.kinds import DUE, SUBSCRIPTION, TOMBSTONE_MS, Due, QueueRecord
 from redrive.engine.listeners import Listeners
 from redrive.engine.ports import Clock, Store
 from redrive.engine.push.circuit_breakers import CircuitBreakers
@@ -82,7 +82,7 @@ class Sweeper:
                 self._forget(counts.queue_id)
 
     async def _sweep_queue(self, queue: Queue) -> int:
-        """What goes to a dead-letter queue when its time is over must not be removed before it got there."""
+        """Sweep a queue; deliveries that are dead-lettered when they expire are not removed before that."""
         if queue.ends_unasked:
             await self._end_unasked(queue)
         buries = queue.buries_expired and await self._queues.dead_letters_to(queue) is not None
@@ -129,7 +129,7 @@ class Sweeper:
         return gone
 
     async def _archives(self) -> int:
-        """What an ordered topic keeps under its own number: an archive, and the memory of what was published."""
+        """Sweep what ordered topics keep under their own ids: archives, and the memory of publications."""
         gone, after = 0, ""
         now = self._clock.now()  # a topic that begins to archive now has nothing older to lose
         if now < self._archives_at:
@@ -151,7 +151,7 @@ class Sweeper:
             if not swept.left:
                 return total
 
-    async def empty(self, tombstone: Number) -> int:
+    async def empty(self, tombstone: QueueRecord) -> int:
         """Remove all that a deleted queue left, deduplication included; how many deliveries went."""
         gone = await self.purge(tombstone.id)
         now = self._clock.now()

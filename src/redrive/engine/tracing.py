@@ -40,7 +40,7 @@ class TracedDelivery:
 
 @dataclass(slots=True)
 class Trace:
-    """What was found of a message.
+    """The deliveries that were found of a message.
 
     Attributes:
         deliveries: Its deliveries, by queue and then by topic.

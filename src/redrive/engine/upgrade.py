@@ -20,7 +20,7 @@ from redrive.engine.kinds import (
     TOMBSTONE,
     TOPIC,
     Due,
-    Number,
+    QueueRecord,
     due_of,
     end_of,
     grave_key,
@@ -76,8 +76,8 @@ class Upgrade:
             yield keys
             after = keys[-1]
 
-    async def _end_deletion(self, draft: Draft, tombstone: Number) -> None:
-        """What was buried goes, if whoever buried it did not come so far; and the sweep is to find the grave."""
+    async def _end_deletion(self, draft: Draft, tombstone: QueueRecord) -> None:
+        """Finish a deletion that an older version left half done, and have the sweep find its tombstone."""
         if not tombstone.emptied:
             queue: Queue | None = await draft.get(QUEUE, tombstone.name.key)
             if queue is not None and queue.id == tombstone.id:
@@ -86,7 +86,7 @@ class Upgrade:
                 return
         await _find_again(draft, due_of(tombstone))
 
-    async def _end_unsubscription(self, draft: Draft, tombstone: Number) -> bool:
+    async def _end_unsubscription(self, draft: Draft, tombstone: QueueRecord) -> bool:
         key: str | None = await draft.get(OF_QUEUE, number_key(tombstone.id))
         if key is None:
             return False
@@ -98,7 +98,7 @@ class Upgrade:
 
     async def _remove(self, draft: Draft, subscription: Subscription) -> None:
         for queue_id in subscription.backlogs:  # some may be buried already
-            await draft.get(TOMBSTONE, grave_key(Number(queue_id, subscription.backlog_name)))
+            await draft.get(TOMBSTONE, grave_key(QueueRecord(queue_id, subscription.backlog_name)))
         await self._subscriptions.remove_in(draft, subscription)
 
     async def _check_subscription(self, draft: Draft, subscription: Subscription) -> None:

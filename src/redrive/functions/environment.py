@@ -30,7 +30,7 @@ _MARK: Final = "REDRIVE_ENVIRONMENT"  # in the environment of every process that
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all environments of a server share.
+    """The settings that all environments of a server share.
 
     Attributes:
         clock: The real time: processes do not run on a simulated one.

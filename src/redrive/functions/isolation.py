@@ -23,7 +23,7 @@ _USERS: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Where a function's process finds its files.
+    """The folders of a function's process.
 
     Attributes:
         task: The code.
@@ -63,7 +63,7 @@ def seen(isolation: Isolation, folders: Folders) -> Folders:
 def command(
     isolation: Isolation, function: FunctionVersion, folders: Folders, programs: Sequence[str]
 ) -> list[str]:
-    """What stands before the function's own command.
+    """The command that stands before the function's own.
 
     Args:
         isolation: How.

@@ -28,7 +28,7 @@ class Unsupported(Exception):  # noqa: N818 - a refusal
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What runs a function.
+    """The program that runs a function.
 
     Attributes:
         command: With its arguments; `{handler}` and the folders are filled in.

@@ -22,7 +22,7 @@ Write = Callable[[int, str], None]
 
 
 class Output:
-    """What one environment prints, on its way to a log stream.
+    """The output of one environment, on its way to a log stream.
 
     Attributes:
         tail: The last 4 KB of the invocation under way.

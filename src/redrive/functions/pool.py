@@ -62,7 +62,7 @@ class FunctionPool:
         self._ending: set[asyncio.Task[None]] = set()
 
     def running(self, name: ResourceName) -> int:
-        """How many invocations of a function are under way."""
+        """The number of invocations of a function that are under way."""
         return self._running[name]
 
     async def invoke(self, function: FunctionVersion, invocation: Invocation) -> InvocationResult:

@@ -15,7 +15,7 @@ _MOST: Final = re.compile(rb"VmHWM:\s+(\d+) kB")
 
 
 def resident_mb(pid: int) -> int:
-    """What a process and its children hold in memory now, in MB; 0 where this cannot be read."""
+    """The memory of a process and its children now, in MB; 0 where it cannot be read."""
     return sum(_status(each, _RESIDENT) for each in _family(pid)) // 1024
 
 

@@ -13,7 +13,7 @@ from redrive.model.delivery import DeadLetterReason, Delivery, Limits, LinePosit
 
 
 class ClaimTerms(Protocol):
-    """What a claim asks for; `redrive.engine.ports.ClaimRequest` in full."""
+    """The terms of a claim; `redrive.engine.ports.ClaimRequest` in full."""
 
     limit: int
     now: int
@@ -45,7 +45,7 @@ class Claimed:
 
     @property
     def removed(self) -> int:
-        """How many left the queue on the way."""
+        """The number of deliveries that left the queue on the way."""
         return self.dead_lettered + self.expired + self.dropped
 
 
@@ -181,10 +181,10 @@ def plan_ordered(
     for head, place in line:
         if share is None:
             break
-        for one in (head, *followers.get(head.group_id or "", ())):
-            if not share.room or one.available_at > now:
+        for each in (head, *followers.get(head.group_id or "", ())):
+            if not share.room or each.available_at > now:
                 break
-            if not plan.take(one, share, now) and one is head and place == LinePosition.HEAD:
+            if not plan.take(each, share, now) and each is head and place == LinePosition.HEAD:
                 plan.left.add(head.group_id or "")
         if not share.room:
             share = next(open_shares, None)

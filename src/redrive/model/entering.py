@@ -1,4 +1,4 @@
-"""What a delivery becomes in the queue that it goes to next."""
+"""Entering: a delivery as it enters the queue that it goes to next."""
 
 from dataclasses import replace
 from typing import Any

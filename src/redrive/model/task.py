@@ -71,7 +71,7 @@ class MoveTask:
 
     @property
     def moved_shown(self) -> int:
-        """How many have gone, as callers are told: exactly, once the task is over."""
+        """The number of moved messages as callers see it: exact once the task is over."""
         return self.told if self.state.active else self.moved
 
     @property

@@ -62,7 +62,7 @@ def parts_of(text: str) -> TextParts:
     if None in narrow:
         wide = [character.encode("utf-16-be") for character in text]
         return TextParts(wide=True, parts=_cut(text, wide, _OCTETS_ALONE, _OCTETS_EACH))
-    septets = [one for one in narrow if one is not None]
+    septets = [each for each in narrow if each is not None]
     return TextParts(wide=False, parts=_cut(text, septets, _SEPTETS_ALONE, _SEPTETS_EACH))
 
 

@@ -119,7 +119,7 @@ class Subscription:
 
     @property
     def backlog_name(self) -> ResourceName:
-        """What its backlogs are called when they are deleted."""
+        """The name of its backlogs when they are deleted."""
         return self.topic._replace(name=self.id)
 
     @property

@@ -23,7 +23,7 @@ class Fallback(Protocol):
         ...
 
     def body_bytes_max(self, request: Request) -> int:
-        """How large a request's body may be, by its head alone."""
+        """The largest body of a request, by its head alone."""
         ...
 
 
@@ -83,7 +83,7 @@ class Router:
         return self._otherwise.answer(request)
 
     def body_bytes_max(self, request: Request) -> int:
-        """How large a request's body may be beyond what anybody may send, by its head alone (`BodyBound`)."""
+        """The largest body of a request beyond the general bound, by its head alone (`BodyBound`)."""
         if self._needs_credential and not _shows_credential(request):
             return _LITTLE
         if any(request.path.startswith(each) for each in self._paths) or self._control.handles(request.path):

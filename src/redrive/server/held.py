@@ -1,4 +1,4 @@
-"""What the front holds for its clients, in all and for each address, so that nobody can have all the room."""
+"""Bytes and connections held for clients, in all and for each address, so that no client can take all."""
 
 from dataclasses import dataclass, field
 

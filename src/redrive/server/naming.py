@@ -1,4 +1,4 @@
-"""How operators name what is theirs: by its name, by its ARN, or by a queue's URL."""
+"""Names that operators give: a name, an ARN, or a queue's URL."""
 
 from typing import Final
 from urllib.parse import urlsplit

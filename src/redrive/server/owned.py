@@ -78,7 +78,7 @@ def document_of(body: bytes) -> Mapping[str, Any]:
     """The body as a JSON object.
 
     Raises:
-        Unusable: It is none.
+        Unusable: Not acceptable.
     """
     try:
         document = orjson.loads(body)
@@ -93,7 +93,7 @@ def number(value: object, least: int, most: int = 2**63 - 1) -> int:
     """A number within bounds, from JSON or from a query.
 
     Raises:
-        Unusable: It is none.
+        Unusable: Not acceptable.
     """
     text = str(value)
     if not (text.isascii() and text.isdigit()) or not least <= int(text[:20]) <= most:

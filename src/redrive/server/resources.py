@@ -87,7 +87,7 @@ class ResourceRoutes:
         }
 
     async def _trace(self, request: Request, where: ResourceName) -> Response:
-        """Where the deliveries of a message stand."""
+        """The deliveries of a message."""
         message_id = parameters(request).get("message", "")
         if not message_id:
             raise Unusable("no message is named")

@@ -139,7 +139,7 @@ class _Table:
     def each(
         cls, where: str, members: Mapping[str, Any], name: str, read: "Callable[[_Table], T]"
     ) -> list[T]:
-        """What is read of each table in the list that a member is."""
+        """The values read from each table of a list."""
         tables = members.get(name, [])
         if not isinstance(tables, list):
             raise SettingsInvalid(f"{where}: {name} is not a list of tables")

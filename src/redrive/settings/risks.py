@@ -7,7 +7,7 @@ from redrive.settings.table import Settings
 
 
 def risks(settings: Settings) -> Iterator[str]:
-    """What these settings expose, each as a line for the log."""
+    """The risks of these settings, each as a line for the log."""
     if settings.skip_queue_waits:
         yield "skip_queue_waits is on: queues are made again and purged again at once, where Amazon wants 60 seconds"
     if settings.insecure_test_keys:

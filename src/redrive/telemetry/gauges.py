@@ -125,7 +125,7 @@ class Gauges:
     async def _look(self, queue: Queue, moment: int) -> _Look:
         counts = await self._store.count(queue.id, moment)
         oldest = await self._oldest(queue) if any(counts) else []
-        began = [_began(queue, one, moment) for one in oldest if not _is_stuck(one)]
+        began = [_began(queue, each, moment) for each in oldest if not _is_stuck(each)]
         return _Look(moment, counts, min(began, default=None))
 
     async def _oldest(self, queue: Queue) -> list[Delivery]:
@@ -133,7 +133,7 @@ class Gauges:
         if not first or not (_is_stuck(first[0]) or _was_received_there(first[0])):
             return first
         found = await self._store.peek(queue.id, LOOKED_AT)
-        moving = [one for one in found if not _is_stuck(one)]
+        moving = [each for each in found if not _is_stuck(each)]
         return moving if moving and moving[0].origin is not None else moving[:1]
 
 

@@ -190,7 +190,9 @@ class Telemetry:
     async def _sweep_logs(self) -> None:
         group_ids = await self._store.log_bytes()  # before the groups: one made in between has events rightly
         documents = await self._store.find(LOG_GROUP, "")
-        groups = {group.id: group for group in (LogGroup.from_document(one.document) for one in documents)}
+        groups = {
+            group.id: group for group in (LogGroup.from_document(document.document) for document in documents)
+        }
         now = self._clock.now()
         for group_id in group_ids:
             group = groups.get(group_id)

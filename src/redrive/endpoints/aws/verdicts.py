@@ -109,7 +109,7 @@ def of_error(status: int, code: str, message: str) -> Verdict:
 
 def error_text(code: str, message: str) -> str:
     """An error in the form that delivery logs have it in: JSON, whole whatever it says."""
-    shown = "".join(one if one.isprintable() else " " for one in message[:_MESSAGE_CHARS_MAX])
+    shown = "".join(each if each.isprintable() else " " for each in message[:_MESSAGE_CHARS_MAX])
     return orjson.dumps({"ErrorCode": code[:_CODE_CHARS_MAX], "ErrorMessage": shown}).decode()
 
 

@@ -39,7 +39,7 @@ def read_namespace(text: str) -> Namespace:
     """Take apart a connection string of Azure's, or a URL: `amqps://USER:PASSWORD@HOST[:PORT][/ADDRESSES/]`.
 
     Raises:
-        ValueError: It is neither, or has no key. A token (`SharedAccessSignature`) is none: it would end one day.
+        ValueError: Malformed, or has no key. A token (`SharedAccessSignature`) is none: it would end one day.
     """
     if text.startswith(("amqp://", "amqps://")):
         return _of_url(text)

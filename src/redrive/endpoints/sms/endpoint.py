@@ -126,7 +126,7 @@ class SmsEndpoint(TimedEndpoint):
         tries = (hand_in(number, body) for number, body in enumerate(submissions))
         answers = await asyncio.gather(*tries, return_exceptions=True)
         verdicts = [
-            sms_verdicts.of_failure(one) if isinstance(one, BaseException) else one for one in answers
+            sms_verdicts.of_failure(each) if isinstance(each, BaseException) else each for each in answers
         ]
         if len(taken) == len(submissions):
             self._unfinished.pop(_key(push_request), None)

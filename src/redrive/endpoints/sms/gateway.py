@@ -44,7 +44,7 @@ def read_gateway(url: str) -> Gateway:
     """Read `smpp://user:password@host:port?window=10&sender=Redrive`, or `smpps://`.
 
     Raises:
-        ValueError: It is none; what it says never holds the URL, which has a password in it.
+        ValueError: Not a valid URL; what it says never holds the URL, which has a password in it.
     """
     try:
         parts = urlsplit(url)

@@ -195,7 +195,7 @@ def delivered(body: bytes) -> Delivered:
     """Read the body of a deliver_sm.
 
     Raises:
-        Garbled: It is none.
+        Garbled: Not SMPP.
     """
     try:
         _, rest = _cut(body)

@@ -47,11 +47,11 @@ class CountByKey(Generic[T]):
                 count.changed.add(key)
 
     async def numbers(self, prefix: str) -> "Counter[str]":
-        """How many there are of each sort, of those whose key begins so."""
+        """The number of each sort, of those whose key begins so."""
         return (await self._current(prefix)).numbers
 
     async def keys(self, prefix: str, sort: str) -> list[str]:
-        """Which are of a sort, of those whose key begins so."""
+        """The keys of a sort, of those that begin so."""
         count = await self._current(prefix)
         return [key for key, sorts in count.sorts.items() if sort in sorts]
 

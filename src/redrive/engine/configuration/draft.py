@@ -11,7 +11,7 @@ Key = tuple[str, str]  # a kind's name, and the key of a document
 
 
 class Reader(Protocol):
-    """Where a draft reads: the directory."""
+    """The source that a draft reads from: the directory."""
 
     async def versioned(self, kind: DocumentKind[T], key: str) -> tuple[int, T | None]:
         """The value with its version; 0 and None where there is none."""
@@ -25,7 +25,7 @@ class Reader(Protocol):
 
 
 class Draft:
-    """What a decision read, and what it wants changed; see `Directory.transact`."""
+    """The documents that a decision read, and the changes it wants; see `Directory.transact`."""
 
     def __init__(self, reader: Reader) -> None:
         """Begin with nothing read and nothing changed."""

@@ -11,7 +11,7 @@ from redrive.engine.kinds import (
     QUEUE_RECORD,
     SERVING,
     TOMBSTONE,
-    Number,
+    QueueRecord,
     due_of,
     grave_key,
     number_key,
@@ -70,7 +70,7 @@ class Queues:
         return None if number is None else number.name
 
     async def dead_letters_to(self, queue: Queue) -> Target | None:
-        """Where the queue's dead letters go, if it has such a place and it stands."""
+        """The target of the queue's dead letters, if it has one and that queue is there."""
         if queue.dead_letter is None:
             return None
         target = self.known(queue.dead_letter.queue) or await self.get(queue.dead_letter.queue)
@@ -93,7 +93,7 @@ class Queues:
         now = self._clock.now()
         queue = replace(wanted, id=await self._store.new_id(), created_at=now, modified_at=now)
         draft.put(QUEUE, queue.name.key, queue)
-        draft.put(QUEUE_RECORD, number_key(queue.id), Number(queue.id, queue.name))
+        draft.put(QUEUE_RECORD, number_key(queue.id), QueueRecord(queue.id, queue.name))
         if queue.serves:
             await draft.get(SERVING, queue.serves)
             draft.put(SERVING, queue.serves, queue.name.key)
@@ -180,27 +180,27 @@ class Queues:
         draft.put(QUEUE_RECORD, number_key(queue.id), tombstone)
         return True
 
-    def mark_deleted(self, draft: Draft, queue_id: int, name: ResourceName) -> Number:
+    def mark_deleted(self, draft: Draft, queue_id: int, name: ResourceName) -> QueueRecord:
         """Let the sweep empty what has that number: a queue, a subscription's backlog, an archive."""
-        tombstone = Number(queue_id, name, deleted_at=self._clock.now())
+        tombstone = QueueRecord(queue_id, name, deleted_at=self._clock.now())
         draft.put(TOMBSTONE, grave_key(tombstone), tombstone)
         draft.put(DUE, due_of(tombstone).due_key, due_of(tombstone))
         return tombstone
 
     async def deleted_at(self, name: ResourceName) -> int | None:
-        """When a queue of that name was deleted last (ms), if that is remembered."""
+        """The moment (ms) a queue of that name was deleted last, if that is remembered."""
         tombstones = await self._directory.find(TOMBSTONE, f"{name.key}/")
         return tombstones[-1].deleted_at if tombstones else None
 
-    async def tombstone(self, key: str) -> Number | None:
+    async def tombstone(self, key: str) -> QueueRecord | None:
         """A deleted queue that is remembered, by its key."""
         return await self._directory.get(TOMBSTONE, key)
 
-    async def tombstones(self) -> list[Number]:
+    async def tombstones(self) -> list[QueueRecord]:
         """Deleted queues that are remembered."""
         return await self._directory.find(TOMBSTONE, "")
 
-    async def emptied(self, tombstone: Number) -> None:
+    async def emptied(self, tombstone: QueueRecord) -> None:
         """Nothing of a deleted queue is left: remember that, and have its number forgotten when its time has come."""
 
         async def decide(draft: Draft) -> None:
@@ -214,7 +214,7 @@ class Queues:
 
         await self._directory.transact(decide)
 
-    async def forget(self, tombstone: Number) -> None:
+    async def forget(self, tombstone: QueueRecord) -> None:
         """Forget a deleted queue for good."""
         await self._directory.write(
             [

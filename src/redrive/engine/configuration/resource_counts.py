@@ -14,14 +14,14 @@ _CONFIRMED, _UNCONFIRMED, _FILTERED = "confirmed", "unconfirmed", "filtered"
 
 
 class TopicCounts(NamedTuple):
-    """How many topics an account's region has, by whether they keep order."""
+    """The numbers of topics of an account's region, ordered and unordered."""
 
     ordered: int
     unordered: int
 
 
 class SubscriptionCounts(NamedTuple):
-    """How many subscriptions a topic has: those that are confirmed and those that are not, and those with a filter."""
+    """The numbers of subscriptions of a topic: confirmed, unconfirmed, and with a filter."""
 
     confirmed: int
     unconfirmed: int
@@ -29,7 +29,7 @@ class SubscriptionCounts(NamedTuple):
 
 
 class ResourceCounts:
-    """How many topics and subscriptions there are."""
+    """The numbers of topics and subscriptions."""
 
     def __init__(
         self, directory: Directory, topics: DocumentKind[Topic], subscriptions: DocumentKind[Subscription]
@@ -53,17 +53,17 @@ class ResourceCounts:
                 tally.changed(key)
 
     async def topics(self, account: str, region: str) -> TopicCounts:
-        """How many topics an account's region has."""
+        """The number of topics of an account's region."""
         found = await self._topic_tally.numbers(f"{account}/{region}/")
         return TopicCounts(found[_ORDERED], found[_UNORDERED])
 
     async def subscriptions(self, topic: ResourceName) -> SubscriptionCounts:
-        """How many subscriptions a topic has."""
+        """The number of subscriptions of a topic."""
         found = await self._subscription_tally.numbers(f"{topic.key}/")
         return SubscriptionCounts(found[_CONFIRMED], found[_UNCONFIRMED], found[_FILTERED])
 
     async def filtered(self, account: str, region: str) -> int:
-        """How many subscriptions of the topics of an account's region have a filter."""
+        """The number of subscriptions with a filter, of the topics of an account's region."""
         return (await self._subscription_tally.numbers(f"{account}/{region}/"))[_FILTERED]
 
     async def unconfirmed(self, topic: ResourceName) -> list[Subscription]:

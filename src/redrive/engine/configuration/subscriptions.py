@@ -128,11 +128,11 @@ class Subscriptions:
         return await self._directory.find(SUBSCRIPTION, "", key, limit)
 
     async def count(self, topic: ResourceName) -> SubscriptionCounts:
-        """How many subscriptions a topic has."""
+        """The number of subscriptions of a topic."""
         return await self.numbers.subscriptions(topic)
 
     async def count_filtered(self, account: str, region: str) -> int:
-        """How many subscriptions of the topics of an account's region have a filter."""
+        """The number of subscriptions with a filter, of the topics of an account's region."""
         return await self.numbers.filtered(account, region)
 
     async def unconfirmed(self, topic: ResourceName) -> list[Subscription]:

@@ -54,7 +54,7 @@ class Topics:
         return await self._directory.find(TOPIC, of_account(account, region), after, limit)
 
     async def count(self, account: str, region: str) -> TopicCounts:
-        """How many topics an account's region has."""
+        """The number of topics of an account's region."""
         return await self.subscriptions.numbers.topics(account, region)
 
     async def all_after(self, key: str, limit: int | None = None) -> list[Topic]:

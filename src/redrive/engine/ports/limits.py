@@ -1,4 +1,4 @@
-"""How much a store does at once, and how long it remembers: the same in every store."""
+"""Limits of stores: how much they do at once, and how long they remember; the same in every store."""
 
 from typing import Final
 

@@ -61,7 +61,7 @@ class NeedsSetUp(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """How many deliveries go in one attempt: those that are due together; none is waited for.
+    """The deliveries that go in one attempt: those that are due together; none is waited for.
 
     Attributes:
         deliveries_max: The largest number.

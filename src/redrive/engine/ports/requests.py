@@ -61,7 +61,10 @@ class OrderedPublication:
 
     def opened(self, seq: int) -> list[NewDelivery]:
         """The deliveries, told the publication's place; new ones, since a store may have to begin again."""
-        return [replace(one, headers=_with_sequence(one.headers, seq)) for one in self.new_deliveries]
+        return [
+            replace(new_delivery, headers=_with_sequence(new_delivery.headers, seq))
+            for new_delivery in self.new_deliveries
+        ]
 
 
 def _with_sequence(headers: bytes | None, seq: int) -> bytes:

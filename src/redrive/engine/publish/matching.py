@@ -32,7 +32,7 @@ _TURN_STEPS: Final = 25_000  # 10 ms
 
 @dataclass(slots=True)
 class Matches:
-    """Who wants a message.
+    """The subscriptions that a message matches.
 
     Attributes:
         subscriptions: Those it passes the filters of.
@@ -83,10 +83,10 @@ class SubscriptionMatcher:
             self.event_filtered.pop(subscription_id, None)
 
     def wanted(self, subject: Subject, budget: Budget) -> Matches:
-        """Who wants a message, told within a budget."""
+        """Find the subscriptions that a message matches, within a budget of steps."""
         everything = self.everything
         filtered = self.filters.filter(subject, budget)
-        passed = [self.filtered[one] for one in sorted(filtered.passed)]
+        passed = [self.filtered[each] for each in sorted(filtered.passed)]
         if not self.event_filtered:
             return Matches(everything + passed, filtered.refused)
         events = self._wanted_events(subject, budget)
@@ -154,7 +154,7 @@ class SubscriptionMatchers:
         if interest.expires_at is None or self._clock.now() < interest.expires_at:
             return wanted
         now = self._clock.now()
-        left = [one for one in wanted.subscriptions if one.expires_at is None or now < one.expires_at]
+        left = [each for each in wanted.subscriptions if each.expires_at is None or now < each.expires_at]
         return Matches(left, wanted.refused, wanted.asked)
 
     def forget(self, key: str) -> None:

@@ -46,7 +46,7 @@ class Route:
 
     @property
     def transition(self) -> Transition:
-        """What became of the delivery on the way."""
+        """The outcome of the delivery on the way."""
         if self.refusal is None:
             return DELIVERED
         return DROPPED if self.new_delivery is None else DEAD_LETTERED
@@ -96,7 +96,7 @@ class _PublishContext:
 
 @dataclass(frozen=True, slots=True)
 class _CachedRoute:
-    """Where a subscription of an unordered topic leads, for as long as no document changes.
+    """The route of a subscription of an unordered topic, for as long as no document changes.
 
     Attributes:
         topic: The very topic this was found for.

@@ -178,7 +178,7 @@ class BacklogConsumer:
         return None if topic is None else self._parts.contexts.of(topic, subscription)
 
     async def _opens_at(self, context: SubscriptionContext) -> int | None:
-        """When this node may probe an endpoint whose circuit breaker is open (ms); None: it is closed."""
+        """The moment (ms) this node may probe an endpoint whose circuit breaker is open; None: it is closed."""
         if context.plan.circuit is None:
             return None
         circuit = await self._parts.circuits.of(context.subscription)

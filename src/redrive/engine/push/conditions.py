@@ -15,7 +15,7 @@ from redrive.model.topic import Subscription
 
 
 class Condition(enum.StrEnum):
-    """How an endpoint stands; where several are true, the first."""
+    """The condition of an endpoint; where several are true, the first."""
 
     UNCONFIRMED = "unconfirmed"  # it has not agreed to get messages
     NOT_SET_UP = "not_set_up"  # this server is not set up for its kind
@@ -26,7 +26,7 @@ class Condition(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EndpointCondition:
-    """How one subscription's endpoint stands.
+    """The condition of one subscription's endpoint.
 
     Attributes:
         condition: In one word.
@@ -65,7 +65,7 @@ class EndpointConditions:
         self._probations = circuits
 
     async def of(self, subscription: Subscription) -> EndpointCondition:
-        """How a subscription's endpoint stands now."""
+        """The condition of a subscription's endpoint now."""
         circuit = await self._probations.of(subscription)
         topic = await self._topics.get(subscription.topic)
         if topic is None:

@@ -55,7 +55,7 @@ class _Line:
 
 
 class QueueNotifier:
-    """Who waits at which queue, and what wakes them."""
+    """Wakes the receivers that wait at queues."""
 
     def __init__(self, clock: Clock) -> None:
         """Measure waits on this clock."""

@@ -42,7 +42,7 @@ class Archived(NamedTuple):
 
 
 def archived(topic: Topic, publication: Publication, now: int) -> Sequence[NewDelivery]:
-    """What a publication leaves in its topic's archive, where it has one."""
+    """The row that a publication leaves in its topic's archive, where it has one."""
     if not topic.archive_ms:
         return ()
     headers: dict[str, Any] = {
@@ -114,7 +114,7 @@ def sequence_of(row: Delivery) -> int:
 
 
 async def size(store: Store, clock: Clock, topic: Topic) -> tuple[int, int]:
-    """How many publications a topic's archive holds, and of how many bytes.
+    """The number and the bytes of the publications in a topic's archive.
 
     The bytes are those of every publication up to a thousand; of more, what a thousand of them, spread evenly over the
     archive, come to on average: to read a year of them each hour would be the store's main work.

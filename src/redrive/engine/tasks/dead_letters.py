@@ -46,7 +46,7 @@ class DeadLetter:
 
     @property
     def attempts(self) -> int:
-        """How often it was tried; of what consumers gave up, how often it was received, here and before."""
+        """The number of attempts; for a message that consumers gave up, the number of receives, here and before."""
         return max((note.number for note in self.notes), default=self.delivery.attempts)
 
 
@@ -64,8 +64,8 @@ class DeadLetters:
         """The dead-letter queues of an account's region that stand, by name."""
         sources = await self._queues.find(ResourceName(account, region, ""))
         subscriptions = await self._subscriptions.of_account(account, region)
-        names = {one.dead_letter.queue for one in sources if one.dead_letter is not None}
-        names |= {one.dead_letter for one in subscriptions if one.dead_letter is not None}
+        names = {source.dead_letter.queue for source in sources if source.dead_letter is not None}
+        names |= {each.dead_letter for each in subscriptions if each.dead_letter is not None}
         found = []
         for name in sorted(names):
             queue = await self._queues.get(name)
@@ -75,15 +75,19 @@ class DeadLetters:
                     DeadLetterQueue(
                         queue,
                         counts.available,
-                        [one.name for one in sources if one.dead_letter and one.dead_letter.queue == name],
-                        [one for one in subscriptions if one.dead_letter == name],
+                        [
+                            source.name
+                            for source in sources
+                            if source.dead_letter and source.dead_letter.queue == name
+                        ],
+                        [each for each in subscriptions if each.dead_letter == name],
                     )
                 )
         return found
 
     async def letters(self, queue: Queue, after_seq: int, limit: int) -> list[DeadLetter]:
-        """What is in a dead-letter queue, in order of arrival."""
-        return [await self.letter(one) for one in await self._store.peek(queue.id, limit, after_seq)]
+        """The messages in a dead-letter queue, in order of arrival."""
+        return [await self.letter(each) for each in await self._store.peek(queue.id, limit, after_seq)]
 
     async def letter(self, delivery: Delivery) -> DeadLetter:
         """A delivery with where it came from, if it was dead-lettered, and the attempts that failed, here or there."""

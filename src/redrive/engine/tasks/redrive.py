@@ -124,7 +124,7 @@ class Redriver:
             NotFound: No such task.
             Refused: It is not running.
         """
-        task = next((one for one in await self.tasks_of(source) if one.id == task_id), None)
+        task = next((each for each in await self.tasks_of(source) if each.id == task_id), None)
         if task is None:
             raise NotFound(task_id)
 
@@ -140,7 +140,7 @@ class Redriver:
         return (await self._documents.find(TASK, f"{source.key}/"))[::-1]
 
     async def active_tasks(self, account: str) -> int:
-        """How many tasks of an account are running."""
+        """The number of running tasks of an account."""
         tasks = await self._documents.find(TASK, f"{account}/")
         return sum(task.state.active for task in tasks)
 
@@ -177,7 +177,7 @@ class Redriver:
             await self._finish(replace(task, failure=str(error)), TaskState.FAILED)
 
     async def _origins(self, source: ResourceName) -> list[Queue | Subscription]:
-        """Whose dead letters come here: queues, and subscriptions.
+        """The queues and subscriptions whose dead letters come here.
 
         A subscription's backlog is the same kind of queue: what is redriven into it is pushed again, from its first
         attempt.

@@ -220,7 +220,7 @@ class Replayer:
             return one.at <= now - SETTLED_MS
 
         ready = list(takewhile(is_next, page))
-        await self._again(replay, terms, [one for one in ready if replay.covers(one.at)])
+        await self._again(replay, terms, [each for each in ready if replay.covers(each.at)])
         last_seq = ready[-1].seq if ready else replay.last_seq
         more = len(ready) == BATCH_MAX
         done = not more if replay.ends_at is None else _is_past(replay.ends_at, ready, now, more=more)

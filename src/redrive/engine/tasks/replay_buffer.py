@@ -1,4 +1,4 @@
-"""What waits behind a replay: publications in a queue of the subscription's own, until they may follow."""
+"""The replay buffer: publications that wait behind a replay, in a queue of the subscription's own."""
 
 import contextlib
 from dataclasses import replace
@@ -18,7 +18,7 @@ EXPECTED: Final = "expected"  # a replay that has no id yet
 
 
 class ReplayContext(NamedTuple):
-    """Whose replay it is."""
+    """The topic and subscription of a replay."""
 
     topic: Topic
     subscription: Subscription
@@ -36,7 +36,7 @@ class ReplayBuffer:
         self._notifier = notifier
 
     async def terms(self, replay: Replay) -> ReplayContext | None:
-        """Whose replay it is, as topic and subscription are now; None: one of them is gone."""
+        """The topic and subscription of a replay as they are now; None: one of them is gone."""
         topic = await self._topics.get(replay.topic)
         subscription = await self._subscriptions.get(replay.topic, replay.subscription_id)
         if topic is None or subscription is None or subscription.queue_id != replay.queue_id:
@@ -103,7 +103,7 @@ class ReplayBuffer:
         if subscription.waiting_id is None:
             return None
         waiting = await self._store.peek(subscription.waiting_id, MOVED_MAX)
-        return min((archive.sequence_of(one) for one in waiting), default=None)
+        return min((archive.sequence_of(each) for each in waiting), default=None)
 
     async def drop(self, subscription: Subscription, before: int) -> None:
         """Forget what has waited since before that moment (ms)."""

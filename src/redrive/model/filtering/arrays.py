@@ -47,7 +47,7 @@ class Elements:
         return _Search(accepted, there, self._places, budget).succeeds(0, {})
 
     def _tree(self, test: KeyTest, budget: Budget, *, accepted: bool) -> "_Tree":
-        """Where values stand that the test accepts, or any at all."""
+        """The places of the values that a test accepts, or of any at all."""
         known = self._trees.get((id(test), accepted))
         if known is not None:
             return known

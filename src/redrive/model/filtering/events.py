@@ -135,7 +135,7 @@ def _advanced(filters: Sequence[Mapping[str, Any]]) -> tuple[_Advanced, ...]:
     if len(filters) > ADVANCED_MAX:
         raise EventFilterInvalid(f"There may be {ADVANCED_MAX} advanced filters, not {len(filters)}")
     lists = [
-        said for one in filters if isinstance(said := one.get("values"), list)
+        said for each in filters if isinstance(said := each.get("values"), list)
     ]  # others are refused by operator
     values = [value for said in lists for value in said]
     if len(values) > ADVANCED_MAX:
@@ -144,7 +144,7 @@ def _advanced(filters: Sequence[Mapping[str, Any]]) -> tuple[_Advanced, ...]:
         )
     if any(isinstance(value, str) and len(value) > TEXT_CHARS_MAX for value in values):
         raise EventFilterInvalid(f"A value may have {TEXT_CHARS_MAX} characters")
-    return tuple(_read_advanced(one) for one in filters)
+    return tuple(_read_advanced(each) for each in filters)
 
 
 def _read_advanced(said: Mapping[str, Any]) -> _Advanced:

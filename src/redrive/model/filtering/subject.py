@@ -64,7 +64,7 @@ class Wanted:
 
 
 class _Step:
-    """Where a path along the names has come to."""
+    """One step of a path along the names."""
 
     __slots__ = ("below", "key")
 
@@ -82,7 +82,7 @@ class _Step:
 
 @dataclass(slots=True)
 class Places:
-    """Where in a body values stand: for each of its arrays of objects that is around a value, in which element.
+    """The places of values in a body: for each array of objects around a value, the element.
 
     A place is the number of an element, and 0 what is in no such array. Elements are numbered as they are met, those
     of all arrays together.

@@ -59,7 +59,7 @@ class Text:
         found = {name: spans for name, finder in finders.items() if (spans := finder.find(encoded))}
         if not found or len(encoded) == len(self._seen):
             return found
-        lengths = [0, *accumulate(len(one.encode()) for one in self._seen)]
+        lengths = [0, *accumulate(len(each.encode()) for each in self._seen)]
         return {
             name: [(bisect_left(lengths, start), bisect_left(lengths, end)) for start, end in spans]
             for name, spans in found.items()
@@ -71,7 +71,9 @@ class Text:
 
     def without(self, cuts: Iterable[Cut]) -> str:
         """The source without these; where they overlap, they are one, of the first one's character."""
-        joined = [Cut(self._places[one.start], self._places[one.end], one.character) for one in _joined(cuts)]
+        joined = [
+            Cut(self._places[each.start], self._places[each.end], each.character) for each in _joined(cuts)
+        ]
         return "".join(self._as_json(joined) if self._is_json else self._as_text(joined))
 
     def _as_text(self, cuts: Sequence[Cut]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Who calls: proved by a signature, or taken at their word."""
+"""Authentication of callers: by a signature, or by trusting all."""
 
 from dataclasses import dataclass
 from typing import Protocol

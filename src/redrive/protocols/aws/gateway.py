@@ -56,7 +56,7 @@ class Gateway:
         self._public_url = public_url
 
     def body_bytes_max(self, request: Request) -> int:
-        """How large a request's body may be, told by its head alone."""
+        """The largest body of a request, told by its head alone."""
         service = service_named(request)
         return _BODY_BYTES_MAX if service is None else PROFILES[service].body_bytes_max
 

@@ -32,12 +32,12 @@ _CODE: Final = "UnknownOperationException"
 
 
 def operation_text(service: str, operation: str) -> str:
-    """What is said of an operation that an offered service does not have here."""
+    """The text for an operation that an offered service does not have here."""
     return f"Redrive does not offer the operation {service} {operation}."
 
 
 def service_text(service: str, operation: str, offered: Iterable[str]) -> str:
-    """What is said of an operation of a service that is not offered.
+    """The text for an operation of a service that is not offered.
 
     Args:
         service: The service as its signing scope or its target calls it.
@@ -49,7 +49,7 @@ def service_text(service: str, operation: str, offered: Iterable[str]) -> str:
 
 
 class _Asked(NamedTuple):
-    """What a request asks for, and how its refusal is written."""
+    """The operation that a request asks for, and the writer of its refusal."""
 
     service: str
     operation: str

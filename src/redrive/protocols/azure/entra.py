@@ -122,7 +122,7 @@ class Entra:
 
 
 def _granted(token: str, audience: str, seconds: int) -> Mapping[str, Any]:
-    """What the second version of the token endpoint answers, and the first: it writes numbers as text."""
+    """The answer of the token endpoint; its first version writes numbers as text."""
     lifetime = bearer.LIFETIME_SECONDS
     return {
         "token_type": "Bearer",

@@ -54,7 +54,7 @@ class AzureGateway:
         return self._service(request) is not None
 
     def body_bytes_max(self, request: Request) -> int:  # noqa: ARG002 - the same for all rooms
-        """How large a request's body may be, by its head alone."""
+        """The largest body of a request, by its head alone."""
         return BODY_BYTES_MAX
 
     async def answer(self, request: Request) -> Response:

@@ -55,7 +55,7 @@ _CLEARED_MAX: Final = 10  # questions cleared away for each one asked
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What an endpoint was asked.
+    """The validation question that an endpoint was asked.
 
     Attributes:
         id: What the URL that agrees says; questions are kept in the order of their ids, which is that of their times.
@@ -245,7 +245,11 @@ class Handshakes:
             "dataVersion": "2",
         }
         headers = {
-            **{one.name: one.value for one in delivery.attributes if one.value is not None},
+            **{
+                attribute.name: attribute.value
+                for attribute in delivery.attributes
+                if attribute.value is not None
+            },
             "aeg-event-type": kind,
             "aeg-subscription-name": delivery.name.upper(),
             "aeg-delivery-count": "0",
@@ -258,7 +262,11 @@ class Handshakes:
 def _leave(asked: Subscription, url: str) -> PushRequest:
     delivery = settings.delivery_settings(asked)
     headers = {
-        **{one.name: one.value for one in delivery.attributes if one.value is not None},
+        **{
+            attribute.name: attribute.value
+            for attribute in delivery.attributes
+            if attribute.value is not None
+        },
         "WebHook-Request-Origin": ORIGIN,
         "WebHook-Request-Callback": url,
         "WebHook-Request-Rate": "*",
@@ -294,13 +302,13 @@ def _gives_leave(attempt: Attempt) -> bool:
     if not HTTPStatus.OK <= attempt.status < HTTPStatus.MULTIPLE_CHOICES:
         raise ValueError(f"Http OPTIONS request failed with {_told(attempt)}")
     allowed = dict(attempt.identifiers).get(_ALLOWED_ORIGIN)
-    if allowed is not None and not {one.strip() for one in allowed.lower().split(",")} & {"*", ORIGIN}:
+    if allowed is not None and not {each.strip() for each in allowed.lower().split(",")} & {"*", ORIGIN}:
         raise ValueError(f"Http OPTIONS request was answered with {_ALLOWED_ORIGIN}: {allowed}")
     return allowed is not None
 
 
 def _told(attempt: Attempt) -> str:
-    """What the caller is told: the same wherever nothing answered, or the server would scan ports and names for him."""
+    """The text for the caller: the same wherever nothing answered, so that nobody can scan ports through the server."""
     return (
         f"response code {attempt.status}"
         if attempt.status
@@ -309,7 +317,7 @@ def _told(attempt: Attempt) -> str:
 
 
 def _detail(attempt: Attempt) -> str:
-    """What the log is told."""
+    """The text for the log."""
     return f"response code {attempt.status}" if attempt.status else f"{attempt.reason}: {attempt.response}"
 
 

@@ -53,7 +53,7 @@ class WebhookTokens:
         self._issued = lru_cache(_REMEMBERED_MAX)(_issued)
 
     async def authorization(self, audience: Audience | None) -> Mapping[str, str]:
-        """What requests to a webhook have for headers of its audience's; nothing where it has none."""
+        """The authorization headers of requests to a webhook; empty where it has no audience."""
         if audience is None:
             return {}
         seconds = self._clock.now() // 1000

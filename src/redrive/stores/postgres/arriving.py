@@ -28,8 +28,8 @@ NewDeliveries = Sequence[NewDelivery]
 def are_plain(new_deliveries: NewDeliveries) -> bool:
     """True if nothing has to be looked up before these can enter their queues."""
     return all(
-        one.group_id is None and one.deduplication_key is None and one.origin is None and not one.attempts
-        for one in new_deliveries
+        each.group_id is None and each.deduplication_key is None and each.origin is None and not each.attempts
+        for each in new_deliveries
     )
 
 
@@ -40,13 +40,13 @@ async def enqueue_plain(connection: Connection, calls: Sequence[NewDeliveries]) 
         return [[] for _ in calls]
     inserted = await connection.fetch(
         _INSERT_NEW,
-        [one.queue_id for one in new],
-        [one.available_at for one in new],
-        [one.enqueued_at for one in new],
-        [one.message_id for one in new],
-        [one.deduplication_id for one in new],
-        [one.headers for one in new],
-        [one.body for one in new],
+        [each.queue_id for each in new],
+        [each.available_at for each in new],
+        [each.enqueued_at for each in new],
+        [each.message_id for each in new],
+        [each.deduplication_id for each in new],
+        [each.headers for each in new],
+        [each.body for each in new],
     )
     # Rows are numbered in the order they were given, whatever order they are returned in.
     seqs = iter(sorted(seq for (seq,) in inserted))
@@ -69,7 +69,8 @@ async def publish(
     publications = [publication for call in calls for publication in call]
     async with connection.transaction():
         await rows.lock_groups(
-            connection, groups_of([one for publication in publications for one in publication.new_deliveries])
+            connection,
+            groups_of([each for publication in publications for each in publication.new_deliveries]),
         )
         seqs = await rows.next_seqs(connection, len(publications))
         memories = [
@@ -98,7 +99,9 @@ async def publish(
 def groups_of(new_deliveries: NewDeliveries) -> rows.Groups:
     """The groups whose turn the arrivals may take."""
     return {
-        (one.queue_id, one.group_id) for one in new_deliveries if one.group_id is not None and not _alone(one)
+        (each.queue_id, each.group_id)
+        for each in new_deliveries
+        if each.group_id is not None and not _alone(each)
     }
 
 
@@ -154,9 +157,9 @@ def _row_of(new_delivery: NewDelivery, seq: int) -> tuple[Any, ...]:
 
 async def admit(connection: Connection, deliveries: Sequence[Delivery]) -> None:
     """Let deliveries that come from another queue enter their new one; their groups there are locked."""
-    newcomers = [(one.queue_id, one.group_id, False) for one in deliveries]
+    newcomers = [(delivery.queue_id, delivery.group_id, False) for delivery in deliveries]
     places = await rows.free_places(connection, newcomers)
-    await rows.insert(connection, [rows.values_of(one) for one in deliveries], places)
+    await rows.insert(connection, [rows.values_of(delivery) for delivery in deliveries], places)
 
 
 async def bury(
@@ -171,7 +174,7 @@ async def bury(
         for one, seq in zip(dead, seqs, strict=True)
     ]
     await admit(connection, buried)
-    await copy(connection, [(one, end_of(one, request.limits, now)) for one in dead], target, now)
+    await copy(connection, [(each, end_of(each, request.limits, now)) for each in dead], target, now)
 
 
 async def copy(

@@ -64,7 +64,7 @@ class Fence:
         A claim that had run out when the statement began, and was extended by a call on its way, is met in another round.
         """
         # In order, so that two who do this do not wait for each other in a circle.
-        left = {(one.seq, one.token): one for one in sorted(claims)}
+        left = {(claim.seq, claim.token): claim for claim in sorted(claims)}
         answers: list[Any] = []
         while left:
             columns = list(zip(*left.values(), strict=True))
@@ -80,7 +80,9 @@ class Fence:
     async def _still_good(self, refused: dict[tuple[int, int], Held]) -> dict[tuple[int, int], Held]:
         if not refused:
             return {}
-        found = await self._connection.fetch(_STATES, self._queue_id, [one.seq for one in refused.values()])
+        found = await self._connection.fetch(
+            _STATES, self._queue_id, [value.seq for value in refused.values()]
+        )
         states = {seq: (token, available_at) for seq, token, available_at in found}
         good = {}
         for key, one in refused.items():

@@ -166,7 +166,7 @@ class Filling:
         request = self._order
         self.ordinary = False
         self._removed += len(plan.removed)
-        await self._connection.execute(rows.REMOVE, request.queue_id, [one.seq for one in plan.removed])
+        await self._connection.execute(rows.REMOVE, request.queue_id, [each.seq for each in plan.removed])
         if request.dead_letters_to is not None:
             await arriving.bury(self._connection, plan.dead, request, request.dead_letters_to, self._now)
 
@@ -175,9 +175,9 @@ class Filling:
             _CLAIM,
             self._order.queue_id,
             self._order.ordered,
-            [one.seq for one in deliveries],
-            [one.token for one in deliveries],
-            [one.available_at for one in deliveries],
-            [one.attempts for one in deliveries],
-            [one.first_claimed_at for one in deliveries],
+            [each.seq for each in deliveries],
+            [each.token for each in deliveries],
+            [each.available_at for each in deliveries],
+            [each.attempts for each in deliveries],
+            [each.first_claimed_at for each in deliveries],
         )

@@ -43,7 +43,7 @@ async def peek(connection: Connection, queue_id: int, limit: int, after_seq: int
 async def locate(
     connection: Connection, queue_id: int, message_id: bytes, text: bytes, limit: int
 ) -> list[Delivery]:
-    """What of the first deliveries has this id, or this text in its headers."""
+    """The first deliveries that have this id, or this text in their headers."""
     found = await connection.fetch(_LOCATE, queue_id, message_id, text, limit)
     return [rows.delivery_of(record) for record in found]
 

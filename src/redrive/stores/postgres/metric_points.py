@@ -139,4 +139,4 @@ def _series_of(record: Any) -> Series:
 
 
 def _arguments(query: PointQuery) -> tuple[list[int], int, int, int]:
-    return [one.id for one in query.series], query.since, query.until, query.period_ms
+    return [sery.id for sery in query.series], query.since, query.until, query.period_ms

@@ -93,7 +93,9 @@ class Settler:
 
     async def settle(self, call: Ends) -> list[Settled]:
         """End claims; see `Store.settle`."""
-        plain = not call.ordered and all(_is_removal(one) and not one.follow_ups for one in call.settlements)
+        plain = not call.ordered and all(
+            _is_removal(settlement) and not settlement.follow_ups for settlement in call.settlements
+        )
         return await (self._deletions if plain else self._others).submit(call)
 
     async def extend(self, call: Extensions) -> list[Settled]:
@@ -150,8 +152,8 @@ def _first_ends(calls: Sequence[Ends]) -> list[_End]:
     """The settlements, of each claim the first: whatever else is asked of it comes too late."""
     first: dict[tuple[int, int], _End] = {}
     for call in calls:
-        for one in call.settlements:
-            first.setdefault((one.seq, one.token), _end(one, call))
+        for settlement in call.settlements:
+            first.setdefault((settlement.seq, settlement.token), _end(settlement, call))
     return list(first.values())
 
 
@@ -162,7 +164,10 @@ def _answers(fence: Fence, ends: Sequence[_End], calls: Sequence[Ends]) -> list[
         return SUPERSEDED if claim in waits else GONE
 
     return [
-        [fence.answer(*claim, again(claim)) for claim in ((one.seq, one.token) for one in call.settlements)]
+        [
+            fence.answer(*claim, again(claim))
+            for claim in ((settlement.seq, settlement.token) for settlement in call.settlements)
+        ]
         for call in calls
     ]
 
@@ -171,14 +176,19 @@ async def _groups_in(
     connection: Connection, queues: set[int], queue_id: int, held: Sequence[Held]
 ) -> rows.Groups:
     """In each of these queues, the groups of these deliveries."""
-    names = await rows.groups_of(connection, queue_id, [one.seq for one in held])
+    names = await rows.groups_of(connection, queue_id, [each.seq for each in held])
     return {(queue, name) for queue in queues for name in names}
 
 
 async def _delete(connection: Connection, calls: Sequence[Ends]) -> list[list[Settled]]:
     fence = Fence(connection, calls[0].queue_id)
-    await fence.meet(_DELETE, [_end(one, call).held for call in calls for one in call.settlements])
-    return [[fence.answer(one.seq, one.token, GONE) for one in call.settlements] for call in calls]
+    await fence.meet(
+        _DELETE, [_end(settlement, call).held for call in calls for settlement in call.settlements]
+    )
+    return [
+        [fence.answer(settlement.seq, settlement.token, GONE) for settlement in call.settlements]
+        for call in calls
+    ]
 
 
 class _Settling:

@@ -152,7 +152,7 @@ def _movable(cursor: apsw.Cursor, request: MoveRequest, room: int) -> list[Place
     if request.seqs is not None:
         seqs = orjson.dumps(list(request.seqs)).decode()
         chosen = [rows.placed(row) for row in cursor.execute(_CHOSEN, (*due, seqs, room))]
-        return [one for one in chosen if request.destination or (one[0].origin or 0) in request.origins]
+        return [each for each in chosen if request.destination or (each[0].origin or 0) in request.origins]
     if request.destination is not None:
         return [rows.placed(row) for row in cursor.execute(_MOVABLE, (*due, room))]
     known = orjson.dumps(list(request.origins)).decode()

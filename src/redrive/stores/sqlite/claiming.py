@@ -152,17 +152,17 @@ def _apply(transaction: Transaction, request: ClaimRequest, plan: ClaimPlan) -> 
     if plan.claimed:
         cursor.executemany(_CLAIM_ORDERED if request.ordered else _CLAIM_FAIR, map(_STAMPED, plan.claimed))
     if plan.lets_go:
-        cursor.executemany(_REMOVE, [(queue_id, one.seq) for one in plan.removed])
+        cursor.executemany(_REMOVE, [(queue_id, each.seq) for each in plan.removed])
     if plan.handed_on or plan.left:
         for name in sorted(plan.handed_on):
             rows.hand_on_turn(cursor, queue_id, name, request.now)
         for name in sorted(plan.left - plan.handed_on):
             rows.pass_group_turn(cursor, queue_id, name)
     if plan.dead and request.dead_letters_to is not None:
-        for one in plan.dead:
-            arriving.send_on(transaction, one, Outcome.DEAD_LETTERED, request.dead_letters_to, request.now)
-            end = end_of(one, request.limits, request.now)
-            arriving.copy(transaction, one, request.dead_letters_to, request.now, end)
+        for each in plan.dead:
+            arriving.send_on(transaction, each, Outcome.DEAD_LETTERED, request.dead_letters_to, request.now)
+            end = end_of(each, request.limits, request.now)
+            arriving.copy(transaction, each, request.dead_letters_to, request.now, end)
 
 
 def _repeat(cursor: apsw.Cursor, request: ClaimRequest) -> list[Delivery]:

@@ -91,8 +91,8 @@ def _checked(cursor: apsw.Cursor, change: Change, changes: Sequence[Change]) -> 
 def _refuse_others(cursor: apsw.Cursor, wanted: RequireNone, changes: Sequence[Change]) -> None:
     """Nothing under the prefix is put or left standing by these changes."""
     kind, prefix = wanted
-    removed = {one.key for one in changes if isinstance(one, Remove) and one.kind == kind}
-    put = [one.key for one in changes if isinstance(one, Put) and one.kind == kind]
+    removed = {each.key for each in changes if isinstance(each, Remove) and each.kind == kind}
+    put = [each.key for each in changes if isinstance(each, Put) and each.kind == kind]
     found = cursor.execute(_KEYS, (kind, prefix, prefix + _LAST, len(removed) + 1)).fetchall()
     for key in [*(key for (key,) in found), *(key for key in put if key.startswith(prefix))]:
         if key not in removed:

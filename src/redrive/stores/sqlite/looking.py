@@ -34,7 +34,7 @@ def peek(queue_id: int, limit: int, after_seq: int, cursor: apsw.Cursor) -> list
 
 
 def locate(queue_id: int, message_id: bytes, text: bytes, limit: int, cursor: apsw.Cursor) -> list[Delivery]:
-    """What of the first deliveries has this id, or this text in its headers: 10,000 in 40 ms."""
+    """The first deliveries that have this id, or this text in their headers: 10,000 are searched in 40 ms."""
     return [rows.delivery_of(row) for row in cursor.execute(_LOCATE, (queue_id, message_id, text, limit))]
 
 

@@ -112,5 +112,5 @@ def _series_of(row: tuple[str, str, str, str, str]) -> Series:
 
 
 def _arguments(query: PointQuery) -> tuple[str, int, int, int]:
-    ids = orjson.dumps([one.id for one in query.series]).decode()
+    ids = orjson.dumps([sery.id for sery in query.series]).decode()
     return ids, query.since, query.until, query.period_ms

@@ -47,10 +47,10 @@ def settle(
     """End claims; see `Store.settle`."""
     holds_until = now if strict_lease else _EVER
     answers = []
-    for one in settlements:
-        answer = _settle(transaction, queue_id, one, now, holds_until)
-        if one.follow_ups and answer.done:
-            arriving.enqueue(transaction, one.follow_ups)
+    for settlement in settlements:
+        answer = _settle(transaction, queue_id, settlement, now, holds_until)
+        if settlement.follow_ups and answer.done:
+            arriving.enqueue(transaction, settlement.follow_ups)
         answers.append(answer)
     return answers
 

@@ -48,7 +48,7 @@ class Statistic:
     percent: float | None = None
 
     def of(self, measured: Measured) -> float | None:
-        """Its value; None where the samples of the period do not tell."""
+        """The value of the statistic; None where the period's samples do not tell."""
         if self.percent is None:
             return BASIC[self.name](measured.statistics)
         return _percentile(self.percent, measured)

@@ -12,7 +12,7 @@ from redrive.protocols.aws.sns.protection.screening import Screening
 
 @dataclass(frozen=True, slots=True)
 class SnsPart:
-    """What a part adds to SNS.
+    """A part that adds to SNS.
 
     Attributes:
         operations: Objects with a method for each operation that the part carries out.

@@ -70,7 +70,7 @@ def leaving(subscription: Subscription, now: int) -> Subscription:
 
 
 def subscribed_by(call: Call) -> dict[str, str]:
-    """What is kept of who subscribes. Keys belong to accounts here, so the user is called like its key."""
+    """The record of the subscribing principal. Keys belong to accounts here, so the user is named after its key."""
     kept = {PRINCIPAL: call.principal.name}
     scope = credential_scope(call.request)
     if scope is not None:

@@ -37,7 +37,7 @@ def parse_arn(text: str) -> Arn:
     """Read an ARN.
 
     Raises:
-        ValueError: It is none, or longer than `CHARS_MAX`; the message names what is wrong. With too few elements it
+        ValueError: Not an ARN, or longer than `CHARS_MAX`; the message names what is wrong. With too few elements it
             is, word for word, what SNS answers after `Invalid parameter: TopicArn Reason: `.
     """
     if len(text) > CHARS_MAX:

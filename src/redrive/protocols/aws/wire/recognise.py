@@ -1,4 +1,4 @@
-"""Which service, operation and protocol a request means, before anything of it is believed or its body is read."""
+"""Recognition of a request's service, operation and protocol, before it is trusted or its body is read."""
 
 import re
 from dataclasses import dataclass

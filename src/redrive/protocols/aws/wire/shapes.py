@@ -57,7 +57,7 @@ class Shape:
 
     @property
     def elements_max(self) -> float:
-        """How many elements of a list or a map are read at all, so that the service can say what it has against them."""
+        """The most elements of a list or a map that are read, enough for the service's own refusal."""
         return inf if self.most is None else _READ_BEYOND * self.most
 
     @property

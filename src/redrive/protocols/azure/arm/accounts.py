@@ -1,4 +1,4 @@
-"""What surrounds Event Grid's resources: Azure subscriptions, tenants, providers, resource groups, storage accounts.
+"""Surroundings of Event Grid's resources: Azure subscriptions, tenants, providers, resource groups, storage accounts.
 
 As much of it as `az` asks for around its Event Grid commands. An Azure subscription is the account of the caller, so
 there is one for each access key; every provider is registered; groups are known once they were made, and nothing needs

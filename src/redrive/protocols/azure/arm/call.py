@@ -92,7 +92,7 @@ def begun(shown: Mapping[str, Any], state: str) -> dict[str, Any]:
 
 
 def check_theirs(call: ArmCall, *resources: ArmId) -> None:
-    """What a document refers to has to be the caller's as well.
+    """Check that the resources a document refers to are the caller's as well.
 
     Raises:
         AzureError: It is somebody else's.

@@ -33,9 +33,9 @@ def accepted_attributes(given: Sequence[Any], before: Sequence[Any]) -> list[dic
     """
     if len(given) > ATTRIBUTES_MAX:
         raise invalid(f"There are {len(given)} delivery attributes; {ATTRIBUTES_MAX} are allowed.")
-    secrets = {one["name"].lower(): one["properties"]["value"] for one in before if _is_secret(one)}
-    kept = [_accepted(one, secrets) for one in given]
-    names = [one["name"].lower() for one in kept]
+    secrets = {each["name"].lower(): each["properties"]["value"] for each in before if _is_secret(each)}
+    kept = [_accepted(each, secrets) for each in given]
+    names = [each["name"].lower() for each in kept]
     if len(set(names)) < len(names):
         raise invalid("Two delivery attributes have the same name.")
     return kept
@@ -44,8 +44,8 @@ def accepted_attributes(given: Sequence[Any], before: Sequence[Any]) -> list[dic
 def masked(mappings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The mappings without their secrets."""
     return [
-        {**one, "properties": {**one["properties"], "value": HIDDEN}} if _is_secret(one) else one
-        for one in mappings
+        {**each, "properties": {**each["properties"], "value": HIDDEN}} if _is_secret(each) else each
+        for each in mappings
     ]
 
 

@@ -69,7 +69,7 @@ def check_storage_account(resource: ArmId) -> None:
     """A storage account's name: letters and digits, which a folder's name can be made of.
 
     Raises:
-        AzureError: It is none.
+        AzureError: Not a valid destination.
     """
     if not _ACCOUNT.fullmatch(resource.name):
         raise invalid(f"The storage account's name '{resource.name}' must be 3 to 24 letters and digits.")
@@ -94,7 +94,7 @@ def accepted_destination(given: Document, before: Document, resolve: EndpointRes
         resolve: What stands behind resource ids.
 
     Raises:
-        AzureError: It is none, or this server cannot deliver there.
+        AzureError: Not a valid destination, or this server cannot deliver there.
     """
     kind = schema.one_of(given, "endpointType", *KINDS)
     if kind is None:
@@ -127,7 +127,7 @@ def accepted_container(given: Document) -> dict[str, Any]:
     """Check a dead-letter destination.
 
     Raises:
-        AzureError: It is none.
+        AzureError: Not a valid destination.
     """
     schema.one_of(given, "endpointType", "StorageBlob")
     said = schema.part(given, "properties") or {}
@@ -171,7 +171,7 @@ def _webhook(said: Document) -> tuple[str, str]:
 
 
 def _check_audience(said: Document, protocol: str) -> None:
-    """Whom tokens are for, if there are to be any: all or nothing, and nothing else in their place.
+    """Check the audience of tokens, if there are to be any: all its fields or none.
 
     Raises:
         AzureError: A part is missing, or a request would have no room for them.
@@ -181,7 +181,7 @@ def _check_audience(said: Document, protocol: str) -> None:
         return
     if not application or not _TENANT_NAME.fullmatch(tenant or ""):
         raise invalid(f"{TENANT}, a GUID or the name of a domain, and {APPLICATION} go together.")
-    named = {one["name"].lower() for one in said[MAPPINGS]}
+    named = {each["name"].lower() for each in said[MAPPINGS]}
     if protocol == "queue" or "authorization" in named or urlsplit(said["endpointUrl"]).username is not None:
         raise invalid(
             f"With {TENANT} requests have the header Authorization, so there can be no delivery attribute of that "

@@ -26,7 +26,7 @@ def accepted_filter(given: Document | None) -> dict[str, Any]:
     schema.texts(said, "includedEventTypes")
     for name in ("isSubjectCaseSensitive", "enableAdvancedFilteringOnArrays"):
         schema.flag(said, name)
-    if not all(isinstance(one, dict) for one in schema.items(said, "advancedFilters") or ()):
+    if not all(isinstance(each, dict) for each in schema.items(said, "advancedFilters") or ()):
         raise invalid("The property 'advancedFilters' must be a list of objects.")
     try:
         read_event_filter(orjson.dumps(said).decode())
@@ -36,5 +36,5 @@ def accepted_filter(given: Document | None) -> dict[str, Any]:
 
 
 def filter_text(kept: Document) -> str | None:
-    """What publishing goes by; None where everything passes."""
+    """The filter's text for the engine; None where everything passes."""
     return orjson.dumps(kept).decode() if any(kept.get(name) for name in _DECIDES) else None

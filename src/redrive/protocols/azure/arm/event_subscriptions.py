@@ -36,7 +36,7 @@ _NAME: Final = "eventSubscription"
 
 
 class _Scope(NamedTuple):
-    """What a call is about.
+    """The resource that a call is about.
 
     Attributes:
         source: The event source.

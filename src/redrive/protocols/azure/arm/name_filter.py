@@ -18,10 +18,10 @@ _DEPTH_MAX: Final = 20
 
 
 def name_filter(text: str) -> Wanted:
-    """Which names a filter wants; names are compared without regard to case.
+    """The predicate of a filter on names, which are compared without regard to case.
 
     Raises:
-        AzureError: It is none.
+        AzureError: Not a valid filter.
     """
     if not text.strip():
         return lambda _: True

@@ -223,7 +223,7 @@ NAMESPACE_TOPICS: Final = ResourceSpec(
 
 
 def retention_ms(topic: Topic) -> int:
-    """How long a namespace's topic keeps events for those who have not received them."""
+    """The retention (ms) of a namespace's topic."""
     days: int = properties_of(topic)["eventRetentionInDays"]
     return days * DAY_MS
 

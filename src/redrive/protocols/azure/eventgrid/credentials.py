@@ -31,7 +31,7 @@ _BEARER: Final = "bearer"
 
 
 class Cause(Enum):
-    """Why credentials do not open a resource."""
+    """The reason that credentials do not open a resource."""
 
     ABSENT = auto()
     KEYS_OFF = auto()

@@ -1,4 +1,4 @@
-"""How dead letters go to their stores: a subscription whose endpoint is a container, and blobs of many letters.
+"""Delivery of dead letters to their stores: a subscription whose endpoint is a container, and blobs of many letters.
 
 Such a subscription stands beside the event subscription whose letters it gets, under an id of its own
 (`names.dead_letter_store`).

@@ -54,7 +54,7 @@ PLAN: Final = Plan(
 
 
 def letter_of(fact: Attempted, settings: DeliverySettings) -> Letter:
-    """Why a delivery that was given up is a dead letter.
+    """The reason that a delivery which was given up is a dead letter.
 
     One that is too old was not tried now, so what came of its last attempt is in the notes of its attempts; one that
     was never tried waited for an endpoint on probation all its life.
@@ -90,7 +90,7 @@ def with_last_attempt(letter: Letter, notes: Sequence[AttemptNote]) -> Letter:
 
 
 def text_of(body: str, published: Published, letter: Letter) -> str:
-    """What is kept of a dead letter.
+    """The text that is kept of a dead letter.
 
     Args:
         body: The event, as it was published.

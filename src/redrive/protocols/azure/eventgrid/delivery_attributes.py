@@ -16,13 +16,13 @@ def headers(attributes: Iterable[DeliveryAttribute], *events: Mapping[str, Any])
         attributes: The subscription's.
         events: The event in the forms in which a field may be looked for: the first that has it counts.
     """
-    found = ((one.name, _value(one, events)) for one in attributes)
+    found = ((each.name, _value(each, events)) for each in attributes)
     return {name: value for name, value in found if value is not None and _may_be_sent(value)}
 
 
 def needs_event(attributes: Iterable[DeliveryAttribute]) -> bool:
     """True if any of them is taken from the event."""
-    return any(one.source_field is not None for one in attributes)
+    return any(each.source_field is not None for each in attributes)
 
 
 def _value(attribute: DeliveryAttribute, events: Iterable[Mapping[str, Any]]) -> str | None:

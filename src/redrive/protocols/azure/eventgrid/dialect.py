@@ -51,6 +51,6 @@ class EventGridDeliveryProfile(EventProfile):
 
 
 def present(delivery: Delivery) -> tuple[str, Mapping[str, Any]]:
-    """What who receives a delivery from a queue of this server gets: the event, and no attributes."""
+    """The delivery as a receiver of this server's queue sees it: the event, and no attributes."""
     published = Published.unpack(delivery.headers)
     return rendered(delivery.body, published, published.delivered_as or published.schema), {}

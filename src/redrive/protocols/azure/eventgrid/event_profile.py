@@ -1,4 +1,4 @@
-"""How events go to event subscriptions: where to, how often, as what, and what their ends lead to."""
+"""Delivery of events to event subscriptions: destination, schedule, schema, and follow-ups."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

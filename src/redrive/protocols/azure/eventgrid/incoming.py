@@ -37,7 +37,7 @@ def read_json(content: bytes) -> Any:
     """The JSON that a body is.
 
     Raises:
-        Unacceptable: It is none.
+        Unacceptable: Not acceptable.
     """
     try:
         return json_text.read(content)
@@ -49,15 +49,15 @@ def read_array(content: bytes, schema: str) -> list[Event]:
     """The array of objects that a body is.
 
     Raises:
-        Unacceptable: It is something else, or too long.
+        Unacceptable: Not acceptable, or too long.
     """
     found = read_json(content)
     if not isinstance(found, list):
         raise misshapen(schema, "StartArray", found)
     if len(found) > EVENTS_MAX:
         raise Unacceptable(f"A request may have {EVENTS_MAX} events, not {len(found)}.")
-    for one in found:
-        check_is_object(one, schema)
+    for each in found:
+        check_is_object(each, schema)
     return found
 
 

@@ -93,7 +93,7 @@ SourceOf = Callable[[ArmId | None, str], Awaitable[ArmId]]
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """What is asked for.
+    """The parameters of a query.
 
     Attributes:
         resource: Whose metrics.
@@ -156,7 +156,7 @@ class Insights:
         wish = await self._wish(call)
         asked = call.query.get("metricnames")
         known = wish.metrics
-        wanted = list(known) if asked is None else [_metric(one, known) for one in asked.split(",")]
+        wanted = list(known) if asked is None else [_metric(each, known) for each in asked.split(",")]
         await self._flush()
         return json_answer(
             {
@@ -197,7 +197,7 @@ class Insights:
         own = dict(pattern.dimensions)[RESOURCE]
         query = SeriesQuery(pattern.account, pattern.region, _SERIES_MAX, pattern.namespace, name)
         found = await self._store.find_series(query)
-        return [one for one in found if dict(one.dimensions).get(RESOURCE) == own and wish.wants(one)]
+        return [each for each in found if dict(each.dimensions).get(RESOURCE) == own and wish.wants(each)]
 
     async def _data(
         self, wish: _Wish, several: Sequence[Series], aggregations: Sequence[str], *, counts: bool
@@ -207,7 +207,7 @@ class Insights:
         buckets: dict[int, Bucket] = {}
         if several:
             query = PointQuery(several, wish.since, wish.until, period_ms)
-            buckets = {one.at: one for one in await self._store.find_points(query)}
+            buckets = {point.at: point for point in await self._store.find_points(query)}
         nothing = Statistics(0, 0, 0, 0)
         return [
             {"timeStamp": _moment(at), **_values(buckets[at].statistics, aggregations)}
@@ -277,15 +277,15 @@ def _parted(text: str, mark: str, *, last: bool = False) -> tuple[str, bool, str
 
 
 def _metric(name: str, known: Iterable[str]) -> str:
-    found = next((one for one in known if one.lower() == name.strip().lower()), None)
+    found = next((each for each in known if each.lower() == name.strip().lower()), None)
     if found is None:
         raise invalid(f"'{name}' is none of the metrics {', '.join(known)}.", "BadRequest")
     return found
 
 
 def _aggregations(said: str) -> list[str]:
-    wanted = [one.strip().lower() for one in said.split(",") if one.strip()]
-    unknown = [one for one in wanted if one not in _AGGREGATIONS]
+    wanted = [each.strip().lower() for each in said.split(",") if each.strip()]
+    unknown = [each for each in wanted if each not in _AGGREGATIONS]
     if unknown:
         raise invalid(f"'{unknown[0]}' is no aggregation.", "BadRequest")
     return wanted

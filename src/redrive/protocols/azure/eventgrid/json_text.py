@@ -18,7 +18,7 @@ def read(content: bytes) -> Any:
     """The value of a JSON document.
 
     Raises:
-        ValueError: It is none, is nested a thousand deep, or has a number that is more than any float: who delivers it
+        ValueError: Not JSON, is nested a thousand deep, or has a number that is more than any float: who delivers it
             could not read it.
     """
     value = orjson.loads(content)

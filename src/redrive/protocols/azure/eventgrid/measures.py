@@ -1,4 +1,4 @@
-"""What is counted of Event Grid's topics, under the names that Azure Monitor has for it.
+"""Metrics of Event Grid's topics, under Azure Monitor's names.
 
     PublishSuccessCount, PublishFailCount            events; requests, by `Error` and `ErrorType`
     PublishSuccessLatencyInMs                        of requests

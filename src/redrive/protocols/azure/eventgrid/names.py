@@ -1,4 +1,4 @@
-"""What resources of Event Grid are called within the engine.
+"""Names of Event Grid's resources within the engine.
 
 An engine topic is whatever events are published to and subscribed at. Its account is the Azure subscription, its
 region the resource group, its name the short kind and the names, in lower case and with colons between them, which
@@ -69,7 +69,7 @@ def within(name: ResourceName) -> ResourceName:
 
 
 def publishing_path(resource: ArmId) -> str:
-    """Where events are published to a topic or a domain, below the server's URL; each has a path of its own.
+    """The path for publishing to a topic or a domain, below the server's URL; each has its own.
 
     /eventgrid/{subscription}/{group}/{topic}/api/events, /eventgrid/{subscription}/{group}/domains/{domain}/api/events
     """

@@ -61,7 +61,7 @@ REASONS: Final = {
 
 
 def reason_of(delivery: Delivery) -> str:
-    """Why a dead letter is one, in one word, whether it was pushed or pulled."""
+    """The reason of a dead letter in one word, pushed or pulled alike."""
     letter = Published.unpack(delivery.headers).letter
     if letter is not None:
         return letter.reason
@@ -69,7 +69,7 @@ def reason_of(delivery: Delivery) -> str:
 
 
 def folder_of(store: Subscription) -> str:
-    """What the names of its blobs begin with: namespace, topic and event subscription, as they were spelt."""
+    """The beginning of its blobs' names: namespace, topic and event subscription, as they were spelt."""
     resource = ArmId.parse(store.attributes[ID])
     if resource is None:
         raise ValueError(f"no resource id: {store.attributes[ID]}")
@@ -77,7 +77,7 @@ def folder_of(store: Subscription) -> str:
 
 
 def text_of(delivery: Delivery, letter: Letter | None) -> str:
-    """What is kept of a dead letter.
+    """The text that is kept of a dead letter.
 
     Args:
         delivery: As it waits for its store.

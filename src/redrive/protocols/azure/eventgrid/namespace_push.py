@@ -1,4 +1,4 @@
-"""How events of a namespace's topic are pushed.
+"""Push delivery of events of a namespace's topic.
 
 The published moments are counted from the first attempt: "0, 10s, 30s, 1m, 5m, 10m, 15m, 20m", so these are the waits
 between them:
@@ -45,7 +45,7 @@ _LEASE_MS: Final = 60_000
 
 
 def plan(topic: Topic, settings: DeliverySettings) -> Plan:
-    """How to push to a subscription; an event lives no longer than its topic keeps it."""
+    """The plan for pushing to a subscription; an event lives no longer than its topic keeps it."""
     kept_ms = (topic_settings(topic).retention_days or 1) * DAY_MS
     to_live_ms = min(settings.minutes_to_live * MINUTE_MS, kept_ms)
     return _plan(settings.destination_type, settings.attempts_max, to_live_ms, settings.batch)

@@ -28,7 +28,7 @@ _PRIVATE_SIDE: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Who may come in, by the address that they come from.
+    """The addresses that may call a topic.
 
     Attributes:
         masks: Where they have to be in one of; None: they may come from anywhere.
@@ -38,7 +38,7 @@ class Network:
 
     @classmethod
     def of(cls, properties: Mapping[str, Any]) -> "Network":
-        """What ARM properties that were accepted say."""
+        """The network rules of accepted ARM properties."""
         if properties.get(ACCESS) == DISABLED:
             return _PRIVATE
         rules = properties.get(RULES)
@@ -61,7 +61,7 @@ def read_mask(text: str) -> Mask:
     """An address, or a range in CIDR's notation; bits beyond the range's are cut off.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: Not an address or a network.
     """
     return ip_network(text, strict=False)
 

@@ -1,4 +1,4 @@
-"""What Event Grid makes of an endpoint's answers: tried again or not, how long after, how long the endpoint rests.
+"""Event Grid's reading of an endpoint's answers: retried or not, after which wait, and the endpoint's rest.
 
     answer                       tried again       floor     rest             lastDeliveryOutcome
     200 to 204                   delivered
@@ -99,12 +99,12 @@ _SPOKEN: Final = frozenset({Reason.DISABLED, Reason.FULL, Reason.TOO_LARGE})
 
 
 def answers_of(destination_type: str) -> AnswerProfile:
-    """What status codes mean."""
+    """The meanings of status codes."""
     return _WEB_HOOK_ANSWERS if destination_type == WEB_HOOK else _RESOURCE_ANSWERS
 
 
 def probation_of(destination_type: str) -> CircuitPolicy:
-    """When an endpoint rests."""
+    """The circuit-breaker policy of an endpoint."""
     return _FUNCTION_RESTS if destination_type == AZURE_FUNCTION else _RESTS
 
 

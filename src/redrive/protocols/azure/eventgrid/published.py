@@ -1,4 +1,4 @@
-"""What is kept of an event beside its text: a delivery's headers, in JSON.
+"""Headers of an event's delivery, kept in JSON beside its text.
 
     {"envelope":"eventgrid",
      "schema":"EventGridSchema",     what its publisher wrote; the body is the event in this schema
@@ -22,7 +22,7 @@ ENVELOPE: Final = "eventgrid"
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """Why an event is a dead letter.
+    """The reason that an event is a dead letter.
 
     Attributes:
         reason: `MaxDeliveryAttemptsExceeded` …
@@ -57,7 +57,7 @@ class Published:
     delivered_as: str | None = None
 
     def envelope(self) -> bytes:
-        """What all subscribers share."""
+        """The headers that all subscribers share."""
         kept: dict[str, Any] = {
             "envelope": ENVELOPE,
             "schema": self.schema,

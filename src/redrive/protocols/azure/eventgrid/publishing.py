@@ -142,7 +142,7 @@ class Publishers:
         events = self._read(request, settings, now, in_domain=in_domain)
         _write(events)
         if len(request.body) > EVENT_BYTES_MAX and any(
-            bytes_of(one.text) > EVENT_BYTES_MAX for one in events
+            bytes_of(each.text) > EVENT_BYTES_MAX for each in events
         ):
             raise too_large(EVENT_BYTES_MAX)
         publications = self._publications(events, settings, now)
@@ -170,20 +170,20 @@ class Publishers:
         return [
             Publication(
                 id=message_id(),
-                body=one.text,
+                body=each.text,
                 bodies={},
                 attributes={},
-                envelope=_own_envelope(one, settings, now) if one.mapped else shared,
-                bytes_published=bytes_of(one.text),
-                document=one.document,
+                envelope=_own_envelope(each, settings, now) if each.mapped else shared,
+                bytes_published=bytes_of(each.text),
+                document=each.document,
             )
-            for one in events
+            for each in events
         ]
 
     async def _with_domain_topics(
         self, domain: Topic, events: Sequence[Incoming], publications: Sequence[Publication]
     ) -> list[tuple[Topic, Sequence[Publication]]]:
-        """What enters the domain, which is everything, and what its topics that stand."""
+        """The events for a domain, which gets all, and for those of its topics that exist."""
         by_place: dict[str, list[Publication]] = {}
         for event, publication in zip(events, publications, strict=True):
             if event.place is not None and names.is_name(event.place):

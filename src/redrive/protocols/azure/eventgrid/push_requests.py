@@ -1,4 +1,4 @@
-"""What each kind of destination gets of an event: the body, its content type, and the headers beside it.
+"""Push requests for each kind of destination: body, content type and headers.
 
 Webhooks, functions, hybrid connections and event hubs get an array, also of a single event; a CloudEvent that goes alone
 goes as an object. Queues and topics of other services get a message for each event. Headers become a message's
@@ -46,7 +46,7 @@ def push_request(
     deliveries: Sequence[Delivery],
     authorization: Mapping[str, str],
 ) -> PushRequest:
-    """What is pushed to an endpoint.
+    """The push request for an endpoint.
 
     Args:
         subscription: Whose.

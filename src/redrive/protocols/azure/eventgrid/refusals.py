@@ -1,4 +1,4 @@
-"""What publishers are told when their events are not taken.
+"""Refusals of events, as publishers see them.
 
     {"error": {"code": "BadRequest", "message": "… Report 'GUID:1:1/2/2026 3:04:05 AM (UTC)' to our forums …",
                "details": [{"code": "InputJsonInvalid", "message": "…"}]}}

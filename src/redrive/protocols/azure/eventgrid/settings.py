@@ -42,7 +42,7 @@ _KILOBYTES_DEFAULT: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class TopicSettings:
-    """What publishing to a topic goes by.
+    """The settings for publishing to a topic.
 
     Attributes:
         id: Its ARM id.
@@ -72,7 +72,7 @@ class DeliveryAttribute:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Whom a webhook's tokens are for.
+    """The audience of a webhook's tokens.
 
     Attributes:
         tenant: A GUID, or a domain's name.
@@ -87,7 +87,7 @@ class Audience:
 
 @dataclass(frozen=True, slots=True)
 class DeliverySettings:
-    """What delivering to an event subscription goes by.
+    """The settings for delivering to an event subscription.
 
     Attributes:
         id: Its ARM id.
@@ -166,7 +166,7 @@ def _delivery(resource_id: str, text: str) -> DeliverySettings:
         attempts_max=retry.get("maxDeliveryAttempts") or ATTEMPTS_MAX,
         minutes_to_live=retry.get("eventTimeToLiveInMinutes") or MINUTES_TO_LIVE_MAX,
         batch=_batch(said),
-        attributes=tuple(_attribute(one) for one in said.get("deliveryAttributeMappings") or ()),
+        attributes=tuple(_attribute(each) for each in said.get("deliveryAttributeMappings") or ()),
         dead_letter_container=_container(dead_letter.get("properties") or {}),
         audience=_audience(resource_id, said) if destination.get("endpointType") == WEBHOOK else None,
     )

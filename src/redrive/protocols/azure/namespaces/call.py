@@ -33,7 +33,7 @@ class NamespaceCall:
         """A whole number of the query.
 
         Raises:
-            AzureError: It is none, or out of its range.
+            AzureError: Not a number, or out of its range.
         """
         text = self.query.get(name.lower())
         if text is None:

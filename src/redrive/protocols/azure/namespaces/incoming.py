@@ -60,7 +60,7 @@ def _batch(body: bytes) -> list[Event]:
         raise _malformed("The body of a batch must be an array of events.")
     if len(said) > EVENTS_MAX:
         raise _too_large(f"The request has {len(said)} events; {EVENTS_MAX} are allowed.")
-    return [_checked(one) for one in said]
+    return [_checked(each) for each in said]
 
 
 def _binary(request: Request, media_type: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ _VERSION: Final = 1
 
 
 class LockToken(NamedTuple):
-    """What a lock token says.
+    """The fields of a lock token.
 
     Attributes:
         text: As the receiver has it.
@@ -43,7 +43,7 @@ def write(delivery: Delivery) -> str:
 
 
 def read(text: str, queue: Queue) -> LockToken | None:
-    """What a token says; None: it is none, or another subscription's."""
+    """The fields of a token; None: malformed, or another subscription's."""
     try:
         version, queue_id, seq, token, first_received_at, deliveries = _LAYOUT.unpack(
             b64decode(text, b"-_", validate=True)

@@ -1,4 +1,4 @@
-"""Where what belongs to a namespace stands in the engine.
+"""Names of a namespace's topics and queues in the engine.
 
 A namespace is a document of its own; its topics are engine topics `namespaces:n:t`, and an event subscription in queue
 mode is an engine queue `namespaces:n:t:s`, which publications are routed into at once. All are in the place of the
@@ -68,10 +68,10 @@ def queue_name(topic: ResourceName, subscription: str) -> ResourceName:
 
 
 def path_of(resource: ArmId) -> str:
-    """What the paths of a namespace's own routes begin with, below the server's URL."""
+    """The beginning of the paths of a namespace's own routes, below the server's URL."""
     return f"/eventgrid/{resource.subscription}/{resource.group}/{resource.names[0]}"
 
 
 def within(namespace: ResourceName) -> ResourceName:
-    """What the names of a namespace's topics begin with."""
+    """The beginning of the names of a namespace's topics."""
     return namespace._replace(name=f"namespaces:{namespace.name}:")

@@ -48,7 +48,7 @@ class Settling:
 
         async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
             return await self._messages.delete(
-                queue, [(one.seq, one.token) for one in locks], strict_lease=True
+                queue, [(each.seq, each.token) for each in locks], strict_lease=True
             )
 
         return await _settled(call, settle, "AcknowledgedEvents")
@@ -64,7 +64,7 @@ class Settling:
             raise refused(f"The query parameter 'releaseDelayInSeconds' must be one of {allowed}.")
 
         async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
-            claims = [(one.seq, one.token) for one in locks]
+            claims = [(each.seq, each.token) for each in locks]
             return await self._messages.release(queue, claims, int(delay) * 1000, strict_lease=True)
 
         return await _settled(call, settle, "ReleasedEvents")
@@ -76,7 +76,7 @@ class Settling:
         """
 
         async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
-            claims = [(one.seq, one.token, _rejection(one, call.now)) for one in locks]
+            claims = [(each.seq, each.token, _rejection(each, call.now)) for each in locks]
             return await self._messages.reject(queue, claims, strict_lease=True)
 
         return await _settled(call, settle)
@@ -88,7 +88,7 @@ class Settling:
         """
 
         async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
-            claims = [(one.seq, one.token, queue.lease_ms) for one in locks]
+            claims = [(each.seq, each.token, queue.lease_ms) for each in locks]
             return await self._messages.extend(queue, claims, strict_lease=True)
 
         return await _settled(call, settle, first_received_after=call.now - RENEWABLE_MS)
@@ -131,7 +131,7 @@ def _count(
 ) -> None:
     if succeeded:
         call.count(f"Successful{counted}", len(succeeded))
-    for code, number in Counter(one["error"]["code"] for one in failed).items():
+    for code, number in Counter(each["error"]["code"] for each in failed).items():
         call.count(f"Failed{counted}", number, (("Error", code), ("ErrorType", "ClientError")))
 
 
@@ -141,7 +141,7 @@ def _tokens(call: PullCall) -> list[str]:
     except ValueError:
         said = None
     tokens = said.get("lockTokens") if isinstance(said, dict) else None
-    if not isinstance(tokens, list) or not tokens or not all(isinstance(one, str) for one in tokens):
+    if not isinstance(tokens, list) or not tokens or not all(isinstance(token, str) for token in tokens):
         raise refused("The body must be a JSON object whose 'lockTokens' are a list of texts, one at least.")
     return tokens
 

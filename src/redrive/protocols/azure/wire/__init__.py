@@ -1,1 +1,1 @@
-"""What all of Azure's services share: resource ids, errors, answers, credentials."""
+"""The wire of all Azure services: resource ids, errors, answers, credentials."""

@@ -29,5 +29,5 @@ def refusal(error: AzureError) -> Response:
     """An error as an answer."""
     said: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.details:
-        said["details"] = [{"code": one.code, "message": one.message} for one in error.details]
+        said["details"] = [{"code": detail.code, "message": detail.message} for detail in error.details]
     return json_answer({"error": said}, error.status, error.headers)

@@ -35,7 +35,7 @@ _UNCHECKED: Final[jwt.types.Options] = {
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls.
+    """A caller.
 
     Attributes:
         account: Whose access key it is; None: nobody is verified, and everybody may do everything.
@@ -52,7 +52,7 @@ class Authentication(Protocol):
     """A way to tell who calls."""
 
     async def caller(self, request: Request) -> Caller:
-        """Who sent this request with `Authorization: Bearer …`.
+        """The caller of this request with `Authorization: Bearer …`.
 
         Raises:
             AzureError: Nobody who is believed.
@@ -133,7 +133,7 @@ def _client_of(token: str) -> str:
 
 
 def _claims(token: str, secret: str) -> Mapping[str, Any]:
-    """What a token says, signed with a secret."""
+    """The claims of a token, signed with a secret."""
     try:
         return jwt.decode(token, _hmac_key(secret), [_ALGORITHM], _UNCHECKED)
     except jwt.InvalidTokenError:

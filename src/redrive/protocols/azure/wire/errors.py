@@ -1,4 +1,4 @@
-"""What Azure's services answer when they refuse: the same body on the resource manager's side and the publishers'.
+"""Errors of Azure's services: the same body on the resource manager's side and the publishers'.
 
     {"error": {"code": "…", "message": "…", "details": [{"code": "…", "message": "…"}]}}
 
@@ -68,7 +68,7 @@ def forbidden(message: str) -> AzureError:
 
 
 def not_found(message: str, code: str = "ResourceNotFound") -> AzureError:
-    """What is asked for is not there: 404."""
+    """Refuse with 404: the resource is not there."""
     return AzureError(HTTPStatus.NOT_FOUND, code, message)
 
 

@@ -89,7 +89,7 @@ class PlatformApplicationOperations:
         prefix = f"{call.account}/{call.region}/"
         found = await self._documents.find(APPLICATION, prefix, paging.after(params), paging.PAGE + 1)
         page, token = paging.paged(found, lambda application: application.name.key)
-        listed = [{"PlatformApplicationArn": one.name.arn, "Attributes": _shown(one)} for one in page]
+        listed = [{"PlatformApplicationArn": each.name.arn, "Attributes": _shown(each)} for each in page]
         return {"PlatformApplications": listed, **token}
 
     async def delete_platform_application(self, call: Call, params: Structure) -> Structure:
@@ -121,7 +121,7 @@ def _check_credentials(name: str, given: Mapping[str, str]) -> None:
         if platform.PLATFORMS[name] and one in given and other not in given:
             raise refused_at_creation(AttributeRefused(f"{one} attribute provided without {other}"))
     needed = ["PlatformCredential", *(["PlatformPrincipal"] if platform.PLATFORMS[name] else [])]
-    if not all(given.get(one) for one in needed):
+    if not all(given.get(each) for each in needed):
         raise refused_at_creation(AttributeRefused("Platform credentials are invalid"))
 
 

@@ -72,7 +72,7 @@ class PlatformEndpointOperations:
             raise no_such("PlatformApplication")
         found = await self._documents.find(DEVICE, f"{name.key}/", paging.after(params), paging.PAGE + 1)
         page, token = paging.paged(found, lambda device: device.key)
-        listed = [{"EndpointArn": one.arn, "Attributes": dict(one.attributes)} for one in page]
+        listed = [{"EndpointArn": each.arn, "Attributes": dict(each.attributes)} for each in page]
         return {"Endpoints": listed, **token}
 
     async def delete_endpoint(self, call: Call, params: Structure) -> Structure:

@@ -50,7 +50,7 @@ class ApplicationName(NamedTuple):
 
     @property
     def arn(self) -> str:
-        """Its ARN."""
+        """The ARN."""
         return f"arn:aws:sns:{self.region}:{self.account}:app/{self.platform}/{self.name}"
 
 
@@ -97,7 +97,7 @@ class Device:
 
     @property
     def arn(self) -> str:
-        """Its ARN."""
+        """The ARN."""
         name = self.application
         return f"arn:aws:sns:{name.region}:{name.account}:endpoint/{name.platform}/{name.name}/{self.id}"
 

@@ -57,7 +57,7 @@ _JSON: Final = "application/json"
 
 
 async def render(subscription: Subscription, delivery: Delivery) -> PushRequest:
-    """What a platform endpoint gets, in SNS's words still: JSON where the message has a text for its platform."""
+    """The push request for a platform endpoint: JSON where the message has a text for its platform."""
     return parcel_of(subscription, delivery, orjson.loads(delivery.headers or b"{}").get(OWN_TEXT))
 
 

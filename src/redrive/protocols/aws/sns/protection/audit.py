@@ -72,7 +72,7 @@ class AuditLog:
         if self._chance.random() * 100 >= audit.sample_rate:
             return
         shown = [_shown(name, sample.inspected) for name in sample.identifiers]
-        findings = [one for one in shown if one["count"]]
+        findings = [each for each in shown if each["count"]]
         group = audit.findings if findings else audit.no_findings
         if group is None:
             return

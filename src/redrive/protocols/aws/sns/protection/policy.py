@@ -68,15 +68,15 @@ class ProtectionPolicy:
 
     def about(self, direction: str, arn: str) -> tuple[Statement, ...]:
         """The statements of a direction that concern a principal."""
-        return tuple(one for one in self.towards(direction) if one.concerns(arn))
+        return tuple(toward for toward in self.towards(direction) if toward.concerns(arn))
 
     def towards(self, direction: str) -> tuple[Statement, ...]:
         """The statements of a direction."""
-        return tuple(one for one in self.statements if one.direction == direction)
+        return tuple(statement for statement in self.statements if statement.direction == direction)
 
     def finders_of(self, statements: tuple[Statement, ...]) -> Mapping[str, Finder]:
         """The finders of data identifiers."""
-        return {name: self.finders[name] for one in statements for name in one.identifiers}
+        return {name: self.finders[name] for statement in statements for name in statement.identifiers}
 
 
 def _account_of(arn: str) -> str:

@@ -159,7 +159,7 @@ class _Texts:
 
 
 def _is_soon_over(message: str, finders: Mapping[str, Finder]) -> bool:
-    if any(isinstance(one, CustomFinder) for one in finders.values()):
+    if any(isinstance(value, CustomFinder) for value in finders.values()):
         return False
     return len(message) * len(finders) <= _CHARS_AT_ONCE
 
@@ -175,7 +175,7 @@ def _found_by(
     """True if there is anything that statements of this kind look for."""
     found = {name for _, finds in inspected for name in finds}
     return any(
-        isinstance(one.operation, kind) and not found.isdisjoint(one.identifiers) for one in statements
+        isinstance(each.operation, kind) and not found.isdisjoint(each.identifiers) for each in statements
     )
 
 
@@ -183,10 +183,10 @@ def _without(inspection: Inspection, statements: Iterable[Statement]) -> str | N
     """The text without what these mask or cut out; None: there is nothing of it. The first statement goes first."""
     text, found = inspection
     cuts = [
-        Cut(start, end, one.operation.character)
-        for one in statements
-        if isinstance(one.operation, Deidentify)
-        for name in one.identifiers
+        Cut(start, end, each.operation.character)
+        for each in statements
+        if isinstance(each.operation, Deidentify)
+        for name in each.identifiers
         for start, end in found.get(name, ())
     ]
     return text.without(cuts) if cuts else None

@@ -65,7 +65,7 @@ class SandboxOperations:
         code = f"{self._chance.randrange(10**CODE_DIGITS):0{CODE_DIGITS}d}"
         number: str = params["PhoneNumber"]
         known = await self._documents.find(SANDBOX_NUMBER, _key(call, ""))
-        if len(known) >= NUMBERS_MAX and all(one.number != number for one in known):
+        if len(known) >= NUMBERS_MAX and all(each.number != number for each in known):
             raise error("UserError", f"An account has at most {NUMBERS_MAX} destination numbers")  # chosen
         await self._direct.phone(call, number)
         await self._documents.update_or_create(
@@ -101,7 +101,10 @@ class SandboxOperations:
         limit: int = params.get("MaxResults") or paging.PAGE
         found = await self._documents.find(SANDBOX_NUMBER, _key(call, ""), paging.after(params), limit + 1)
         page, token = paging.paged(found, lambda one: _key(call, one.number), limit)
-        return {"PhoneNumbers": [{"PhoneNumber": one.number, "Status": one.status} for one in page], **token}
+        return {
+            "PhoneNumbers": [{"PhoneNumber": each.number, "Status": each.status} for each in page],
+            **token,
+        }
 
     async def list_origination_numbers(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as all
         """https://docs.aws.amazon.com/sns/latest/api/API_ListOriginationNumbers.html; nobody has any here."""

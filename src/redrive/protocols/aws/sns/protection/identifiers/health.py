@@ -18,7 +18,7 @@ _MBI: Final = (
 
 def _is_dea(text: str) -> bool:
     """The sum of the odd digits and twice that of the even ones ends in the last digit."""
-    digits = [int(one) for one in text[2:]]
+    digits = [int(each) for each in text[2:]]
     return (sum(digits[0:6:2]) + 2 * sum(digits[1:6:2])) % 10 == digits[6]
 
 

@@ -59,7 +59,7 @@ _DNI: Final = r"[0-9]{2}[.]?[0-9]{3}[.]?[0-9]{3}[ -]?[A-Z]"
 
 def _is_affiliation(text: str) -> bool:
     """Spain's number of affiliation to the social security: province and serial number, and them modulo 97."""
-    digits = "".join(one for one in text if one.isdigit())
+    digits = "".join(each for each in text if each.isdigit())
     province, serial, control = int(digits[:2]), int(digits[2:10]), int(digits[10:])
     return (province * (10_000_000 if serial < 10_000_000 else 100_000_000) + serial) % 97 == control  # noqa: PLR2004 - above
 

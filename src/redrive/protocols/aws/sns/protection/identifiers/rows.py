@@ -54,7 +54,7 @@ def compiled(pattern: str, *, any_case: bool = False, memory_bytes: int = 8 << 2
     """An expression compiled by RE2, which complains to nobody else.
 
     Raises:
-        re2.error: It is none, or takes more memory than that.
+        re2.error: Not a valid expression, or takes more memory than that.
     """
     options = re2.Options()
     options.log_errors = False
@@ -76,6 +76,6 @@ def valid(module: NumberModule) -> Check:
     """A number that stdnum knows to be one; how it is separated is the pattern's to say."""
 
     def check(text: str) -> bool:
-        return module.is_valid("".join(one for one in text if one.isalnum()))
+        return module.is_valid("".join(each for each in text if each.isalnum()))
 
     return check
