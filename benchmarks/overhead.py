@@ -21,6 +21,7 @@ from benchmarks.bench import Bench
 from benchmarks.ceiling import FAN_OUT
 from benchmarks.figures import Figure, under
 from benchmarks.load import BODY_BYTES
+from redrive.access.secret import installation_secret
 from redrive.access.signing_pair import make_pair
 from redrive.engine.engine import Engine
 from redrive.engine.tasks import archive
@@ -37,6 +38,7 @@ from redrive.protocols.aws.sns.protection.audit import AuditLog
 from redrive.protocols.aws.sns.protection.part import data_protection
 from redrive.protocols.aws.sns.signing import Signer
 from redrive.protocols.aws.sns.status_log import StatusLog
+from redrive.protocols.aws.sns.unsubscribing import UnsubscribeTokens
 from redrive.protocols.aws.sqs.facade import Sqs
 from redrive.protocols.http import Request
 from redrive.runtime.chance import real_runtime
@@ -82,8 +84,11 @@ async def _cpu_us(ask: "Ask", calls: int, *, telemetry: bool) -> float:
     runtime = real_runtime(SystemClock())
     store = SqliteStore(None)
     engine = Engine(store, runtime)
+    await engine.connect()
     pair = make_pair(runtime.clock.now())
-    push_requests = NotificationRenderer(Links("http://localhost", certificate_path(pair)), Signer(pair))
+    secret = await installation_secret(store, runtime.chance)
+    links = Links("http://localhost", certificate_path(pair), UnsubscribeTokens(secret))
+    push_requests = NotificationRenderer(links, Signer(pair))
     engine.add_profile("sns", SnsDeliveryProfile(push_requests, open_queues=True))
     size = partial(archive.size, store, runtime.clock)
     collector = Telemetry(store, runtime.clock, engine.resources.queues, engine.resources.topics, size)
@@ -92,7 +97,8 @@ async def _cpu_us(ask: "Ask", calls: int, *, telemetry: bool) -> float:
         engine.add_listener(collector.metrics)
         engine.add_listener(StatusLog(collector.logs, runtime.chance, stream), "sns")
     audit = AuditLog(collector.logs, collector.count, runtime.chance, stream)
-    services: dict[str, Facade] = {"sqs": Sqs(engine), "sns": Sns(engine, [data_protection(engine, audit)])}
+    parts = [data_protection(engine, audit)]
+    services: dict[str, Facade] = {"sqs": Sqs(engine, secret), "sns": Sns(engine, parts, secret)}
     gateway = Gateway(runtime, TrustAll("us-east-1"), services, None)
     await engine.open()
     try:

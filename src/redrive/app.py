@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import uvloop
 
+from redrive.access.secret import installation_secret
 from redrive.access.signing_pair import signing_pair
 from redrive.composition import (
     data_protection,
@@ -207,6 +208,7 @@ async def _core(settings: Settings, runtime: Runtime, store: NodeStore, engine: 
         authentication=authentication,
         bearer=bearer,
         pair=await signing_pair(store, SystemClock().now()),
+        secret=await installation_secret(store, runtime.chance),
         base_url=settings.public_url.rstrip("/") or url,
         stream=id_text(runtime.message_id()),
     )

@@ -9,6 +9,7 @@ import orjson
 
 from redrive.access.keyring import Keyring
 from redrive.access.keys import AccessKey
+from redrive.access.secret import InstallationSecret
 from redrive.endpoints.addresses import read_url
 from redrive.engine.engine import Engine
 from redrive.engine.ports import PushRequest, Runtime
@@ -130,7 +131,7 @@ class GridWorld(Watched):
         credentials = Credentials(authentication, clock, required=secured)
         services = [
             Publishers(engine, credentials, self._measures),
-            Namespaces(engine, credentials, self._measures),
+            Namespaces(engine, credentials, self._measures, InstallationSecret(b"s" * 32)),
             self.arm,
             handshakes,
             Entra(clock, authentication, None, self._tokens),

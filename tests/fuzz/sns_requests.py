@@ -282,6 +282,8 @@ class Sent:
         for name, value in known.items():
             form = form.replace(quote_plus(name).encode(), quote_plus(value).encode())
         headers = {"host": "localhost", "content-type": "application/x-www-form-urlencoded"}
+        if self.operation == "Unsubscribe":  # whoever shows no credential needs the token of a link
+            headers["authorization"] = "Credential=000000000000/20260101/us-east-1/sns/aws4_request"
         return Request("POST", "/", "", headers, form)
 
 

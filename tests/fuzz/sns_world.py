@@ -17,7 +17,7 @@ from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.protection.audit import AuditLog
 from redrive.protocols.http import Request, Response
 from tests.fuzz.watched import Complaints, Watched
-from tests.protocols.sns.parts import sns_parts, sns_profile
+from tests.protocols.sns.parts import SECRET, sns_parts, sns_profile
 from tests.protocols.sns.stage import ENDPOINTS, Recorder
 from tests.protocols.wire.clients import Client
 
@@ -46,7 +46,7 @@ class SnsWorld(Watched):
         parts = sns_parts(self.engine, audit_log)
         profile = sns_profile(open_queues=True, parts=parts, base_url="http://localhost")
         self.engine.add_profile("sns", profile)
-        self._gateway = Gateway(runtime, TrustAll(REGION), {"sns": Sns(self.engine, parts)}, None)
+        self._gateway = Gateway(runtime, TrustAll(REGION), {"sns": Sns(self.engine, parts, SECRET)}, None)
         self.complaints = Complaints()
 
     def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from redrive.access.secret import InstallationSecret
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
 from redrive.protocols.aws.authentication import TrustAll
@@ -30,7 +31,9 @@ class World(Watched):
         runtime = Runtime(self._clock, random.Random(7), "node")
         self.engine = Engine(self._store, runtime)
         believing = TrustAll("us-east-1")
-        self._gateway = Gateway(runtime, believing, {"sqs": Sqs(self.engine, {})}, None)
+        self._gateway = Gateway(
+            runtime, believing, {"sqs": Sqs(self.engine, InstallationSecret(b"s" * 32), {})}, None
+        )
         self._peek = Peek(self.engine, believing, {})
 
     async def open(self) -> None:

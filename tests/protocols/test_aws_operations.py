@@ -19,7 +19,7 @@ from redrive.protocols.aws.sts.facade import Sts
 from redrive.protocols.aws.wire.service import Service
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import SimulatedClock
-from tests.protocols.sns.parts import sns_parts
+from tests.protocols.sns.parts import SECRET, sns_parts
 from tests.protocols.sns.stage import Stage
 
 
@@ -33,7 +33,8 @@ def _engine() -> Engine:
 
 def _sns() -> Sns:
     engine = _engine()
-    return Sns(engine, sns_parts(engine, AuditLog(Stage(), lambda _: None, random.Random(1), "node")))
+    parts = sns_parts(engine, AuditLog(Stage(), lambda _: None, random.Random(1), "node"))
+    return Sns(engine, parts, SECRET)
 
 
 def _logs() -> Logs:
@@ -45,7 +46,7 @@ MADE: dict[str, Callable[[], Facade]] = {
     "cloudwatch": lambda: CloudWatch(SqliteStore(None), _settle),
     "logs": _logs,
     "sns": _sns,
-    "sqs": lambda: Sqs(_engine()),
+    "sqs": lambda: Sqs(_engine(), SECRET),
     "sts": Sts,
 }
 OFFERED_IN_PART = {

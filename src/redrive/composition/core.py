@@ -6,6 +6,7 @@ from pathlib import Path
 
 from redrive.access.keyring import Keyring
 from redrive.access.keys import ANY_ACCOUNT, chosen_access_key
+from redrive.access.secret import InstallationSecret
 from redrive.access.signing_pair import SigningPair
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.engine import Engine
@@ -32,6 +33,7 @@ class Core:
         authentication: Tells who calls Amazon's services, and Redrive's own routes.
         bearer: Tells who calls Azure's.
         pair: The installation's key.
+        secret: The installation's secret.
         base_url: What links that lead back here begin with.
         stream: The stream of this node in every log group.
     """
@@ -46,6 +48,7 @@ class Core:
     authentication: Authentication
     bearer: bearer.Authentication
     pair: SigningPair
+    secret: InstallationSecret
     base_url: str
     stream: str
 

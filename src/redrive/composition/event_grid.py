@@ -53,7 +53,7 @@ def _gateway(core: Core, measures: Measures, tokens: WebhookTokens) -> AzureGate
         core.runtime,
         [
             Publishers(engine, credentials, measures),
-            Namespaces(engine, credentials, measures),
+            Namespaces(engine, credentials, measures, core.secret),
             Arm(core.runtime.clock, core.bearer, operations, core.public_url),
             handshakes,
             Entra(clock, core.bearer, core.public_url, tokens),

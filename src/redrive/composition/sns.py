@@ -13,6 +13,7 @@ from redrive.protocols.aws.sns.part import SnsPart
 from redrive.protocols.aws.sns.published import CONFIRMATION_ENVELOPE, ENVELOPE
 from redrive.protocols.aws.sns.signing import Signer
 from redrive.protocols.aws.sns.status_log import StatusLog
+from redrive.protocols.aws.sns.unsubscribing import UnsubscribeTokens
 from redrive.protocols.http import Request, Response
 
 
@@ -21,7 +22,8 @@ def extension(core: Core, parts: Sequence[SnsPart]) -> Extension:
     settings, signer = core.settings, Signer(core.pair)
     path = certificate_path(core.pair)
     renderers = {protocol: render for part in parts for protocol, render in part.renderers.items()}
-    renderer = NotificationRenderer(Links(core.base_url, path), signer, renderers)
+    links = Links(core.base_url, path, UnsubscribeTokens(core.secret))
+    renderer = NotificationRenderer(links, signer, renderers)
     profile = SnsDeliveryProfile(
         renderer,
         open_queues=settings.auth == "off",
@@ -39,7 +41,7 @@ def extension(core: Core, parts: Sequence[SnsPart]) -> Extension:
         signer.close()
 
     return Extension(
-        services={"sns": Sns(core.engine, parts, settings.filter_policies_max)},
+        services={"sns": Sns(core.engine, parts, core.secret, settings.filter_policies_max)},
         paths={PATH_BEGINNING: certificate},
         profiles={"sns": profile},
         listeners=[(status_log, ("sns",))],

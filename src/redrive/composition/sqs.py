@@ -21,6 +21,7 @@ def _sqs(core: Core, presenters: Mapping[str, Presenter]) -> Sqs:
     settings = core.settings
     return Sqs(
         core.engine,
+        core.secret,
         presenters,
         fifo_quotas=settings.fifo_quotas,
         queue_urls=settings.queue_urls,

@@ -31,6 +31,8 @@ def _read_key(document: Any) -> str:
 OF_QUEUE: Final = DocumentKind("subscription_of_queue", _write_key, _read_key)
 # Those that an account has at topics of others, by the account: they are found among nobody's own.
 ELSEWHERE: Final = DocumentKind("subscription_elsewhere", _write_key, _read_key)
+# Of a topic's key and a subscriber: the key of the one subscription that it has there.
+SUBSCRIBER: Final = DocumentKind("subscriber", _write_key, _read_key)
 # Of a subscription's key: the key of the queue that callers receive from for it.
 SERVING: Final = DocumentKind("serving_queue", _write_key, _read_key)
 

@@ -80,6 +80,7 @@ class Subscription:
         rests: Its endpoint is let rest when it fails (`redrive.model.circuit`), also where the dialect has no rests.
         waiting_id: The number of the queue where what is published waits behind a replay; None: there was none yet.
         held_by: The replay that lets what is published wait there. Without one, it still goes behind what waits there.
+        subscriber: What tells its subscriber from the topic's others: of one there is one subscription. None: nothing.
     """
 
     id: str
@@ -101,6 +102,7 @@ class Subscription:
     rests: bool = False
     waiting_id: int | None = None
     held_by: str | None = None
+    subscriber: str | None = None
 
     @property
     def held(self) -> bool:

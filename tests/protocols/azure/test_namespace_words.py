@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redrive.access.secret import InstallationSecret
 from redrive.model.delivery import DeadLetterReason, Delivery
 from redrive.model.entering import as_copy
 from redrive.model.names import ResourceName
@@ -15,8 +16,8 @@ from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.eventgrid import namespace_letters, namespace_push
 from redrive.protocols.azure.eventgrid.published import Published
 from redrive.protocols.azure.eventgrid.settings import delivery_settings
-from redrive.protocols.azure.namespaces import lock_tokens
 from redrive.protocols.azure.namespaces.durations import duration_ms
+from redrive.protocols.azure.namespaces.lock_tokens import LockTokens
 
 WHERE = "/subscriptions/g/resourceGroups/rg/providers/Microsoft.EventGrid/namespaces/Shop/topics/Orders"
 TOPIC = ResourceName("g", "rg", "namespaces:shop:orders")
@@ -57,31 +58,38 @@ def test_what_is_no_duration(text: str) -> None:
     assert duration_ms(text) is None
 
 
+TOKENS = LockTokens(InstallationSecret(b"s" * 32))
+
+
 # ---- lock tokens -----------------------------------------------------------------------------------------------------
 
 
 @given(seq=NUMBERS, token=NUMBERS, first=NUMBERS, attempts=st.integers(1, 2**31 - 1))
 def test_a_lock_token_says_what_was_written(seq: int, token: int, first: int, attempts: int) -> None:
     claimed = delivery(seq=seq, token=token, first_claimed_at=first, attempts=attempts)
-    read = lock_tokens.read(lock_tokens.write(claimed), Queue(7, TOPIC))
+    read = TOKENS.read(TOKENS.write(claimed), Queue(7, TOPIC))
     assert read is not None
     assert read[1:] == (seq, token, first, attempts)
 
 
 def test_a_lock_token_is_of_one_queue() -> None:
-    assert lock_tokens.read(lock_tokens.write(delivery()), Queue(8, TOPIC)) is None
+    assert TOKENS.read(TOKENS.write(delivery()), Queue(8, TOPIC)) is None
 
 
 @given(st.text() | st.binary().map(lambda raw: base64.urlsafe_b64encode(raw).decode()))
 def test_anything_else_is_no_lock_token(text: str) -> None:
-    assert lock_tokens.read(text, Queue(7, TOPIC)) is None
+    assert TOKENS.read(text, Queue(7, TOPIC)) is None
 
 
-@given(st.binary(min_size=32, max_size=32))
-def test_no_number_of_a_lock_token_is_too_large_for_a_store(raw: bytes) -> None:
-    packed = b"\x01" + (7).to_bytes(8, "big") + raw[:28]
-    read = lock_tokens.read(base64.urlsafe_b64encode(packed).decode(), Queue(7, TOPIC))
-    assert read is None or max(read.seq, read.token, read.first_received_at) < 2**63
+@given(st.binary(min_size=32, max_size=64))
+def test_nobody_makes_a_lock_token(raw: bytes) -> None:
+    packed = b"\x01" + (7).to_bytes(8, "big") + raw
+    assert TOKENS.read(base64.urlsafe_b64encode(packed).decode(), Queue(7, TOPIC)) is None
+
+
+def test_a_lock_token_tells_nothing() -> None:
+    written = base64.urlsafe_b64decode(TOKENS.write(delivery(seq=0x0102030405060708, token=9)))
+    assert bytes(range(1, 9)) not in written
 
 
 # ---- push ----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
+from redrive.access.secret import InstallationSecret
 from redrive.access.signing_pair import SigningPair, make_pair
 from redrive.engine.engine import Engine
 from redrive.protocols.aws.sns.certificate import certificate_path
@@ -16,8 +17,11 @@ from redrive.protocols.aws.sns.protection.audit import AuditLog
 from redrive.protocols.aws.sns.protection.part import data_protection
 from redrive.protocols.aws.sns.signing import Signer
 from redrive.protocols.aws.sns.sms.part import text_messages
+from redrive.protocols.aws.sns.unsubscribing import UnsubscribeTokens
 
 BASE_URL: Final = "http://sns.test"
+SECRET: Final = InstallationSecret(b"s" * 32)
+TOKENS: Final = UnsubscribeTokens(SECRET)
 _MADE_AT: Final = 1_767_225_600_000
 
 
@@ -44,4 +48,4 @@ def notification_renderer(
 ) -> NotificationRenderer:
     """Renders what subscribers get."""
     renderers = {protocol: render for part in parts for protocol, render in part.renderers.items()}
-    return NotificationRenderer(Links(base_url, certificate_path(pair)), Signer(pair), renderers)
+    return NotificationRenderer(Links(base_url, certificate_path(pair), TOKENS), Signer(pair), renderers)

@@ -25,7 +25,14 @@ from redrive.protocols.aws.wire.service import Service
 from redrive.protocols.http import Request
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import SimulatedClock
-from tests.protocols.sns.parts import BASE_URL, notification_renderer, signing_pair, sns_parts
+from tests.protocols.sns.parts import (
+    BASE_URL,
+    SECRET,
+    TOKENS,
+    notification_renderer,
+    signing_pair,
+    sns_parts,
+)
 
 __all__ = ["BASE_URL", "signing_pair"]
 
@@ -78,7 +85,7 @@ class Stage:
         self.renderer = notification_renderer(signing_pair(), BASE_URL, parts)
         self.dialect = SnsDeliveryProfile(self.renderer, open_queues=open_queues)
         self.engine.add_profile("sns", self.dialect)
-        self.sns = Sns(self.engine, parts)
+        self.sns = Sns(self.engine, parts, SECRET)
 
     def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
         """See `LogSink.write`."""
@@ -93,7 +100,9 @@ class Stage:
         trace: str = "",
         **params: Any,
     ) -> Any:
-        """Call an operation as the gateway does; an account of None is somebody who followed a link."""
+        """Call an operation as the gateway does; an account of None is somebody who followed a link, with its token."""
+        if account is None and operation == "Unsubscribe":
+            params.setdefault("Token", TOKENS.token(params["SubscriptionArn"]))
         compiled = Service.load("sns").operation(operation)
         compiled.check(params)
         headers = {"x-amzn-trace-id": trace} if trace else {}

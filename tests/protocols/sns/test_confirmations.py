@@ -111,8 +111,9 @@ class TestConfirm:
         await stage.subscribe(topic, "email", "a@example.com")
         kept = await stage.engine.resources.subscriptions.all_after("", 10)
         assert [one.protocol for one in kept] == ["email"]
-        assert await stage.subscribe(topic, "http", HOOK) == arn
-        assert (await stage.attributes(arn))["PendingConfirmation"] == "true"
+        as_new = await stage.subscribe(topic, "http", HOOK)
+        assert as_new != arn
+        assert (await stage.attributes(as_new))["PendingConfirmation"] == "true"
 
     async def test_a_confirmed_subscription_is_not_forgotten(self, stage: Stage) -> None:
         topic, arn, token = await _asked(stage)
@@ -182,8 +183,9 @@ class TestUnsubscribeByLink:
     async def test_an_endpoint_that_subscribes_again_is_asked_again(self, stage: Stage) -> None:
         topic, arn = await self._confirmed(stage)
         await stage.call("Unsubscribe", account=None, SubscriptionArn=arn)
-        await stage.subscribe(topic, "http", HOOK)
-        assert (await stage.attributes(arn))["PendingConfirmation"] == "true"
+        as_new = await stage.subscribe(topic, "http", HOOK)
+        assert as_new != arn
+        assert (await stage.attributes(as_new))["PendingConfirmation"] == "true"
 
     async def test_the_owner_is_not_asked(self, stage: Stage) -> None:
         _, arn = await self._confirmed(stage)

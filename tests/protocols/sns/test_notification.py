@@ -3,15 +3,19 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from redrive.access.secret import InstallationSecret
 from redrive.protocols.aws.messages import sequence_number
 from redrive.protocols.aws.sns import notification
 from redrive.protocols.aws.sns.notification import Links
 from redrive.protocols.aws.sns.published import Confirmation, Published
+from redrive.protocols.aws.sns.unsubscribing import UnsubscribeTokens
 
 _TOPIC = "arn:aws:sns:us-east-1:123456789012:Rental-Orders"
 _SUBSCRIPTION = f"{_TOPIC}:44019880-ffa0-4067-9cb4-b974443bcc2a"
 _LINKS = Links(
-    "https://events.example.org", "/SimpleNotificationService-0123456789abcdef0123456789abcdef.pem"
+    "https://events.example.org",
+    "/SimpleNotificationService-0123456789abcdef0123456789abcdef.pem",
+    UnsubscribeTokens(InstallationSecret(b"s" * 32)),
 )
 _PLAIN = Published(
     id="e8c2bb09-235c-5f5d-b583-efd8df0f7d74",
@@ -42,7 +46,8 @@ def test_a_notification_to_the_letter() -> None:
         '"Timestamp":"2019-10-04T05:53:55.876Z","SignatureVersion":"1","Signature":"c2ln",'
         '"SigningCertURL":"https://events.example.org/SimpleNotificationService-0123456789abcdef0123456789abcdef.pem",'
         '"UnsubscribeURL":"https://events.example.org/?Action=Unsubscribe&SubscriptionArn='
-        'arn:aws:sns:us-east-1:123456789012:Rental-Orders:44019880-ffa0-4067-9cb4-b974443bcc2a"}'
+        "arn:aws:sns:us-east-1:123456789012:Rental-Orders:44019880-ffa0-4067-9cb4-b974443bcc2a"
+        f'&Token={_LINKS.tokens.token(_SUBSCRIPTION)}"}}'
     )
 
 
@@ -179,4 +184,4 @@ def test_a_confirmation_is_signed_over_its_fields_in_order() -> None:
 
 
 def test_a_host_is_told_without_its_port() -> None:
-    assert Links("http://127.0.0.1:4566", "/x.pem").host == "127.0.0.1"
+    assert Links("http://127.0.0.1:4566", "/x.pem", _LINKS.tokens).host == "127.0.0.1"

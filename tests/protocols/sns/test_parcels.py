@@ -28,6 +28,7 @@ from redrive.server.http import HttpFront
 from redrive.server.limits import HttpLimits
 from redrive.stores.sqlite.store import SqliteStore
 from tests.protocols.sns import subscriber
+from tests.protocols.sns.parts import TOKENS
 
 _NOW = 1_767_225_600_000
 _TOPIC = ResourceName("123456789012", "us-east-1", "Rental-Orders")
@@ -59,7 +60,9 @@ def pair() -> SigningPair:
 @pytest.fixture
 def renderer(pair: SigningPair) -> NotificationRenderer:
     return NotificationRenderer(
-        Links("https://events.example.org", certificate_path(pair)), Signer(pair), {"sms": _TEXTS.render}
+        Links("https://events.example.org", certificate_path(pair), TOKENS),
+        Signer(pair),
+        {"sms": _TEXTS.render},
     )
 
 
@@ -168,7 +171,7 @@ async def test_over_the_wire(pair: SigningPair) -> None:
     base = f"http://127.0.0.1:{front.port}"
     endpoint = HttpEndpoint(lambda: _NOW, random.Random(1))
     rendering = NotificationRenderer(
-        Links(base, certificate_path(pair)), Signer(pair), {"sms": _TEXTS.render}
+        Links(base, certificate_path(pair), TOKENS), Signer(pair), {"sms": _TEXTS.render}
     )
     delivery = replace(_message(), body="Grüße\n🚗")
     push_request = await rendering.push_request(
@@ -296,7 +299,10 @@ async def test_a_mail_has_the_text_and_the_way_out(renderer: NotificationRendere
     push_request = await _parcel(renderer, "email", _message(), display_name="Rentals")
     text = push_request.body.decode()
     assert text.startswith("hello\n\n")
-    assert f"https://events.example.org/?Action=Unsubscribe&SubscriptionArn={_ARN}\n" in text
+    assert (
+        f"https://events.example.org/?Action=Unsubscribe&SubscriptionArn={_ARN}&Token={TOKENS.token(_ARN)}\n"
+        in text
+    )
     assert push_request.headers == {
         "Subject": "An order",
         "From": "Rentals",

@@ -6,6 +6,7 @@ from redrive.access.keyring import Keyring
 from redrive.protocols.aws.authentication import SigV4Verifier
 from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.http import Request, Response
+from tests.protocols.sns.parts import TOKENS
 from tests.protocols.sns.stage import Stage, topic_arn
 
 
@@ -27,7 +28,7 @@ async def test_links_are_followed_unsigned(stage: Stage, gateway: Gateway) -> No
     token = (await stage.asked("http"))["Token"]
     answer = await _follow(gateway, f"Action=ConfirmSubscription&TopicArn={topic}&Token={token}")
     assert (answer.status, arn.encode() in answer.body) == (200, True)
-    answer = await _follow(gateway, f"Action=Unsubscribe&SubscriptionArn={arn}")
+    answer = await _follow(gateway, f"Action=Unsubscribe&SubscriptionArn={arn}&Token={TOKENS.token(arn)}")
     assert (answer.status, b"<UnsubscribeResponse" in answer.body) == (200, True)
 
 
@@ -43,7 +44,8 @@ async def test_a_bad_signature_is_worse_than_none(gateway: Gateway) -> None:
         "AWS4-HMAC-SHA256 Credential=AKIA0000000000000000/20260101/us-east-1/sns/aws4_request,"
         f" SignedHeaders=host;x-amz-date, Signature={'0' * 64}"
     )
-    query = f"Action=Unsubscribe&SubscriptionArn={topic_arn('t')}:45f03920-f890-4a2f-bd77-32f9689b8013"
+    arn = f"{topic_arn('t')}:45f03920-f890-4a2f-bd77-32f9689b8013"
+    query = f"Action=Unsubscribe&SubscriptionArn={arn}&Token={TOKENS.token(arn)}"
     answer = await _follow(gateway, query, {"authorization": signed, "x-amz-date": "20260101T000000Z"})
     assert (answer.status, b"InvalidClientTokenId" in answer.body) == (403, True)
     assert (await _follow(gateway, query)).status == 200

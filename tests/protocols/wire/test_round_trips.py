@@ -36,8 +36,11 @@ def client(request: pytest.FixtureRequest) -> Client:
 def test_requests_are_read_as_they_were_meant(client: Client) -> None:
     for name in client.operations:
         operation = client.service.operation(name)
-        request = client.request(name, sample(operation.input, sdk=True))
-        assert codec_of(client, request).parse(operation, request) == sample(operation.input, sdk=False), name
+        said, meant = sample(operation.input, sdk=True), sample(operation.input, sdk=False)
+        if name == "Unsubscribe":  # no SDK has the token of a link
+            del said["Token"], meant["Token"]
+        request = client.request(name, said)
+        assert codec_of(client, request).parse(operation, request) == meant, name
 
 
 def test_answers_are_read_as_they_were_meant(client: Client) -> None:

@@ -13,6 +13,7 @@ from redrive.engine.kinds import (
     OF_QUEUE,
     QUEUE,
     SERVING,
+    SUBSCRIBER,
     SUBSCRIPTION,
     TOPIC,
     Due,
@@ -166,12 +167,25 @@ class Subscriptions:
         if made.owner != made.topic.account:
             await draft.get(ELSEWHERE, _elsewhere_key(made))
             draft.put(ELSEWHERE, _elsewhere_key(made), made.key)
+        if made.subscriber is not None:
+            await draft.get(SUBSCRIBER, _subscriber_key(made))
+            draft.put(SUBSCRIBER, _subscriber_key(made), made.key)
         await _put_end(draft, None, made)
         return made
 
     async def get_in(self, draft: Draft, topic: ResourceName, subscription_id: str) -> Subscription | None:
         """The subscription of that id, which is to stand still, or still not to be there, when the draft is written."""
         return await draft.get(SUBSCRIPTION, f"{topic.key}/{subscription_id}")
+
+    async def of_subscriber_in(
+        self, draft: Draft, topic: ResourceName, subscriber: str
+    ) -> Subscription | None:
+        """The subscription of a subscriber, which is to stand still when the draft is written."""
+        key = await draft.get(SUBSCRIBER, f"{topic.key}/{subscriber}")
+        if key is None:
+            return None
+        subscription: Subscription | None = await draft.get(SUBSCRIPTION, key)
+        return subscription
 
     async def put_in(self, draft: Draft, wanted: Subscription) -> Subscription:
         """Make a subscription, or change the one of its id to what is wanted, which keeps its backlog.
@@ -243,6 +257,8 @@ class Subscriptions:
         if current.owner != current.topic.account:
             await draft.get(ELSEWHERE, _elsewhere_key(current))  # the next of that id is found under it too
             draft.remove(ELSEWHERE, _elsewhere_key(current))
+        if current.subscriber is not None:
+            draft.remove(SUBSCRIBER, _subscriber_key(current))
         if current.expires_at is not None:
             draft.remove(DUE, end_of(current, current.expires_at).due_key)
         for queue_id in current.backlogs:
@@ -264,3 +280,7 @@ async def _put_end(draft: Draft, current: Subscription | None, changed: Subscrip
 
 def _elsewhere_key(subscription: Subscription) -> str:
     return f"{subscription.owner}/{subscription.topic.region}/{subscription.key}"
+
+
+def _subscriber_key(subscription: Subscription) -> str:
+    return f"{subscription.topic.key}/{subscription.subscriber}"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from redrive.access.secret import InstallationSecret
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.model.errors import RedriveError
@@ -18,28 +19,36 @@ from redrive.protocols.aws.sns.sms.opt_outs import OptOuts
 from redrive.protocols.aws.sns.subscriptions import SubscriptionOperations
 from redrive.protocols.aws.sns.tags import TagOperations
 from redrive.protocols.aws.sns.topics import TopicOperations
+from redrive.protocols.aws.sns.unsubscribing import UnsubscribeTokens
 from redrive.protocols.aws.wire.errors import AwsError
 
 
 class Sns:
     """SNS on an engine."""
 
-    def __init__(self, engine: Engine, parts: Sequence[SnsPart], filters_max: int = FILTERS_MAX) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        parts: Sequence[SnsPart],
+        secret: InstallationSecret,
+        filters_max: int = FILTERS_MAX,
+    ) -> None:
         """Speak for this engine.
 
         Args:
             engine: It knows this package's `SnsDeliveryProfile` as `sns`.
             parts: What SNS consists of besides topics and subscriptions; one of them screens.
+            secret: Proves links that unsubscribe.
             filters_max: Filter policies a topic.
         """
-        confirmations = Confirmations(engine)
+        tokens, confirmations = UnsubscribeTokens(secret), Confirmations(engine)
         (screening,) = (part.screening for part in parts if part.screening is not None)
         direct = Direct(engine, OptOuts(engine.resources.documents))
         self.operations: Mapping[str, Verb] = operations_of(
             "sns",
             TopicOperations(engine),
             TagOperations(engine),
-            SubscriptionOperations(engine, confirmations, filters_max),
+            SubscriptionOperations(engine, confirmations, tokens, filters_max),
             confirmations,
             Publishing(engine, direct, screening),
             *(operations for part in parts for operations in part.operations),

@@ -13,6 +13,7 @@ import orjson
 
 from redrive.protocols.aws.messages import sequence_number
 from redrive.protocols.aws.sns.published import Confirmation, Published
+from redrive.protocols.aws.sns.unsubscribing import UnsubscribeTokens
 
 CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 SUBSCRIBE: Final = "SubscriptionConfirmation"
@@ -43,10 +44,12 @@ class Links:
     Attributes:
         base_url: Where subscribers reach this server, without a slash at the end.
         certificate_path: Where it serves the certificate that signatures are checked with.
+        tokens: Those of links that unsubscribe.
     """
 
     base_url: str
     certificate_path: str
+    tokens: UnsubscribeTokens
 
     @property
     def certificate(self) -> str:
@@ -60,7 +63,8 @@ class Links:
 
     def unsubscribe(self, subscription: str) -> str:
         """UnsubscribeURL, for the subscription's ARN."""
-        return f"{self.base_url}/?Action=Unsubscribe&SubscriptionArn={subscription}"
+        token = self.tokens.token(subscription)
+        return f"{self.base_url}/?Action=Unsubscribe&SubscriptionArn={subscription}&Token={token}"
 
     def confirm(self, confirmation: Confirmation) -> str:
         """SubscribeURL."""

@@ -33,18 +33,30 @@ from redrive.protocols.aws.sns.errors import (
     refused_at_creation,
 )
 from redrive.protocols.aws.sns.notification import SUBSCRIBE, UNSUBSCRIBE
+from redrive.protocols.aws.sns.unsubscribing import LINKED, UnsubscribeTokens
 from redrive.protocols.aws.wire.shapes import Structure
 
 _ELSEWHERE: Final = "elsewhere:"
+_SUBSCRIBER_CHARS: Final = 32
 
 
 class SubscriptionOperations:
     """Makes, finds, changes and removes subscriptions."""
 
-    def __init__(self, engine: Engine, confirmations: Confirmations, filters_max: int) -> None:
-        """Do it through this engine, asking endpoints through `confirmations`; so many filters for a topic."""
+    def __init__(
+        self, engine: Engine, confirmations: Confirmations, tokens: UnsubscribeTokens, filters_max: int
+    ) -> None:
+        """Do it through this engine.
+
+        Args:
+            engine: The engine.
+            confirmations: Ask endpoints.
+            tokens: Those of links that unsubscribe.
+            filters_max: How many filters a topic may have.
+        """
         self._engine = engine
         self._confirmations = confirmations
+        self._tokens = tokens
         self._filters_max = filters_max
 
     # ---- subscribe -----------------------------------------------------------------------------------------
@@ -53,7 +65,7 @@ class SubscriptionOperations:
         """https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html."""
         topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "Subscribe")
         given: Mapping[str, str] = params.get("Attributes") or {}
-        wanted = _wanted(call, topic, params, given)
+        wanted = _wanted(call, topic, params, given, id_text(self._engine.runtime.message_id()))
         subscription = await self._engine.resources.write(
             lambda draft: self._subscribe_in(draft, call, topic, wanted, given)
         )
@@ -71,7 +83,9 @@ class SubscriptionOperations:
     ) -> Subscription:
         """The subscription as it stands already, or as it is wanted; an endpoint that has not agreed is asked."""
         subscriptions = self._engine.resources.subscriptions
-        subscription = await subscriptions.get_in(draft, wanted.topic, wanted.id)
+        subscription = await subscriptions.of_subscriber_in(draft, wanted.topic, wanted.subscriber or "")
+        if subscription is None:
+            subscription = await subscriptions.get_in(draft, wanted.topic, _derived_id(topic, wanted))
         if subscription is not None and not subscription_state.is_there(subscription, call.now):
             await subscriptions.delete_in(draft, subscription)
             subscription = None
@@ -93,6 +107,9 @@ class SubscriptionOperations:
         if arn is None:
             raise missing("SubscriptionArn")
         name = names.subscription_in(arn)
+        # Whoever has no token is told the same of any ARN, whether there is such a subscription or not.
+        if is_unsigned(call) and not self._tokens.proves(arn, params.get("Token") or ""):
+            raise denied(call.principal.name, "Unsubscribe", arn)
         subscription = await self._engine.resources.subscriptions.get(name.topic, name.id)
         if subscription is None or not subscription_state.is_there(subscription, call.now):
             if not is_unsigned(call) and name.topic.account != call.account:
@@ -110,7 +127,8 @@ class SubscriptionOperations:
     async def _unsubscribe_in(self, draft: Draft, call: Call, subscription: Subscription) -> None:
         """End a subscription; somebody who followed a link is told of it, and may object."""
         topics, subscriptions = self._engine.resources.topics, self._engine.resources.subscriptions
-        if is_unsigned(call) and subscription_state.is_locked(subscription):
+        may_leave = subscription.protocol in LINKED and not subscription_state.is_locked(subscription)
+        if is_unsigned(call) and not may_leave:
             raise denied(call.principal.name, "Unsubscribe", names.subscription_arn(subscription))
         topic = await topics.get_in(draft, subscription.topic)
         if topic is None:
@@ -189,19 +207,22 @@ class SubscriptionOperations:
         return topic, subscription
 
 
-def _wanted(call: Call, topic: Topic, params: Structure, given: Mapping[str, str]) -> Subscription:
+def _wanted(
+    call: Call, topic: Topic, params: Structure, given: Mapping[str, str], subscription_id: str
+) -> Subscription:
     """The subscription that Subscribe asks for, not stored yet."""
     protocol: str = params["Protocol"]
     endpoint: str = params.get("Endpoint") or ""
     destinations.check_endpoint(topic, protocol, endpoint)
     wanted = Subscription(
-        id=_id_of(topic, protocol, endpoint),
+        id=subscription_id,
         topic=topic.name,
         queue_id=0,
         owner=call.account,
         protocol=protocol,
         endpoint=endpoint,
         attributes=subscription_state.subscribed_by(call),
+        subscriber=_subscriber(protocol, endpoint),
     )
     if destinations.agrees(protocol, endpoint, call.account):
         wanted = subscription_state.confirmed(replace(wanted, confirmed=False), signed=True, locked=False)
@@ -213,9 +234,14 @@ def _wanted(call: Call, topic: Topic, params: Structure, given: Mapping[str, str
         raise refused_at_creation(refusal) from None
 
 
-def _id_of(topic: Topic, protocol: str, endpoint: str) -> str:
-    """The one id that a subscriber of a topic can have: two who subscribe it at once make it once."""
-    told_apart = f"{topic.id}\n{protocol}\n{endpoint}"
+def _subscriber(protocol: str, endpoint: str) -> str:
+    """The identity of a topic's subscriber: two calls that subscribe it at once make one subscription."""
+    return hashlib.sha256(f"{protocol}\n{endpoint}".encode()).hexdigest()[:_SUBSCRIBER_CHARS]
+
+
+def _derived_id(topic: Topic, wanted: Subscription) -> str:
+    """The id that a subscriber had where ids were still worked out of what they are for."""
+    told_apart = f"{topic.id}\n{wanted.protocol}\n{wanted.endpoint}"
     return id_text(hashlib.sha256(told_apart.encode()).digest()[:16])
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 
+from redrive.access.secret import InstallationSecret
 from redrive.engine.engine import Engine
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Presenters, Verb
 from redrive.protocols.aws.operations import operations_of
 from redrive.protocols.aws.sqs.access import QueueAccess
 from redrive.protocols.aws.sqs.errors import translated
+from redrive.protocols.aws.sqs.handles import Handles
 from redrive.protocols.aws.sqs.permissions import Permissions
 from redrive.protocols.aws.sqs.queues import QueueOperations
 from redrive.protocols.aws.sqs.quotas import Quotas
@@ -25,6 +27,7 @@ class Sqs:
     def __init__(
         self,
         engine: Engine,
+        secret: InstallationSecret,
         presenters: Presenters | None = None,
         *,
         fifo_quotas: bool = False,
@@ -35,11 +38,13 @@ class Sqs:
 
         Args:
             engine: Whose queues.
+            secret: Seals receipt handles.
             presenters: How messages look that came from other services.
             fifo_quotas: Enforce the documented throughput of FIFO queues.
             queue_urls: How queue URLs name the region; see `QueueUrls`.
             waits: Let 60 seconds pass before a queue is made again or purged again, as Amazon does.
         """
+        handles = Handles(secret)
         quotas = Quotas(enforced=fifo_quotas)
         access = QueueAccess(engine.resources.queues, QueueUrls(queue_urls))
         self.operations: Mapping[str, Verb] = operations_of(
@@ -48,8 +53,8 @@ class Sqs:
             Permissions(engine, access),
             Tasks(engine),
             Sending(engine, access, quotas),
-            Receiving(engine, access, quotas, {} if presenters is None else presenters),
-            Settling(engine, access, quotas),
+            Receiving(engine, access, quotas, handles, {} if presenters is None else presenters),
+            Settling(engine, access, quotas, handles),
         )
 
     def translated(self, refusal: RedriveError) -> AwsError:

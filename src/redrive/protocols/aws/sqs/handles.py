@@ -1,16 +1,18 @@
-"""Receipt handles: a claim, as a string the receiver gives back."""
+"""Receipt handles: a claim, as a string the receiver gives back.
+
+They are sealed: the numbers in them would tell every tenant how much all others send.
+"""
 
 import struct
-from base64 import b64decode, urlsafe_b64encode
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from redrive.access.secret import InstallationSecret, Sealer
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
 from redrive.protocols.aws.sqs.errors import error
 from redrive.protocols.aws.wire.errors import AwsError
 
-_LAYOUT = struct.Struct(">BQQQQ")
-_VERSION = 1
+_LAYOUT: Final = struct.Struct(">QQQQ")
 
 
 class Handle(NamedTuple):
@@ -27,25 +29,32 @@ class Handle(NamedTuple):
     claimed_at: int
 
 
-def write(delivery: Delivery, claimed_at: int) -> str:
-    """The handle of a delivery just claimed."""
-    packed = _LAYOUT.pack(_VERSION, delivery.queue_id, delivery.seq, delivery.token or 0, claimed_at)
-    return urlsafe_b64encode(packed).decode()
+class Handles:
+    """Writes and reads receipt handles."""
 
+    def __init__(self, secret: InstallationSecret) -> None:
+        """Seal them with this secret."""
+        self._sealer = Sealer(secret, "receipt handles")
 
-def read(text: str, queue: Queue) -> Handle:
-    """Reads a receipt handle.
+    def write(self, delivery: Delivery, claimed_at: int) -> str:
+        """The handle of a delivery just claimed."""
+        return self._sealer.seal(
+            _LAYOUT.pack(delivery.queue_id, delivery.seq, delivery.token or 0, claimed_at)
+        )
 
-    Raises:
-        AwsError: The text is not a receipt handle of this queue.
-    """
-    try:
-        version, queue_id, seq, token, claimed_at = _LAYOUT.unpack(b64decode(text, b"-_", validate=True))
-    except (ValueError, struct.error):
-        raise _invalid(text) from None
-    if version != _VERSION or queue_id != queue.id or max(seq, token, claimed_at) >= 1 << 63:
-        raise _invalid(text)
-    return Handle(seq, token, claimed_at)
+    def read(self, text: str, queue: Queue) -> Handle:
+        """Reads a receipt handle.
+
+        Raises:
+            AwsError: The text is not a receipt handle of this queue.
+        """
+        packed = self._sealer.unseal(text)
+        if packed is None:
+            raise _invalid(text)
+        queue_id, seq, token, claimed_at = _LAYOUT.unpack(packed)
+        if queue_id != queue.id:
+            raise _invalid(text)
+        return Handle(seq, token, claimed_at)
 
 
 def _invalid(text: str) -> AwsError:

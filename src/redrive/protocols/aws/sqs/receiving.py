@@ -11,9 +11,10 @@ from redrive.model.ids import id_text
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call, Presenters
 from redrive.protocols.aws.messages import is_id, sequence_number
-from redrive.protocols.aws.sqs import handles, message, names
+from redrive.protocols.aws.sqs import message, names
 from redrive.protocols.aws.sqs.access import QueueAccess
 from redrive.protocols.aws.sqs.errors import error, invalid
+from redrive.protocols.aws.sqs.handles import Handles
 from redrive.protocols.aws.sqs.quotas import Quotas
 from redrive.protocols.aws.wire.shapes import Structure
 
@@ -64,9 +65,12 @@ _QUEUE_ATTRIBUTES = frozenset(
 class Receiving:
     """Receives messages from queues."""
 
-    def __init__(self, engine: Engine, access: QueueAccess, quotas: Quotas, presenters: Presenters) -> None:
+    def __init__(
+        self, engine: Engine, access: QueueAccess, quotas: Quotas, handles: Handles, presenters: Presenters
+    ) -> None:
         """Receive through this engine."""
         self._engine = engine
+        self._handles = handles
         self._access = access
         self._quotas = quotas
         self._showing = Showing(engine, presenters)
@@ -92,10 +96,11 @@ class Receiving:
             return {}
         lease_ms = queue.lease_ms if visibility is None else visibility * 1000
         chosen = params.get("MessageAttributeNames") or ()
+        write = self._handles.write
         return {
             "Messages": [
                 await self._showing.shown(
-                    queue, delivery, wanted, chosen, handles.write(delivery, delivery.available_at - lease_ms)
+                    queue, delivery, wanted, chosen, write(delivery, delivery.available_at - lease_ms)
                 )
                 for delivery in deliveries
             ]

@@ -7,10 +7,10 @@ from redrive.engine.ports import Settled
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.messages import Entry, failed
-from redrive.protocols.aws.sqs import batches, handles
+from redrive.protocols.aws.sqs import batches
 from redrive.protocols.aws.sqs.access import QueueAccess
 from redrive.protocols.aws.sqs.errors import error, invalid
-from redrive.protocols.aws.sqs.handles import Handle
+from redrive.protocols.aws.sqs.handles import Handle, Handles
 from redrive.protocols.aws.sqs.quotas import Quotas
 from redrive.protocols.aws.sqs.receiving import VISIBILITY_SECONDS_MAX
 from redrive.protocols.aws.wire.errors import AwsError
@@ -24,9 +24,10 @@ class Settling:
     visibility, as recorded: it stands for the message's claim of now. In a FIFO queue it does nothing.
     """
 
-    def __init__(self, engine: Engine, access: QueueAccess, quotas: Quotas) -> None:
+    def __init__(self, engine: Engine, access: QueueAccess, quotas: Quotas, handles: Handles) -> None:
         """Settle through this engine."""
         self._engine = engine
+        self._handles = handles
         self._access = access
         self._quotas = quotas
 
@@ -34,7 +35,7 @@ class Settling:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html."""
         queue = await self._access.at(call, params["QueueUrl"], "DeleteMessage")
         self._quotas.take(queue, "DeleteMessage", call.now)
-        handle = handles.read(params["ReceiptHandle"], queue)
+        handle = self._handles.read(params["ReceiptHandle"], queue)
         (settled,) = await self._delete(queue, ((handle.seq, handle.token),))
         _check_deleted(params, settled)
         return {}
@@ -44,7 +45,7 @@ class Settling:
         entries = batches.entries_of(params, "DeleteMessageBatchRequestEntry")
         queue = await self._access.at(call, params["QueueUrl"], "DeleteMessage")
         self._quotas.take(queue, "DeleteMessage", call.now)
-        read, failures = _read_all(queue, entries)
+        read, failures = self._read_all(queue, entries)
         settled = await self._delete(queue, [(handle.seq, handle.token) for _, handle in read])
         successful = []
         for (entry, _), result in zip(read, settled, strict=True):
@@ -59,7 +60,7 @@ class Settling:
     async def change_message_visibility(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html."""
         queue = await self._access.at(call, params["QueueUrl"], "ChangeMessageVisibility")
-        handle = handles.read(params["ReceiptHandle"], queue)
+        handle = self._handles.read(params["ReceiptHandle"], queue)
         lease_ms = _lease_ms(params, handle, call.now)
         (settled,) = await self._extend(queue, ((handle.seq, handle.token, lease_ms),))
         _check_extended(params, settled)
@@ -69,7 +70,7 @@ class Settling:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibilityBatch.html."""
         entries = batches.entries_of(params, "ChangeMessageVisibilityBatchRequestEntry")
         queue = await self._access.at(call, params["QueueUrl"], "ChangeMessageVisibility")
-        read, failures = _read_all(queue, entries)
+        read, failures = self._read_all(queue, entries)
         wanted = []
         for entry, handle in read:
             try:
@@ -86,6 +87,18 @@ class Settling:
             else:
                 successful.append({"Id": entry["Id"]})
         return batches.answer(successful, failures)
+
+    def _read_all(
+        self, queue: Queue, entries: Sequence[Entry]
+    ) -> tuple[list[tuple[Entry, Handle]], list[Structure]]:
+        read: list[tuple[Entry, Handle]] = []
+        failures: list[Structure] = []
+        for entry in entries:
+            try:
+                read.append((entry, self._handles.read(entry["ReceiptHandle"], queue)))
+            except AwsError as refusal:
+                failures.append(failed(entry, refusal))
+        return read, failures
 
     # ---- handles of messages that were received again ------------------------------------------------------
 
@@ -127,17 +140,6 @@ def _superseded(queue: Queue, settled: Sequence[Settled]) -> list[int]:
     if queue.ordered:
         return []
     return [index for index, result in enumerate(settled) if result.reason == "superseded"]
-
-
-def _read_all(queue: Queue, entries: Sequence[Entry]) -> tuple[list[tuple[Entry, Handle]], list[Structure]]:
-    read: list[tuple[Entry, Handle]] = []
-    failures: list[Structure] = []
-    for entry in entries:
-        try:
-            read.append((entry, handles.read(entry["ReceiptHandle"], queue)))
-        except AwsError as refusal:
-            failures.append(failed(entry, refusal))
-    return read, failures
 
 
 def _check_deleted(entry: Entry, settled: Settled) -> None:

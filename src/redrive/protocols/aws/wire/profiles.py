@@ -15,9 +15,14 @@ def _as_published(shapes: Raw) -> Raw:
     return shapes
 
 
-def _unsubscribe_says_it_itself(shapes: Raw) -> Raw:
-    """SNS words a missing subscription differently from any other required parameter (recorded)."""
-    return {**shapes, "UnsubscribeInput": {**shapes["UnsubscribeInput"], "required": []}}
+def _with_unsubscribe_links(shapes: Raw) -> Raw:
+    """Links that unsubscribe have a token besides, which is not in the model.
+
+    And SNS words a missing subscription differently from any other required parameter (recorded).
+    """
+    published = shapes["UnsubscribeInput"]
+    members = {**published["members"], "Token": shapes["ConfirmSubscriptionInput"]["members"]["Token"]}
+    return {**shapes, "UnsubscribeInput": {**published, "required": [], "members": members}}
 
 
 _MIB: Final = 1024 * 1024
@@ -111,7 +116,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
             endpoint_prefix="sns",
             api_version="2010-03-31",
             protocols=_QUERY,
-            amended=_unsubscribe_says_it_itself,
+            amended=_with_unsubscribe_links,
             unsigned=frozenset({"ConfirmSubscription", "Unsubscribe"}),  # links in its messages
             body_bytes_max=_MIB,  # 256 KiB of messages, escaped
         ),

@@ -1,14 +1,13 @@
-"""Lock tokens: a claim, as a text that the receiver gives back."""
+"""Lock tokens: a claim, as a text that the receiver gives back; sealed, as SQS's receipt handles are."""
 
 import struct
-from base64 import b64decode, urlsafe_b64encode
 from typing import Final, NamedTuple
 
+from redrive.access.secret import InstallationSecret, Sealer
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
 
-_LAYOUT: Final = struct.Struct(">BQQQQI")
-_VERSION: Final = 1
+_LAYOUT: Final = struct.Struct(">QQQQI")
 
 
 class LockToken(NamedTuple):
@@ -29,27 +28,31 @@ class LockToken(NamedTuple):
     deliveries: int
 
 
-def write(delivery: Delivery) -> str:
-    """The token of a delivery just claimed."""
-    packed = _LAYOUT.pack(
-        _VERSION,
-        delivery.queue_id,
-        delivery.seq,
-        delivery.token or 0,
-        delivery.first_claimed_at or 0,
-        delivery.attempts,
-    )
-    return urlsafe_b64encode(packed).decode()
+class LockTokens:
+    """Writes and reads lock tokens."""
 
+    def __init__(self, secret: InstallationSecret) -> None:
+        """Seal them with this secret."""
+        self._sealer = Sealer(secret, "lock tokens")
 
-def read(text: str, queue: Queue) -> LockToken | None:
-    """The fields of a token; None: malformed, or another subscription's."""
-    try:
-        version, queue_id, seq, token, first_received_at, deliveries = _LAYOUT.unpack(
-            b64decode(text, b"-_", validate=True)
+    def write(self, delivery: Delivery) -> str:
+        """The token of a delivery just claimed."""
+        return self._sealer.seal(
+            _LAYOUT.pack(
+                delivery.queue_id,
+                delivery.seq,
+                delivery.token or 0,
+                delivery.first_claimed_at or 0,
+                delivery.attempts,
+            )
         )
-    except (ValueError, struct.error):
-        return None
-    if version != _VERSION or queue_id != queue.id or max(seq, token, first_received_at) >= 1 << 63:
-        return None
-    return LockToken(text, seq, token, first_received_at, deliveries)
+
+    def read(self, text: str, queue: Queue) -> LockToken | None:
+        """The claim that a token stands for; None: it is not a token of this subscription."""
+        packed = self._sealer.unseal(text)
+        if packed is None:
+            return None
+        queue_id, seq, token, first_received_at, deliveries = _LAYOUT.unpack(packed)
+        if queue_id != queue.id:
+            return None
+        return LockToken(text, seq, token, first_received_at, deliveries)

@@ -6,8 +6,8 @@ import orjson
 
 from redrive.engine.messages import Cancellation, Messages
 from redrive.model.delivery import Delivery
-from redrive.protocols.azure.namespaces import lock_tokens
 from redrive.protocols.azure.namespaces.call import PullCall
+from redrive.protocols.azure.namespaces.lock_tokens import LockTokens
 from redrive.protocols.azure.wire.answers import json_answer
 from redrive.protocols.http import Response
 
@@ -20,9 +20,10 @@ WAIT_SECONDS_DEFAULT: Final = 60
 class Receiving:
     """Receives events."""
 
-    def __init__(self, messages: Messages) -> None:
+    def __init__(self, messages: Messages, tokens: LockTokens) -> None:
         """Receive through this part of the engine's door."""
         self._messages = messages
+        self._tokens = tokens
 
     async def receive(self, call: PullCall) -> Response:
         """Answer as soon as there is an event, or with none when the wait is over.
@@ -36,14 +37,13 @@ class Receiving:
         deliveries = await self._messages.receive(call.queue, limit, wait_ms=wait * 1000, gone=gone)
         if deliveries:
             call.count("SuccessfulReceivedEvents", len(deliveries))
-        return json_answer({"value": [_shown(delivery) for delivery in deliveries]})
+        return json_answer({"value": [self._shown(delivery) for delivery in deliveries]})
 
-
-def _shown(delivery: Delivery) -> dict[str, Any]:
-    return {
-        "brokerProperties": {
-            "lockToken": lock_tokens.write(delivery),
-            "deliveryCount": delivery.attempts,
-        },
-        "event": orjson.Fragment(delivery.body),
-    }
+    def _shown(self, delivery: Delivery) -> dict[str, Any]:
+        return {
+            "brokerProperties": {
+                "lockToken": self._tokens.write(delivery),
+                "deliveryCount": delivery.attempts,
+            },
+            "event": orjson.Fragment(delivery.body),
+        }

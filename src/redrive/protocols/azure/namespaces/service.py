@@ -12,6 +12,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Final, TypeVar
 
+from redrive.access.secret import InstallationSecret
 from redrive.engine.engine import Engine
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -24,6 +25,7 @@ from redrive.protocols.azure.eventgrid.host_names import HostNames
 from redrive.protocols.azure.eventgrid.measures import SUBSCRIPTION, Dimensions, Measures
 from redrive.protocols.azure.eventgrid.settings import KEYS, PROPERTIES, delivery_settings, network
 from redrive.protocols.azure.namespaces.call import NamespaceCall, PullCall, refused
+from redrive.protocols.azure.namespaces.lock_tokens import LockTokens
 from redrive.protocols.azure.namespaces.places import (
     NAMESPACE,
     Namespace,
@@ -72,22 +74,30 @@ PullOperation = Callable[[PullCall], Awaitable[Response]]
 class Namespaces:
     """Publishing to and pulling from namespaces (`redrive.protocols.azure.gateway.Service`)."""
 
-    def __init__(self, engine: Engine, credentials: Credentials, measures: Measures) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        credentials: Credentials,
+        measures: Measures,
+        secret: InstallationSecret,
+    ) -> None:
         """Publish and pull through this engine.
 
         Args:
             engine: Carries it out.
             credentials: Let in who may come in.
             measures: Count what is done.
+            secret: Seals lock tokens.
         """
         self._engine = engine
         self._credentials = credentials
         self._measures = measures
         self._hosts = HostNames(engine.resources.documents, self._host_names)
         self._publishes: RouteTable[Operation] = RouteTable({f"{_TOPIC}:publish": Publishing(engine).publish})
-        settling = Settling(engine.messages)
+        tokens = LockTokens(secret)
+        settling = Settling(engine.messages, tokens)
         pulls: Mapping[str, PullOperation] = {
-            "receive": Receiving(engine.messages).receive,
+            "receive": Receiving(engine.messages, tokens).receive,
             "acknowledge": settling.acknowledge,
             "release": settling.release,
             "reject": settling.reject,

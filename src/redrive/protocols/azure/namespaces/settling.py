@@ -14,9 +14,8 @@ from redrive.engine.messages import Messages
 from redrive.engine.ports import AttemptNote, Settled
 from redrive.model.attempt import Reason
 from redrive.model.queue import Queue
-from redrive.protocols.azure.namespaces import lock_tokens
 from redrive.protocols.azure.namespaces.call import PullCall, refused
-from redrive.protocols.azure.namespaces.lock_tokens import LockToken
+from redrive.protocols.azure.namespaces.lock_tokens import LockToken, LockTokens
 from redrive.protocols.azure.wire.answers import json_answer
 from redrive.protocols.http import Response
 
@@ -36,9 +35,10 @@ Settle = Callable[[Queue, Sequence[LockToken]], Awaitable[Sequence[Settled]]]
 class Settling:
     """Ends and renews locks."""
 
-    def __init__(self, messages: Messages) -> None:
+    def __init__(self, messages: Messages, tokens: LockTokens) -> None:
         """Settle through this part of the engine."""
         self._messages = messages
+        self._tokens = tokens
 
     async def acknowledge(self, call: PullCall) -> Response:
         """The events are processed.
@@ -51,7 +51,7 @@ class Settling:
                 queue, [(each.seq, each.token) for each in locks], strict_lease=True
             )
 
-        return await _settled(call, settle, "AcknowledgedEvents")
+        return await self._settled(call, settle, "AcknowledgedEvents")
 
     async def release(self, call: PullCall) -> Response:
         """The events are to be offered again, at once or later.
@@ -67,7 +67,7 @@ class Settling:
             claims = [(each.seq, each.token) for each in locks]
             return await self._messages.release(queue, claims, int(delay) * 1000, strict_lease=True)
 
-        return await _settled(call, settle, "ReleasedEvents")
+        return await self._settled(call, settle, "ReleasedEvents")
 
     async def reject(self, call: PullCall) -> Response:
         """The events will never be processed: they are dead letters, or gone where nobody wants those.
@@ -79,7 +79,7 @@ class Settling:
             claims = [(each.seq, each.token, _rejection(each, call.now)) for each in locks]
             return await self._messages.reject(queue, claims, strict_lease=True)
 
-        return await _settled(call, settle)
+        return await self._settled(call, settle)
 
     async def renew(self, call: PullCall) -> Response:
         """The locks are to hold for their whole time again.
@@ -91,39 +91,38 @@ class Settling:
             claims = [(each.seq, each.token, queue.lease_ms) for each in locks]
             return await self._messages.extend(queue, claims, strict_lease=True)
 
-        return await _settled(call, settle, first_received_after=call.now - RENEWABLE_MS)
+        return await self._settled(call, settle, first_received_after=call.now - RENEWABLE_MS)
 
+    async def _settled(
+        self, call: PullCall, settle: Settle, counted: str = "", *, first_received_after: int = -1
+    ) -> Response:
+        """Do it for the tokens that can be read, and say of each what became of it.
 
-async def _settled(
-    call: PullCall, settle: Settle, counted: str = "", *, first_received_after: int = -1
-) -> Response:
-    """Do it for the tokens that can be read, and say of each what became of it.
-
-    Args:
-        call: Which tokens.
-        settle: What is done.
-        counted: What the metrics of it end with, if there are any.
-        first_received_after: Events that were first received then (ms) or before are left alone.
-    """
-    failed: list[dict[str, Any]] = []
-    locks: list[LockToken] = []
-    for text in _tokens(call):
-        lock = lock_tokens.read(text, call.queue)
-        if lock is None:
-            failed.append({"lockToken": text, "error": _BAD})
-        elif lock.first_received_at <= first_received_after:
-            failed.append({"lockToken": text, "error": _TOO_OLD})
-        else:
-            locks.append(lock)
-    succeeded = []
-    for lock, one in zip(locks, await settle(call.queue, locks), strict=True):
-        if one.done:
-            succeeded.append(lock.text)
-        else:
-            failed.append({"lockToken": lock.text, "error": _LOST})
-    if counted:
-        _count(call, counted, succeeded, failed)
-    return json_answer({"failedLockTokens": failed, "succeededLockTokens": succeeded})
+        Args:
+            call: Which tokens.
+            settle: What is done.
+            counted: What the metrics of it end with, if there are any.
+            first_received_after: Events that were first received then (ms) or before are left alone.
+        """
+        failed: list[dict[str, Any]] = []
+        locks: list[LockToken] = []
+        for text in _tokens(call):
+            lock = self._tokens.read(text, call.queue)
+            if lock is None:
+                failed.append({"lockToken": text, "error": _BAD})
+            elif lock.first_received_at <= first_received_after:
+                failed.append({"lockToken": text, "error": _TOO_OLD})
+            else:
+                locks.append(lock)
+        succeeded = []
+        for lock, one in zip(locks, await settle(call.queue, locks), strict=True):
+            if one.done:
+                succeeded.append(lock.text)
+            else:
+                failed.append({"lockToken": lock.text, "error": _LOST})
+        if counted:
+            _count(call, counted, succeeded, failed)
+        return json_answer({"failedLockTokens": failed, "succeededLockTokens": succeeded})
 
 
 def _count(

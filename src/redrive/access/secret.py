@@ -1,0 +1,81 @@
+"""The installation's secret: what callers are handed and hand back is sealed with it, or carries a tag made with it.
+
+32 bytes for all nodes, made by the first that needs them and kept as a document in the store. For each purpose a key of
+its own is derived, so that what is sealed for one is nothing to another.
+"""
+
+import hmac
+import random
+from base64 import b64decode, urlsafe_b64encode
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
+from redrive.engine.ports import Put, Store
+from redrive.model.errors import Conflict
+
+_KIND: Final = "installation_secret"
+_KEY: Final = "secret"
+_BYTES: Final = 32
+_TAG_CHARS: Final = 32  # of hexadecimal: 128 bits
+
+
+class InstallationSecret:
+    """The secret, and what is made with it."""
+
+    def __init__(self, root: bytes) -> None:
+        """Know its bytes."""
+        self._root = root
+
+    def key(self, purpose: str, length: int = _BYTES) -> bytes:
+        """The key for a purpose, of 32 bytes or 64."""
+        digest = "sha256" if length == _BYTES else "sha512"
+        return hmac.digest(self._root, purpose.encode(), digest)
+
+    def tag(self, purpose: str, text: str) -> str:
+        """A proof that this installation gave out a text for a purpose."""
+        return hmac.digest(self.key(purpose), text.encode(), "sha256").hex()[:_TAG_CHARS]
+
+    def is_tag(self, purpose: str, text: str, tag: str) -> bool:
+        """True if it is the text's tag, told in the same time for any."""
+        return hmac.compare_digest(self.tag(purpose, text).encode(), tag.encode())
+
+
+class Sealer:
+    """Seals bytes for one purpose: nobody else can read them, and nobody can make or change them.
+
+    AES-256 in SIV mode, which needs no nonce: equal bytes are sealed alike, and what is sealed here always differs by a
+    claim's token. It takes 1 µs.
+    """
+
+    def __init__(self, secret: InstallationSecret, purpose: str) -> None:
+        """Seal for this purpose."""
+        self._cipher = AESSIV(secret.key(purpose, 64))
+
+    def seal(self, content: bytes) -> str:
+        """The content sealed, in the letters of URLs: sixteen bytes longer, then a third."""
+        return urlsafe_b64encode(self._cipher.encrypt(content, None)).decode()
+
+    def unseal(self, text: str) -> bytes | None:
+        """The content; None for a text that was not sealed here for this purpose."""
+        try:
+            return self._cipher.decrypt(b64decode(text, b"-_", validate=True), None)
+        except (ValueError, InvalidTag):
+            return None
+
+
+async def installation_secret(store: Store, chance: random.Random) -> InstallationSecret:
+    """The installation's secret; made where there is none yet.
+
+    Args:
+        store: Where it is kept.
+        chance: Production gives a `SystemRandom`: who can guess it can guess the secret.
+    """
+    while (found := await store.get(_KIND, _KEY)) is None:
+        made = {"secret": chance.randbytes(_BYTES).hex()}
+        try:
+            await store.write([Put(_KIND, _KEY, made)])
+        except Conflict:
+            continue  # another node was faster: its secret counts
+    return InstallationSecret(bytes.fromhex(found.document["secret"]))
