@@ -89,7 +89,9 @@ def test_dead_letters_and_permissions(server: Server, aws: Any) -> None:
     (task,) = aws("list-message-move-tasks", "--source-arn", dead.arn)["Results"]
     assert (task["Status"], task["TaskHandle"]) == ("RUNNING", handle)
     cancelled = aws("cancel-message-move-task", "--task-handle", handle)
-    assert cancelled == {"ApproximateNumberOfMessagesMoved": 1}
+    assert cancelled == {
+        "ApproximateNumberOfMessagesMoved": 0
+    }  # the count of a running task lags, as Amazon's does
     permission = ("--label", "l", "--aws-account-ids", FRIEND, "--actions", "SendMessage")
     aws("add-permission", "--queue-url", queue.url, *permission)
     queue.seen_by(sqs.elsewhere(account=FRIEND)).send()

@@ -387,13 +387,13 @@ async def test_hosts_that_strangers_make_up_read_no_topics(
     """The names are read once, and again when a document has changed."""
     topic = await stage.topic()
     read: list[str] = []
-    everybodys = stage.engine.resources.topics.everybodys
+    all_after = stage.engine.resources.topics.all_after
 
-    async def counted(limit: int | None = None, after: str = "") -> list[Topic]:
-        read.append(after)
-        return await everybodys(limit, after)
+    async def counted(key: str, limit: int | None = None) -> list[Topic]:
+        read.append(key)
+        return await all_after(key, limit)
 
-    monkeypatch.setattr(stage.engine.resources.topics, "everybodys", counted)
+    monkeypatch.setattr(stage.engine.resources.topics, "all_after", counted)
     for number in range(20):
         host = f"made-up-{number}.local-1.eventgrid.azure.net"
         await refusal(publishers, request([EVENT], path="/api/events", host=host))
