@@ -124,11 +124,12 @@ def _bubble(folders: Folders, programs: Sequence[str]) -> list[str]:
         "/etc/java-17-openjdk",
     ):
         arguments += ["--ro-bind-try", path, path]
+    # Before the interpreters, which may be installed below /tmp themselves.
+    arguments += ["--bind", folders.temporary, INSIDE.temporary]
     for path in programs:
         if not Path(path).is_relative_to("/usr"):
             arguments += ["--ro-bind", path, path]
     arguments += ["--proc", "/proc", "--dev", "/dev"]
-    arguments += ["--bind", folders.temporary, INSIDE.temporary]
     arguments += ["--ro-bind", folders.task, INSIDE.task, "--ro-bind", folders.layers, INSIDE.layers]
     arguments += ["--ro-bind", folders.runtime, INSIDE.runtime, "--chdir", INSIDE.task, "--"]
     return arguments
