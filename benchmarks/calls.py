@@ -6,6 +6,7 @@ from typing import Any, Final, Self, cast
 from urllib.parse import urlsplit
 
 import orjson
+from typing_extensions import override
 
 _HEAD: Final = (
     "POST / HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/x-amz-json-1.0\r\n"
@@ -57,9 +58,11 @@ class Connection(asyncio.Protocol):
         self._transport.write(call)
         return answered
 
+    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
 
+    @override
     def data_received(self, data: bytes) -> None:
         assert self._answered is not None, "an answer to no call"
         self._received += data
@@ -72,6 +75,7 @@ class Connection(asyncio.Protocol):
         else:
             self._answered.set_exception(CallFailedError(f"{head.decode()}\n{body.decode()}"))
 
+    @override
     def connection_lost(self, exc: Exception | None) -> None:
         if self._answered is not None and not self._answered.done():
             self._answered.set_exception(exc or CallFailedError("the server hung up"))

@@ -22,6 +22,7 @@ import apsw
 import httptools
 import orjson
 import uvloop
+from typing_extensions import override
 
 LEASE_MS: Final = 120_000
 FAN_OUT: Final = 4  # deliveries of one publication
@@ -130,9 +131,11 @@ class Client(asyncio.Protocol):
         self._table = table
         self._parser = httptools.HttpRequestParser(self)
 
+    @override
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
 
+    @override
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from typing_extensions import override
+
 from benchmarks.servers import Target
 
 BODY_BYTES: Final = 200
@@ -36,6 +38,7 @@ class Run:
     cpu_us: float
     written_bytes: float
 
+    @override
     def __str__(self) -> str:
         delays = f"p50 {self.p50_ms:.1f} p99 {self.p99_ms:.1f} ms"
         costs = f"{self.cpu_us:.0f} us CPU {self.written_bytes / 1024:.1f} KiB"

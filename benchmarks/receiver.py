@@ -16,6 +16,7 @@ from typing import Any, Final
 import httptools
 import orjson
 import uvloop
+from typing_extensions import override
 
 _OK: Final = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b"
 _ASKS: Final = b"SubscriptionConfirmation"
@@ -74,9 +75,11 @@ class Client(asyncio.Protocol):
         self._inbox = inbox
         self._parser = httptools.HttpRequestParser(self)
 
+    @override
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
 
+    @override
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)
 

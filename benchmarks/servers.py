@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import orjson
 from tests.services.server import Server, serving
+from typing_extensions import override
 
 from benchmarks.bench import Bench
 from benchmarks.processes import Process
@@ -52,6 +53,7 @@ class Redrive(Target):
 
     server: Server
 
+    @override
     def new_queue(self) -> str:
         """The URL of a queue made now."""
         return self._create({"QueueName": f"bench-{next(_numbers)}"})

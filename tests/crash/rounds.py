@@ -18,9 +18,8 @@ from tests.crash.wire import Caller
 from tests.services.postgres import PostgresServer
 from tests.services.server import Server, new_server
 
-ACKNOWLEDGED_MAX = (
-    1500  # calls before the crash: it falls anywhere between a server's first call and about a second
-)
+# Calls before the crash: it falls anywhere between a server's first call and about a second.
+ACKNOWLEDGED_MAX = 1500
 CALLS_AFTER = 200
 PAUSE_TURNS_MAX = 200  # of the event loop, so that the crash does not always follow an answer
 FLAGS = ("--clock", "simulated", "--log-level", "warning")

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
 import orjson
+from typing_extensions import override
 
 from redrive.protocols.aws.wire.sigv4 import SignatureRefused
 from tests.services.answering import answering
@@ -52,6 +53,7 @@ class AwsServer:
                 self.end_headers()
                 self.wfile.write(answer)
 
+            @override
             def log_message(self, *_: object) -> None:
                 pass
 

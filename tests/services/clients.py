@@ -25,6 +25,7 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.compat import HTTPHeaders
 from botocore.config import Config
 from botocore.loaders import Loader
+from typing_extensions import override
 
 from redrive.protocols.aws.wire.sqs_query import with_query_names
 from tests.services.server import Server
@@ -56,6 +57,7 @@ def _session(protocol: Protocol) -> botocore.session.Session:
 class _QueryLoader(Loader):
     """Loads the published models, SQS's as it was when it described the Query protocol."""
 
+    @override
     def load_service_model(
         self, service_name: str, type_name: str, api_version: str | None = None
     ) -> Mapping[str, Any]:

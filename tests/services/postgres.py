@@ -27,9 +27,8 @@ import asyncpg
 
 _SUPERUSER: Final = "redrive"
 _RUN_PREFIX: Final = "redrive-tests-"
-_STARTS_MAX: Final = (
-    3  # a free port may be taken before the server listens on it; three in a row is another fault
-)
+# A free port may be taken before the server listens on it; three in a row is another fault.
+_STARTS_MAX: Final = 3
 
 # A database is 290 files, and creating a file takes 1 ms on some disks: 260 ms instead of 9 for a database.
 _MEMORY_DISK: Final = Path("/dev/shm")

@@ -25,6 +25,7 @@ from h2.connection import H2Connection
 from h2.events import ConnectionTerminated, DataReceived, RequestReceived, StreamEnded, StreamReset
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
+from typing_extensions import override
 
 from tests.services.answering import answering
 
@@ -181,6 +182,7 @@ class AppleConnection(asyncio.Protocol):
         self.requests: dict[int, tuple[dict[str, str], bytearray]] = {}
         self.transport: Any = None
 
+    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport
         self.apple.connections.append(self)
@@ -190,6 +192,7 @@ class AppleConnection(asyncio.Protocol):
         self.h2.initiate_connection()
         self.flush()
 
+    @override
     def data_received(self, data: bytes) -> None:
         try:
             events = self.h2.receive_data(data)
@@ -243,6 +246,7 @@ class AppleConnection(asyncio.Protocol):
     def abort(self) -> None:
         self.transport.abort()
 
+    @override
     def connection_lost(self, _: Exception | None) -> None:
         self.apple.connections.remove(self)
 
@@ -284,6 +288,7 @@ class Web(Service):
                 self.end_headers()
                 self.wfile.write(body)
 
+            @override
             def log_message(self, *_: object) -> None:
                 pass
 

@@ -23,9 +23,8 @@ import orjson
 
 REDRIVE: Final = Path(sys.executable).with_name("redrive")
 _READY: Final = "Redrive ready on "
-_STOP_SECONDS: Final = (
-    30  # longer than a server drains (10 s); past it the test has found a server that hangs
-)
+# Longer than a server drains (10 s); past it the test has found a server that hangs.
+_STOP_SECONDS: Final = 30
 
 
 class ServerFailedError(RuntimeError):

@@ -90,9 +90,8 @@ class Backlog:
         require(answer is not AttemptResult.DELIVERED, Rule.TAKEN, entry, "and yet", one.outcome)
         spent = entry.attempts > len(self.plan.waits_ms)
         if one.outcome is Outcome.RETRY:
-            too_late = (
-                self.plan.patience_ms is not None
-            )  # a refusal that came after it had failed changes nothing
+            # A refusal that came after it had failed changes nothing.
+            too_late = self.plan.patience_ms is not None
             refused = answer is AttemptResult.REFUSED and not too_late
             require(not spent and not refused, Rule.EXHAUSTED, entry, "is to be tried again")
             self._wait(entry, one)

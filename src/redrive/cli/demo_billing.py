@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from typing_extensions import override
+
 SECONDS_MAX = 5
 
 
@@ -73,6 +75,7 @@ class Billing:
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
+            @override
             def log_message(self, *_: object) -> None:
                 """Stay silent: the story tells what matters."""
 

@@ -3,6 +3,8 @@
 import random
 from collections.abc import Iterator
 
+from typing_extensions import override
+
 from redrive.cli.durations import show_duration
 from redrive.model.outage import OutageAnswer, OutageEnd, outage
 from redrive.model.retry import RetrySchedule
@@ -11,14 +13,16 @@ from redrive.model.retry import RetrySchedule
 class _Shortest(random.Random):
     """Chance that always falls on the earliest moment."""
 
-    def randint(self, a: int, b: int) -> int:  # noqa: ARG002 - as random.Random has it
+    @override
+    def randint(self, a: int, b: int) -> int:
         return a
 
 
 class _Longest(random.Random):
     """Chance that always falls on the latest moment."""
 
-    def randint(self, a: int, b: int) -> int:  # noqa: ARG002 - as random.Random has it
+    @override
+    def randint(self, a: int, b: int) -> int:
         return b
 
 

@@ -6,6 +6,8 @@ import sys
 from datetime import UTC, datetime
 from typing import Final
 
+from typing_extensions import override
+
 _TEXT: Final = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
@@ -16,7 +18,8 @@ class TextFormatter(logging.Formatter):
         """Begin each line with the time."""
         super().__init__(_TEXT)
 
-    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802 - logging's
+    @override
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
         """See logging.Formatter."""
         return _time_of(record)
 
@@ -24,6 +27,7 @@ class TextFormatter(logging.Formatter):
 class JsonFormatter(logging.Formatter):
     """A JSON object an event, on one line: `time`, `level`, `logger`, `message`, and `traceback` where there is one."""
 
+    @override
     def format(self, record: logging.LogRecord) -> str:
         """See logging.Formatter."""
         event = {

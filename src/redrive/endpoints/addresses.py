@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from aiohttp.abc import AbstractResolver, ResolveResult
+from typing_extensions import override
 from yarl import URL
 
 # Names that are asked for at once. A dead name server is waited for up to ten seconds in glibc, and the loop's own
@@ -114,6 +115,7 @@ class SystemResolver(AbstractResolver):
         """Begin without a thread; they come as they are needed."""
         self._threads = ThreadPoolExecutor(_LOOKUPS_MAX, thread_name_prefix="redrive-names")
 
+    @override
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
@@ -137,6 +139,7 @@ class SystemResolver(AbstractResolver):
             for found_family, _, protocol, _, address in found
         ]
 
+    @override
     async def close(self) -> None:
         """Let the threads end when their look-ups do."""
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import obstore
 from obstore.exceptions import BaseError
 from obstore.store import AzureStore, LocalStore, S3Store
+from typing_extensions import override
 
 from redrive.endpoints import blob_verdicts
 from redrive.endpoints.azure.storage_accounts import read_connection_string, read_container
@@ -65,11 +66,13 @@ class BlobEndpoint(TimedEndpoint):
         self._azure = lru_cache(_STORES_MAX)(self._opened_azure)
         self._shared: LocalStore | S3Store | None = None
 
+    @override
     async def close(self) -> None:
         """Let go of connections."""
         self._azure.cache_clear()
         self._shared = None
 
+    @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
         try:
             async with asyncio.timeout(push_request.timeout_ms / 1000):

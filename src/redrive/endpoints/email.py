@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import aiosmtplib
+from typing_extensions import override
 
 from redrive.endpoints import verdicts
 from redrive.endpoints.timed import TimedEndpoint
@@ -87,6 +88,7 @@ class EmailEndpoint(TimedEndpoint):
         if relay.ca_file is not None:
             self._trust.load_verify_locations(relay.ca_file)
 
+    @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
         client = self._client(push_request.timeout_ms / 1000)
         try:

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import aiohttp
+from typing_extensions import override
 
 from redrive.endpoints import verdicts
 from redrive.endpoints.addresses import Destination, Network, SystemResolver, is_private, is_within, read_url
@@ -121,12 +122,14 @@ class HttpEndpoint(TimedEndpoint):
         self._session: aiohttp.ClientSession | None = None
         self._authorizers: dict[str, Authorizer] = {}
 
+    @override
     async def close(self) -> None:
         """Let go of connections."""
         if self._session is not None:
             await self._session.close()
         await self._resolver.close()
 
+    @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
         answer = await self.ask(push_request)
         if isinstance(answer, Verdict):

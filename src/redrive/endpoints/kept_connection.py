@@ -5,6 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Hashable
 from typing import Any, Final, Generic, TypeVar, cast
 
+from typing_extensions import override
+
 from redrive.endpoints.shared import Shared
 
 _GOODBYE_SECONDS: Final = 1
@@ -53,10 +55,12 @@ class KeptConnection(asyncio.Protocol, ABC):
     def _fail(self, why: Exception) -> None:
         """Tell those who still wait that the connection is lost."""
 
+    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio.Protocol."""
         self._socket = cast("asyncio.Transport", transport)
 
+    @override
     def connection_lost(self, error: Exception | None) -> None:
         """See asyncio.Protocol."""
         self._socket = None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 import httptools
+from typing_extensions import override
 
 from redrive.model.function import Invocation
 
@@ -201,17 +202,20 @@ class _Connection(asyncio.Protocol):
 
     # ---- the transport ----------------------------------------------------------------------------------
 
+    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self._api.opened(self)
 
+    @override
     def data_received(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
             self.hang_up()
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's own signature
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
         self._api.lost(self)
 
     def hang_up(self) -> None:

@@ -4,6 +4,8 @@ import os
 import random
 import socket
 
+from typing_extensions import override
+
 from redrive.engine.ports import Clock, Runtime
 
 # A message takes 16 bytes for its id, a claim 8 for its token. Asking the kernel costs about as much for 4 KiB as
@@ -20,6 +22,7 @@ class PooledSystemRandom(random.SystemRandom):
         self._pool = b""
         self._at = 0
 
+    @override
     def randbytes(self, n: int) -> bytes:
         """Return `n` random bytes."""
         if n > _POOL_BYTES:
@@ -31,6 +34,7 @@ class PooledSystemRandom(random.SystemRandom):
         self._at = end = begin + n
         return self._pool[begin:end]
 
+    @override
     def getrandbits(self, k: int) -> int:
         """Return an integer of `k` random bits."""
         n = (k + 7) // 8

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
+from typing_extensions import override
+
 from redrive.protocols.http import Request, Response
 from redrive.server.held import Held
 from redrive.server.limits import SLICE_BYTES, HttpLimits
@@ -92,6 +94,7 @@ class Connection(asyncio.Protocol):
 
     # What the event loop calls.
 
+    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has come: greet it, or send it away where there are too many."""
         self._transport = cast("asyncio.Transport", transport)
@@ -108,6 +111,7 @@ class Connection(asyncio.Protocol):
         elif excess > 0 or shared.is_draining:
             self._refuse(RefusedRequestError(503, "The server has no room for another connection"))
 
+    @override
     def data_received(self, data: bytes) -> None:
         """Parse what has come, a slice at a time, and answer as it goes."""
         if self._is_paused:
@@ -130,11 +134,13 @@ class Connection(asyncio.Protocol):
         if reader.ready or reader.begun_bytes > SLICE_BYTES:
             self._count()
 
+    @override
     def pause_writing(self) -> None:
         """The client does not read its answers: nothing more is done for it until it does."""
         self._is_stalled = True
         self.deadline = self._flush_deadline()
 
+    @override
     def resume_writing(self) -> None:
         """Read again."""
         self._is_stalled = False
@@ -142,7 +148,8 @@ class Connection(asyncio.Protocol):
             self.deadline = self._shared.loop.time() + self._shared.limits.keep_alive_seconds
             self._proceed()
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  it makes no difference why
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
         """The client has gone. A handler that waits for it to be worth while may stop; the others go on.
 
         Cancelling would be wrong: a handler that has begun to change something has to tell others of it.

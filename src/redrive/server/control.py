@@ -16,9 +16,8 @@ from redrive.server.owned import SIGNING_NAME, json_answer, method_of
 
 PREFIX = "/_redrive/"
 LOCALSTACK_HEALTH = "/_localstack/health"
-ADVANCE_SECONDS_MAX = (
-    400 * 24 * 60 * 60
-)  # a year and a month: the longest thing kept here is an archive's year
+# A year and a month: the longest thing kept here is an archive's year.
+ADVANCE_SECONDS_MAX = 400 * 24 * 60 * 60
 
 _HEALTHY_SECONDS = 1.0  # for which a write that succeeded stands for the next ones
 

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from typing_extensions import override
+
 from redrive.engine.facts import Listener, Undelivered
 from redrive.engine.ports import Clock
 from redrive.model.delivery import DeadLetterReason, Outcome
@@ -45,11 +47,12 @@ class LossLog(Listener):
         self._clock = clock
         self._minutes: dict[str, _Minute] = {}
 
+    @override
     def undelivered(self, fact: Undelivered) -> None:
-        """See `Listener.undelivered`."""
         self._warn(f"subscription={fact.last.subscription.key}", 1, lambda: _line(fact))
 
-    def dropped(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:  # noqa: ARG002 - as Listener
+    @override
+    def dropped(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:
         """See `Listener.dropped`: of queues that callers receive from."""
         key = f"queue={queue.name.key}"
         if messages:

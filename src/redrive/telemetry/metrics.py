@@ -24,6 +24,8 @@ A topic's (namespace `:topic`, dimension `topic` and the labels named):
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
+from typing_extensions import override
+
 from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener
 from redrive.model.delivery import Outcome
 from redrive.model.filtering import Verdict
@@ -70,24 +72,25 @@ class Metrics(Listener):
 
     # ---- the facts ---------------------------------------------------------------------------------------
 
-    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:  # noqa: ARG002 - as Listener
-        """See `Listener.published`."""
+    @override
+    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
         tallies = self._topic(topic, now)
         if messages:
             tallies.messages_published.add(messages)
             tallies.bytes_published.add(body_bytes / messages, messages)
 
+    @override
     def archived(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
-        """See `Listener.archived`."""
         if messages:
             tallies = self._archive(topic, now)
             tallies.of("messages_archived").add(messages)
             tallies.of("bytes_archived").add(body_bytes / messages, messages)
 
+    @override
     def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
-        """See `Listener.filtered`."""
         self._topic(topic, now).of("deliveries_filtered", (("reason", verdict.value),)).add(subscriptions)
 
+    @override
     def attempted(self, fact: Attempted) -> None:
         """See `Listener.attempted`. Asking an endpoint whether it agrees to get messages is not a delivery."""
         if not fact.subscription.confirmed:
@@ -102,8 +105,8 @@ class Metrics(Listener):
         if fact.transition.outcome is not Outcome.RETRY:
             self._gave_up(fact)
 
+    @override
     def expired(self, fact: Attempted) -> None:
-        """See `Listener.expired`."""
         self._gave_up(fact)
 
     def _gave_up(self, fact: Attempted) -> None:
@@ -111,8 +114,8 @@ class Metrics(Listener):
         if fact.replayed:
             self._archive(fact.topic, fact.at).of("replays_failed").add(1)
 
+    @override
     def accepted(self, fact: Accepted) -> None:
-        """See `Listener.accepted`."""
         self._topic(fact.topic, fact.at).taken_by_queues.add(1, len(fact.sent))
         if fact.replayed:
             self._archive(fact.topic, fact.at).of("replays_delivered").add(1, len(fact.sent))
@@ -122,15 +125,15 @@ class Metrics(Listener):
             found.messages_sent.add(1)
             found.bytes_sent.add(body_bytes)
 
+    @override
     def dead_lettered(self, fact: DeadLettered) -> None:
-        """See `Listener.dead_lettered`."""
         counter = "dead_letters_kept" if fact.attempt.delivered else "dead_letters_lost"
         self._topic(fact.topic, fact.at).of(counter).add(1)
         if fact.subscription.dead_letter is not None:
             self.activity[fact.subscription.dead_letter] = fact.at
 
+    @override
     def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
-        """See `Listener.sent`."""
         found = self._queues.get(queue.id)
         if found is None or now >= self._until:
             found = self._begin_queue(queue, now)
@@ -138,8 +141,8 @@ class Metrics(Listener):
             found.messages_sent.add(messages)
             found.bytes_sent.add(body_bytes / messages, messages)  # of a batch only the sum is known
 
+    @override
     def received(self, queue: Queue, messages: int, now: int) -> None:
-        """See `Listener.received`."""
         found = self._queues.get(queue.id)
         if found is None or now >= self._until:
             found = self._begin_queue(queue, now)
@@ -148,8 +151,8 @@ class Metrics(Listener):
         else:
             found.empty_receives.add(1)
 
+    @override
     def deleted(self, queue: Queue, messages: int, now: int) -> None:
-        """See `Listener.deleted`."""
         found = self._queues.get(queue.id)
         if found is None or now >= self._until:
             found = self._begin_queue(queue, now)

@@ -10,9 +10,8 @@ import urllib.request
 from typing import Any, Final, Self
 
 _READY: Final = "Redrive ready on "
-_SECONDS_MAX: Final = (
-    30  # for an answer of the server, and for its end; past it the test has found one that hangs
-)
+# For an answer of the server, and for its end; past it the test has found one that hangs.
+_SECONDS_MAX: Final = 30
 _SERVE: Final = (
     *("-m", "redrive", "serve", "--port", "0", "--store", "sqlite://:memory:"),
     *("--clock", "simulated", "--allow-reset", "--log-level", "warning"),

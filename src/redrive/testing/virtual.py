@@ -15,6 +15,8 @@ import selectors
 from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn, TypeVar
 
+from typing_extensions import override
+
 from redrive.engine.ports import Timer
 from redrive.runtime.simulated import DEFAULT_START
 
@@ -34,6 +36,7 @@ class _PassingTime(selectors.DefaultSelector):
         super().__init__()
         self.seconds = 0.0
 
+    @override
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
         if ready:
@@ -55,6 +58,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._passing_time = _PassingTime()
         super().__init__(self._passing_time)
 
+    @override
     def time(self) -> float:
         """Seconds since the beginning."""
         return self._passing_time.seconds
@@ -64,6 +68,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Milliseconds since the beginning."""
         return round(self._passing_time.seconds * 1000)
 
+    @override
     def run_in_executor(self, *_: object) -> NoReturn:
         """Refuse.
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import orjson
+from typing_extensions import override
 
 from redrive.endpoints.aws import verdicts as aws_verdicts
 from redrive.endpoints.aws.calls import AwsClient, Place
@@ -44,6 +45,7 @@ class StreamEndpoint(TimedEndpoint):
         super().__init__(now)
         self._client = client
 
+    @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
         records = push_request.parts or (push_request.body,)
         place = self._client.place(push_request.endpoint)

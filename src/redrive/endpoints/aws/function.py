@@ -6,6 +6,8 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
 
+from typing_extensions import override
+
 from redrive.endpoints.aws import verdicts as aws_verdicts
 from redrive.endpoints.aws.calls import AwsClient, Place
 from redrive.endpoints.aws.verdicts import AwsAnswer
@@ -42,6 +44,7 @@ class FunctionEndpoint(TimedEndpoint):
         self._client = client
         self._waited_for: set[str] = set()  # URLs whose servers know no events
 
+    @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
         place = self._client.place(push_request.endpoint)
         if isinstance(place, Verdict):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from proton import ProtonException
+from typing_extensions import override
 
 from redrive.endpoints.azure.amqp_connection import AmqpConnection
 from redrive.endpoints.azure.amqp_message import message_of
@@ -53,10 +54,12 @@ class AmqpEndpoint(TimedEndpoint):
         self._namespace = lru_cache(_NAMESPACES_MAX)(read_namespace)
         self._connections: ConnectionPool[Namespace, AmqpConnection] = ConnectionPool()
 
+    @override
     async def close(self) -> None:
         """Let go of connections."""
         await self._connections.close()
 
+    @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
         try:
             entity, message = read_entity(push_request.endpoint), message_of(push_request)

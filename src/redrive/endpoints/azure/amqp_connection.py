@@ -21,6 +21,7 @@ from proton import (
     Transport,
     TransportException,
 )
+from typing_extensions import override
 
 from redrive.endpoints.azure import amqp_verdicts
 from redrive.endpoints.azure.namespaces import Namespace
@@ -107,11 +108,13 @@ class AmqpConnection(KeptConnection):
 
     # ---- the socket ------------------------------------------------------------------------------------------
 
+    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio.Protocol."""
         super().connection_made(transport)
         self._flush()
 
+    @override
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
         try:
@@ -192,6 +195,7 @@ class AmqpConnection(KeptConnection):
         self._entities.clear()
         self._close_socket()
 
+    @override
     def _fail(self, why: Exception) -> None:
         self._end(of_failure(why))
 
@@ -241,9 +245,11 @@ class AmqpConnection(KeptConnection):
         found = self._entities.get(link.name)
         return found if found is not None and found.sender == link else None
 
+    @override
     def _is_busy(self) -> bool:
         return any(entity.under_way for entity in self._entities.values())
 
+    @override
     def _say_goodbye(self) -> None:
         self._connection.close()
         self._flush()

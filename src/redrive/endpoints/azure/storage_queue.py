@@ -15,6 +15,7 @@ import aiohttp
 from azure.core.exceptions import AzureError
 from azure.core.pipeline.transport import AioHttpTransport, AsyncHttpResponse
 from azure.storage.queue.aio import QueueServiceClient
+from typing_extensions import override
 
 from redrive.endpoints import verdicts
 from redrive.endpoints.addresses import SystemResolver
@@ -57,12 +58,14 @@ class StorageQueueEndpoint(TimedEndpoint):
         # Two lines for each request at the level that a server usually has.
         logging.getLogger("azure.core.pipeline.policies.http_logging_policy").setLevel(logging.WARNING)
 
+    @override
     async def close(self) -> None:
         """Let go of connections."""
         if self._session is not None:
             await self._session.close()
         await self._resolver.close()
 
+    @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
         answers: list[Verdict] = []
         try:

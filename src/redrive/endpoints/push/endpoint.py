@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
+from typing_extensions import override
+
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.endpoints.push import verdicts
 from redrive.endpoints.push.adm import Adm
@@ -67,12 +69,14 @@ class PushEndpoint(TimedEndpoint):
             "fcm": Fcm(now, self._http, self._tokens, places),
         }
 
+    @override
     async def close(self) -> None:
         """Let go of connections."""
         await self._tokens.close()
         await self._apns.close()
         await self._http.close()
 
+    @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
         try:
             async with asyncio.timeout(push_request.timeout_ms / 1000):

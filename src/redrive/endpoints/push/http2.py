@@ -25,6 +25,7 @@ from h2.events import (
 )
 from h2.exceptions import ProtocolError
 from hyperframe.frame import Frame, GoAwayFrame
+from typing_extensions import override
 
 from redrive.endpoints.kept_connection import KeptConnection
 
@@ -68,6 +69,7 @@ class _Exchange:
 class _Graceful(H2Connection):
     """h2 takes the announcement of an end (GOAWAY) for the end; services announce it, and still answer what they have."""
 
+    @override
     def _receive_goaway_frame(self, frame: GoAwayFrame) -> tuple[list[Frame], list[Event]]:
         before = self.state_machine.state
         answer = super()._receive_goaway_frame(frame)
@@ -137,6 +139,7 @@ class Http2Connection(KeptConnection):
 
     # ---- the socket ------------------------------------------------------------------------------------------
 
+    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio.Protocol."""
         super().connection_made(transport)
@@ -147,6 +150,7 @@ class Http2Connection(KeptConnection):
         self._h2.initiate_connection()
         self._flush()
 
+    @override
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
         self._heard += 1
@@ -220,6 +224,7 @@ class Http2Connection(KeptConnection):
             _tell(exchange, Unprocessed(str(error)) if in_vain else error)
         self._close_socket()
 
+    @override
     def _fail(self, why: Exception) -> None:
         self._end(why)
 
@@ -264,9 +269,11 @@ class Http2Connection(KeptConnection):
             self._h2.reset_stream(stream, ErrorCodes.CANCEL)
         self._flush()
 
+    @override
     def _is_busy(self) -> bool:
         return bool(self._exchanges)
 
+    @override
     def _say_goodbye(self) -> None:
         self._h2.close_connection()
         self._flush()

@@ -5,6 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from typing_extensions import override
+
 from redrive.endpoints.kept_connection import KeptConnection
 from redrive.endpoints.sms import pdu as smpp
 from redrive.endpoints.sms.gateway import Gateway
@@ -75,6 +77,7 @@ class SmsConnection(KeptConnection):
 
     # ---- the socket ------------------------------------------------------------------------------------------
 
+    @override
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
         self._probing = False
@@ -86,12 +89,15 @@ class SmsConnection(KeptConnection):
         except smpp.Garbled as error:
             self._end(ConnectionError(f"What the message centre sent is no SMPP: {error}"))
 
+    @override
     def _is_busy(self) -> bool:
         return bool(self._waiting)
 
+    @override
     def _say_goodbye(self) -> None:
         self._send(Pdu(smpp.UNBIND, smpp.OK, self._numbered()))
 
+    @override
     def _fail(self, why: Exception) -> None:
         for answer in self._waiting.values():
             if not answer.done():

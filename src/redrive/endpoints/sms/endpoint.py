@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 from zlib import crc32
 
+from typing_extensions import override
+
 from redrive.endpoints.sms import verdicts as sms_verdicts
 from redrive.endpoints.sms.connection import SmsConnection
 from redrive.endpoints.sms.gateway import Gateway
@@ -23,9 +25,8 @@ from redrive.model.text_parts import PARTS_MAX, TextParts, parts_of, text_of
 logger = logging.getLogger(__name__)
 
 _BIND_SECONDS: Final = 10
-_PAUSE_SECONDS: Final = (
-    1  # a centre that was away this long ago is not asked again; whoever comes is told the same
-)
+# A centre that was away this long ago is not asked again; whoever comes is told the same.
+_PAUSE_SECONDS: Final = 1
 _PAUSE_SECONDS_MAX: Final = 30
 _UNFINISHED_MAX: Final = 1000
 
@@ -80,6 +81,7 @@ class SmsEndpoint(TimedEndpoint):
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep(), name="redrive-sms")
 
+    @override
     async def close(self) -> None:
         """Unbind."""
         for task in (self._keeper, self._opening):
@@ -94,6 +96,7 @@ class SmsEndpoint(TimedEndpoint):
 
     # ---- a text ----------------------------------------------------------------------------------------------
 
+    @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
         self.start()
         try:

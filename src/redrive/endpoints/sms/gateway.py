@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from typing_extensions import override
+
 _PORTS: Final = {"smpp": 2775, "smpps": 3550}  # as IANA has them, smpp and ssmpp
 _CONCATENATIONS: Final = ("udh", "sar")
 WINDOW_MAX: Final = 1000
@@ -35,6 +37,7 @@ class Gateway:
     system_type: str = ""
     header: bool = True
 
+    @override
     def __str__(self) -> str:
         """For the log, without the password."""
         return f"{'smpps' if self.secure else 'smpp'}://{self.user}@{self.host}:{self.port}"

@@ -197,9 +197,8 @@ class Settled(NamedTuple):
     """The answer to a settlement or an extension."""
 
     done: bool
-    reason: str = (
-        ""  # "gone": no such delivery; "superseded": claimed anew since; "lapsed": the claim ran out
-    )
+    # "gone": no such delivery; "superseded": claimed anew since; "lapsed": the claim ran out.
+    reason: str = ""
 
 
 class Counts(NamedTuple):

@@ -22,9 +22,8 @@ from redrive.model.ids import bytes_of
 logger = logging.getLogger(__name__)
 
 CLAIM_MAX: Final = 100  # deliveries claimed at a time; a crash leaves so many to wait for their lease
-ASKING_SHARE: Final = (
-    8  # a probe begins within this part of the lease in which other nodes leave the endpoint alone
-)
+# A probe begins within this part of the lease in which other nodes leave the endpoint alone.
+ASKING_SHARE: Final = 8
 STORE_AWAY_MS: Final = 1_000  # a store that does not answer is tried again after this
 _ANY_NUMBER: Final = 2**31
 

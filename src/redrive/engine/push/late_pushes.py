@@ -17,9 +17,8 @@ from redrive.model.delivery import Delivery
 
 PUSHES_MAX: Final = 1_000  # connections held by late pushes, over all subscriptions
 PUSHES_MAX_EACH: Final = 32  # of one subscription
-KEPT_MS: Final = (
-    15 * 60 * 1000
-)  # how long a success waits for the next attempt: the longest early wait is ten minutes
+# How long a success waits for the next attempt: the longest early wait is ten minutes.
+KEPT_MS: Final = 15 * 60 * 1000
 
 _Key = tuple[int, int]
 

@@ -18,9 +18,8 @@ from redrive.model.queue import DAY_MS
 from redrive.model.replay import replayed
 from redrive.model.topic import Topic
 
-REPEATED_MS: Final = (
-    DAY_MS  # a batch cut short is recognised when it is repeated, however long nodes were down
-)
+# A batch cut short is recognised when it is repeated, however long nodes were down.
+REPEATED_MS: Final = DAY_MS
 SAMPLED: Final = 1_000
 SAMPLED_AT_ONCE: Final = 100  # 25 MB of the largest bodies
 

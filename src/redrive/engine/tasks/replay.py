@@ -41,9 +41,8 @@ REPLAY: DocumentKind[Replay] = DocumentKind("replay", Replay.to_document, Replay
 
 BATCH_MAX = 100  # publications read, and replayed in one transaction
 SETTLED_MS = 1_000  # older than this, a publication has none on its way that belongs before it
-OVERLAP_MS = (
-    15_000  # what waits is kept so long although the archive has it; far longer than nodes need for news
-)
+# What waits is kept so long although the archive has it; far longer than nodes need for news.
+OVERLAP_MS = 15_000
 SKEW_MS = 60_000  # by so much nodes' clocks may differ, by which the archive is looked up
 LOOK_MS = 100  # how often a replay looks whether what is before it is through
 

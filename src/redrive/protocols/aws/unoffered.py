@@ -23,9 +23,8 @@ _SCOPE_IN_QUERY: Final = re.compile(
 )
 _ACTION: Final = re.compile(r"(?:^|&)Action=([A-Za-z0-9]{1,128})(?:&|$)")
 _TARGET: Final = re.compile(r"([A-Za-z0-9_]{1,128})\.([A-Za-z0-9]{1,128})")
-_ACTION_BYTES_MAX: Final = (
-    16 * 1024
-)  # of a form that is looked through for its action, which clients put first
+# Of a form that is looked through for its action, which clients put first.
+_ACTION_BYTES_MAX: Final = 16 * 1024
 _PATH_CHARS_MAX: Final = 200
 _JSON: Final = "application/x-amz-json-1."
 _CODE: Final = "UnknownOperationException"

@@ -24,12 +24,11 @@ _ATTEMPT: Final = (
     " ORDER BY attempt_id LIMIT 1"
 )
 _UNCHANGED: Final = (
-    f"SELECT {of('found')} FROM unnest($2::bigint[]) WITH ORDINALITY AS one (seq, number)"  # noqa: S608 - constants
+    f"SELECT {of('found')} FROM unnest($2::bigint[]) WITH ORDINALITY AS one (seq, number)"
     f" {each(COLUMNS, 'AND token = $3 AND available_at = $4 FOR UPDATE')} ORDER BY one.number"
 )
 _RENEW: Final = (
-    "UPDATE deliveries d SET available_at = $3 FROM unnest($2::bigint[]) AS own (seq)"  # noqa: S608 - constants
-    f" WHERE {key_of('d')}"
+    f"UPDATE deliveries d SET available_at = $3 FROM unnest($2::bigint[]) AS own (seq) WHERE {key_of('d')}"
 )
 _REMEMBER: Final = (
     "INSERT INTO claim_attempts (queue_id, attempt_id, token, available_at, seqs, until)"

@@ -38,7 +38,7 @@ _CLAIM_ORDINARY: Final = f"""
         attempts = d.attempts + CASE WHEN $9 AND d.token IS NOT NULL THEN 0 ELSE 1 END
     FROM own WHERE {key_of("d")}
     RETURNING {of("d")}, own.number
-"""  # noqa: S608 - constants
+"""
 _NEVER: Final = -1  # before every `enqueued_at`
 _REMEMBERED_MAX: Final = 10_000  # queues; forgetting them all costs each one statement
 _ENDLESS: Final = 2**31 - 1

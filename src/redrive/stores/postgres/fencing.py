@@ -19,7 +19,7 @@ MET: Final = f"{key_of('d')} AND d.token = own.token AND d.available_at > own.ho
 WHICH: Final = "own.seq AS own_seq, own.token AS own_token"
 
 _STATES: Final = (
-    "SELECT one.seq, found.token, found.available_at FROM unnest($2::bigint[]) AS one (seq)"  # noqa: S608 - constants
+    "SELECT one.seq, found.token, found.available_at FROM unnest($2::bigint[]) AS one (seq)"
     f" {each('token, available_at')}"
 )
 

@@ -38,7 +38,7 @@ _ENDED: Final = (
 _NEVER: Final = -1  # before every `enqueued_at`
 _ENDLESS: Final = 2**31 - 1
 _CLAIM: Final = (
-    "UPDATE deliveries d SET token = own.token, available_at = own.available_at, attempts = own.attempts,"  # noqa: S608 - constants
+    "UPDATE deliveries d SET token = own.token, available_at = own.available_at, attempts = own.attempts,"
     " first_claimed_at = own.first_claimed_at, place = CASE WHEN $2 THEN place ELSE 1 END"
     " FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::integer[], $7::bigint[])"
     f" AS own (seq, token, available_at, attempts, first_claimed_at) WHERE {key_of('d')}"

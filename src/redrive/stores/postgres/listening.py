@@ -27,9 +27,8 @@ logger = logging.getLogger(__name__)
 _CHANNEL: Final = "redrive"
 _NOTIFY: Final = "SELECT pg_notify($1, news) FROM unnest($2::text[]) AS news"
 
-GAP_MS: Final = (
-    5  # between two sendings: costs a long poll on another node 5 ms, and a busy node 200 statements a second
-)
+# Between two sendings: costs a long poll on another node 5 ms, and a busy node 200 statements a second.
+GAP_MS: Final = 5
 PING_MS: Final = 10_000  # a connection that says nothing may be dead without anybody having been told
 BACKOFF_MS: Final = (
     100,

@@ -9,12 +9,12 @@ from redrive.model.delivery import Delivery
 from redrive.stores.postgres import rows
 from redrive.stores.postgres.reaching import COLUMNS
 
-_PEEK: Final = f"SELECT {COLUMNS} FROM deliveries WHERE queue_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"  # noqa: S608 - constants
+_PEEK: Final = f"SELECT {COLUMNS} FROM deliveries WHERE queue_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
 _LOCATE: Final = f"""
     SELECT {COLUMNS} FROM (
         SELECT {COLUMNS} FROM deliveries WHERE queue_id = $1 ORDER BY seq LIMIT $4
     ) AS first WHERE message_id = $2 OR position($3 IN headers) > 0
-"""  # noqa: S608 - constants
+"""
 # By the line's index and the groups' alone, but for delayed messages behind others of their group, and for what of
 # the later ones is claimed.
 _LINE: Final = "SELECT token FROM deliveries WHERE queue_id = $1 AND place > 0 AND available_at {} $2"
@@ -29,9 +29,9 @@ _COUNT: Final = f"""
         later.number AS later, later.claimed AS later_claimed
     FROM (SELECT count(*) AS number, count(one.token) AS claimed
         FROM ({_LINE.format(">")} {_IN_LINE_ORDER}) AS one) AS later
-"""  # noqa: S608 - constants
+"""
 _DELAYED_BEHIND: Final = (
-    f"SELECT count(*) FROM ({_BEHIND} AND token IS NULL AND available_at > $2 {_IN_GROUP_ORDER}) AS one"  # noqa: S608 - constants
+    f"SELECT count(*) FROM ({_BEHIND} AND token IS NULL AND available_at > $2 {_IN_GROUP_ORDER}) AS one"
 )
 
 

@@ -37,11 +37,11 @@ _ADD_VALUES: Final = (
 _PERIOD: Final = "$2::bigint + (at - $2) / $4::bigint * $4"
 _OF_SERIES: Final = "series_id = ANY($1::bigint[]) AND at >= $2 AND at < $3"
 _FIND: Final = (
-    f"SELECT {_PERIOD} AS period, unit, sum(samples), sum(total), min(least), max(greatest)"  # noqa: S608 - constants
+    f"SELECT {_PERIOD} AS period, unit, sum(samples), sum(total), min(least), max(greatest)"
     f" FROM metric_points WHERE {_OF_SERIES} GROUP BY period, unit ORDER BY period, unit"
 )
 _FIND_VALUES: Final = (
-    f"SELECT {_PERIOD} AS period, unit, value, sum(count) FROM metric_values"  # noqa: S608 - constants
+    f"SELECT {_PERIOD} AS period, unit, value, sum(count) FROM metric_values"
     f" WHERE {_OF_SERIES} GROUP BY period, unit, value ORDER BY period, unit, value"
 )
 _FIND_SERIES: Final = (

@@ -23,7 +23,7 @@ _THIN: Final = (
     " WHERE queue_id = $1 AND message_id = $2 AND number >= $3 ORDER BY number LIMIT 1)"
 )
 _FORGET: Final = (
-    "DELETE FROM attempts a USING unnest($2::bytea[]) WITH ORDINALITY AS own (id, number)"  # noqa: S608 - constants
+    "DELETE FROM attempts a USING unnest($2::bytea[]) WITH ORDINALITY AS own (id, number)"
     f" WHERE {key_of('a', 'own.id', 'message_id', tie='own.number')}"
 )
 _READ: Final = (

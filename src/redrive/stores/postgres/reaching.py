@@ -29,7 +29,7 @@ def of(alias: str) -> str:
 def each(columns: str, lock: str = "OFFSET 0") -> str:
     """FROM: queue $1's deliveries with the places `one.seq`, as `found`."""
     return (
-        f"CROSS JOIN LATERAL (SELECT {columns} FROM deliveries"  # noqa: S608 - constants
+        f"CROSS JOIN LATERAL (SELECT {columns} FROM deliveries"
         f" WHERE queue_id = $1 AND seq = one.seq {lock}) AS found"
     )
 
@@ -53,7 +53,7 @@ def key_of(row: str, wanted: str = "own.seq", column: str = "seq", *, tie: str =
 def in_group(columns: str, place: int, limit: str) -> str:
     """The oldest deliveries of the group `g.id` that stand in this place."""
     return (
-        f"SELECT {columns} FROM deliveries WHERE queue_id = $1 AND group_id IS NOT NULL"  # noqa: S608 - constants
+        f"SELECT {columns} FROM deliveries WHERE queue_id = $1 AND group_id IS NOT NULL"
         f" AND (group_id, place, seq) > (g.id, {place}, {_LEAST})"
         f" AND (group_id, place, seq) < (g.id, {place + 1}, {_LEAST})"
         f" ORDER BY group_id, place, seq LIMIT {limit}"

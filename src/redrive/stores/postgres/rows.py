@@ -28,40 +28,40 @@ Groups = set[Group]
 values_of: Final = attrgetter(*COLUMNS.split(", "))  # of a Delivery, in the order of the columns
 
 _INSERT: Final = (
-    f"INSERT INTO deliveries ({COLUMNS}, place)"  # noqa: S608 - constants
+    f"INSERT INTO deliveries ({COLUMNS}, place)"
     " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], $6::bigint[],"
     " $7::bigint[], $8::bigint[], $9::bytea[], $10::text[], $11::text[], $12::bigint[], $13::bytea[], $14::text[],"
     " $15::smallint[])"
 )
 _NEXT_SEQS: Final = "SELECT nextval('delivery_seq') FROM generate_series(1, $1)"
 _TURNS_TAKEN: Final = (
-    "SELECT g.id FROM unnest($2::text[]) AS g (id)"  # noqa: S608 - constants
+    "SELECT g.id FROM unnest($2::text[]) AS g (id)"
     f" CROSS JOIN LATERAL ({in_group('1', LinePosition.HEAD, '1')}) AS turn"
 )
 _HAND_TURNS_ON: Final = (
-    "WITH own AS MATERIALIZED (SELECT oldest.seq FROM unnest($2::text[]) AS g (id)"  # noqa: S608 - constants
+    "WITH own AS MATERIALIZED (SELECT oldest.seq FROM unnest($2::text[]) AS g (id)"
     f" CROSS JOIN LATERAL ({in_group('seq', LinePosition.BEHIND, '1')}) AS oldest)"
     " UPDATE deliveries d SET place = 2, available_at = greatest(d.available_at, $3)"
     f" FROM own WHERE {key_of('d')}"
 )
 _GROUPS: Final = (
-    f"SELECT DISTINCT found.group_id FROM unnest($2::bigint[]) AS one (seq) {each('group_id')}"  # noqa: S608 - constants
+    f"SELECT DISTINCT found.group_id FROM unnest($2::bigint[]) AS one (seq) {each('group_id')}"
     " WHERE found.group_id IS NOT NULL"
 )
 _HOLD: Final = f"SELECT FROM unnest($2::bigint[]) AS one (seq) {each('1', 'FOR UPDATE')}"
 _LOCKED: Final = (
-    f"SELECT {of('found')}, found.place FROM unnest($2::bigint[]) AS one (seq)"  # noqa: S608 - constants
+    f"SELECT {of('found')}, found.place FROM unnest($2::bigint[]) AS one (seq)"
     f" {each(f'{COLUMNS}, place', 'FOR UPDATE SKIP LOCKED')}"
 )
 
 NEXT_AT: Final = (
     "SELECT available_at FROM deliveries WHERE queue_id = $1 AND place > 0 ORDER BY available_at, seq LIMIT 1"
 )
-REMOVE: Final = f"DELETE FROM deliveries d USING unnest($2::bigint[]) AS own (seq) WHERE {key_of('d')}"  # noqa: S608 - constants
+REMOVE: Final = f"DELETE FROM deliveries d USING unnest($2::bigint[]) AS own (seq) WHERE {key_of('d')}"
 
 # Group by group, the oldest of each first: at most $3 of one, and $4 of all.
 FOLLOWERS: Final = (
-    f"SELECT {of('follower')} FROM unnest($2::text[]) AS g (id)"  # noqa: S608 - constants
+    f"SELECT {of('follower')} FROM unnest($2::text[]) AS g (id)"
     f" CROSS JOIN LATERAL ({in_group(COLUMNS, LinePosition.BEHIND, '$3')}) AS follower LIMIT $4"
 )
 

@@ -40,14 +40,14 @@ _DELETE: Final = f"""
         WHERE {key_of("a", "gone.message_id", "message_id", tie="gone.own_seq")} AND gone.attempts > 1
     )
     SELECT own_seq, own_token, place, group_id FROM gone
-"""  # noqa: S608 - constants
-_TAKE_OUT: Final = f"DELETE FROM deliveries d USING {OWN} WHERE {MET} RETURNING {of('d')}, {WHICH}, d.place"  # noqa: S608 - constants
+"""
+_TAKE_OUT: Final = f"DELETE FROM deliveries d USING {OWN} WHERE {MET} RETURNING {of('d')}, {WHICH}, d.place"
 _RETRY: Final = (
-    f"UPDATE deliveries d SET available_at = own.until, token = NULL FROM {OWN_UNTIL} WHERE {MET}"  # noqa: S608 - constants
+    f"UPDATE deliveries d SET available_at = own.until, token = NULL FROM {OWN_UNTIL} WHERE {MET}"
     f" RETURNING {WHICH}, d.message_id"
 )
 _EXTEND: Final = (
-    f"UPDATE deliveries d SET available_at = own.until FROM {OWN_UNTIL} WHERE {MET} RETURNING {WHICH}"  # noqa: S608 - constants
+    f"UPDATE deliveries d SET available_at = own.until FROM {OWN_UNTIL} WHERE {MET} RETURNING {WHICH}"
 )
 
 

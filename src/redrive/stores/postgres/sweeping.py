@@ -29,7 +29,7 @@ def _forget_old(table: str, moment: str, *key: str) -> str:
     """
     further = "".join(f" AND d.{column} = own.{column}" for column in key[1:])
     return (
-        f"WITH own AS MATERIALIZED (SELECT {', '.join(key)}, {moment} FROM {table}"  # noqa: S608 - constants
+        f"WITH own AS MATERIALIZED (SELECT {', '.join(key)}, {moment} FROM {table}"
         f" WHERE queue_id = $1 AND {moment} <= $2 ORDER BY {moment} LIMIT $3 FOR UPDATE SKIP LOCKED)"
         f" DELETE FROM {table} d USING own WHERE {key_of('d', f'own.{key[0]}', key[0], tie=f'own.{moment}')}{further}"
     )

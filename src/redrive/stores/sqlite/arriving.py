@@ -20,7 +20,7 @@ _DUE = f"{rows.SELECT} WHERE queue_id = ? AND place > 0 AND available_at <= ? AN
 _MOVABLE = f"{_DUE} ORDER BY available_at, seq LIMIT ?"
 _OF_ORIGIN = "AND origin IN (SELECT value FROM json_each(?))"
 _CHOSEN = (
-    f"{rows.SELECT} WHERE queue_id = ? AND available_at <= ? AND seq <= ?"  # noqa: S608 - constants
+    f"{rows.SELECT} WHERE queue_id = ? AND available_at <= ? AND seq <= ?"
     " AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq LIMIT ?"
 )
 _MOVABLE_HOME = f"{_DUE} {_OF_ORIGIN} ORDER BY available_at, seq LIMIT ?"

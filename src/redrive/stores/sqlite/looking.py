@@ -9,7 +9,7 @@ from redrive.stores.sqlite import rows
 _PEEK = f"{rows.SELECT} WHERE queue_id = ? AND seq > ? ORDER BY seq LIMIT ?"
 # The condition reads a row as far as its headers; the bodies of those left out stay unread.
 _LOCATE = (
-    f"{rows.SELECT} WHERE queue_id = ?1"  # noqa: S608 - constants
+    f"{rows.SELECT} WHERE queue_id = ?1"
     " AND seq <= (SELECT max(seq) FROM (SELECT seq FROM deliveries WHERE queue_id = ?1 ORDER BY seq LIMIT ?4))"
     " AND (message_id = ?2 OR instr(headers, ?3) > 0) ORDER BY seq"
 )

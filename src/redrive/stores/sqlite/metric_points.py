@@ -28,11 +28,11 @@ _ADD_VALUE: Final = (
 _PERIOD: Final = "?2 + (at - ?2) / ?4 * ?4 AS period"
 _OF_SERIES: Final = "series_id IN (SELECT value FROM json_each(?1)) AND at >= ?2 AND at < ?3"
 _BUCKETS: Final = (
-    f"SELECT {_PERIOD}, unit, sum(samples), sum(total), min(least), max(greatest)"  # noqa: S608 - constants
+    f"SELECT {_PERIOD}, unit, sum(samples), sum(total), min(least), max(greatest)"
     f" FROM metric_points WHERE {_OF_SERIES} GROUP BY period, unit ORDER BY period, unit"
 )
 _VALUES: Final = (
-    f"SELECT {_PERIOD}, unit, value, sum(count) FROM metric_values WHERE {_OF_SERIES}"  # noqa: S608 - constants
+    f"SELECT {_PERIOD}, unit, value, sum(count) FROM metric_values WHERE {_OF_SERIES}"
     " GROUP BY period, unit, value ORDER BY period, unit, value"
 )
 _FIND_SERIES: Final = (

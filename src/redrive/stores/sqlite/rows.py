@@ -16,16 +16,16 @@ COLUMNS = (
     "queue_id, seq, available_at, attempts, token, enqueued_at, sent_at, first_claimed_at, message_id, group_id,"
     " deduplication_id, origin, headers, body"
 )
-INSERT = f"INSERT INTO deliveries ({COLUMNS}, place) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608 - constants
-SELECT = f"SELECT {COLUMNS}, place FROM deliveries"  # noqa: S608 - constants
+INSERT = f"INSERT INTO deliveries ({COLUMNS}, place) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+SELECT = f"SELECT {COLUMNS}, place FROM deliveries"
 
 _TURN_TAKEN = "SELECT 1 FROM deliveries WHERE queue_id = ? AND group_id = ? AND place = 2"
 _NEXT_BEHIND = (
     "(SELECT seq FROM deliveries WHERE queue_id = ?1 AND group_id = ?2 AND place = 0 ORDER BY seq LIMIT 1)"
 )
-_PASS_TURN = f"UPDATE deliveries SET place = 2 WHERE queue_id = ?1 AND seq = {_NEXT_BEHIND}"  # noqa: S608 - constants
+_PASS_TURN = f"UPDATE deliveries SET place = 2 WHERE queue_id = ?1 AND seq = {_NEXT_BEHIND}"
 _HAND_ON_TURN = (
-    "UPDATE deliveries SET place = 2, available_at = max(available_at, ?3)"  # noqa: S608 - constants
+    "UPDATE deliveries SET place = 2, available_at = max(available_at, ?3)"
     f" WHERE queue_id = ?1 AND seq = {_NEXT_BEHIND}"
 )
 

@@ -12,10 +12,10 @@ from redrive.stores.sqlite import arriving, notes, rows
 from redrive.stores.sqlite.transaction import Transaction
 
 _OWN = "queue_id = ?1 AND seq = ?2 AND token = ?3 AND available_at > ?4"
-_DELETE = f"DELETE FROM deliveries WHERE {_OWN} RETURNING place, group_id, message_id, attempts"  # noqa: S608 - constants
-_TAKE_OUT = f"DELETE FROM deliveries WHERE {_OWN} RETURNING {rows.COLUMNS}, place"  # noqa: S608 - constants
-_RETRY = f"UPDATE deliveries SET available_at = ?5, token = NULL WHERE {_OWN} RETURNING message_id"  # noqa: S608 - constants
-_EXTEND = f"UPDATE deliveries SET available_at = ?5 WHERE {_OWN} RETURNING 1"  # noqa: S608 - constants
+_DELETE = f"DELETE FROM deliveries WHERE {_OWN} RETURNING place, group_id, message_id, attempts"
+_TAKE_OUT = f"DELETE FROM deliveries WHERE {_OWN} RETURNING {rows.COLUMNS}, place"
+_RETRY = f"UPDATE deliveries SET available_at = ?5, token = NULL WHERE {_OWN} RETURNING message_id"
+_EXTEND = f"UPDATE deliveries SET available_at = ?5 WHERE {_OWN} RETURNING 1"
 _STATE = "SELECT token FROM deliveries WHERE queue_id = ? AND seq = ?"
 _SEQ_AT = "SELECT seq FROM deliveries WHERE queue_id = ? ORDER BY seq LIMIT 1 OFFSET ?"
 _PURGE = "DELETE FROM deliveries WHERE queue_id = ? AND seq <= ? RETURNING place, group_id"

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import apsw
 import orjson
+from typing_extensions import override
 
 from redrive.engine.ports import (
     AttemptNote,
@@ -260,6 +261,7 @@ class SqliteStore(TelemetryVerbs):
 
     # ---- inside -----------------------------------------------------------------------------------------
 
+    @override
     async def _read(self, look: Callable[[apsw.Cursor], T]) -> T:
         if self._path is None:
             return await self._commit.submit(lambda transaction: look(transaction.cursor))

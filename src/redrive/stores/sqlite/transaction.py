@@ -19,7 +19,7 @@ from redrive.model.delivery import LinePosition
 BLOCK: Final = 10_000
 
 _INSERT: Final = (
-    "INSERT INTO deliveries (queue_id, seq, available_at, attempts, enqueued_at, sent_at, message_id, deduplication_id,"  # noqa: S608 - constants
+    "INSERT INTO deliveries (queue_id, seq, available_at, attempts, enqueued_at, sent_at, message_id, deduplication_id,"
     f" origin, headers, body, place) VALUES (?,?,?,?,?,?,?,?,?,?,?,{int(LinePosition.READY)})"
 )
 _AFTER_SEQ: Final = attrgetter(

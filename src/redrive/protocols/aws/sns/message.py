@@ -14,9 +14,8 @@ from redrive.protocols.aws.wire.errors import AwsError
 
 BYTES_MAX: Final = 256 * 1024
 SMS_CHARS_MAX: Final = 1600
-SUBJECT_CHARS_MAX: Final = (
-    100  # "less than 100", says the reference; CloudWatch cuts its own at 100, and they arrive
-)
+# "less than 100", says the reference; CloudWatch cuts its own at 100, and they arrive.
+SUBJECT_CHARS_MAX: Final = 100
 
 _NOT_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_.-]")
 _NOT_IN_SUBJECT: Final = re.compile(r"[\x00-\x1f\x7f]")

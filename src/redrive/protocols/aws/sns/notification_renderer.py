@@ -19,9 +19,8 @@ from redrive.protocols.aws.sns.signing import Signer
 Render: TypeAlias = Callable[[Subscription, Delivery], Awaitable[PushRequest]]
 """Makes the request of a delivery."""
 
-TIMEOUT_MS: Final = (
-    15_000  # "no answer within 15 seconds" is a failed attempt (SNS, message delivery retries)
-)
+# "no answer within 15 seconds" is a failed attempt (SNS, message delivery retries).
+TIMEOUT_MS: Final = 15_000
 _JSON: Final = "application/json"
 _TRACE: Final = "X-Amzn-Trace-Id"
 _REPLAYED: Final = {"Replayed": ("String", "true")}

@@ -16,9 +16,8 @@ from redrive.access.signing_pair import SigningPair
 VERSIONS: Final = {"1": hashes.SHA1(), "2": hashes.SHA256()}  # noqa: S303 - what SNS's version 1 is
 _DIGESTS: Final = {"1": "sha1", "2": "sha256"}
 _THREADS: Final = 2
-_REMEMBERED_MAX: Final = (
-    4096  # 344 characters each, 2 MiB with their keys; a fan-out takes a moment, not an hour
-)
+# 344 characters each, 2 MiB with their keys; a fan-out takes a moment, not an hour.
+_REMEMBERED_MAX: Final = 4096
 
 
 class Signer:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from uuid import UUID, uuid5
 
 import orjson
+from typing_extensions import override
 
 from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener
 from redrive.engine.ports import LogSink
@@ -101,14 +102,15 @@ class StatusLog(Listener):
         self._log = DeliveryLog(sink, chance, stream)
         self._own = own or {}
 
+    @override
     def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
         """Not logged; see `own`."""
         if topic.name.private:
             for log in self._own.values():
                 log.published(topic, messages, matched, body_bytes, now)
 
+    @override
     def attempted(self, fact: Attempted) -> None:
-        """See `Listener.attempted`."""
         own = self._own.get(fact.subscription.protocol)
         if own is not None:
             own.attempted(fact)
@@ -126,14 +128,14 @@ class StatusLog(Listener):
         )
         self._write(fact.topic, fact.delivery, entry, fact.at)
 
+    @override
     def accepted(self, fact: Accepted) -> None:
-        """See `Listener.accepted`."""
         if fact.topic.attributes.get(_OF_QUEUES.success_role):
             for attempted in fact.attempts():
                 self.attempted(attempted)
 
+    @override
     def dead_lettered(self, fact: DeadLettered) -> None:
-        """See `Listener.dead_lettered`."""
         name = fact.subscription.dead_letter
         if name is None or not self._wants(fact.topic, fact.subscription, fact.attempt):
             return

@@ -12,9 +12,8 @@ from redrive.model.topic import Subscription
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.wire.sigv4 import credential_scope
 
-PENDING_MS: Final = (
-    3 * DAY_MS
-)  # an endpoint that has not agreed by then is not asked any more (developer guide)
+# An endpoint that has not agreed by then is not asked any more (developer guide).
+PENDING_MS: Final = 3 * DAY_MS
 
 PRINCIPAL: Final = "principal"  # who subscribed, as policies name them
 _USER: Final = "user"  # and as Amazon shows them: the user that an access key belongs to

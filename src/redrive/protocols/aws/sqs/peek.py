@@ -11,6 +11,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import orjson
+from typing_extensions import override
 
 from redrive.engine.engine import Engine
 from redrive.model.delivery import Delivery
@@ -161,9 +162,11 @@ class _DocumentCodec(QueryCodec):
 
     __slots__ = ()
 
+    @override
     def render(self, *called: Any) -> Response:
         return _as_document(super().render(*called))
 
+    @override
     def render_error(self, *called: Any) -> Response:
         return _as_document(super().render_error(*called))
 

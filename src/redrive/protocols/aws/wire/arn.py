@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from typing_extensions import override
+
 CHARS_MAX: Final = 2048  # IAM's bound, which no service's own names come near
 _ELEMENTS: Final = 6
 
@@ -26,6 +28,7 @@ class Arn:
     account: str
     resource: str
 
+    @override
     def __str__(self) -> str:
         return f"arn:{self.partition}:{self.service}:{self.region}:{self.account}:{self.resource}"
 

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 import orjson
+from typing_extensions import override
 
 from redrive.protocols.aws.wire.codec import answer_headers
 from redrive.protocols.aws.wire.errors import AwsError, common
@@ -104,6 +105,7 @@ class QueryAsJsonCodec(QueryCodec):
 
     __slots__ = ()
 
+    @override
     def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
         """Return `{"<Operation>Response": {"<Operation>Result": …, "ResponseMetadata": …}}`."""
         answer: dict[str, object] = {"ResponseMetadata": {"RequestId": request_id}}
@@ -111,7 +113,8 @@ class QueryAsJsonCodec(QueryCodec):
             answer[operation.result_wrapper] = result_writer(operation, operation.output)(result)
         return _as_json(200, {f"{operation.name}Response": answer}, request_id)
 
-    def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:  # noqa: ARG002 - JSON errors name no service
+    @override
+    def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:
         """Return `{"Error": {"Code": …, "Message": …, "Type": …}, "RequestId": …}`."""
         named = {"Code": error.query_code, "Message": error.query_message, "Type": error.fault}
         return _as_json(error.status, {"Error": named, "RequestId": request_id}, request_id)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from typing_extensions import override
+
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Draft
@@ -28,13 +30,16 @@ class TopicCollection(ArmCollection[Topic]):
         self._topics = engine.resources.topics
         self._subscribers = subscribers
 
+    @override
     async def _get(self, resource: ArmId) -> Topic | None:
         return await self._topics.get(names.topic_name_of(resource))
 
-    def _new(self, resource: ArmId, attributes: Mapping[str, str], now: int) -> Topic:  # noqa: ARG002 - as above
+    @override
+    def _new(self, resource: ArmId, attributes: Mapping[str, str], now: int) -> Topic:
         return Topic(0, names.topic_name_of(resource), names.DIALECT, attributes=attributes)
 
-    async def _put(self, call: ArmCall, resource: ArmId, accept: Accept[Topic]) -> tuple[Topic, bool]:  # noqa: ARG002 - as above
+    @override
+    async def _put(self, call: ArmCall, resource: ArmId, accept: Accept[Topic]) -> tuple[Topic, bool]:
         name = names.topic_name_of(resource)
 
         async def write(draft: Draft) -> tuple[Topic, bool]:
@@ -44,21 +49,25 @@ class TopicCollection(ArmCollection[Topic]):
 
         return await self._resources.write(write)
 
+    @override
     async def _update(self, record: Topic, change: Callable[[Topic], Topic]) -> Topic:
         return await self._resources.write(lambda draft: self._update_in(draft, record.name, change))
 
     async def _update_in(self, draft: Draft, name: ResourceName, change: Callable[[Topic], Topic]) -> Topic:
         return await self._topics.update_in(draft, name, change)
 
+    @override
     async def _remove(self, resource: ArmId) -> None:
         topic = await self._get(resource)
         if topic is not None:
             inner = await self._topics.find(names.within(topic.name))
             await self._subscribers.remove_topics([*inner, topic])
 
+    @override
     async def _find(self, call: ArmCall, after: str, limit: int) -> Sequence[Topic]:
         return await self._topics.of_account(*call.account_and_group, after, limit)
 
+    @override
     def _lists(self, record: Topic) -> bool:
         """`topics:t` is a topic and `domains:d` a domain, but not `domains:d:t`."""
         kind, _, rest = record.name.name.partition(":")
@@ -73,15 +82,18 @@ class DomainTopicCollection(TopicCollection):
         super().__init__(engine, specs.DOMAIN_TOPICS, subscribers)
         self._sources = sources
 
-    async def _put(self, call: ArmCall, resource: ArmId, accept: Accept[Topic]) -> tuple[Topic, bool]:  # noqa: ARG002 - as above
+    @override
+    async def _put(self, call: ArmCall, resource: ArmId, accept: Accept[Topic]) -> tuple[Topic, bool]:
         domain = await self._sources.domain(resource)
         return await self._sources.ensured(domain_topic(resource, properties_of(domain))), True
 
+    @override
     async def _find(self, call: ArmCall, after: str, limit: int) -> Sequence[Topic]:
         domain = await self._sources.domain(call.resource(PROVIDER, "domains"))
         return await self._topics.find(names.within(domain.name), after, limit)
 
-    def _lists(self, record: Topic) -> bool:  # noqa: ARG002 - all that are found
+    @override
+    def _lists(self, record: Topic) -> bool:
         return True
 
 
@@ -92,25 +104,30 @@ class NamespaceTopicCollection(TopicCollection):
         """Keep topics in this engine; `subscribers` follows their changes."""
         super().__init__(engine, specs.NAMESPACE_TOPICS, subscribers)
 
+    @override
     async def _get(self, resource: ArmId) -> Topic | None:
         await self._check_namespace(resource)
         return await super()._get(resource)
 
+    @override
     async def _put(self, call: ArmCall, resource: ArmId, accept: Accept[Topic]) -> tuple[Topic, bool]:
         await self._check_namespace(resource)
         return await super()._put(call, resource, accept)
 
+    @override
     async def _update_in(self, draft: Draft, name: ResourceName, change: Callable[[Topic], Topic]) -> Topic:
         topic = await super()._update_in(draft, name, change)
         await self._subscribers.follow_in(draft, topic)
         return topic
 
+    @override
     async def _find(self, call: ArmCall, after: str, limit: int) -> Sequence[Topic]:
         namespace = call.resource(PROVIDER, "namespaces")
         await self._check_namespace(namespace)
         return await self._topics.find(within(namespace_name(namespace)), after, limit)
 
-    def _lists(self, record: Topic) -> bool:  # noqa: ARG002 - all that are found
+    @override
+    def _lists(self, record: Topic) -> bool:
         return True
 
     async def _check_namespace(self, resource: ArmId) -> None:
@@ -127,10 +144,12 @@ class DocumentCollection(ArmCollection[R]):
         self._documents = engine.resources.documents
         self._kind: DocumentKind[R] = kind
 
+    @override
     async def _get(self, resource: ArmId) -> R | None:
         return await self._documents.get(self._kind, _key(resource))
 
-    async def _put(self, call: ArmCall, resource: ArmId, accept: Accept[R]) -> tuple[R, bool]:  # noqa: ARG002 - as above
+    @override
+    async def _put(self, call: ArmCall, resource: ArmId, accept: Accept[R]) -> tuple[R, bool]:
         async def write(draft: Draft) -> tuple[R, bool]:
             existing = await draft.get(self._kind, _key(resource))
             record = accept(existing)
@@ -139,12 +158,15 @@ class DocumentCollection(ArmCollection[R]):
 
         return await self._documents.transact(write)
 
+    @override
     async def _update(self, record: R, change: Callable[[R], R]) -> R:
         return await self._documents.update(self._kind, record.name.key, change)
 
+    @override
     async def _remove(self, resource: ArmId) -> None:
         await self._documents.remove(self._kind, _key(resource))
 
+    @override
     async def _find(self, call: ArmCall, after: str, limit: int) -> Sequence[R]:
         beginning = "/".join((*filter(None, call.account_and_group), ""))
         return await self._documents.find(self._kind, beginning, after, limit)
@@ -158,9 +180,11 @@ class NamespaceCollection(DocumentCollection[Namespace]):
         super().__init__(engine, specs.NAMESPACES, NAMESPACE)
         self._subscribers = subscribers
 
+    @override
     def _new(self, resource: ArmId, attributes: Mapping[str, str], now: int) -> Namespace:
         return Namespace(namespace_name(resource), attributes, now)
 
+    @override
     async def _remove(self, resource: ArmId) -> None:
         """The namespace goes last, so that a removal that was cut short can be repeated."""
         topics = await self._resources.topics.find(within(namespace_name(resource)))
@@ -176,9 +200,11 @@ class SystemTopicCollection(DocumentCollection[SystemTopic]):
         super().__init__(engine, specs.SYSTEM_TOPICS, SYSTEM_TOPIC)
         self._sources = sources
 
-    def _new(self, resource: ArmId, attributes: Mapping[str, str], now: int) -> SystemTopic:  # noqa: ARG002 - as above
+    @override
+    def _new(self, resource: ArmId, attributes: Mapping[str, str], now: int) -> SystemTopic:
         return SystemTopic(system_topic_name(resource), attributes)
 
+    @override
     async def _put(
         self, call: ArmCall, resource: ArmId, accept: Accept[SystemTopic]
     ) -> tuple[SystemTopic, bool]:

@@ -3,6 +3,8 @@
 from http import HTTPStatus
 from typing import Any, Final
 
+from typing_extensions import override
+
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm import event_filters, schema
 from redrive.protocols.azure.arm.destinations import (
@@ -202,10 +204,10 @@ class NamespaceForm(SubscriptionForm):
     replaced = HTTPStatus.OK
     in_steps = False
 
+    @override
     def accepted(
         self, given: Document, before: Document, topic: Topic, resolve: EndpointResolver, now: int
     ) -> Accepted:
-        """See `SubscriptionForm.accepted`."""
         kept = _NAMESPACE_PROPERTIES.accept(given)
         said = schema.part(kept, CONFIGURATION) or {}
         earlier = before.get(CONFIGURATION) or {}
@@ -225,14 +227,17 @@ class NamespaceForm(SubscriptionForm):
         kept[CONFIGURATION] = {"deliveryMode": mode, mode.lower(): limits}
         return Accepted(kept, destination, _filter_text(kept), expires_at(kept, now))
 
+    @override
     def patched(self, before: Document, document: Document) -> Document:
         """See `SubscriptionForm.patched`: properties are merged one by one."""
         return schema.merged(before, schema.part(document, "properties") or {})
 
-    def resource_id(self, source: ArmId, topic: Topic, name: str, existing: Subscription | None) -> str:  # noqa: ARG002 - as SubscriptionForm
+    @override
+    def resource_id(self, source: ArmId, topic: Topic, name: str, existing: Subscription | None) -> str:
         """See `SubscriptionForm.resource_id`: the name stays as it was spelt first."""
         return source.child("eventSubscriptions", name).text if existing is None else existing.attributes[ID]
 
+    @override
     def shown(
         self, subscription: Subscription, topic_id: str, nested_in: ArmId | None, now: int
     ) -> dict[str, Any]:
@@ -241,8 +246,8 @@ class NamespaceForm(SubscriptionForm):
         del made["properties"]["topic"]
         return {**made, "id": subscription.attributes[ID]}
 
+    @override
     def no_such(self, source: ArmId, name: str) -> AzureError:
-        """See `SubscriptionForm.no_such`."""
         return no_such(source.child("eventSubscriptions", name))
 
 

@@ -7,6 +7,8 @@ Such a subscription stands beside the event subscription whose letters it gets, 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+from typing_extensions import override
+
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, SubscriptionContext
 from redrive.model.attempt import Attempt
@@ -96,8 +98,10 @@ class NamespaceDeadLetterProfile(DeadLetterProfile):
 
     plan = namespace_letters.PLAN
 
+    @override
     def _path(self, store: Subscription, first: Delivery) -> str:
         return dead_letters.path_of(namespace_letters.folder_of(store), first)
 
-    def _written(self, delivery: Delivery, published: Published, letter: Letter | None) -> str:  # noqa: ARG002 - as its base
+    @override
+    def _written(self, delivery: Delivery, published: Published, letter: Letter | None) -> str:
         return namespace_letters.text_of(delivery, letter)

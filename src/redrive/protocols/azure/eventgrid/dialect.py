@@ -7,6 +7,8 @@ four are kept as subscriptions of topics whose dialect is Event Grid's; this is 
 from collections.abc import Mapping
 from typing import Any
 
+from typing_extensions import override
+
 from redrive.engine.ports import SubscriptionContext
 from redrive.model.delivery import Delivery
 from redrive.model.topic import Subscription, Topic
@@ -39,6 +41,7 @@ class EventGridDeliveryProfile(EventProfile):
         self._dead_letters = DeadLetterProfile(notes)
         self._dead_letters_of_namespaces = NamespaceDeadLetterProfile(notes)
 
+    @override
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
         """See `DeliveryProfile.context`; from the profile of the subscription's kind."""
         of_namespace = names.is_namespace_topic(topic.name)

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 import orjson
+from typing_extensions import override
 
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import ONE_EACH, Batch, FollowUp, Plan, PushRequest, SubscriptionContext
@@ -103,6 +104,7 @@ class NamespaceEventProfile(EventProfile):
 
     name = names.NAMESPACES
 
+    @override
     def _plan(self, topic: Topic, settings: DeliverySettings) -> Plan:
         return namespace_push.plan(topic, settings)
 

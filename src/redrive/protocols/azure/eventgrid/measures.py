@@ -26,6 +26,8 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
+from typing_extensions import override
+
 from redrive.engine.facts import Accepted, Attempted, Listener
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
@@ -112,7 +114,8 @@ class Measures(Listener):
 
     # ---- publishers -------------------------------------------------------------------------------------
 
-    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:  # noqa: ARG002 - as Listener
+    @override
+    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
         """See `Listener.published`; what enters a domain's topic entered the domain too."""
         if not messages:
             return
@@ -135,16 +138,16 @@ class Measures(Listener):
         self.counter.add(topic, "PublishFailCount", 1, now, dimensions)
         self._failures.publishing(topic, refusal, now)
 
+    @override
     def asked(self, topic: Topic, asked: Sequence[tuple[Subscription, int]], now: int) -> None:
-        """See `Listener.asked`."""
         for subscription, filters in asked:
             own = (SUBSCRIPTION, delivery_settings(subscription).name)
             self.counter.add(topic, "AdvancedFilterEvaluationCount", filters, now, (own,))
 
     # ---- subscribers ------------------------------------------------------------------------------------
 
+    @override
     def attempted(self, fact: Attempted) -> None:
-        """See `Listener.attempted`."""
         if fact.subscription.protocol == _PULL:
             return
         if not fact.attempt.delivered:
@@ -154,13 +157,13 @@ class Measures(Listener):
         if fact.position == 0:
             self.counter.add_for(fact, "DestinationProcessingDurationInMs", fact.attempt.duration_ms)
 
+    @override
     def accepted(self, fact: Accepted) -> None:
-        """See `Listener.accepted`."""
         for attempt in fact.attempts():
             self.attempted(attempt)
 
+    @override
     def expired(self, fact: Attempted) -> None:
-        """See `Listener.expired`."""
         self._dropped(fact)
 
     def _failed(self, fact: Attempted) -> None:
@@ -187,16 +190,16 @@ class DeadLetterMeasures(Listener):
         """Count into this."""
         self._counter = counter
 
+    @override
     def attempted(self, fact: Attempted) -> None:
-        """See `Listener.attempted`."""
         if fact.attempt.delivered:
             reason = namespace_letters.reason_of(fact.delivery)
             self._counter.add_for(fact, "DeadLetteredCount", 1, (("DeadLetterReason", reason),))
         elif fact.transition.outcome is not Outcome.RETRY:
             self.expired(fact)
 
+    @override
     def expired(self, fact: Attempted) -> None:
-        """See `Listener.expired`."""
         unavailable = ("DropReason", "DeadLetterDestinationUnavailable")
         self._counter.add_for(fact, "DroppedEventCount", 1, (unavailable,))
 
@@ -208,8 +211,8 @@ class PullMeasures(Listener):
         """Count into this."""
         self._counter = counter
 
+    @override
     def dropped(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:
-        """See `Listener.dropped`."""
         resource = queue.attributes.get(ID)
         if resource is not None and names.is_namespace_topic(queue.name):
             topic = queue.name._replace(name=queue.name.name.rpartition(":")[0])

@@ -29,9 +29,8 @@ _SECRETS: Final = frozenset(
 )
 _ROLES: Final = frozenset({"SuccessFeedbackRoleArn", "FailureFeedbackRoleArn"})
 _RATE: Final = "SuccessFeedbackSampleRate"
-_DEVICES_PER_ROUND: Final = (
-    100  # of an application that goes; there may be a million, and these share a commit
-)
+# Of an application that goes; there may be a million, and these share a commit.
+_DEVICES_PER_ROUND: Final = 100
 
 
 class PlatformApplicationOperations:

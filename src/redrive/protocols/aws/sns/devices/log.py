@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 from uuid import UUID, uuid5
 
+from typing_extensions import override
+
 from redrive.engine.facts import Attempted, Listener
 from redrive.engine.ports import LogSink
 from redrive.model.delivery import Outcome
@@ -58,7 +60,8 @@ class DeviceLog(Listener):
         self._application_of = application_of
         self._count = count
 
-    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:  # noqa: ARG002 - as Listener
+    @override
+    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
         """See `Listener.published`; counted where it is to a device alone."""
         application = platform.application_behind(topic.name)
         if application is None or not messages:
@@ -70,6 +73,7 @@ class DeviceLog(Listener):
             ]
         )
 
+    @override
     def attempted(self, fact: Attempted) -> None:
         """See `Listener.attempted`; of a push."""
         device = platform.device_at(fact.subscription.endpoint)

@@ -18,9 +18,8 @@ from redrive.model.attempt import Reason
 SENT_AT: Final = "sent-at"  # of a request: when the message was published (ms)
 ATTRIBUTES: Final = "AWS.SNS.MOBILE."  # what the names of attributes begin with that are for push services
 _APNS: Final = f"{ATTRIBUTES}APNS."
-_TTL_SECONDS: Final = (
-    28 * 86_400
-)  # SNS's own default, where neither the publisher nor the service has another
+# SNS's own default, where neither the publisher nor the service has another.
+_TTL_SECONDS: Final = 28 * 86_400
 _TTL_NAMES: Final[Mapping[str, tuple[str, ...]]] = {"GCM": ("FCM", "GCM")}
 _MALFORMED: Final = "Notification is malformed"
 _TOO_LONG: Final = "Notification is too long"

@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
+from typing_extensions import override
+
 from redrive.engine.facts import Attempted, Listener
 from redrive.engine.ports import LogSink
 from redrive.model.delivery import Outcome
@@ -60,6 +62,7 @@ class TextMessageLog(Listener):
         self._attributes = attributes
         self._count = count
 
+    @override
     def attempted(self, fact: Attempted) -> None:
         """See `Listener.attempted`; of a text message."""
         account, region = place_of(fact.subscription)
