@@ -6,10 +6,11 @@ import pytest
 
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import Swept
-from redrive.engine.sweep import ARCHIVES_MS, QUEUES_PER_TURN, ROWS_PER_SWEEP
+from redrive.engine.sweep import QUEUES_PER_TURN, ROWS_PER_SWEEP
 from redrive.model.errors import Refused
+from redrive.model.message import Publication
 from redrive.model.names import ResourceName
-from redrive.model.queue import Queue
+from redrive.model.queue import DAY_MS, DEDUPLICATION_MS, Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.contracts.stores.bench import Bench
@@ -167,8 +168,7 @@ async def test_a_subscription_goes_when_its_time_is_over(engine: Engine, clock: 
 async def test_a_long_sweep_holds_up_no_other_upkeep(
     engine: Engine, store: HeldStore, clock: VirtualClock
 ) -> None:
-    await make_queue(engine, "q")
-    sweeping = store.hold("sweep")
+    sweeping = store.hold("occupied")
     upkeep = asyncio.ensure_future(engine.run())
     await sweeping.reached
     store.calls.clear()
@@ -178,24 +178,38 @@ async def test_a_long_sweep_holds_up_no_other_upkeep(
     await asyncio.wait([upkeep])
 
 
-async def test_topics_are_read_for_their_archives_once_in_a_while(
+async def test_an_archive_is_swept_when_there_is_something_old_in_it(
     engine: Engine, store: HeldStore, clock: VirtualClock
 ) -> None:
-    topic = await engine.resources.topics.create(
-        Topic(0, ResourceName("1", "here", "t"), "plain", ordered=True)
-    )
-    swept: list[int] = []
-    sweep = store.real.sweep
-
-    async def counted(queue_id: int, *rest: int) -> Swept:
-        if queue_id == topic.id:
-            swept.append(clock.now() - began)
-        return await sweep(queue_id, *rest)
-
-    store.real.sweep = counted  # type: ignore[method-assign, assignment]  # the same, and counted
+    fifo = Topic(0, ResourceName("1", "here", "t"), "plain", ordered=True, archive_ms=2 * MINUTE_MS)
+    topic = await engine.resources.topics.create(fifo)
+    await engine.resources.topics.create(replace(fifo, name=ResourceName("1", "here", "empty")))
+    publication = Publication(b"0" * 16, "a", {}, {}, b"{}", 1, group_id="g", deduplication_id="d")
+    await engine.messages.publish(topic, [publication])
     began = clock.now()
-    upkeep = asyncio.ensure_future(engine.run())
-    await clock.sleep_until(began + 2 * ARCHIVES_MS - 1)
-    assert swept == [0, ARCHIVES_MS]
-    upkeep.cancel()
-    await asyncio.wait([upkeep])
+    swept = []
+    for moment in (0, MINUTE_MS, 2 * MINUTE_MS, DEDUPLICATION_MS - 1, DEDUPLICATION_MS, DEDUPLICATION_MS + 1):
+        await clock.sleep_until(began + moment)
+        store.calls.clear()
+        swept.append((await engine.operations.sweep(), store.calls.count("sweep")))
+    assert swept == [(0, 0), (0, 0), (1, 1), (0, 0), (0, 1), (0, 0)]
+
+
+async def test_empty_queues_are_not_looked_at(engine: Engine, store: HeldStore) -> None:
+    queues = [await make_queue(engine, f"q{number:03}") for number in range(50)]
+    await send(engine, queues[7], "a")
+    await engine.operations.sweep()
+    store.calls.clear()
+    await engine.operations.sweep()
+    assert store.calls == ["occupied", "occupied", "find"]
+
+
+async def test_a_backlog_is_never_too_old(
+    engine: Engine, store: HeldStore, clock: VirtualClock, queue: Queue
+) -> None:
+    await send(engine, replace(queue, id=await store.real.new_id()), "a")
+    await clock.sleep_until(clock.now() + 40 * DAY_MS)
+    assert await engine.operations.sweep() == 0
+    store.calls.clear()
+    assert await engine.operations.sweep() == 0
+    assert store.calls == ["occupied", "occupied", "find"]

@@ -9,6 +9,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.kinds import (
     DUE,
     ELSEWHERE,
+    OF_ARCHIVE,
     OF_QUEUE,
     QUEUE,
     SERVING,
@@ -19,6 +20,7 @@ from redrive.engine.kinds import (
     number_key,
 )
 from redrive.engine.upgrade import CURRENT, FORMAT, Upgrade
+from redrive.model.message import Publication
 from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.engine.held_store import HeldStore
@@ -146,6 +148,23 @@ async def test_a_queue_goes_whose_subscription_was_not_made_in_the_end_and_anoth
     assert await newer.resources.documents.find(QUEUE, "") == [served]
     await newer.resources.subscriptions.delete(subscription)
     assert await newer.resources.documents.find(QUEUE, "") == []
+
+
+async def test_the_archive_of_an_ordered_topic_is_swept(
+    older: Engine, nodes: Callable[[str], Engine], clock: VirtualClock
+) -> None:
+    fifo = Topic(0, named("fifo"), "plain", ordered=True, archive_ms=MINUTE_MS)
+    topic = await older.resources.topics.create(fifo)
+    await topic_of(older)
+    await older.messages.publish(
+        topic, [Publication(b"0" * 16, "a", {}, {}, b"{}", 1, group_id="g", deduplication_id="d")]
+    )
+    await older.resources.documents.clear(OF_ARCHIVE)
+    await older.resources.documents.create(FORMAT, "resources", 2)
+    newer = await brought_up_to_date(nodes, older)
+    assert await newer.resources.documents.entries(OF_ARCHIVE) == [(number_key(topic.id), topic.name.key)]
+    await clock.sleep_until(clock.now() + MINUTE_MS)
+    assert await newer.operations.sweep() == 1
 
 
 async def test_many_documents_are_put_right_in_turns_and_once(

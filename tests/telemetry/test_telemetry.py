@@ -37,9 +37,8 @@ class Shelf:
     async def get(self, name: ResourceName) -> Queue | None:
         return self.queues.get(name)
 
-    async def all_after(self, key: str, limit: int) -> list[Queue]:
-        found = sorted(self.queues.values(), key=lambda one: one.name.key)
-        return [one for one in found if one.name.key > key][:limit]
+    async def of_number(self, queue_id: int) -> Queue | None:
+        return next((one for one in self.queues.values() if one.id == queue_id), None)
 
 
 class Topics:

@@ -2,6 +2,8 @@
 
 Every node sweeps, without a leader: removing what is expired is the same whoever does it, and twice does no harm.
 Receivers check the retention period themselves, so sweeping late loses disk and never correctness.
+
+A round goes where something is kept, not to each queue: of 100,000 empty ones that took 43 s of processor time.
 """
 
 from collections.abc import Awaitable, Callable
@@ -9,21 +11,18 @@ from collections.abc import Awaitable, Callable
 from redrive.engine.counters import NodeCounters
 from redrive.engine.kinds import DUE, SUBSCRIPTION, TOMBSTONE_MS, Due, QueueRecord
 from redrive.engine.listeners import Listeners
-from redrive.engine.ports import Clock, Store
+from redrive.engine.ports import Clock, Occupied, Store
 from redrive.engine.push.circuit_breakers import CircuitBreakers
 from redrive.engine.resources import Resources
 from redrive.model.delivery import DeadLetterReason
 from redrive.model.queue import Queue
 
-QUEUES_PER_TURN = 50  # documents read and queues swept before others have their turn
+QUEUES_PER_TURN = 100  # numbers looked at together: under a millisecond of the store's time
 ROWS_PER_SWEEP = 1_000  # about 5 ms of the store's time
-# An archive keeps days, and a publication is remembered for five minutes: to read every topic for that each time would
-# be most of a round where there are thousands.
-ARCHIVES_MS = 300_000
 
 
 class Sweeper:
-    """Walks round all queues."""
+    """Walks round all that is kept."""
 
     def __init__(
         self,
@@ -54,63 +53,86 @@ class Sweeper:
         self._queues = resources.queues
         self._topics = resources.topics
         self._subscriptions = resources.subscriptions
-        self._probations = circuits
-        self._measure = counters
+        self._circuits = circuits
+        self._counters = counters
         self._listeners = listeners
         self._end_unasked = end_unasked
         self._forget = forget
-        self._archives_at = 0
+        self._never_old: set[int] = set()  # numbers of backlogs: no queue and no archive gets one of these
 
     async def round(self) -> int:
-        """Sweep every queue once, and empty deleted ones; how many deliveries went."""
-        gone = 0
-        after = ""
-        while queues := await self._queues.all_after(after, QUEUES_PER_TURN):
-            for queue in queues:
-                gone += await self._sweep_queue(queue)
-            after = queues[-1].name.key
-        gone += await self._backlogs() + await self._archives() + await self._due()
-        await self._probations.sweep(self._subscriptions.is_there)
+        """Sweep all that is kept once, and take away what falls due; how many deliveries went."""
+        gone, after = 0, 0
+        seen: set[int] = set()
+        while occupied := await self._store.occupied(after, QUEUES_PER_TURN):
+            for kept in occupied:
+                gone += await self._sweep_number(kept)
+            seen.update(kept.queue_id for kept in occupied)
+            after = occupied[-1].queue_id
+        self._never_old &= seen
+        gone += await self._due()
+        await self._circuits.sweep(self._subscriptions.is_there)
         await self._forget_the_gone()
         return gone
 
+    async def _sweep_number(self, kept: Occupied) -> int:
+        """Sweep a queue, a topic's archive or a subscription's backlog, if there is anything to be swept."""
+        gone = 0
+        if kept.oldest_at is not None and kept.queue_id not in self._never_old:
+            gone += await self._sweep_old(kept.queue_id, kept.oldest_at)
+        now = self._clock.now()
+        if kept.memories_end_at is not None and kept.memories_end_at <= now:
+            gone += await self._sweep(kept.queue_id, 0, now)
+        return gone
+
+    async def _sweep_old(self, queue_id: int, oldest_at: int) -> int:
+        """Sweep a queue or an archive.
+
+        A backlog's deliveries end by their schedule, never by age; those of a queue that is gone go by its tombstone.
+        """
+        queue = await self._queues.of_number(queue_id)
+        if queue is not None:
+            return await self._sweep_queue(queue, oldest_at)
+        topic = await self._topics.of_archive(queue_id)
+        if topic is None:
+            self._never_old.add(queue_id)
+            return 0
+        now = self._clock.now()
+        if oldest_at > now - topic.archive_ms:
+            return 0
+        return await self._sweep(topic.id, now - topic.archive_ms, now)
+
     async def _forget_the_gone(self) -> None:
-        """Whichever node deleted a queue, what this one remembers of it is of no use."""
-        for counts in self._measure:
+        """Forget the counts of queues that any node deleted."""
+        for counts in self._counters:
             queue = self._queues.known(counts.name) or await self._queues.get(counts.name)
             if queue is None or queue.id != counts.queue_id:
                 self._forget(counts.queue_id)
 
-    async def _sweep_queue(self, queue: Queue) -> int:
+    async def _sweep_queue(self, queue: Queue, oldest_at: int) -> int:
         """Sweep a queue; deliveries that are dead-lettered when they expire are not removed before that."""
         if queue.ends_unasked:
             await self._end_unasked(queue)
-        buries = queue.buries_expired and await self._queues.dead_letters_to(queue) is not None
         now = self._clock.now()
-        gone = await self._sweep(queue.id, 0 if buries else now - queue.retention_ms, now)
+        if oldest_at > now - queue.retention_ms:
+            return 0
+        if queue.buries_expired and await self._queues.dead_letters_to(queue) is not None:
+            return 0
+        gone = await self._sweep(queue.id, now - queue.retention_ms, now)
         if gone:
-            self._measure.queue(queue).messages_expired += gone
+            self._counters.queue(queue).messages_expired += gone
             self._listeners.queues.dropped(queue, gone, DeadLetterReason.EXPIRED, now)
-        return gone
-
-    async def _backlogs(self) -> int:
-        """A backlog's deliveries end by their schedule, never by age; only its memories are swept."""
-        gone = 0
-        after = ""
-        while page := await self._subscriptions.all_after(after, QUEUES_PER_TURN):
-            for subscription in page:
-                gone += await self._sweep(subscription.queue_id, 0, self._clock.now())
-            after = page[-1].key
         return gone
 
     async def _due(self) -> int:
         """Take away the subscriptions whose time is over, and empty queues that were deleted; how much was in them."""
-        gone = 0
-        while page := await self._documents.find(DUE, "", limit=QUEUES_PER_TURN):
+        gone, after = 0, ""
+        while page := await self._documents.find(DUE, "", after, QUEUES_PER_TURN):
             for due in page:
                 if due.at > self._clock.now():
                     return gone
                 gone += await self._look_at(due)
+            after = page[-1].due_key
         return gone
 
     async def _look_at(self, due: Due) -> int:
@@ -126,20 +148,6 @@ class Sweeper:
             await self._queues.forget(tombstone)
         else:
             await self._queues.emptied(tombstone)
-        return gone
-
-    async def _archives(self) -> int:
-        """Sweep what ordered topics keep under their own ids: archives, and the memory of publications."""
-        gone, after = 0, ""
-        now = self._clock.now()  # a topic that begins to archive now has nothing older to lose
-        if now < self._archives_at:
-            return 0
-        self._archives_at = now + ARCHIVES_MS
-        while page := await self._topics.all_after(after, QUEUES_PER_TURN):
-            for topic in page:
-                if topic.ordered:
-                    gone += await self._sweep(topic.id, now - topic.archive_ms, now)
-            after = page[-1].name.key
         return gone
 
     async def _sweep(self, queue_id: int, enqueued_before: int, now: int) -> int:

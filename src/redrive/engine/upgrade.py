@@ -5,7 +5,7 @@ what a crash had cut short. Now each is one transaction, and what falls due is f
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from redrive.engine.configuration.directory import Directory
 from redrive.engine.configuration.draft import Draft
@@ -13,6 +13,7 @@ from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.subscriptions import Subscriptions
 from redrive.engine.kinds import (
     DUE,
+    OF_ARCHIVE,
     OF_QUEUE,
     QUEUE,
     SERVING,
@@ -36,7 +37,7 @@ FORMAT: Final[DocumentKind[int]] = DocumentKind(
     "format", lambda number: {"number": number}, lambda d: int(d["number"])
 )
 _KEY: Final = "resources"
-CURRENT: Final = 2
+CURRENT: Final = 3  # 2: what falls due is found by documents; 3: archives are found by their topics' numbers
 _AT_ONCE: Final = 200  # documents put right in one transaction
 
 
@@ -55,11 +56,17 @@ class Upgrade:
             return
         await self._each(TOMBSTONE, self._end_deletion)
         await self._each(SUBSCRIPTION, self._check_subscription)
-        await self._each(QUEUE, self._check_queue)
+        await self._each(QUEUE, self._check_queue, lambda queue: bool(queue.serves))
+        await self._each(TOPIC, self._check_topic, lambda topic: topic.ordered)
         await self._directory.update_or_create(FORMAT, _KEY, CURRENT, lambda _: CURRENT)
 
-    async def _each(self, kind: DocumentKind[T], put_right: Callable[[Draft, T], Awaitable[None]]) -> None:
-        async for page in self._pages(kind):
+    async def _each(
+        self,
+        kind: DocumentKind[T],
+        put_right: Callable[[Draft, T], Awaitable[None]],
+        concerns: Callable[[T], bool] = lambda _: True,
+    ) -> None:
+        async for page in self._pages(kind, concerns):
 
             async def decide(draft: Draft, keys: list[str] = page) -> None:
                 for key in keys:
@@ -69,12 +76,11 @@ class Upgrade:
 
             await self._directory.transact(decide)
 
-    async def _pages(self, kind: DocumentKind[Any]) -> AsyncIterator[list[str]]:
+    async def _pages(self, kind: DocumentKind[T], concerns: Callable[[T], bool]) -> AsyncIterator[list[str]]:
         after = ""
         while found := await self._directory.stored(kind, "", after, _AT_ONCE):
-            keys = [key for key, _, _ in found]
-            yield keys
-            after = keys[-1]
+            yield [key for key, _, value in found if concerns(value)]
+            after = found[-1][0]
 
     async def _end_deletion(self, draft: Draft, tombstone: QueueRecord) -> None:
         """Finish a deletion that an older version left half done, and have the sweep find its tombstone."""
@@ -111,12 +117,15 @@ class Upgrade:
 
     async def _check_queue(self, draft: Draft, queue: Queue) -> None:
         """A queue that serves a subscription goes if that is gone, and else is to go with it."""
-        if not queue.serves:
-            return
         if await draft.get(SUBSCRIPTION, queue.serves) is None:
             await self._queues.delete_in(draft, queue)
         elif await draft.get(SERVING, queue.serves) is None:
             draft.put(SERVING, queue.serves, queue.name.key)
+
+    async def _check_topic(self, draft: Draft, topic: Topic) -> None:
+        """The sweep is to find the archive of an ordered topic."""
+        if await draft.get(OF_ARCHIVE, number_key(topic.id)) is None:
+            draft.put(OF_ARCHIVE, number_key(topic.id), topic.name.key)
 
 
 async def _find_again(draft: Draft, due: Due) -> None:

@@ -25,6 +25,11 @@ class Pace(NamedTuple):
         """A pace whose next one might have been taken by then (µs) is, now (ms), as if there had never been one."""
         return (now - _KEPT_MS) * 1000
 
+    @staticmethod
+    def ends_at(next_us: int) -> int:
+        """The moment (ms) from which a pace is as if there had never been one: the first whose `over_us` is `next_us`."""
+        return -(-next_us // 1000) + _KEPT_MS
+
     def wait_until(self, now: int) -> int | None:
         """The moment (ms) to come back at, or None when one may be taken now."""
         return -(-self.next_us // 1000) if self.next_us > now * 1000 else None

@@ -59,8 +59,8 @@ class Places(Protocol):
         """The queue of that name."""
         ...
 
-    async def all_after(self, key: str, limit: int) -> list[Queue]:
-        """Queues of anybody, by key."""
+    async def of_number(self, queue_id: int) -> Queue | None:
+        """The queue of that number, if it stands."""
         ...
 
 
@@ -76,12 +76,15 @@ class Gauges:
 
     async def begin(self, now: int) -> None:
         """Call the queues active that have messages: what was done to them before the start is not known."""
-        after = ""
-        while page := await self._places.all_after(after, _QUEUES_PER_PAGE):
-            for queue in page:
-                if any(await self._store.count(queue.id, now)):
+        after = 0
+        while page := await self._store.occupied(after, _QUEUES_PER_PAGE):
+            for occupied in page:
+                queue = (
+                    None if occupied.oldest_at is None else await self._places.of_number(occupied.queue_id)
+                )
+                if queue is not None:
                     self._activity.setdefault(queue.name, now)
-            after = page[-1].name.key
+            after = page[-1].queue_id
 
     def forget(self) -> None:
         """Call no queue active."""

@@ -56,8 +56,9 @@ def of_sqlite(store: SqliteStore) -> Costs:
 def _sqlite_ways(connection: apsw.Connection, statement: str) -> Iterator[str]:
     plan = apsw.ext.query_info(connection, statement, explain_query_plan=True).query_plan
     steps = [plan] if plan else []
+    derived: set[str] = set()  # what the statement itself makes, by name: no tables
     while steps:
-        step = steps.pop()
+        step = steps.pop(0)
         steps += step.sub or ()
         way, _, _ = step.detail.replace("COVERING ", "").partition(" (")
         match way.split():
@@ -65,6 +66,10 @@ def _sqlite_ways(connection: apsw.Connection, statement: str) -> Iterator[str]:
                 yield f"{table} by {index}"
             case ["SEARCH", table, *_]:
                 yield f"{table} by {table}_pkey"
+            case ["CO-ROUTINE", name]:
+                derived.add(name)
+            case ["SCAN", name, *_] if name in derived:
+                pass
             case ["SCAN", table] | ["SCAN", table, "USING", *_]:
                 yield f"{table} by reading all of it"
 

@@ -90,6 +90,10 @@ async def sweep(queue: Bench) -> None:
     assert await queue.store.sweep(queue.id, NOON, NOON, 10) == Swept(10, left=True)
 
 
+async def occupied(queue: Bench) -> None:
+    assert queue.id in [kept.queue_id for kept in await queue.store.occupied(0, 10)]
+
+
 async def end(queue: Bench) -> None:
     ended = await queue.request(limit=10, limits=Limits(retention_ms=1), claims_nothing=True)
     assert ended.expired == 10
@@ -123,6 +127,7 @@ VERBS: Final[tuple[tuple[int, Verb, set[str]], ...]] = (
     (PLAIN_ID, purge, {ARRIVAL}),
     (FIFO_ID, purge, {ARRIVAL, GROUPS}),
     (FIFO_ID, sweep, {ARRIVAL, GROUPS, "deduplication by deduplication_until", "attempts by attempts_at"}),
+    (FIFO_ID, occupied, {ARRIVAL, "deduplication by deduplication_until", "paces by paces_pkey"}),
     (PLAIN_ID, end, {LINE, PLACE}),
     (PLAIN_ID, peek, {ARRIVAL}),
 )

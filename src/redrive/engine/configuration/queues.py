@@ -64,6 +64,12 @@ class Queues:
             queue for queue in queues if queue.dead_letter is not None and queue.dead_letter.queue == target
         ]
 
+    async def of_number(self, queue_id: int) -> Queue | None:
+        """The queue of that number, if it stands."""
+        name = await self.name_of(queue_id)
+        queue = None if name is None else await self.get(name)
+        return None if queue is None or queue.id != queue_id else queue
+
     async def name_of(self, queue_id: int) -> ResourceName | None:
         """The name a queue's number stands or stood for."""
         number = await self._directory.get(QUEUE_RECORD, number_key(queue_id))

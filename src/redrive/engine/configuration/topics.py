@@ -9,7 +9,7 @@ from redrive.engine.configuration.draft import Draft
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.resource_counts import TopicCounts
 from redrive.engine.configuration.subscriptions import Subscriptions
-from redrive.engine.kinds import SERVING, SUBSCRIPTION, TOPIC, of_account
+from redrive.engine.kinds import OF_ARCHIVE, SERVING, SUBSCRIPTION, TOPIC, number_key, of_account
 from redrive.engine.ports import Clock, Store
 from redrive.model.errors import AlreadyExists, NotFound
 from redrive.model.names import ResourceName
@@ -42,6 +42,11 @@ class Topics:
     async def get(self, name: ResourceName) -> Topic | None:
         """The topic of that name."""
         return await self._directory.get(TOPIC, name.key)
+
+    async def of_archive(self, number: int) -> Topic | None:
+        """The ordered topic of that number, under which its archive is."""
+        key = await self._directory.get(OF_ARCHIVE, number_key(number))
+        return None if key is None else await self.get(ResourceName.from_key(key))
 
     async def find(self, beginning: ResourceName, after: str = "", limit: int | None = None) -> list[Topic]:
         """Topics of an account's region whose name begins so, by name, beginning after the key `after`."""
@@ -79,6 +84,8 @@ class Topics:
             raise AlreadyExists(wanted.name.key)
         topic = replace(wanted, id=await self._store.new_id(), created_at=self._clock.now())
         draft.put(TOPIC, topic.name.key, topic)
+        if topic.ordered:
+            draft.put(OF_ARCHIVE, number_key(topic.id), topic.name.key)
         return topic
 
     async def update(self, name: ResourceName, change: Callable[[Topic], Topic]) -> Topic:
@@ -123,5 +130,6 @@ class Topics:
         draft.require_none(SUBSCRIPTION, prefix)
         draft.remove(TOPIC, topic.name.key)
         if topic.ordered:
+            draft.remove(OF_ARCHIVE, number_key(topic.id))
             self._queues.mark_deleted(draft, topic.id, topic.name._replace(name=f"archive:{topic.id}"))
         return True

@@ -25,6 +25,7 @@ from redrive.engine.ports.limits import (
     NOTES_FIRST,
     NOTES_KEPT_MS,
     NOTES_LAST,
+    OLDEST_AMONG,
     REMOVALS_MAX,
 )
 from redrive.engine.ports.profile import (
@@ -49,11 +50,13 @@ from redrive.engine.ports.requests import (
     Moved,
     MoveRequest,
     NewDelivery,
+    Occupied,
     OrderedPublication,
     Settled,
     Settlement,
     Swept,
     Target,
+    merge_occupied,
 )
 from redrive.engine.ports.runtime import (
     Clock,
@@ -75,6 +78,7 @@ __all__ = [
     "NOTES_FIRST",
     "NOTES_KEPT_MS",
     "NOTES_LAST",
+    "OLDEST_AMONG",
     "ONE_EACH",
     "REMOVALS_MAX",
     "AttemptNote",
@@ -97,6 +101,7 @@ __all__ = [
     "NeedsSetUp",
     "NewDelivery",
     "NodeStore",
+    "Occupied",
     "OrderedPublication",
     "Plan",
     "PushRequest",
@@ -115,5 +120,6 @@ __all__ = [
     "Target",
     "TelemetryStore",
     "Timer",
+    "merge_occupied",
     "refuse_repeated",
 ]

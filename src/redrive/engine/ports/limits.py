@@ -17,3 +17,6 @@ NOTES_FIRST: Final = 10
 NOTES_LAST: Final = 90
 
 NOTES_KEPT_MS: Final = 14 * DAY_MS  # as long as a dead letter may be kept
+
+# Deliveries of a queue, by arrival, among which its oldest is looked for. The first is the oldest but for dead letters.
+OLDEST_AMONG: Final = 100

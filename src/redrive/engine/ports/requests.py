@@ -1,5 +1,6 @@
 """Values that the engine hands to a store, and gets back."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -224,6 +225,43 @@ class Moved(NamedTuple):
     def total(self) -> int:
         """The number that moved in all."""
         return sum(self.per_queue.values())
+
+
+class Occupied(NamedTuple):
+    """A number under which something is kept, and the moments from which a sweep may find something there.
+
+    Attributes:
+        queue_id: The number: of a queue, of a subscription's backlog, of a topic's archive.
+        oldest_at: When the oldest of its first deliveries entered (ms); None: it has none.
+        memories_end_at: When the first memory kept beside its deliveries is of no more use (ms); None: it has none.
+    """
+
+    queue_id: int
+    oldest_at: int | None
+    memories_end_at: int | None
+
+
+def merge_occupied(
+    oldest: Sequence[tuple[int, int]], memories: Sequence[Sequence[tuple[int, int]]], limit: int
+) -> list[Occupied]:
+    """Merges what was found under numbers in several tables into one list, in the order of the numbers.
+
+    Args:
+        oldest: Numbers in their order, with the moment of their oldest delivery.
+        memories: The same of each table of memories, with the moment at which the first of them ends.
+        limit: A table that gave so many may have more: what follows its last number is left to the next look.
+    """
+    last = min((found[-1][0] for found in (oldest, *memories) if len(found) >= limit), default=None)
+    entered = dict(oldest)
+    ended: dict[int, int] = {}
+    for queue_id, moment in itertools.chain(*memories):
+        ended[queue_id] = min(moment, ended.get(queue_id, moment))
+    numbers = sorted(entered.keys() | ended.keys())
+    return [
+        Occupied(queue_id, entered.get(queue_id), ended.get(queue_id))
+        for queue_id in numbers
+        if last is None or queue_id <= last
+    ]
 
 
 class Swept(NamedTuple):

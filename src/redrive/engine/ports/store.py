@@ -13,6 +13,7 @@ from redrive.engine.ports.requests import (
     Moved,
     MoveRequest,
     NewDelivery,
+    Occupied,
     OrderedPublication,
     Settled,
     Settlement,
@@ -158,6 +159,18 @@ class Store(Protocol):
 
     async def purge(self, queue_id: int, seq_max: int, limit: int) -> int:
         """Remove up to `limit` deliveries that arrived no later than `seq_max`; how many went."""
+        ...
+
+    async def occupied(self, after: int, limit: int) -> list[Occupied]:
+        """The numbers greater than `after` under which anything is kept, in their order: some, as far as there are more.
+
+        An index leads from number to number, so a queue that is empty costs nothing. A dead letter brings its age along,
+        so the oldest delivery is looked for among the first `OLDEST_AMONG` by arrival.
+
+        Args:
+            after: A number; 0 for the beginning.
+            limit: As many are looked for in each table; at most 5 times as many are returned.
+        """
         ...
 
     async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> Swept:

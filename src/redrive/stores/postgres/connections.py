@@ -95,6 +95,11 @@ class Connections:
         self._idle = asyncio.Event()
         self._idle.set()
 
+    @property
+    def is_citus(self) -> bool:
+        """True if the database distributes its tables; known once there was a connection."""
+        return bool(self._is_citus)
+
     async def idle(self) -> None:
         """Return when nothing is under way."""
         await self._idle.wait()

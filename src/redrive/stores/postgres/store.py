@@ -22,6 +22,7 @@ from redrive.engine.ports import (
     Moved,
     MoveRequest,
     NewDelivery,
+    Occupied,
     OrderedPublication,
     Resource,
     Settled,
@@ -30,7 +31,7 @@ from redrive.engine.ports import (
     refuse_repeated,
 )
 from redrive.model.delivery import Delivery
-from redrive.stores.postgres import arriving, documents, looking, moving, notes, rows, sweeping
+from redrive.stores.postgres import arriving, documents, looking, moving, notes, occupied, rows, sweeping
 from redrive.stores.postgres.claiming import Claimer
 from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.listening import Notices
@@ -233,6 +234,14 @@ class PostgresStore(TelemetryVerbs):
         """See `Store.purge`."""
         return await self._connections.run(
             lambda connection: sweeping.purge(connection, queue_id, seq_max, limit)
+        )
+
+    async def occupied(self, after: int, limit: int) -> list[Occupied]:
+        """See `Store.occupied`."""
+        return await self._connections.run(
+            lambda connection: occupied.occupied(
+                connection, after, limit, distributed=self._connections.is_citus
+            )
         )
 
     async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> Swept:

@@ -28,6 +28,7 @@ from redrive.engine.ports import (
     Moved,
     MoveRequest,
     NewDelivery,
+    Occupied,
     OrderedPublication,
     Resource,
     Settled,
@@ -38,7 +39,7 @@ from redrive.engine.ports import (
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
 from redrive.stores.seal import UNSEALED, Seal
-from redrive.stores.sqlite import arriving, claiming, documents, looking, notes, settling
+from redrive.stores.sqlite import arriving, claiming, documents, looking, notes, occupied, settling
 from redrive.stores.sqlite.checkpoint import Checkpointer
 from redrive.stores.sqlite.commit import GroupCommit
 from redrive.stores.sqlite.holding import FileHold, make_private, tighten
@@ -252,6 +253,10 @@ class SqliteStore(TelemetryVerbs):
         return await self._commit.submit(
             lambda transaction: settling.purge(transaction.cursor, queue_id, seq_max, limit)
         )
+
+    async def occupied(self, after: int, limit: int) -> list[Occupied]:
+        """See `Store.occupied`."""
+        return await self._read(functools.partial(occupied.occupied, after, limit))
 
     async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> Swept:
         """See `Store.sweep`."""
