@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import uvloop
 
+from redrive.access.refusals import Refusals
 from redrive.access.secret import installation_secret
 from redrive.access.signing_pair import signing_pair
 from redrive.composition import (
@@ -196,7 +197,8 @@ async def _core(settings: Settings, runtime: Runtime, store: NodeStore, engine: 
     engine.add_listener(telemetry.metrics)
     engine.add_listener(LossLog(runtime.clock))
     keyring = make_keyring(settings, store)
-    authentication, bearer = authentications(settings, keyring)
+    refusals = Refusals(SystemClock())
+    authentication, bearer = authentications(settings, keyring, refusals)
     return Core(
         settings=settings,
         runtime=runtime,
@@ -207,6 +209,7 @@ async def _core(settings: Settings, runtime: Runtime, store: NodeStore, engine: 
         keyring=keyring,
         authentication=authentication,
         bearer=bearer,
+        refusals=refusals,
         pair=await signing_pair(store, SystemClock().now()),
         secret=await installation_secret(store, runtime.chance),
         base_url=settings.public_url.rstrip("/") or url,

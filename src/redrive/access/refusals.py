@@ -11,7 +11,8 @@ logger = logging.getLogger(__name__)
 
 #: One line for each address in so much time; what comes between two is counted in the second.
 QUIET_MS: Final = 60_000
-_ADDRESSES_MAX: Final = 1024
+#: Of those, at most so many lines in that time, 50 MB a day: somebody with IPv6 has more addresses than a disk has room.
+ADDRESSES_MAX: Final = 256
 _SHOWN_CHARS_MAX: Final = 64
 
 
@@ -35,6 +36,7 @@ class Refusals:
         self.totals: Counter[str] = Counter()
         self._clock = clock
         self._callers: dict[str, _Caller] = {}
+        self._unlogged = 0  # of addresses that there was no room for
 
     def add(self, reason: str, *, address: str, identity: str) -> None:
         """Count a refusal, and log it unless its address was logged lately.
@@ -47,12 +49,15 @@ class Refusals:
         self.totals[reason] += 1
         now = self._clock.now()
         caller = self._callers.get(address)
-        if caller is not None and 0 <= now - caller.logged_at < QUIET_MS:
+        if caller is not None and _is_quiet(caller, now):
             caller.unlogged += 1
             return
-        unlogged = 0 if caller is None else caller.unlogged
-        if len(self._callers) >= _ADDRESSES_MAX:
-            self._callers.clear()
+        if caller is None and not self._has_room(now):
+            self._unlogged += 1
+            return
+        unlogged = self._unlogged if caller is None else caller.unlogged
+        if caller is None:
+            self._unlogged = 0
         self._callers[address] = _Caller(now)
         logger.warning(
             "authentication.refused address=%s identity=%r reason=%s unlogged=%d",
@@ -61,3 +66,19 @@ class Refusals:
             reason,
             unlogged,
         )
+
+    def _has_room(self, now: int) -> bool:
+        """True if another address can be remembered; those that have been quiet for long enough are forgotten for it."""
+        if len(self._callers) < ADDRESSES_MAX:
+            return True
+        self._unlogged += sum(
+            caller.unlogged for caller in self._callers.values() if not _is_quiet(caller, now)
+        )
+        self._callers = {
+            address: caller for address, caller in self._callers.items() if _is_quiet(caller, now)
+        }
+        return len(self._callers) < ADDRESSES_MAX
+
+
+def _is_quiet(caller: _Caller, now: int) -> bool:
+    return 0 <= now - caller.logged_at < QUIET_MS

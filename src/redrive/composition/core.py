@@ -6,6 +6,7 @@ from pathlib import Path
 
 from redrive.access.keyring import Keyring
 from redrive.access.keys import ANY_ACCOUNT, chosen_access_key
+from redrive.access.refusals import Refusals
 from redrive.access.secret import InstallationSecret
 from redrive.access.signing_pair import SigningPair
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
@@ -32,6 +33,7 @@ class Core:
         keyring: The access keys.
         authentication: Tells who calls Amazon's services, and Redrive's own routes.
         bearer: Tells who calls Azure's.
+        refusals: Counts the requests of those who are not let in.
         pair: The installation's key.
         secret: The installation's secret.
         base_url: What links that lead back here begin with.
@@ -47,6 +49,7 @@ class Core:
     keyring: Keyring
     authentication: Authentication
     bearer: bearer.Authentication
+    refusals: Refusals
     pair: SigningPair
     secret: InstallationSecret
     base_url: str
@@ -97,9 +100,11 @@ def make_keyring(settings: Settings, store: NodeStore) -> Keyring:
     return Keyring(store, SystemClock(), unkept=[test] if settings.insecure_test_keys else ())
 
 
-def authentications(settings: Settings, keyring: Keyring) -> tuple[Authentication, bearer.Authentication]:
-    """The authentication of callers of Amazon's services, and of Azure's."""
+def authentications(
+    settings: Settings, keyring: Keyring, refusals: Refusals
+) -> tuple[Authentication, bearer.Authentication]:
+    """The authentication of callers of Amazon's services, and of Azure's; whom they refuse is counted."""
     if settings.auth == "off":
         return TrustAll(settings.region), bearer.Believing()
     clock = SystemClock()
-    return SigV4Verifier(keyring, clock), bearer.Verifying(keyring, clock)
+    return SigV4Verifier(keyring, clock, refusals), bearer.Verifying(keyring, clock, refusals)

@@ -48,7 +48,7 @@ def _gateway(core: Core, measures: Measures, tokens: WebhookTokens) -> AzureGate
     sources = EventSources(engine, Subscribers(engine))
     insights = Insights(core.store, core.telemetry.flush, sources.resource)
     operations = build_operations(engine, handshakes, resolve, [insights])
-    credentials = Credentials(core.bearer, clock, core.public_url, required=required)
+    credentials = Credentials(core.bearer, clock, core.public_url, required=required, refusals=core.refusals)
     return AzureGateway(
         core.runtime,
         [

@@ -65,6 +65,7 @@ def _control(
         reset if core.settings.allow_reset else None,
         core.authentication,
         lambda: core.telemetry.metrics.totals,
+        core.refusals.totals,
     )
 
 

@@ -38,6 +38,7 @@ class Control:
         reset: Reset | None,
         authentication: Authentication,
         totals: Totals,
+        refused: Mapping[str, int],
     ) -> None:
         """Answer for this engine.
 
@@ -48,10 +49,12 @@ class Control:
             reset: Removes everything, where that may be asked for over the wire.
             authentication: Tells who asks for what changes something.
             totals: What was counted of topics.
+            refused: By reason, how many requests were.
         """
         self._engine = engine
         self._authentication = authentication
         self._totals = totals
+        self._refused = refused
         self._services = services
         self._healthy_until = 0.0  # by the loop's clock
         self._routes: dict[tuple[str, str], Route] = {
@@ -103,7 +106,7 @@ class Control:
         )
 
     async def _metrics(self, _: Request) -> Response:
-        return await exposition(self._engine, self._totals)
+        return await exposition(self._engine, self._totals, self._refused)
 
     def _remove_all(self, reset: Reset) -> Route:
         async def remove_all(_: Request) -> Response:

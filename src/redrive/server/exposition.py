@@ -17,12 +17,19 @@ from redrive.telemetry.accumulators import TOPIC_COUNTERS
 Totals = Callable[[], Iterable[tuple[ResourceName, Mapping[Series, int]]]]
 
 
-async def exposition(engine: Engine, totals: Totals) -> Response:
-    """The counters of the queues and topics that are there, and how many endpoints rest."""
+async def exposition(engine: Engine, totals: Totals, refused: Mapping[str, int]) -> Response:
+    """The counters of the queues and topics that are there, how many endpoints rest, and who was refused.
+
+    Args:
+        engine: The one that serves.
+        totals: What was counted of topics.
+        refused: By reason, how many requests were.
+    """
     lines = _of_queues(engine) + await _of_topics(engine, totals)
     resting = len(await engine.operations.open_circuits())
     name = "redrive_endpoints_on_probation"
-    lines += [*_family(name, "Endpoints that are let rest", "gauge"), f"{name} {resting}", *_build()]
+    lines += [*_family(name, "Endpoints that are let rest", "gauge"), f"{name} {resting}"]
+    lines += [*_of_refusals(refused), *_build()]
     return Response(200, ("\n".join(lines) + "\n").encode(), "text/plain; version=0.0.4; charset=utf-8")
 
 
@@ -60,6 +67,14 @@ async def _of_topics(engine: Engine, totals: Totals) -> list[str]:
             ),
             *lines,
         )
+    ]
+
+
+def _of_refusals(refused: Mapping[str, int]) -> list[str]:
+    name = "redrive_requests_refused_total"
+    return [
+        *_family(name, "Requests refused for their credentials or their origin, since this node started"),
+        *(f'{name}{{reason="{_escaped(reason)}"}} {count}' for reason, count in sorted(refused.items())),
     ]
 
 

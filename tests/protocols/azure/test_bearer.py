@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from redrive.access.keyring import KIND, Keyring
 from redrive.access.keys import AccessKey
+from redrive.access.refusals import Refusals
 from redrive.engine.ports import Put
 from redrive.protocols.azure.wire.bearer import Believing, Caller, Verifying, issue
 from redrive.protocols.azure.wire.errors import AzureError
@@ -50,9 +51,32 @@ async def test_a_token_names_the_account_of_its_key(keyring: Keyring, clock: Vir
 
 async def test_the_secret_of_a_key_gets_a_token(keyring: Keyring, clock: VirtualClock) -> None:
     verifying = Verifying(keyring, clock)
-    assert await verifying.accepts(KEY.access_key_id, KEY.secret)
-    assert not await verifying.accepts(KEY.access_key_id, "another")
-    assert not await verifying.accepts("nobody", KEY.secret)
+    assert await verifying.accepts(request(None), KEY.access_key_id, KEY.secret)
+    assert not await verifying.accepts(request(None), KEY.access_key_id, "another")
+    assert not await verifying.accepts(request(None), "nobody", KEY.secret)
+
+
+async def test_who_is_refused_is_counted_and_named_in_the_log(
+    keyring: Keyring, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    refusals = Refusals(clock)
+    verifying = Verifying(keyring, clock, refusals)
+    foreign = issue(claims(clock), "another secret")
+    late = issue({**claims(clock), "exp": 1}, KEY.secret)
+    for authorization in (f"Bearer {foreign}", None, f"Bearer {late}", "Bearer x", "Bearer x"):
+        with pytest.raises(AzureError):
+            await verifying.caller(request(authorization))
+    assert not await verifying.accepts(request(None), KEY.access_key_id, "another")
+    await verifying.caller(request(f"Bearer {issue(claims(clock), KEY.secret)}"))
+    assert refusals.totals == {
+        "BearerTokenMissing": 1,
+        "BearerTokenInvalid": 3,
+        "BearerTokenExpired": 1,
+        "ClientSecretInvalid": 1,
+    }
+    (line,) = caplog.messages  # the others come within its minute
+    assert "address=127.0.0.1 identity='AKIAEXAMPLE' reason=BearerTokenInvalid" in line
+    assert foreign not in line
 
 
 def encoded(part: Any) -> str:

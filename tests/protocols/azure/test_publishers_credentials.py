@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 from azure.eventgrid import generate_sas
 
+from redrive.access.refusals import Refusals
 from redrive.model.topic import Topic
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.eventgrid.credentials import Credentials
@@ -40,7 +41,7 @@ class Bearers:
             raise unauthorized("Authentication failed. The access token is invalid.")
         return Caller(token)
 
-    async def accepts(self, client: str, secret: str) -> bool:
+    async def accepts(self, request: Request, client: str, secret: str) -> bool:
         return False
 
 
@@ -146,6 +147,29 @@ async def test_other_credentials_are_refused(
 ) -> None:
     error = await refusal(stage, credentials, asked, await topic_with_keys(stage))
     assert (error.status, error.message) == (status, message)
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (request(), "CredentialMissing"),
+        (request(aeg_sas_key=OTHER), "AccessKeyInvalid"),
+        (request(aeg_sas_token="x"), "SharedAccessSignatureInvalid"),
+        (request(authorization="Bearer 123456789012"), "SubscriptionOfAnotherAccount"),
+    ],
+)
+async def test_refused_publishers_are_counted_and_logged(
+    stage: Stage, asked: Request, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    refusals = Refusals(stage.clock)
+    guarding = Credentials(Bearers(), stage.clock, required=True, refusals=refusals)
+    topic = await topic_with_keys(stage)
+    await admit(stage, guarding, request(aeg_sas_key=KEY1), topic)
+    await refusal(stage, guarding, asked, topic)
+    assert refusals.totals == {reason: 1}
+    (line,) = caplog.messages
+    assert f"reason={reason} " in line
+    assert OTHER not in line
 
 
 async def test_a_topic_without_local_authentication_takes_bearers_alone(

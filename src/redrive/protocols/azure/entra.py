@@ -101,7 +101,7 @@ class Entra:
                 HTTPStatus.BAD_REQUEST, "unsupported_grant_type", "AADSTS70003: use client_credentials."
             )
         client, secret = form.get("client_id", ""), form.get("client_secret", "")
-        if not await self._authentication.accepts(client, secret):
+        if not await self._authentication.accepts(request, client, secret):
             said = f"AADSTS7000215: Invalid client secret provided for app '{client}'."
             return _refused(HTTPStatus.UNAUTHORIZED, "invalid_client", said)
         audience = (form.get("scope") or form.get("resource") or "").removesuffix("/.default")

@@ -18,6 +18,7 @@ from enum import Enum, auto
 from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+from redrive.access.refusals import Refusals
 from redrive.engine.ports import Clock
 from redrive.protocols.azure.eventgrid.sas_token import Place, check_token
 from redrive.protocols.azure.wire.bearer import Authentication
@@ -40,6 +41,17 @@ class Cause(Enum):
     TOKEN = auto()
     BEARER = auto()
     ACCOUNT = auto()
+
+
+#: The reasons that refusals are counted by; those of bearers are counted where bearers are checked.
+_COUNTED: Final = {
+    Cause.ABSENT: "CredentialMissing",
+    Cause.KEYS_OFF: "LocalAuthDisabled",
+    Cause.EMPTY_KEY: "AccessKeyInvalid",
+    Cause.KEY: "AccessKeyInvalid",
+    Cause.TOKEN: "SharedAccessSignatureInvalid",
+    Cause.ACCOUNT: "SubscriptionOfAnotherAccount",
+}
 
 
 class NotAdmitted(Exception):  # noqa: N818 - an answer, named as a caller says it
@@ -89,7 +101,13 @@ class Credentials:
     """
 
     def __init__(
-        self, authentication: Authentication, clock: Clock, public_url: str | None = None, *, required: bool
+        self,
+        authentication: Authentication,
+        clock: Clock,
+        public_url: str | None = None,
+        *,
+        required: bool,
+        refusals: Refusals | None = None,
     ) -> None:
         """Check credentials.
 
@@ -98,7 +116,9 @@ class Credentials:
             clock: Clients' own, by which signatures end.
             public_url: What clients call this server besides the host of their requests.
             required: Whether credentials are looked at at all.
+            refusals: Where requests are counted that nothing is opened for.
         """
+        self._refusals = Refusals(clock) if refusals is None else refusals
         self._authentication = authentication
         self._clock = clock
         self._public_host = urlsplit(public_url or "").netloc
@@ -116,6 +136,15 @@ class Credentials:
         """
         if not self.required:
             return
+        try:
+            await self._check(request, guarded)
+        except NotAdmitted as refusal:
+            reason = _COUNTED.get(refusal.cause)
+            if reason is not None:
+                self._refusals.add(reason, address=request.client_host, identity=guarded.name)
+            raise
+
+    async def _check(self, request: Request, guarded: Guarded) -> None:
         key, token, bearer = _brought(request, guarded.key_scheme)
         if bearer:
             await self._check_bearer(request, guarded)

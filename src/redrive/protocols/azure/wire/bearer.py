@@ -14,8 +14,9 @@ import jwt
 
 from redrive.access.keyring import Keyring
 from redrive.access.keys import AccessKey
+from redrive.access.refusals import Refusals
 from redrive.engine.ports import Clock
-from redrive.protocols.azure.wire.errors import AzureError, unauthorized
+from redrive.protocols.azure.wire.errors import unauthorized
 from redrive.protocols.http import Request
 
 LIFETIME_SECONDS: Final = 3600  # of a token; a key that is taken away ends it earlier
@@ -59,8 +60,8 @@ class Authentication(Protocol):
         """
         ...
 
-    async def accepts(self, client: str, secret: str) -> bool:
-        """True if a service principal may have a token."""
+    async def accepts(self, request: Request, client: str, secret: str) -> bool:
+        """True if a service principal may have a token, which it asks for by this request."""
         ...
 
 
@@ -71,7 +72,7 @@ class Believing:
         """See `Authentication.caller`; refuses nobody."""
         return Caller(None)
 
-    async def accepts(self, client: str, secret: str) -> bool:  # noqa: ARG002 - as Authentication
+    async def accepts(self, request: Request, client: str, secret: str) -> bool:  # noqa: ARG002 - as Authentication
         """See `Authentication.accepts`."""
         return True
 
@@ -79,32 +80,45 @@ class Believing:
 class Verifying:
     """A token that was issued to a key of the keyring is believed, and nothing else."""
 
-    def __init__(self, keyring: Keyring, clock: Clock) -> None:
+    def __init__(self, keyring: Keyring, clock: Clock, refusals: Refusals | None = None) -> None:
         """Look keys up here.
 
         Args:
             keyring: Whose keys are believed.
             clock: The one that clients look at: the system's, also where deliveries live on a simulated one.
+            refusals: Where those who are not let in are counted.
         """
         self._keyring = keyring
         self._clock = clock
+        self._refusals = Refusals(clock) if refusals is None else refusals
 
     async def caller(self, request: Request) -> Caller:
         """See `Authentication.caller`."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
+            self._refuse("BearerTokenMissing", request)
             raise unauthorized("Authentication failed. The 'Authorization' header is missing.")
-        key = await self._key(_client_of(token.strip()))
-        if key is None:
-            raise _invalid()
-        if not _is_current(_claims(token.strip(), key.secret), self._clock.now()):
+        client = _client_of(token.strip())
+        key = None if client is None else await self._key(client)
+        claims = None if key is None else _claims(token.strip(), key.secret)
+        if key is None or claims is None:
+            self._refuse("BearerTokenInvalid", request, client)
+            raise unauthorized("Authentication failed. The access token is invalid.")
+        if not _is_current(claims, self._clock.now()):
+            self._refuse("BearerTokenExpired", request, client)
             raise unauthorized("Authentication failed. The access token has expired.")
         return Caller(key.account)
 
-    async def accepts(self, client: str, secret: str) -> bool:
+    async def accepts(self, request: Request, client: str, secret: str) -> bool:
         """See `Authentication.accepts`."""
         key = await self._key(client)
-        return key is not None and hmac.compare_digest(key.secret.encode(), secret.encode())
+        accepted = key is not None and hmac.compare_digest(key.secret.encode(), secret.encode())
+        if not accepted:
+            self._refuse("ClientSecretInvalid", request, client)
+        return accepted
+
+    def _refuse(self, reason: str, request: Request, client: str | None = None) -> None:
+        self._refusals.add(reason, address=request.client_host, identity=client or "")
 
     async def _key(self, client: str) -> AccessKey | None:
         """The key of that id; not every store can look for one with a NUL in it."""
@@ -121,23 +135,23 @@ def issue(claims: Mapping[str, Any], secret: str) -> str:
     return jwt.encode(dict(claims), _hmac_key(secret), _ALGORITHM, sort_headers=False)
 
 
-def _client_of(token: str) -> str:
-    """The access key's id that a token names, which nothing has proven yet."""
+def _client_of(token: str) -> str | None:
+    """The access key's id that a token names, which nothing has proven yet; None of a text that is no such token."""
     try:
         read = jwt.decode_complete(token, options={"verify_signature": False})
     except jwt.InvalidTokenError:
-        raise _invalid() from None
+        return None
     if read["header"] != _HEADER:  # no other algorithm, and no key of the token's own choice
-        raise _invalid()
+        return None
     return str(read["payload"].get("appid", ""))
 
 
-def _claims(token: str, secret: str) -> Mapping[str, Any]:
-    """The claims of a token, signed with a secret."""
+def _claims(token: str, secret: str) -> Mapping[str, Any] | None:
+    """The claims of a token; None where the secret has not signed it."""
     try:
         return jwt.decode(token, _hmac_key(secret), [_ALGORITHM], _UNCHECKED)
     except jwt.InvalidTokenError:
-        raise _invalid() from None
+        return None
 
 
 def _is_current(claims: Mapping[str, Any], now: int) -> bool:
@@ -148,7 +162,3 @@ def _is_current(claims: Mapping[str, Any], now: int) -> bool:
 def _hmac_key(secret: str) -> bytes:
     """A secret as the key of an HMAC: zeros at its end, which HMAC adds itself, make it as long as PyJWT wants it."""
     return secret.encode().ljust(_KEY_BYTES_MIN, b"\0")
-
-
-def _invalid() -> AzureError:
-    return unauthorized("Authentication failed. The access token is invalid.")
