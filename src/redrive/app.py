@@ -8,6 +8,7 @@ import gc
 import logging
 import resource
 import signal
+import socket
 import ssl
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 
 import uvloop
 
+from redrive.access.keys import ANY_ACCOUNT
 from redrive.access.refusals import Refusals
 from redrive.access.secret import installation_secret
 from redrive.access.signing_pair import signing_pair
@@ -43,13 +45,14 @@ from redrive.model.ids import id_text
 from redrive.protocols.aws.call import Facade
 from redrive.provisioning import Provisioner, check_keys
 from redrive.runtime.chance import real_runtime
-from redrive.runtime.clock import SystemClock, warn_of_jumps
+from redrive.runtime.clock import SystemClock, monotonic, warn_of_jumps
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.app import Router
 from redrive.server.http import HttpFront, bound
 from redrive.server.limits import HttpLimits
+from redrive.server.request_log import RequestLog
 from redrive.server.tls import local_authority, server_context
-from redrive.settings import Settings, risks
+from redrive.settings import Settings, risks, summary
 from redrive.settings.declared import Declared, read_declared
 from redrive.telemetry.loss_log import LossLog
 from redrive.telemetry.telemetry import Telemetry
@@ -151,6 +154,9 @@ async def run(settings: Settings, ready: Callable[[str], None]) -> None:
             await server.open()
             await server.front.listen(sockets, tls)
             gc.freeze()  # what stands now stays: looking at it again and again took a tenth of a receive's time
+            logger.info(
+                "server.started", extra={"fields": summary(settings, _addresses(sockets), ANY_ACCOUNT)}
+            )
             ready(url)
             await server.serve(stop)
     finally:
@@ -244,12 +250,14 @@ def _server(core: Core, extensions: Sequence[Extension], declared: Declared) -> 
     clock = core.runtime.clock
     time = SimulatedTime(clock, core.engine, core.telemetry) if isinstance(clock, SimulatedClock) else None
     router = make_router(core, extensions, services, time, provision)
+    request_log = RequestLog(router.answer, monotonic) if core.settings.request_log else None
     front = HttpFront(
-        router.answer,
+        router.answer if request_log is None else request_log.answer,
         HttpLimits(),
         now=clock.now,
         new_request_id=lambda: core.runtime.message_id().hex(),
         body_bound=router.body_bytes_max,
+        on_refused=None if request_log is None else request_log.refused,
     )
     return Server(core, extensions, router, front, time, provision)
 
@@ -279,6 +287,11 @@ def _names(settings: Settings) -> list[str]:
     """The host names that clients may use for this server."""
     public = urlsplit(settings.public_url).hostname
     return [settings.host, *([public] if public else [])]
+
+
+def _addresses(sockets: Sequence[socket.socket]) -> list[str]:
+    names = [each.getsockname()[:2] for each in sockets]
+    return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in names]
 
 
 def _in_url(host: str) -> str:

@@ -34,3 +34,17 @@ def test_a_json_event_has_its_traceback() -> None:
     record.exc_info = (ValueError, error, None)
     shown = json.loads(JsonFormatter().format(record))
     assert shown["traceback"].endswith("ValueError: broken")
+
+
+def test_fields_stand_behind_the_text_and_cannot_be_taken_for_others() -> None:
+    record = event("request")
+    record.fields = {"status": 200, "names": ["a", "b"], "operation": 'x status=500 "\n', "empty": ""}
+    line = TextFormatter().format(record).partition(" request ")[2]
+    assert line == 'status=200 names=a,b operation="x status=500 \\"\\n" empty=""'
+
+
+def test_fields_are_members_of_the_json_object() -> None:
+    record = event("request")
+    record.fields = {"status": 200, "names": ["a", "b"]}
+    shown = json.loads(JsonFormatter().format(record))
+    assert (shown["message"], shown["status"], shown["names"]) == ("request", 200, ["a", "b"])

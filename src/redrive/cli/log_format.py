@@ -1,14 +1,21 @@
-"""The form of the log: a line of text, or a JSON object, an event; times in UTC, with their zone."""
+"""The form of the log: a line of text, or a JSON object, an event; times in UTC, with their zone.
+
+An event may bring fields, `extra={"fields": {…}}`: further members of the object, or `name=value` behind the text.
+"""
 
 import json
 import logging
+import re
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from typing_extensions import override
 
 _TEXT: Final = "%(asctime)s %(levelname)s %(name)s %(message)s"
+# A value that cannot be taken for two: without blanks, quotes and equals signs.
+_PLAIN: Final = re.compile(r"[!#-<>-~]+")
 
 
 class TextFormatter(logging.Formatter):
@@ -23,9 +30,16 @@ class TextFormatter(logging.Formatter):
         """See logging.Formatter."""
         return _time_of(record)
 
+    @override
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """See logging.Formatter."""
+        fields = _fields_of(record)
+        line = super().formatMessage(record)
+        return " ".join([line, *(f"{name}={_in_text(value)}" for name, value in fields.items())])
+
 
 class JsonFormatter(logging.Formatter):
-    """A JSON object an event, on one line: `time`, `level`, `logger`, `message`, and `traceback` where there is one."""
+    """A JSON object an event, on one line: `time`, `level`, `logger`, `message`, its fields, and a `traceback`."""
 
     @override
     def format(self, record: logging.LogRecord) -> str:
@@ -35,6 +49,7 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
+            **_fields_of(record),
         }
         if record.exc_info:
             event["traceback"] = self.formatException(record.exc_info)
@@ -57,3 +72,14 @@ def _time_of(record: logging.LogRecord) -> str:
     return (
         datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     )
+
+
+def _fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
+    fields: Mapping[str, Any] = getattr(record, "fields", {})
+    return fields
+
+
+def _in_text(value: object) -> str:
+    """A value as one word: a list by commas, and what callers may have put anything into as a JSON string."""
+    text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)

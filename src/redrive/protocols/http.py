@@ -8,6 +8,25 @@ _NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
 @dataclass(slots=True)
+class RequestRecord:
+    """The part of a request's line in the log that only its protocol can tell; empty as far as it has not.
+
+    Attributes:
+        service: `sqs`, `eventgrid` …
+        operation: In the service's own words, or method and path; as the caller gave it.
+        account: Whose caller it is, once that is believed.
+        error: The code of the refusal.
+        request_id: The request's, as the answer has it.
+    """
+
+    service: str = ""
+    operation: str = ""
+    account: str = ""
+    error: str = ""
+    request_id: str = ""
+
+
+@dataclass(slots=True)
 class Request:
     """One HTTP request, whole.
 
@@ -20,6 +39,7 @@ class Request:
         scheme: `http` or `https`, as the client reached the front.
         client_host: The peer's address, for `aws:SourceIp`.
         on_gone: Set by whoever waits on the caller's behalf; called by the front when the connection is lost.
+        record: Filled in by the request's protocol for the log of requests; None where there is no such log.
     """
 
     method: str
@@ -30,6 +50,7 @@ class Request:
     scheme: str = "http"
     client_host: str = "127.0.0.1"
     on_gone: Callable[[], None] | None = None
+    record: RequestRecord | None = None
 
     @property
     def host(self) -> str:

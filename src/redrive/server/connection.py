@@ -15,6 +15,7 @@ from redrive.server.reading import BodyBound, Phase, RefusedRequestError, Reques
 from redrive.server.rendering import CONTINUE, Renderer, error_response
 
 Handler: TypeAlias = Callable[[Request], Response | Awaitable[Response]]
+OnRefused: TypeAlias = Callable[[str, RefusedRequestError], None]
 
 _log = logging.getLogger(__name__)
 _NEVER: Final = float("inf")
@@ -30,6 +31,7 @@ class Shared:
 
     Attributes:
         body_bound: How large a body may be, by its head; None: any may be as large as the limits have it.
+        on_refused: Told of each request that is answered here because it is no whole request, and whose it was.
         connections: Those that are open.
         held: What they and their requests come to.
         is_draining: Every response is the last of its connection.
@@ -43,6 +45,7 @@ class Shared:
     loop: asyncio.AbstractEventLoop
     held: Held
     body_bound: BodyBound | None = None
+    on_refused: OnRefused | None = None
     connections: set["Connection"] = field(default_factory=set)
     is_draining: bool = False
     emptied: asyncio.Event = field(default_factory=asyncio.Event)
@@ -270,6 +273,8 @@ class Connection(asyncio.Protocol):
     def _refuse(self, refusal: RefusedRequestError) -> None:
         """Write the last answer, then read on into nothing for a while: see `HttpLimits.linger_seconds`."""
         shared = self._shared
+        if shared.on_refused is not None:
+            shared.on_refused(self._address, refusal)
         answer = error_response(refusal.status, refusal.message)
         self._reader.refuse(refusal)
         self._is_closing = True

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from redrive.server.connection import Connection, Handler, Shared
+from redrive.server.connection import Connection, Handler, OnRefused, Shared
 from redrive.server.held import Held
 from redrive.server.limits import HttpLimits
 from redrive.server.reading import BodyBound
@@ -76,6 +76,7 @@ class HttpFront:
         new_request_id: Names a failure, in the log and in the answer.
         body_bound: How large the body of a request may be, where it is larger than anybody's may; None: as the limits
             have it.
+        on_refused: Told of each request that is no whole request, with the client's address and how it is answered.
     """
 
     def __init__(
@@ -86,12 +87,14 @@ class HttpFront:
         now: Callable[[], int],
         new_request_id: Callable[[], str],
         body_bound: BodyBound | None = None,
+        on_refused: OnRefused | None = None,
     ) -> None:
         self._handler = handler
         self._limits = limits
         self._now = now
         self._new_request_id = new_request_id
         self._body_bound = body_bound
+        self._on_refused = on_refused
         self._servers: list[asyncio.Server] = []
         self._port: int | None = None
         self._shared: Shared
@@ -130,6 +133,7 @@ class HttpFront:
             loop,
             Held(self._limits),
             self._body_bound,
+            self._on_refused,
         )
         self._servers = [
             await loop.create_server(

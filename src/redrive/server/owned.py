@@ -54,6 +54,8 @@ class OwnedRoutes:
         """
         caller = await self._authentication.caller(request, SIGNING_NAME)
         account = caller.principal.account
+        if request.record is not None:
+            request.record.account = account
         asked = parameters(request)
         subscription = asked.get("subscription", "").lower()
         if not subscription:

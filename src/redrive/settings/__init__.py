@@ -14,6 +14,7 @@ from redrive.settings.pairs import (
 )
 from redrive.settings.risks import risks
 from redrive.settings.sources import ENVIRONMENT_PREFIX, Origin, read_settings, variable_of
+from redrive.settings.summary import summary
 from redrive.settings.table import Row, Settings, row_of
 
 __all__ = [
@@ -35,5 +36,6 @@ __all__ = [
     "read_settings",
     "risks",
     "row_of",
+    "summary",
     "variable_of",
 ]

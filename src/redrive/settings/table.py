@@ -207,6 +207,7 @@ class Settings:
         "info", "debug, info, warning or error", choices=("debug", "info", "warning", "error")
     )
     log_format: str = _setting("text", "text, or json: an object an event", choices=("text", "json"))
+    request_log: bool = _switch("log a line for each request, without bodies and secrets")
 
     def __post_init__(self) -> None:
         for setting in fields(self):

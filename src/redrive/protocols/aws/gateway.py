@@ -22,7 +22,7 @@ from redrive.protocols.aws.wire.profiles import PROFILES
 from redrive.protocols.aws.wire.recognise import Recognised, action, recognise, service_named, unrecognised
 from redrive.protocols.aws.wire.service import Service
 from redrive.protocols.aws.wire.sigv4 import credential_scope
-from redrive.protocols.http import Request, Response
+from redrive.protocols.http import Request, RequestRecord, Response
 
 logger = logging.getLogger(__name__)
 
@@ -64,12 +64,16 @@ class Gateway:
         """Answer one request."""
         request_id = id_text(self._runtime.message_id())
         recognised = recognise(request)
+        if request.record is not None:
+            _identify(request.record, recognised, request_id)
         if recognised is None or recognised.codec is None:
             return refusal(request, request_id, self._facades) or unrecognised(request_id)
         service = Service.load(recognised.service)
         try:
             return await self._carry_out(request, recognised, service, recognised.codec, request_id)
         except AwsError as error:
+            if request.record is not None:
+                request.record.error = error.code
             return recognised.codec.render_error(service, error, request_id)
         except Exception:  # a fault of ours: clients repeat what they can read
             logger.exception(
@@ -82,6 +86,8 @@ class Gateway:
     ) -> Response:
         now = self._runtime.clock.now()
         caller = await self._caller(request, recognised, service)
+        if request.record is not None:
+            request.record.account = caller.principal.account
         if is_folded(request):
             unfold(request, service.profile)
         name = recognised.operation
@@ -110,3 +116,10 @@ class Gateway:
         if unsigned and len(request.body) <= _UNSIGNED_BODY_BYTES_MAX:
             return _NOBODY
         return await self._authentication.caller(request, service.profile.endpoint_prefix)
+
+
+def _identify(record: RequestRecord, recognised: Recognised | None, request_id: str) -> None:
+    record.request_id = request_id
+    if recognised is not None:
+        record.service = recognised.service
+        record.operation = recognised.operation or ""

@@ -8,7 +8,7 @@ from redrive.model.errors import RedriveError
 from redrive.model.ids import id_text
 from redrive.protocols.azure.wire.answers import refusal
 from redrive.protocols.azure.wire.errors import AzureError, translated
-from redrive.protocols.http import Request, Response
+from redrive.protocols.http import Request, RequestRecord, Response
 
 #: More than the largest request of any room (events, 1.5 MB), so that each room refuses in its own words.
 BODY_BYTES_MAX: Final = 2 * 1024 * 1024
@@ -60,13 +60,19 @@ class AzureGateway:
     async def answer(self, request: Request) -> Response:
         """Answer one request that this gateway handles."""
         service = self._service(request)
+        record = request.record or RequestRecord()
         try:
             answered = refusal(_nowhere(request)) if service is None else await service.answer(request)
         except AzureError as error:
+            record.error = error.code
             answered = refusal(error)
         except RedriveError as error:
-            answered = refusal(translated(error))
+            refused = translated(error)
+            record.error = refused.code
+            answered = refusal(refused)
         answered.headers = {"x-ms-request-id": id_text(self._runtime.message_id()), **answered.headers}
+        record.service = "eventgrid"
+        record.request_id = answered.headers["x-ms-request-id"]
         return answered
 
     def _service(self, request: Request) -> Service | None:

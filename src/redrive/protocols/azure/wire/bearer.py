@@ -107,6 +107,8 @@ class Verifying:
         if not _is_current(claims, self._clock.now()):
             self._refuse("BearerTokenExpired", request, client)
             raise unauthorized("Authentication failed. The access token has expired.")
+        if request.record is not None:
+            request.record.account = key.account
         return Caller(key.account)
 
     async def accepts(self, request: Request, client: str, secret: str) -> bool:

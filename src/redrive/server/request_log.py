@@ -1,0 +1,81 @@
+"""The log of requests: a line for each, once it is answered. Off by default, and then nothing here is called.
+
+A line says who asked for what, how it ended and how long that took. It holds no secret: of what a request brings, only
+the id of its access key, its service and operation, and a path without its query.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from redrive.protocols.aws.wire.sigv4 import credential_scope
+from redrive.protocols.http import Request, RequestRecord, Response
+from redrive.server.connection import Handler
+from redrive.server.reading import RefusedRequestError
+
+logger = logging.getLogger(__name__)
+
+CHARS_MAX: Final = 256  # of what a caller gave: an operation, a path, the id of a key
+_FAILED: Final = 500
+
+
+class RequestLog:
+    """A handler (`redrive.server.connection.Handler`) that logs what another one answers."""
+
+    def __init__(self, handler: Handler, monotonic: Callable[[], float]) -> None:
+        """Log requests to a handler.
+
+        Args:
+            handler: Answers them.
+            monotonic: Seconds, of which only differences mean anything.
+        """
+        self._handler = handler
+        self._monotonic = monotonic
+        # Whatever the level of the rest is: this log has a setting of its own.
+        logger.setLevel(logging.INFO)
+
+    def answer(self, request: Request) -> Response | Awaitable[Response]:
+        """Answer one request, and log it."""
+        began, body_bytes = self._monotonic(), len(request.body)
+        request.record = RequestRecord()
+        try:
+            reply = self._handler(request)
+        except Exception:
+            self._log(request, began, body_bytes, None)
+            raise
+        if isinstance(reply, Response):
+            self._log(request, began, body_bytes, reply)
+            return reply
+        return self._awaited(request, began, body_bytes, reply)
+
+    async def _awaited(
+        self, request: Request, began: float, body_bytes: int, reply: Awaitable[Response]
+    ) -> Response:
+        answered: Response | None = None
+        try:
+            answered = await reply
+        finally:
+            self._log(request, began, body_bytes, answered)
+        return answered
+
+    def refused(self, client_host: str, refusal: RefusedRequestError) -> None:
+        """Log a request that was no whole request: nobody answers it but the front."""
+        fields = {"client": client_host, "status": refusal.status, "error": refusal.message}
+        logger.info("request.refused", extra={"fields": fields})
+
+    def _log(self, request: Request, began: float, body_bytes: int, answered: Response | None) -> None:
+        record, scope = request.record or RequestRecord(), credential_scope(request)
+        fields = {
+            "client": request.client_host,
+            "account": record.account or "-",
+            "key": "-" if scope is None else scope.access_key_id[:CHARS_MAX],
+            "service": record.service or "-",
+            "operation": (record.operation or f"{request.method} {request.path}")[:CHARS_MAX],
+            "status": _FAILED if answered is None else answered.status,
+            "error": record.error or "-",
+            "ms": round((self._monotonic() - began) * 1000, 1),
+            "bytes_in": body_bytes,
+            "bytes_out": 0 if answered is None else len(answered.body),
+            "request_id": record.request_id or "-",
+        }
+        logger.info("request", extra={"fields": fields})
