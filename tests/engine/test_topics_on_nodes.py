@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 
 from redrive.engine.engine import ROUND_MS, Engine
-from redrive.engine.kinds import OF_QUEUE, SUBSCRIPTION, TOPIC
+from redrive.engine.kinds import DUE, OF_QUEUE, SUBSCRIPTION, TOMBSTONE, TOPIC
 from redrive.engine.ports import PushRequest, Runtime
 from redrive.model.errors import AlreadyExists, StoreUnavailable
 from redrive.model.filtering import Subject
 from redrive.model.message import Publication
+from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.engine.held_store import HeldStore
@@ -359,3 +360,16 @@ async def test_a_change_made_during_a_claim_holds_for_what_is_published_after_it
     held.let_go()
     await clock.sleep_until(clock.now() + 1)
     assert push_requests == ["elsewhere"]
+
+
+async def test_a_topic_goes_with_all_that_its_subscriptions_became_on_another_node(
+    engine: Engine, two: Engine, topic: Topic
+) -> None:
+    made = await engine.resources.subscriptions.create(wanted(topic))
+    await two.resources.subscriptions.get(topic.name, made.id)  # and remembers it as it is now
+    await engine.resources.queues.create(Queue(0, named("served"), serves=made.key))
+    await engine.resources.subscriptions.update(made, lambda one: replace(one, expires_at=2**42))
+    await two.resources.topics.delete(topic)
+    assert await engine.resources.documents.find(SUBSCRIPTION, "") == []
+    due = await engine.resources.documents.find(DUE, "")
+    assert {one.kind for one in due} == {TOMBSTONE.name}, "nothing waits for the end of what is gone"

@@ -31,6 +31,7 @@ class Draft:
         """Begin with nothing read and nothing changed."""
         self._reader = reader
         self._versions: dict[Key, int] = {}
+        self._read: dict[Key, Any] = {}
         self._required: set[Key] = set()
         self._changes: dict[Key, Put | Remove] = {}
         self._absent: list[RequireNone] = []
@@ -41,12 +42,14 @@ class Draft:
     async def get(self, kind: DocumentKind[T], key: str) -> T | None:
         """The value, as the draft leaves it; it is only written if what is stored stands still, or is still absent."""
         at = kind.name, key
-        if at not in self._changes:
+        if at in self._changes:
+            changed: T | None = self.values.get(at)
+            return changed
+        if at not in self._versions:  # the node may remember an older one than `find` has shown
             found = await self._reader.versioned(kind, key)
-            self._versions.setdefault(at, found[0])  # what changed between two looks is refused
-            self._required.add(at)
-            return found[1]
-        value: T | None = self.values.get(at)
+            self._versions[at], self._read[at] = found
+        self._required.add(at)
+        value: T | None = self._read[at]
         return value
 
     async def find(self, kind: DocumentKind[T], prefix: str, limit: int | None = None) -> list[tuple[str, T]]:
@@ -57,9 +60,10 @@ class Draft:
         It is only written if those of them that it changes still stand then. More may have come: see `require_none`.
         """
         found = await self._reader.stored(kind, prefix, limit=limit)
-        for key, version, _ in found:
-            if (kind.name, key) not in self._changes:
-                self._versions.setdefault((kind.name, key), version)
+        for key, version, value in found:
+            at = kind.name, key
+            if at not in self._changes and at not in self._versions:
+                self._versions[at], self._read[at] = version, value
         values = {key: value for key, _, value in found}
         for name, key in self._changes:
             if name == kind.name and key.startswith(prefix):
