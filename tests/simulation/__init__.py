@@ -13,6 +13,8 @@ endpoints fail. Then the faults stop, and everything has to come to rest. What i
     node.py       one engine that can die
     wire.py       between an engine and the store; database.py is the other end, news.py what nodes hear of each other
     clients.py    who sends, publishes, receives, redrives and purges
+    administrators.py  who makes, changes and deletes topics, subscriptions and queues; documents.py holds what is
+                  configured against itself
     outside.py    the endpoints that deliveries are pushed to; dialects.py in whose words
     rules.py      what must hold
     books.py      ... of what the store does, delivery by delivery (entry.py); what it remembers (memories.py), what

@@ -397,6 +397,8 @@ class Books:
             self._tasks.put(put)
 
     def _put_subscription(self, subscription: Subscription) -> None:
+        if subscription.id not in self.seen:  # an administrator's, which nothing is published to
+            return
         queue_id = subscription.queue_id
         ordered = subscription.attributes["ordered"] == "true"
         self.queues[queue_id] = Queue(queue_id, subscription.topic, ordered=ordered, retention_ms=10**15)

@@ -10,6 +10,7 @@ from redrive.engine.ports import Runtime, Store
 from redrive.model.names import ResourceName
 from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.testing import VirtualClock
+from tests.simulation.administrators import Told
 from tests.simulation.books import Books
 from tests.simulation.database import Database
 from tests.simulation.dialects import Lettered, Plain
@@ -34,6 +35,7 @@ class Cluster:
         faults: What goes wrong at present.
         queues: Those that clients send to and receive from, with their plans.
         dead_letters: By name.
+        told: What administrators were told.
         failure: Done as soon as something goes wrong that nobody waits for.
     """
 
@@ -55,6 +57,7 @@ class Cluster:
         outages = options.outage_ms > 0
         self.books = Books(self.trace, self.now, skew_ms, skew_ms + HANG_MS_MAX, outages, self.outside.seen)
         self.ledger = Ledger(self.books, skew_ms)
+        self.told = Told()
         self._news = News(self._present_faults, self.trace)
         self._spoil = world.spoil
         self.database = Database(cast("Store", world), self.books, self._news, self.trace)

@@ -8,7 +8,9 @@ from typing import Any
 from redrive.engine.ports import Store
 from redrive.model.errors import RedriveError
 from tests.simulation.books import Books
+from tests.simulation.documents import are_configuration, read_configuration
 from tests.simulation.news import News, entered_by
+from tests.simulation.rules import Rule, require
 from tests.simulation.trace import Trace
 
 PEEK_MAX = 10_000  # more than any queue here holds
@@ -57,13 +59,21 @@ class Database:
             answer = await verb(*call.args, **call.named)
         except RedriveError as refusal:
             self._trace.call(call.node, call.verb, call.args, refusal)
+            await self._check_configuration(call)
             return refusal
         self._trace.call(call.node, call.verb, call.args, answer)
+        await self._check_configuration(call)
         disturbed = _disturbed(call.verb, call.args, answer)
         after = {queue_id: await self.store.peek(queue_id, PEEK_MAX) for queue_id in disturbed}
         self._books.enter(call.verb, call.args, answer, after)
         self._news.tell_change(call.node, call.verb, call.args)
         return answer
+
+    async def _check_configuration(self, call: Call) -> None:
+        """Whether a write was carried out or refused, nothing of what is configured may stand half."""
+        if call.verb == "write" and are_configuration(call.args[0]):
+            half = (await read_configuration(self.store.find)).half_written()
+            require(not half, Rule.WHOLE, *half)
 
 
 def _disturbed(verb: str, args: tuple[Any, ...], answer: Any) -> list[int]:

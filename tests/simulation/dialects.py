@@ -41,7 +41,7 @@ class Plain:
 
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
         """As the run's options say; nothing stands beside the body."""
-        plan = self._plans[subscription.id]
+        plan = self._plans.get(subscription.id) or SubscriptionPlan(subscription.id, topic.name.name)
         return SubscriptionContext(
             topic,
             subscription,

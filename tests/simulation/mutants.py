@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.engine.ports import (
+    Change,
     Claim,
     Claimed,
     ClaimRequest,
@@ -17,10 +18,13 @@ from redrive.engine.ports import (
     MoveRequest,
     NewDelivery,
     OrderedPublication,
+    Put,
+    Remove,
     Settled,
     Settlement,
 )
 from redrive.model.delivery import Delivery, Limits
+from redrive.model.errors import StoreUnavailable
 from tests.simulation.rules import Rule
 from tests.simulation.spoilt import (
     Crowding,
@@ -200,6 +204,20 @@ class Breathless(InMemory):
         return await self.real.claim(replace(request, rate_max=None))
 
 
+class Halting(InMemory):
+    """Stops in the middle of every fourth change of several documents: the first half of them is written."""
+
+    _changed = 0
+
+    async def write(self, changes: Sequence[Change], new_deliveries: Sequence[NewDelivery] = ()) -> list[int]:
+        documents = [change for change in changes if isinstance(change, Put | Remove)]
+        self._changed += len(documents) > 1
+        if len(documents) < 2 or self._changed % 4:
+            return await self.real.write(changes, new_deliveries)
+        await self.real.write(documents[: len(documents) // 2])
+        raise StoreUnavailable("it died in the middle of a write")
+
+
 # Each with the rule that says it best; others may be broken on the way there.
 MUTANTS: Final[dict[type[InMemory], Rule]] = {
     Credulous: Rule.STALE,
@@ -224,4 +242,5 @@ MUTANTS: Final[dict[type[InMemory], Rule]] = {
     Greedy: Rule.BATCHED,
     Untiring: Rule.OVERDUE,
     Dismissive: Rule.TAKEN,
+    Halting: Rule.WHOLE,
 }

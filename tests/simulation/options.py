@@ -105,6 +105,7 @@ class Options:
         redrive_ms: Mean time between move tasks; 0: none.
         purge_ms: Mean time between purges; 0: none.
         relabel_ms: Mean time between changes of a queue's tags; 0: none.
+        configure_ms: Mean time between an administrator's calls; 0: there are none.
         outage_ms: Mean time until the store is away again, for up to `OUTAGE_MS_MAX`, when it has been there for a
             lease; 0: it always is. Where it goes away calls go well otherwise, and clocks are right, so that it can be
             told what that alone leads to.
@@ -123,6 +124,7 @@ class Options:
     purge_ms: int
     relabel_ms: int
     outage_ms: int = 0
+    configure_ms: int = 0
 
     @property
     def dialects(self) -> set[str]:
@@ -152,7 +154,9 @@ def draw(seed: int) -> Options:
         purge_ms=chance.choice((0, 0, 0, 60_000)),
         relabel_ms=chance.choice((0, 10_000)),
     )
-    return drawn if chance.random() < 0.75 else _with_outages(drawn)
+    if chance.random() >= 0.75:
+        drawn = _with_outages(drawn)
+    return replace(drawn, configure_ms=chance.choice((0, 0, 2_000)))
 
 
 def _with_outages(drawn: Options) -> Options:

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from redrive.engine.configuration.queues import QUEUE
+from redrive.engine.ports import Resource
 from redrive.engine.tasks.redrive import TASK
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
 from tests.simulation.clients import LABEL, Consumer, Sender
 from tests.simulation.cluster import NODES, Cluster
 from tests.simulation.database import PEEK_MAX
+from tests.simulation.documents import read_configuration
 from tests.simulation.options import DILIGENT
 from tests.simulation.rules import Rule, require
 
@@ -46,6 +48,7 @@ class Rest:
         cluster.ledger.close()
         await self._check_tasks()
         await self._check_documents()
+        await self._check_configuration()
         for consumer in consumers:
             consumer.cancel()
         await cluster.pause(WAKE_MS)
@@ -115,3 +118,23 @@ class Rest:
                 require(agrees, Rule.AGREES, node.name, "remembers", known, "for", stored)
         ledger = self._cluster.ledger
         require(ledger.labels_heard <= labels <= ledger.labels_asked, Rule.LOST, labels, "labels")
+
+    async def _check_configuration(self) -> None:
+        """What administrators were told holds, and every node counts what the store holds."""
+        cluster = self._cluster
+
+        async def find(kind: str, prefix: str) -> Sequence[Resource]:
+            found: Sequence[Resource] = await cluster.database.ask("find", kind, prefix)
+            return found
+
+        stored = await read_configuration(find)
+        cluster.told.check(stored)
+        half = stored.half_written()
+        require(not half, Rule.WHOLE, *half)
+        for topic in stored.topics.values():
+            wanted = sum(one.topic == topic.name for one in stored.subscriptions.values())
+            for node in cluster.nodes:
+                if node.life is not None:
+                    counts = await node.life.engine.resources.subscriptions.count(topic.name)
+                    counted = counts.confirmed + counts.unconfirmed
+                    require(counted == wanted, Rule.AGREES, node.name, "counts", counted, "of", wanted)

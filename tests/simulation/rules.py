@@ -33,6 +33,7 @@ class Rule(enum.StrEnum):
     LED = "what an end leads to arrives once, with that end"
     DEDUPLICATED = "a deduplicated message is one message"
     HONEST = "what a client is told, the store did"
+    WHOLE = "whatever a call configures is there whole or not at all"
     FINAL = "a move task that ended stays as it ended"
     WOKEN = "what arrives wakes somebody who waits"
     RESTS = "when the faults stop everything comes to rest"

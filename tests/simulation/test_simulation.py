@@ -28,6 +28,7 @@ MARKS = {
         "redriven to several origins at once",
     ),
     *("a move task cancelled", "a move task completed", "a move task taken up by another node"),
+    *("configured", "configured after a node died"),
     *("a node died", "a clock was set", "hung up", "news lost", "an outage"),
     *(
         "retried",

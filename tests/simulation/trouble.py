@@ -9,6 +9,7 @@ from typing import Any
 
 from redrive.model.errors import AlreadyExists
 from redrive.model.topic import EVENTS, POLICY, Subscription, Topic
+from tests.simulation.administrators import Administrator
 from tests.simulation.clients import Consumer, Operator, Publisher, Sender
 from tests.simulation.cluster import Cluster, named, undelivered
 from tests.simulation.options import OUTAGE_MS_MAX
@@ -78,6 +79,7 @@ class Trouble:
             yield self._step_clocks()
         if options.outage_ms:
             yield self._take_the_store_away()
+        yield from self._administration()
         for queue, plan in cluster.queues:
             for number in range(plan.consumers):
                 name = f"{queue.name.name}-c{number}"
@@ -91,6 +93,12 @@ class Trouble:
             for dead in cluster.dead_letters.values():
                 origins = [queue for queue, plan in cluster.queues if plan.dead_letters == dead.name.name]
                 yield Operator("operator", cluster, cluster.fork()).redrive(dead, origins, options.redrive_ms)
+
+    def _administration(self) -> Iterator[Coroutine[Any, Any, None]]:
+        if every_ms := self._options.configure_ms:
+            for name, other in (("a", "b"), ("b", "a")):
+                administrator = Administrator(name, self._cluster, self._cluster.fork(), self._cluster.told)
+                yield administrator.run(other, every_ms)
 
     async def _kill(self) -> None:
         while True:
