@@ -13,9 +13,11 @@ from redrive.settings import (
     aws_endpoint_of,
     read_addresses,
     read_aws_endpoints,
+    read_hosts,
     read_networks,
     read_push_endpoints,
     read_settings,
+    risks,
 )
 
 GROUP = "/subscriptions/1/resourceGroups/rg/providers"
@@ -139,6 +141,41 @@ def test_private_networks_are_opened_by_their_prefix() -> None:
 def test_a_private_network_is_in_cidr_notation(networks: str) -> None:
     with pytest.raises(SettingsInvalid, match="allow_private_endpoints has no network"):
         Settings(allow_private_endpoints=networks)
+
+
+def test_hosts_are_names_without_scheme_and_port() -> None:
+    assert read_hosts("queues.example, *.corp.example,.lan  *") == (
+        "queues.example",
+        "*.corp.example",
+        ".lan",
+        "*",
+    )
+    assert read_hosts("") == ()
+
+
+@pytest.mark.parametrize(
+    "hosts", ["http://queues.example", "queues.example:4566", "a/b", "*.*.example", "a..b"]
+)
+def test_other_hosts_are_refused(hosts: str) -> None:
+    with pytest.raises(SettingsInvalid, match="allow_hosts has names, without scheme and port"):
+        Settings(allow_hosts=hosts)
+
+
+@pytest.mark.parametrize("token", ["short", "x" * 15, "with a space, and long", "x" * 257])
+def test_a_token_of_scrapers_cannot_be_guessed(token: str) -> None:
+    with pytest.raises(SettingsInvalid, match="metrics_token has at least 16 characters"):
+        Settings(metrics_token=token)
+
+
+def test_a_token_of_scrapers_is_not_shown() -> None:
+    _, origins = read_settings({"metrics_token": "x" * 16}, {}, None)
+    assert [origin.shown for origin in origins if origin.name == "metrics_token"] == ["***"]
+
+
+def test_a_server_that_any_host_may_name_is_warned_of() -> None:
+    (risk,) = risks(Settings(allow_hosts="queues.example,*"))
+    assert risk.startswith("server.any_host allow_hosts=*: any web page")
+    assert list(risks(Settings(allow_hosts="queues.example"))) == []
 
 
 GATEWAY = "smpp://redrive:secret@smsc.example.org"

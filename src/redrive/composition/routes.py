@@ -1,6 +1,7 @@
 """The ways in: control routes, the paths and protocols of extensions, and Amazon's services for everything else."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from urllib.parse import urlsplit
 
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
@@ -13,8 +14,12 @@ from redrive.server.dead_letters import PATH as DEAD_LETTER_PATH
 from redrive.server.dead_letters import DeadLetterRoutes
 from redrive.server.endpoints import PATH as ENDPOINTS_PATH
 from redrive.server.endpoints import EndpointRoutes
+from redrive.server.guard import BrowserGuard
+from redrive.server.hosts import KnownHosts
 from redrive.server.resources import PATHS as RESOURCE_PATHS
 from redrive.server.resources import ResourceRoutes
+from redrive.server.scraping import Scrapers
+from redrive.settings import read_hosts
 
 
 def make_router(
@@ -38,13 +43,21 @@ def make_router(
     for extension in extensions:
         paths |= extension.paths
         protocols += extension.protocols
+    guard = BrowserGuard(_hosts(core), core.refusals)
+    required = core.settings.auth == "required"
     return Router(
-        _control(core, extensions, sorted(services), time, provision),
+        _control(core, extensions, sorted(services), time, provision, guard),
         {**paths, **_own_paths(core)},
         protocols,
         Gateway(core.runtime, core.authentication, services, core.public_url),
-        needs_credential=core.settings.auth == "required",
+        needs_credential=required,
+        guard=None if required else guard,
     )
+
+
+def _hosts(core: Core) -> KnownHosts:
+    public = urlsplit(core.settings.public_url).hostname
+    return KnownHosts([*read_hosts(core.settings.allow_hosts), *([public] if public else [])])
 
 
 def _control(
@@ -53,6 +66,7 @@ def _control(
     services: Sequence[str],
     time: SimulatedTime | None,
     provision: Callable[[], Awaitable[None]],
+    guard: BrowserGuard,
 ) -> Control:
     async def reset() -> None:
         await _reset(core, extensions)
@@ -66,6 +80,7 @@ def _control(
         core.authentication,
         lambda: core.telemetry.metrics.totals,
         core.refusals.totals,
+        Scrapers(core.settings.metrics_token, guard, core.refusals),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Final, Protocol
 
 from redrive.protocols.http import Request, Response
 from redrive.server.control import Control
+from redrive.server.guard import BrowserGuard
 from redrive.server.signposts import signpost
 
 Answer = Callable[[Request], Awaitable[Response]]
@@ -46,6 +47,7 @@ class Router:
         otherwise: Fallback,
         *,
         needs_credential: bool = False,
+        guard: BrowserGuard | None = None,
     ) -> None:
         """Route by path.
 
@@ -55,15 +57,19 @@ class Router:
             recognising: Asked in turn about what is left; never about the path `/`.
             otherwise: Who takes the rest.
             needs_credential: Whether who shows none is sent away, except from what takes little.
+            guard: Refuses what web pages cause, where nobody shows a credential.
         """
         self._control = control
         self._paths = dict(paths)
         self._recognising = tuple(recognising)
         self._otherwise = otherwise
         self._needs_credential = needs_credential
+        self._guard = guard
 
     def answer(self, request: Request) -> Response | Awaitable[Response]:
         """Answer one request."""
+        if self._guard is not None and (refused := self._guard.refusal(request)) is not None:
+            return refused
         path = request.path
         if path == "/" and request.method == "POST":  # nearly every call of an AWS SDK
             return self._otherwise.answer(request)

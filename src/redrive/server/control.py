@@ -13,6 +13,7 @@ from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.http import Request, Response
 from redrive.server.exposition import Totals, exposition
 from redrive.server.owned import SIGNING_NAME, json_answer, method_of
+from redrive.server.scraping import Scrapers
 
 PREFIX = "/_redrive/"
 LOCALSTACK_HEALTH = "/_localstack/health"
@@ -39,6 +40,7 @@ class Control:
         authentication: Authentication,
         totals: Totals,
         refused: Mapping[str, int],
+        scrapers: Scrapers,
     ) -> None:
         """Answer for this engine.
 
@@ -50,11 +52,13 @@ class Control:
             authentication: Tells who asks for what changes something.
             totals: What was counted of topics.
             refused: By reason, how many requests were.
+            scrapers: Tells who may read the metrics.
         """
         self._engine = engine
         self._authentication = authentication
         self._totals = totals
         self._refused = refused
+        self._scrapers = scrapers
         self._services = services
         self._healthy_until = 0.0  # by the loop's clock
         self._routes: dict[tuple[str, str], Route] = {
@@ -105,8 +109,9 @@ class Control:
             200, {"services": dict(self._services), "edition": "redrive", "version": __version__}
         )
 
-    async def _metrics(self, _: Request) -> Response:
-        return await exposition(self._engine, self._totals, self._refused)
+    async def _metrics(self, request: Request) -> Response:
+        refused = self._scrapers.refusal(request)
+        return refused or await exposition(self._engine, self._totals, self._refused)
 
     def _remove_all(self, reset: Reset) -> Route:
         async def remove_all(_: Request) -> Response:

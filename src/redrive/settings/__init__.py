@@ -1,7 +1,7 @@
 """Settings: one frozen value, read once from flags, the environment, a file and the defaults, in that order."""
 
 from redrive.settings.invalid import SettingsInvalid
-from redrive.settings.networks import is_loopback, read_networks
+from redrive.settings.networks import is_loopback, read_hosts, read_networks
 from redrive.settings.pairs import (
     AWS_ITSELF,
     AWS_SERVICES,
@@ -31,6 +31,7 @@ __all__ = [
     "is_loopback",
     "read_addresses",
     "read_aws_endpoints",
+    "read_hosts",
     "read_networks",
     "read_push_endpoints",
     "read_settings",

@@ -1,8 +1,13 @@
-"""Addresses and networks as settings have them."""
+"""Addresses, networks and host names as settings have them."""
 
+import re
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Final
 
 from redrive.settings.invalid import SettingsInvalid
+
+ANY_HOST: Final = "*"
+_HOST_NAME: Final = re.compile(r"(\*\.|\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*", re.IGNORECASE)
 
 
 def is_loopback(host: str) -> bool:
@@ -25,3 +30,16 @@ def read_networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
         return tuple(ip_network(part) for part in text.replace(",", " ").split())
     except ValueError as error:
         raise SettingsInvalid(f"allow_private_endpoints has no network like 10.0.0.0/8: {error}") from None
+
+
+def read_hosts(text: str) -> tuple[str, ...]:
+    """The `allow_hosts` setting taken apart: names with commas or spaces between them, or `*`.
+
+    Raises:
+        SettingsInvalid: A part is not a name, as a URL or a port.
+    """
+    names = tuple(text.replace(",", " ").split())
+    for name in names:
+        if name != ANY_HOST and not _HOST_NAME.fullmatch(name):
+            raise SettingsInvalid(f"allow_hosts has names, without scheme and port, not {name!r}")
+    return names

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from redrive.settings.networks import is_loopback
+from redrive.settings.networks import ANY_HOST, is_loopback, read_hosts
 from redrive.settings.table import Settings
 
 
@@ -14,6 +14,11 @@ def risks(settings: Settings) -> Iterator[str]:
         yield (
             f"server.insecure_test_keys host={settings.host}: whoever reaches this server knows the access key test with"
             " the secret test, and may do everything with account 000000000000; never use this where others are"
+        )
+    if settings.auth == "off" and ANY_HOST in read_hosts(settings.allow_hosts):
+        yield (
+            "server.any_host allow_hosts=*: any web page that is open on this machine can read and command this server,"
+            " by a name of its own that leads here; name your hosts instead"
         )
     encrypted = settings.tls != "off" or bool(settings.tls_cert)
     if not encrypted and not is_loopback(settings.host):

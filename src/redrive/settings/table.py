@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from redrive.endpoints.sms.gateway import read_gateway
 from redrive.settings.invalid import SettingsInvalid
-from redrive.settings.networks import is_loopback, read_networks
+from redrive.settings.networks import is_loopback, read_hosts, read_networks
 from redrive.settings.pairs import read_addresses, read_aws_endpoints, read_push_endpoints
 
 T = TypeVar("T", str, int, bool)
@@ -16,6 +16,7 @@ T = TypeVar("T", str, int, bool)
 _ROW: Final = "row"
 _PORT_MAX: Final = 65_535
 _PRICE: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+_TOKEN: Final = re.compile(r"[!-~]{16,256}")  # shorter ones can be guessed
 _PASSWORD: Final = re.compile(r"(?<=://)([^:/@\s]*):\S*@")
 _PASSWORD_OPTION: Final = re.compile(r"(?<=[?&]password=)[^&\s]*")
 
@@ -101,6 +102,11 @@ def _check_gateway(url: str) -> None:
         read_gateway(url)
 
 
+def _check_token(token: str) -> None:
+    if token and not _TOKEN.fullmatch(token):
+        raise ValueError("has at least 16 characters of ASCII, and no spaces")
+
+
 def _hide(value: str) -> str:
     return "***" if value else ""
 
@@ -137,6 +143,17 @@ class Settings:
     tls_cert: str = _setting("", "certificate file (PEM)")
     tls_key: str = _setting("", "key file (PEM)")
     public_url: str = _setting("", "what URLs in answers begin with")
+    allow_hosts: str = _setting(
+        "",
+        "NAME,…: hosts that are answered with auth off, besides those no web page can have",
+        check=read_hosts,
+    )
+    metrics_token: str = _setting(
+        "",
+        "what scrapers of /_redrive/metrics bring; without one, they run on this machine",
+        check=_check_token,
+        mask=_hide,
+    )
     insecure_test_keys: bool = _switch(
         "INSECURE, for development: believe the access key test with the secret test, and short secrets"
     )

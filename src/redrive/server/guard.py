@@ -1,0 +1,120 @@
+"""The guard before a server that believes everybody: what a web page has the developer's browser send is refused.
+
+No client of a service sends an `Origin`; browsers send it with all that can change something across sites, and
+`Sec-Fetch-Site` with everything they send to this machine (https://fetch.spec.whatwg.org,
+https://www.w3.org/TR/fetch-metadata/). So nothing is asked of programs, and decision 0022 says what was weighed.
+"""
+
+from typing import Final, Protocol
+from urllib.parse import parse_qsl
+from xml.sax.saxutils import escape
+
+import orjson
+
+from redrive.protocols.http import Request, Response
+from redrive.server.hosts import KnownHosts, name_of
+
+_OWN_SITES: Final = frozenset({"same-origin", "none"})  # "none": somebody typed the address
+_SHOWN_CHARS_MAX: Final = 100
+#: Where links out of messages lead, which people click in their mail: they carry a token that nobody can guess.
+_LINK_PATH: Final = "/eventsubscriptions/"
+_LINK_ACTIONS: Final = frozenset({"ConfirmSubscription", "Unsubscribe"})
+_LINK_FIELDS_MAX: Final = 16
+_FORM: Final = "application/x-www-form-urlencoded"
+
+
+class RefusalCounter(Protocol):
+    """Counts refused requests, and tells the log."""
+
+    def add(self, reason: str, *, address: str, identity: str) -> None:
+        """Count one, of somebody at an address who says to be this."""
+        ...
+
+
+class BrowserGuard:
+    """Refuses requests that a web page caused, and those to names that a web page could have given this server."""
+
+    def __init__(self, hosts: KnownHosts, refusals: RefusalCounter) -> None:
+        """Answer to these hosts, and count here what is refused."""
+        self._hosts = hosts
+        self._refusals = refusals
+
+    def refusal(self, request: Request) -> Response | None:
+        """The answer to a request that is refused; None for one that may pass. 0.3 µs for a POST of a program."""
+        headers = request.headers
+        host = headers.get("host", "")
+        if host not in self._hosts:
+            return self._refuse(request, "UnknownHost", name_of(host), _UNKNOWN_HOST)
+        if "origin" not in headers and "sec-fetch-site" not in headers and request.method == "POST":
+            return None
+        if _is_own(request) or _is_harmless(request):
+            return None
+        origin = headers.get("origin") or headers.get("referer", "")
+        return self._refuse(request, "CrossSiteRequest", origin or "unknown", _CROSS_SITE)
+
+    def _refuse(self, request: Request, reason: str, identity: str, text: str) -> Response:
+        self._refusals.add(reason, address=request.client_host, identity=identity)
+        shown = "".join(char for char in identity[:_SHOWN_CHARS_MAX] if char.isprintable())
+        return _refused(request, text.format(shown))
+
+
+_UNKNOWN_HOST: Final = (
+    "Redrive does not answer as {0}: without authentication, any web page could reach it by a name of its own. If the"
+    " name is yours, start the server with --allow-hosts {0}; or use its address, or --auth required."
+)
+_CROSS_SITE: Final = (
+    "Redrive refuses what a web page ({0}) has a browser send: without authentication, any web page could command it."
+    " Call it from a program, or start the server with --auth required."
+)
+
+
+def _is_own(request: Request) -> bool:
+    """True if no page of another origin can have caused a request."""
+    headers = request.headers
+    origin = headers.get("origin")
+    if origin is not None and origin.partition("://")[2].lower() != request.host.lower():
+        return False
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site in _OWN_SITES
+    # Browsers leave both out of a GET to a name that may be another machine's, `host.docker.internal` or 0.0.0.0.
+    is_of_browser = headers.get("user-agent", "").startswith("Mozilla/")
+    return origin is not None or not is_of_browser or "Action=" not in request.query
+
+
+def _is_harmless(request: Request) -> bool:
+    """True for a link that may be followed from anywhere: it changes nothing, or proves that it was sent to somebody."""
+    if request.method not in ("GET", "HEAD"):
+        return False
+    if not request.query:
+        return request.headers.get("sec-fetch-mode") == "navigate"
+    if request.path.startswith(_LINK_PATH):
+        return True
+    return request.path == "/" and _is_link(request.query)
+
+
+def _is_link(query: str) -> bool:
+    """True if a query asks for nothing else than what a message's link does, and has no signature to be believed by."""
+    try:
+        fields = parse_qsl(query, max_num_fields=_LINK_FIELDS_MAX)
+    except ValueError:
+        return False
+    actions = {value for name, value in fields if name == "Action"}
+    signed = any(name.lower().startswith("x-amz-") for name, _ in fields)
+    return bool(actions) and actions <= _LINK_ACTIONS and not signed
+
+
+def _refused(request: Request, text: str) -> Response:
+    """The answer, in a form that the client of each protocol can show."""
+    is_query = "Action=" in request.query or request.headers.get("content-type", "").startswith(_FORM)
+    if is_query:
+        error = (
+            f"<Error><Type>Sender</Type><Code>AccessDenied</Code><Message>{escape(text)}</Message></Error>"
+        )
+        return Response(403, f"<ErrorResponse>{error}</ErrorResponse>\n".encode(), "text/xml")
+    document = {
+        "__type": "AccessDeniedException",
+        "message": text,
+        "error": {"code": "Forbidden", "message": text},
+    }
+    return Response(403, orjson.dumps(document))

@@ -1,0 +1,69 @@
+"""Hosts: the names that this server answers to where nobody has to prove who they are.
+
+A web page can have a name of its own lead to 127.0.0.1 after it was loaded (DNS rebinding), and then reads what it asks
+for. So a server that believes everybody answers to names alone that no page on the internet can have.
+"""
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+from typing import Final
+
+#: Names that nobody can register: RFC 6761's for this machine and for tests, and ICANN's for private networks, which
+#: Docker Desktop, Podman and Lima use for the machine that a container runs on (`host.docker.internal`).
+_NOT_REGISTERED: Final = (".localhost", ".test", ".internal")
+#: Names that clients use for this server, and whose owners let none of them lead to an address of one's choice.
+_OF_VENDORS: Final = (
+    ".localhost.localstack.cloud",
+    ".amazonaws.com",
+    ".amazonaws.com.cn",
+    ".eventgrid.azure.net",
+)
+_ANY: Final = "*"
+_REMEMBERED_MAX: Final = 256  # Host headers; a browser's user has a handful
+
+
+class KnownHosts:
+    """The hosts that requests may name."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        """Answer to these names besides.
+
+        Args:
+            names: Each with the names below it; `*` for all there are.
+        """
+        self._names = {name.lower().lstrip("*.") or _ANY for name in names}
+        self._endings = (*_NOT_REGISTERED, *_OF_VENDORS, *(f".{name}" for name in self._names))
+        self._known = {"localhost", "127.0.0.1"}
+
+    def __contains__(self, host: str) -> bool:
+        """True if a Host header, with its port, names this server; two look-ups for those that were asked for lately."""
+        if host in self._known:
+            return True
+        if not self._names_us(name_of(host)):
+            return False
+        if len(self._known) >= _REMEMBERED_MAX:
+            self._known.clear()
+        self._known.add(host)
+        return True
+
+    def _names_us(self, name: str) -> bool:
+        """True if a name is ours: an address, a name without dots (a container's, a machine's), or one that ends so."""
+        return (
+            "." not in name or _is_address(name) or _ANY in self._names or f".{name}".endswith(self._endings)
+        )
+
+
+def name_of(host: str) -> str:
+    """The name or address in a Host header, without the port, in lower case."""
+    name = host.strip().lower()
+    if name.startswith("["):
+        return name[1:].partition("]")[0]
+    return name.partition(":")[0].removesuffix(".")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True

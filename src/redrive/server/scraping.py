@@ -1,0 +1,58 @@
+"""Scrapers: who may read the metrics, which name every account's queues and topics."""
+
+import hmac
+from ipaddress import ip_address
+from typing import Final
+
+from redrive.protocols.http import Request, Response
+from redrive.server.guard import BrowserGuard, RefusalCounter
+from redrive.server.owned import json_answer
+
+_FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
+_WANTED: Final = (
+    "Metrics name the queues and topics of all accounts. They are shown to programs on the server's own machine, and to"
+    " others who bring the token that it was started with (--metrics-token): Authorization: Bearer TOKEN."
+)
+
+
+class Scrapers:
+    """Tells who may read the metrics.
+
+    With a token, whoever brings it. Without one, programs on this machine: not a proxy on it, which says whom it asks
+    for, and no web page.
+    """
+
+    def __init__(self, token: str, guard: BrowserGuard, refusals: RefusalCounter) -> None:
+        """Let these in.
+
+        Args:
+            token: What scrapers bring; empty for none.
+            guard: Tells what a web page causes.
+            refusals: Where others are counted.
+        """
+        self._token = token.encode()
+        self._guard = guard
+        self._refusals = refusals
+
+    def refusal(self, request: Request) -> Response | None:
+        """The answer to somebody who may not; None for those who may."""
+        if not self._token and _is_local(request):
+            return self._guard.refusal(request)
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        brought = given.strip() if scheme.lower() == "bearer" else ""
+        if self._token and hmac.compare_digest(brought.encode(), self._token):
+            return None
+        reason = "MetricsTokenInvalid" if brought else "MetricsTokenMissing"
+        self._refusals.add(reason, address=request.client_host, identity="")
+        refused = json_answer(401, {"message": _WANTED})
+        refused.headers = {**refused.headers, "WWW-Authenticate": "Bearer"}
+        return refused
+
+
+def _is_local(request: Request) -> bool:
+    if any(name in request.headers for name in _FORWARDED):
+        return False
+    try:
+        return ip_address(request.client_host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,88 @@
+"""The names that a server answers to where nobody proves who they are."""
+
+import pytest
+
+from redrive.server.hosts import KnownHosts
+
+LOCAL = [
+    "",
+    "localhost",
+    "LOCALHOST:4566",
+    "localhost.:4566",
+    "127.0.0.1:4566",
+    "127.8.8.8",
+    "[::1]:4566",
+    "[::1]",
+    "0.0.0.0:4566",
+    "172.17.0.1:4566",
+    "192.168.1.20",
+]
+OF_CONTAINERS = [
+    "redrive:4566",
+    "localstack",
+    "my-laptop:4566",
+    "host.docker.internal:4566",
+    "host.containers.internal",
+]
+OF_CLIENTS = [
+    "sqs.us-east-1.localhost:4566",
+    "orders.westus2-1.eventgrid.localhost",
+    "localhost.localstack.cloud:4566",
+    "sqs.us-east-1.localhost.localstack.cloud:4566",
+    "sqs.us-east-1.amazonaws.com",
+    "us-east-1.queue.amazonaws.com",
+    "sns.cn-north-1.amazonaws.com.cn",
+    "orders.westus2-1.eventgrid.azure.net",
+    "redrive.test",
+]
+STRANGE = [
+    "evil.example.com",
+    "evil.example.com:4566",
+    "127.0.0.1.evil.example.com",
+    "127.0.0.1.nip.io",
+    "localhost.evil.example.com",
+    "sqs.us-east-1.dev",
+    "localstack.cloud",
+    "evil-localhost.localstack.cloud",
+    "evilamazonaws.com",
+    "eventgrid.azure.net.evil.example.com",
+    "printer.local",
+    "a.b",
+    "999.999.999.999",
+    "evil.example.com:4566:localhost",
+    "evil.example.com, localhost",
+]
+
+
+@pytest.mark.parametrize("host", LOCAL + OF_CONTAINERS + OF_CLIENTS)
+def test_what_nobody_can_register_and_clients_use_is_known(host: str) -> None:
+    hosts = KnownHosts()
+    assert host in hosts
+    assert host in hosts  # the second time out of its memory
+
+
+@pytest.mark.parametrize("host", STRANGE)
+def test_what_somebody_can_register_is_not(host: str) -> None:
+    assert host not in KnownHosts()
+
+
+@pytest.mark.parametrize(
+    "allowed", ["queues.example", "*.queues.example", ".queues.example", "QUEUES.example"]
+)
+def test_an_allowed_name_is_known_with_those_below_it(allowed: str) -> None:
+    hosts = KnownHosts([allowed])
+    for host in ("queues.example", "Queues.Example:4566", "sqs.us-east-1.queues.example"):
+        assert host in hosts
+    for host in ("example", "evilqueues.example", "queues.example.evil.com"):
+        assert (host in hosts) is ("." not in host)
+
+
+def test_a_star_allows_every_name() -> None:
+    assert "evil.example.com" in KnownHosts(["*"])
+
+
+def test_names_that_are_made_up_are_not_remembered_for_ever() -> None:
+    hosts = KnownHosts()
+    for number in range(10_000):
+        assert f"{number}.localhost" in hosts
+    assert len(hosts._known) <= 256
