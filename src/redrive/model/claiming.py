@@ -7,7 +7,7 @@ decides for itself, for speed, is held against this by a test.
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from redrive.model.delivery import DeadLetterReason, Delivery, Limits, LinePosition, Outcome
 
@@ -53,6 +53,10 @@ class Claimed:
 Placed = tuple[Delivery, int]
 Followers = dict[str, list[Delivery]]  # the deliveries behind the turn of each group, the oldest first
 
+# Bound once: a claim meets each of them for each delivery, and looking up an enum's member takes 30 ns.
+_RETRY: Final = Outcome.RETRY
+_HEAD: Final = LinePosition.HEAD.value
+
 
 def offer(delivery: Delivery, limits: Limits, now: int) -> Outcome:
     """Say what becomes of a delivery that is due: RETRY when it may be claimed (again).
@@ -63,7 +67,7 @@ def offer(delivery: Delivery, limits: Limits, now: int) -> Outcome:
     """
     if limits.ended(delivery.enqueued_at, now):
         return Outcome.DEAD_LETTERED if limits.buries_expired and limits.dead_letters else Outcome.EXPIRED
-    if limits.ends_exhausted and delivery.attempts >= limits.attempts_max:
+    if delivery.attempts >= limits.attempts_max and limits.ends_exhausted:
         return Outcome.DEAD_LETTERED if limits.dead_letters else Outcome.DROPPED
     return Outcome.RETRY
 
@@ -86,12 +90,15 @@ def stamp(delivery: Delivery, request: ClaimTerms) -> None:
     delivery.available_at = request.now + request.lease_ms
 
 
-@dataclass(slots=True)
 class ClaimShare:
     """One request, and what it has got so far."""
 
-    request: ClaimTerms
-    claimed: Claimed = field(default_factory=Claimed)
+    __slots__ = ("claimed", "request")
+
+    def __init__(self, request: ClaimTerms) -> None:
+        """Begin with nothing claimed."""
+        self.request = request
+        self.claimed = Claimed([])
 
     @property
     def room(self) -> int:
@@ -109,9 +116,10 @@ def wants_next_at(claimed: Claimed, request: ClaimTerms, limit: int) -> bool:
     return not claimed.deliveries or (request.looks_ahead and len(claimed.deliveries) < limit)
 
 
-@dataclass(slots=True)
 class ClaimPlan:
     """The plan for the front of a line; each share has its deliveries.
+
+    Each claim makes one, so it is no dataclass: five factories would take 0.2 us of a claim's 13.
 
     Attributes:
         claimed: Stamped already; the token says by which request.
@@ -121,16 +129,15 @@ class ClaimPlan:
         handed_on: Groups of a fair queue whose turn was used, so that it is the next one's.
     """
 
-    claimed: list[Delivery] = field(default_factory=list)
-    dead: list[Delivery] = field(default_factory=list)
-    gone: list[Delivery] = field(default_factory=list)
-    left: set[str] = field(default_factory=set)
-    handed_on: set[str] = field(default_factory=set)
+    __slots__ = ("claimed", "dead", "gone", "handed_on", "left")
 
-    @property
-    def lets_go(self) -> bool:
-        """True if deliveries leave the queue."""
-        return bool(self.dead or self.gone)
+    def __init__(self) -> None:
+        """Begin with nothing planned."""
+        self.claimed: list[Delivery] = []
+        self.dead: list[Delivery] = []
+        self.gone: list[Delivery] = []
+        self.left: set[str] = set()
+        self.handed_on: set[str] = set()
 
     @property
     def removed(self) -> list[Delivery]:
@@ -140,7 +147,7 @@ class ClaimPlan:
     def take(self, delivery: Delivery, share: ClaimShare, now: int) -> bool:
         """Put one due delivery where its retention and its count of attempts say; whether it is claimed."""
         outcome = offer(delivery, share.request.limits, now)
-        if outcome is not Outcome.RETRY:
+        if outcome is not _RETRY:
             self._let_go(delivery, share, outcome)
             return False
         stamp(delivery, share.request)
@@ -151,7 +158,7 @@ class ClaimPlan:
     def end(self, delivery: Delivery, share: ClaimShare, now: int) -> bool:
         """Let a delivery leave that is not offered any more; whether it does."""
         outcome = offer(delivery, share.request.limits, now)
-        if outcome is Outcome.RETRY:
+        if outcome is _RETRY:
             return False
         self._let_go(delivery, share, outcome)
         return True
@@ -184,7 +191,7 @@ def plan_ordered(
         for each in (head, *followers.get(head.group_id or "", ())):
             if not share.room or each.available_at > now:
                 break
-            if not plan.take(each, share, now) and each is head and place == LinePosition.HEAD:
+            if not plan.take(each, share, now) and each is head and place == _HEAD:
                 plan.left.add(head.group_id or "")
         if not share.room:
             share = next(open_shares, None)
@@ -204,14 +211,14 @@ def plan_fair(
     for share in shares:
         room = share.room
         while round_robin and room:
-            one, place = round_robin.popleft()
-            claimed = plan.take(one, share, now)
+            delivery, place = round_robin.popleft()
+            claimed = plan.take(delivery, share, now)
             room -= claimed
-            if place != LinePosition.HEAD or one.group_id is None:
+            if place != _HEAD or delivery.group_id is None:
                 continue
-            (plan.handed_on if claimed else plan.left).add(one.group_id)
-            if (members := behind.get(one.group_id)) and members[0].available_at <= now:
-                round_robin.append((members.popleft(), LinePosition.HEAD))
+            (plan.handed_on if claimed else plan.left).add(delivery.group_id)
+            if (members := behind.get(delivery.group_id)) and members[0].available_at <= now:
+                round_robin.append((members.popleft(), _HEAD))
     return plan
 
 
@@ -219,7 +226,7 @@ def plan_endings(share: ClaimShare, line: Sequence[Placed], now: int) -> ClaimPl
     """Give out nothing: deliveries that are not offered any more leave."""
     plan = ClaimPlan()
     for one, place in line:
-        if plan.end(one, share, now) and place == LinePosition.HEAD:
+        if plan.end(one, share, now) and place == _HEAD:
             plan.left.add(one.group_id or "")
     return plan
 

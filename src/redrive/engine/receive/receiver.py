@@ -145,8 +145,9 @@ class Receiver:
                 attempt_id=attempt_id,
             )
         )
-        self._flights.add(queue.id, len(claimed.deliveries))
-        self._measure.queue(queue).messages_received += len(claimed.deliveries)
+        if number := len(claimed.deliveries):
+            self._flights.add(queue.id, number)
+            self._measure.queue(queue).messages_received += number
         self._count_ends(queue, claimed, target)
         return claimed
 

@@ -46,8 +46,7 @@ class Settler:
                 claimed the delivery since.
         """
         settlements = [Settlement(seq, token) for seq, token in claims]
-        settled, now = await self._settle(queue, settlements, strict_lease=strict_lease)
-        done = sum(answer.done for answer in settled)
+        settled, done, now = await self._settle(queue, settlements, strict_lease=strict_lease)
         self._measure.queue(queue).messages_deleted += len(claims)
         self._listeners.queues.deleted(queue, len(claims), now)
         if queue.ordered and done:  # a group's next may be claimed now
@@ -60,8 +59,8 @@ class Settler:
         """End claims of messages that the consumer cannot take now; they are offered again after `delay_ms`."""
         due_at = self._clock.now() + delay_ms
         settlements = [Settlement(seq, token, Outcome.RETRY, due_at) for seq, token in claims]
-        settled, now = await self._settle(queue, settlements, strict_lease=strict_lease)
-        if (done := sum(answer.done for answer in settled)) and due_at <= now:
+        settled, done, now = await self._settle(queue, settlements, strict_lease=strict_lease)
+        if done and due_at <= now:
             self._notifier.announce(queue.id, done)
         elif done:
             self._notifier.expect(queue.id, due_at)
@@ -76,8 +75,7 @@ class Settler:
         settlements = [
             Settlement(seq, token, outcome, target=target, note=note) for seq, token, note in claims
         ]
-        settled, now = await self._settle(queue, settlements, strict_lease=strict_lease)
-        done = sum(answer.done for answer in settled)
+        settled, done, now = await self._settle(queue, settlements, strict_lease=strict_lease)
         counters = self._measure.queue(queue)
         if target is None:
             counters.messages_dropped += done
@@ -90,13 +88,15 @@ class Settler:
 
     async def _settle(
         self, queue: Queue, settlements: Sequence[Settlement], *, strict_lease: bool
-    ) -> tuple[list[Settled], int]:
+    ) -> tuple[list[Settled], int, int]:
+        """Each claim's answer, the number of claims that ended, and the moment."""
         now = self._clock.now()
         settled = await self._store.settle(
             queue.id, settlements, now, ordered=queue.ordered, strict_lease=strict_lease
         )
-        self._flights.add(queue.id, -sum(answer.done for answer in settled))
-        return settled, now
+        done = [answer.done for answer in settled].count(True)
+        self._flights.add(queue.id, -done)
+        return settled, done, now
 
     async def extend(
         self, queue: Queue, claims: Sequence[tuple[int, int, int]], *, strict_lease: bool = False

@@ -1,7 +1,7 @@
 """Deliveries are claimed: the rows of a queue's line are read, given out by `redrive.model.claiming`, and written."""
 
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
 import apsw
 import orjson
@@ -56,6 +56,7 @@ _REMEMBER_ATTEMPT: Final = (
     " VALUES (?,?,?,?,?,?)"
 )
 _PACE: Final = "SELECT next_us FROM paces WHERE queue_id = ?"
+_HEAD: Final = LinePosition.HEAD.value
 _KEEP_PACE: Final = "INSERT OR REPLACE INTO paces (queue_id, next_us) VALUES (?, ?)"
 
 
@@ -69,7 +70,10 @@ def claim(transaction: Transaction, request: ClaimRequest) -> Claimed:
         if repeated:
             return Claimed(repeated)
     limit = request.limit
-    claimed = _fill_at_pace(transaction, request)
+    if request.rate_max is None:
+        claimed = _fill(transaction, request)
+    else:
+        claimed = _fill_at_pace(transaction, request, request.rate_max)
     if request.attempt_id and claimed.deliveries:
         _remember(cursor, request, claimed.deliveries)
     if claimed.next_at is None and wants_next_at(claimed, request, limit):
@@ -78,12 +82,10 @@ def claim(transaction: Transaction, request: ClaimRequest) -> Claimed:
     return claimed
 
 
-def _fill_at_pace(transaction: Transaction, request: ClaimRequest) -> Claimed:
-    """Claim no faster than the queue's pace, if it has one; it is kept with the claim, so it holds whoever claims."""
-    if request.rate_max is None:
-        return _fill(transaction, request)
+def _fill_at_pace(transaction: Transaction, request: ClaimRequest, rate_max: int) -> Claimed:
+    """Claim no faster than the queue's pace; it is kept with the claim, so it holds for every claimer."""
     row = rows.one(transaction.cursor, _PACE, (request.queue_id,))
-    pace = Pace(request.rate_max, row[0] if row else 0)
+    pace = Pace(rate_max, row[0] if row else 0)
     request.limit = min(request.limit, pace.allowed(request.now))
     wait_until = pace.wait_until(request.now)
     if wait_until is not None:
@@ -103,7 +105,7 @@ def _fill(transaction: Transaction, request: ClaimRequest) -> Claimed:
         followers, all_followers = _followers(transaction.cursor, request, line, room)
         plan = give_out((share,), line, followers, request.now)
         _apply(transaction, request, plan)
-        if all_followers and not plan.lets_go:
+        if all_followers and not (plan.dead or plan.gone):
             break
         room = share.room if share.claimed.removed < REMOVALS_MAX else 0
     return share.claimed
@@ -118,8 +120,8 @@ def _send_on(transaction: Transaction, request: ClaimRequest) -> Claimed:
 
 
 def _line(cursor: apsw.Cursor, request: ClaimRequest, limit: int) -> list[Placed]:
-    found = cursor.execute(_LINE, (request.queue_id, request.now, request.token, limit))
-    return [rows.placed(row) for row in found]
+    found: list[Any] = cursor.execute(_LINE, (request.queue_id, request.now, request.token, limit)).fetchall()
+    return [(Delivery(*row[:-1]), row[-1]) for row in found]
 
 
 def _followers(
@@ -129,9 +131,11 @@ def _followers(
 
     An ordered queue gives as much as possible of its first groups; a fair one a little of each.
     """
-    names = [one.group_id for one, place in line if place == LinePosition.HEAD and one.group_id is not None]
     followers: Followers = {}
-    if not names or (not request.ordered and len(line) >= room):  # else the line alone is enough
+    if not request.ordered and len(line) >= room:
+        return followers, True  # the line alone is enough
+    names = [head.group_id for head, place in line if place == _HEAD and head.group_id is not None]
+    if not names:
         return followers, True
     most = room if request.ordered else room // len(names) + 1
     left, all_followers = room, True
@@ -151,7 +155,7 @@ def _apply(transaction: Transaction, request: ClaimRequest, plan: ClaimPlan) -> 
     cursor, queue_id = transaction.cursor, request.queue_id
     if plan.claimed:
         cursor.executemany(_CLAIM_ORDERED if request.ordered else _CLAIM_FAIR, map(_STAMPED, plan.claimed))
-    if plan.lets_go:
+    if plan.dead or plan.gone:
         cursor.executemany(_REMOVE, [(queue_id, each.seq) for each in plan.removed])
     if plan.handed_on or plan.left:
         for name in sorted(plan.handed_on):

@@ -174,7 +174,9 @@ class Showing:
 
 def _named(params: Structure, member: str) -> tuple[str, ...]:
     """A list of names; without repeats where it is long, since it is remembered."""
-    listed = params.get(member) or ()
+    listed = params.get(member)
+    if not listed:
+        return ()
     return tuple(listed) if len(listed) <= len(ATTRIBUTES) else tuple(dict.fromkeys(listed))
 
 

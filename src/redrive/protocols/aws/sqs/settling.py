@@ -1,6 +1,8 @@
 """DeleteMessage, ChangeMessageVisibility, and both in batches."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from operator import attrgetter
+from typing import Final
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Settled
@@ -15,6 +17,8 @@ from redrive.protocols.aws.sqs.quotas import Quotas
 from redrive.protocols.aws.sqs.receiving import VISIBILITY_SECONDS_MAX
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
+
+_REASON: Final = attrgetter("reason")
 
 
 class Settling:
@@ -137,7 +141,7 @@ class Settling:
 
 def _superseded(queue: Queue, settled: Sequence[Settled]) -> list[int]:
     """The places of claims that a later receive ended, in a standard queue: its earlier handles still count."""
-    if queue.ordered:
+    if queue.ordered or "superseded" not in map(_REASON, settled):
         return []
     return [index for index, result in enumerate(settled) if result.reason == "superseded"]
 
