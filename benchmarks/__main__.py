@@ -18,6 +18,7 @@ from benchmarks import (
     event_grid,
     filters,
     hanging,
+    hostile,
     long_polls,
     machine,
     overhead,
@@ -40,6 +41,7 @@ QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
     "long_polls": long_polls.counters,
     "overhead": overhead.counters,
     "event_grid": event_grid.counters,
+    "hostile": hostile.counters,
 }
 
 
