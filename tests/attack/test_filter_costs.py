@@ -1,6 +1,7 @@
 """Filters and messages made for each other cost no more than a message may: the rest of a search is cut off."""
 
 import asyncio
+import itertools
 import json
 import time
 from collections.abc import Callable
@@ -180,18 +181,39 @@ def test_what_a_key_names_is_looked_for_once() -> None:
 
 
 async def test_others_run_between_costly_messages() -> None:
+    """Also between those of many who publish at once."""
     turns, order = Turns(), []
     index = index_of(CROSSED)
+    publishers = 5
 
-    async def filters() -> None:
-        for _ in range(3):
-            budget = Budget()
-            index.filter(Subject({}, json.dumps(orders(2_000))), budget)
-            await turns.after(budget)
+    async def publish() -> None:
+        await turns.begin()
+        budget = Budget()
+        index.filter(Subject({}, json.dumps(orders(2_000))), budget)
+        turns.end(budget)
         order.append("filtered")
 
     async def others() -> None:
-        order.append("served")
+        while order.count("filtered") < publishers:
+            order.append("served")
+            await asyncio.sleep(0)
 
-    await asyncio.gather(filters(), others())
-    assert order == ["served", "filtered"]
+    await asyncio.gather(*[publish() for _ in range(publishers)], others())
+    assert [key for key, _ in itertools.groupby(order)].count("filtered") == publishers
+
+
+async def test_a_publisher_who_leaves_holds_up_nobody() -> None:
+    turns, done = Turns(), []
+
+    async def publish(number: int) -> None:
+        await turns.begin()
+        budget = Budget()
+        budget.spend(50_000)
+        turns.end(budget)
+        done.append(number)
+
+    tasks = [asyncio.create_task(publish(number)) for number in range(4)]
+    await asyncio.sleep(0)
+    tasks[1].cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert done == [0, 2, 3]

@@ -67,6 +67,7 @@ class Replayer:
         self._waiting = ReplayBuffer(store, runtime, resources, notifier)
         self._tasks = LeasedTasks(runtime, resources.documents, REPLAY)
         self._timers: dict[str, Timer] = {}
+        self._turns = Turns()
 
     # ---- verbs ------------------------------------------------------------------------------------------
 
@@ -242,13 +243,14 @@ class Replayer:
 
     async def _again(self, replay: Replay, terms: ReplayContext, wanted: Sequence[Archived]) -> None:
         topic, subscription = terms
-        wants, turns = wanting(subscription), Turns()
+        wants = wanting(subscription)
         passed = []
         for archived in wanted:
+            await self._turns.begin()
             publication, budget = archived.publication, Budget()
             if wants(Subject(publication.attributes, publication.body_for(subscription.protocol)), budget):
                 passed.append(archived)
-            await turns.after(budget)
+            self._turns.end(budget)
         if passed:
             past_those_that_wait = replace(subscription, waiting_id=None, held_by=None)
             await self._publisher.publish_again(topic, past_those_that_wait, passed, replay.id)
