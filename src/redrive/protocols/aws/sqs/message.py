@@ -157,6 +157,8 @@ _remembered_chooser = lru_cache(maxsize=1024)(_chooser)
 
 def chosen(attributes: Attributes, wanted: Iterable[str]) -> Attributes:
     """The attributes a receiver asked for: by name, by `prefix.*`, or `All`, `.*` or `*` for every one."""
+    if not attributes:
+        return attributes
     names = tuple(wanted)
     is_short = len(names) <= ATTRIBUTES_MAX and sum(map(len, names)) <= _REMEMBERED_CHARS_MAX
     exact, beginnings = (_remembered_chooser if is_short else _chooser)(names)
