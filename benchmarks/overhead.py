@@ -89,7 +89,7 @@ async def _cpu_us(ask: "Ask", calls: int, *, telemetry: bool) -> float:
     secret = await installation_secret(store, runtime.chance)
     links = Links("http://localhost", certificate_path(pair), UnsubscribeTokens(secret))
     push_requests = NotificationRenderer(links, Signer(pair))
-    engine.add_profile("sns", SnsDeliveryProfile(push_requests, open_queues=True))
+    engine.add_profile("sns", SnsDeliveryProfile(push_requests, runtime.clock, open_queues=True))
     size = partial(archive.size, store, runtime.clock)
     collector = Telemetry(store, runtime.clock, engine.resources.queues, engine.resources.topics, size)
     stream = id_text(runtime.message_id())

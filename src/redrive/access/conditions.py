@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from redrive.access.errors import PolicyInvalid
 from redrive.access.operators import OPERATORS, Test, truth
-from redrive.access.patterns import Lookup
+from redrive.access.patterns import Lookup, variable_keys
 
 _IF_EXISTS: Final = "ifexists"
 _NULL: Final = "null"
@@ -24,6 +24,11 @@ class Quantifier(enum.Enum):
 class Condition(Protocol):
     """Something that must be so for a statement to apply."""
 
+    @property
+    def keys(self) -> frozenset[str]:
+        """The condition keys that it asks about, in lower case, those of variables included."""
+        ...
+
     def holds(self, lookup: Lookup) -> bool:
         """True if it is so for the request whose keys `lookup` finds."""
         ...
@@ -35,6 +40,7 @@ class Comparison:
 
     Attributes:
         key: In lower case.
+        variables: The keys of variables in the policy's values.
         test: Whether a value fits any of the policy's.
         negated: A value passes where it fits none of them.
         quantifier: How many values must pass; NONE: one that fits is enough, for a negated operator none may fit.
@@ -42,10 +48,16 @@ class Comparison:
     """
 
     key: str
+    variables: frozenset[str]
     test: Test
     negated: bool
     quantifier: Quantifier
     when_missing: bool
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """See `Condition.keys`."""
+        return self.variables | {self.key}
 
     def holds(self, lookup: Lookup) -> bool:
         """Compare."""
@@ -71,9 +83,31 @@ class Presence:
     key: str
     wanted: frozenset[bool]
 
+    @property
+    def keys(self) -> frozenset[str]:
+        """See `Condition.keys`."""
+        return frozenset({self.key})
+
     def holds(self, lookup: Lookup) -> bool:
         """Look."""
         return (not lookup(self.key)) in self.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Undecidable:
+    """A condition about a key that nobody here knows the value of.
+
+    Attributes:
+        keys: Which.
+        assumed: True for a statement that denies.
+    """
+
+    keys: frozenset[str]
+    assumed: bool
+
+    def holds(self, lookup: Lookup) -> bool:  # noqa: ARG002 - as Condition
+        """Assume the answer that keeps the resource closed."""
+        return self.assumed
 
 
 def parse_conditions(block: object, *, variables: bool) -> tuple[Condition, ...]:
@@ -109,6 +143,7 @@ def _condition(name: str, key: str, values: Sequence[str], *, variables: bool) -
         raise PolicyInvalid("no such operator")
     return Comparison(
         key=key,
+        variables=frozenset().union(*map(variable_keys, values)) if variables else frozenset(),
         test=operator.build(values, variables),
         negated=operator.negated,
         quantifier=quantifier,

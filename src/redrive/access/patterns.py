@@ -153,6 +153,16 @@ def compile_patterns(
     )
 
 
+def variable_keys(text: str) -> frozenset[str]:
+    """The keys of the variables in a text, in lower case.
+
+    Raises:
+        PolicyInvalid: A variable has no name.
+    """
+    tokens = _tokens(text, wildcards=False, variables=True)
+    return frozenset(token.key for token in tokens if isinstance(token, _Variable))
+
+
 def _tokens(pattern: str, *, wildcards: bool, variables: bool) -> tuple[_Token, ...]:
     marks = [mark for mark, meant in ((_VARIABLE, variables), (_WILDCARD, wildcards)) if meant]
     if not marks:

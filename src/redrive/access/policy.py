@@ -13,6 +13,8 @@ from redrive.access.principals import Identity, Principal
 RequestKeys = NewType("RequestKeys", dict[str, Values])
 
 _NO_KEYS: Final = RequestKeys({})
+_NO_HEADERS: Final[Mapping[str, str]] = {}
+_OF_HEADERS: Final = (("user-agent", "aws:useragent"), ("referer", "aws:referer"))
 
 
 def request_keys(*sources: Mapping[str, Values]) -> RequestKeys:
@@ -20,19 +22,43 @@ def request_keys(*sources: Mapping[str, Values]) -> RequestKeys:
     return RequestKeys({name.lower(): value for source in sources for name, value in source.items()})
 
 
-def connection_keys(*, client_host: str, secure: bool, now: int) -> dict[str, Values]:
-    """The keys that follow from how a request came: its peer's address, TLS, and when (ms)."""
-    return {
+def connection_keys(
+    *, client_host: str, secure: bool, now: int, headers: Mapping[str, str] = _NO_HEADERS
+) -> dict[str, Values]:
+    """The keys that follow from how a request came: its peer's address, TLS, when (ms), and what its client says."""
+    keys: dict[str, Values] = {
         "aws:sourceip": client_host,
         "aws:securetransport": "true" if secure else "false",
-        "aws:currenttime": datetime.fromtimestamp(now // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "aws:epochtime": str(now // 1000),
+        **time_keys(now),
+    }
+    for header, key in _OF_HEADERS:
+        if header in headers:
+            keys[key] = headers[header]
+    return keys
+
+
+def time_keys(now: int) -> dict[str, Values]:
+    """The keys of a moment (ms)."""
+    seconds = now // 1000
+    return {
+        "aws:currenttime": datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "aws:epochtime": str(seconds),
     }
 
 
+def resource_keys(*, region: str, account: str) -> dict[str, Values]:
+    """The keys of a resource that is asked for: the region that the call goes to, and the resource's owner."""
+    return {"aws:requestedregion": region, "aws:resourceaccount": account, "aws:viaawsservice": "false"}
+
+
 def source_keys(*, arn: str, account: str) -> dict[str, Values]:
-    """The keys of a service's call: the resource it acts for and that resource's owner."""
-    return {"aws:sourcearn": arn, "aws:sourceaccount": account, "aws:sourceowner": account}
+    """The keys of a service's call: the resource it acts for and that resource's owner; it crosses no network."""
+    return {
+        "aws:sourcearn": arn,
+        "aws:sourceaccount": account,
+        "aws:sourceowner": account,
+        "aws:securetransport": "true",
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +122,7 @@ class Statement:
         resources: Which ARNs it is about.
         resources_excepted: It is NotResource.
         conditions: What must hold besides.
+        keys: The condition keys that it asks about, in lower case.
         services: The services its actions name, `sns`, `sqs`; `*` where an action names any.
     """
 
@@ -107,6 +134,7 @@ class Statement:
     resources: Patterns
     resources_excepted: bool
     conditions: tuple[Condition, ...]
+    keys: frozenset[str]
     services: frozenset[str]
 
     def applies(self, request: AccessRequest, action: str, lookup: Lookup) -> bool:
@@ -130,11 +158,13 @@ class Policy:
         id: Its own name, or empty.
         version: `2008-10-17` or `2012-10-17`.
         statements: Those that deny come first.
+        keys: The condition keys that any of them asks about, in lower case.
     """
 
     id: str
     version: str
     statements: tuple[Statement, ...]
+    keys: frozenset[str]
 
     @property
     def services(self) -> frozenset[str]:

@@ -1,21 +1,26 @@
 """Reading policies: from IAM's JSON to a Policy, or to the reason why not.
 
-What IAM would not understand is refused, not skipped: a `Conditions` that nobody reads is a door left open. And what
+What IAM would not understand is refused, not skipped: a `Conditions` that nobody reads is a door left open. A condition
+key that nobody here knows keeps the door shut: a statement that denies holds then, and one that allows does not. And what
 would cost too much to compile or to ask is refused before it is read: policies are written by whoever has a key.
 """
 
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NoReturn
 
-from redrive.access.conditions import parse_conditions
+from redrive.access.condition_keys import is_known
+from redrive.access.conditions import Condition, Undecidable, parse_conditions
 from redrive.access.errors import PolicyInvalid
 from redrive.access.keys import is_account
-from redrive.access.patterns import Patterns, Shape, compile_patterns
+from redrive.access.patterns import Patterns, Shape, compile_patterns, variable_keys
 from redrive.access.policy import Policy, Principals, Statement
 from redrive.access.principals import Identity
+
+logger = logging.getLogger(__name__)
 
 CHARS_MAX: Final = 30_720  # of a topic's policy, the longest that a service takes
 #: Compiling a wildcard takes up to 0.1 ms, and a text with a variable is put together for each request that asks.
@@ -78,8 +83,42 @@ def _parsed(text: str) -> Policy:
         id=_optional_text(document, "Id"),
         version=version,
         statements=tuple(sorted(statements, key=lambda statement: statement.allows)),
+        keys=frozenset().union(*(statement.keys for statement in statements)),
     )
 
+
+def stored_policy(text: str) -> Policy:
+    """The policy of a resource; one that was stored under other limits and cannot be read any more closes the resource.
+
+    Nobody knows whom it let in and whom it kept out. Its owner alone may look at it, replace it and delete the resource.
+    """
+    try:
+        return parse_policy(text)
+    except PolicyInvalid as invalid:
+        return _closed(invalid.reason, hash(text))
+
+
+@lru_cache(maxsize=_SHORT_REMEMBERED)
+def _closed(reason: str, policy_hash: int) -> Policy:  # noqa: ARG001 - the cache's key: one warning for each policy
+    logger.warning(
+        "policy.unreadable: %s; its resource is closed until its owner replaces the policy", reason
+    )
+    return _parsed(_CLOSED)
+
+
+_CLOSED: Final = json.dumps(
+    {
+        "Statement": {
+            "Effect": "Deny",
+            "Principal": "*",
+            "NotAction": [
+                *("sqs:GetQueueAttributes", "sqs:SetQueueAttributes", "sqs:GetQueueUrl", "sqs:DeleteQueue"),
+                *("sns:GetTopicAttributes", "sns:SetTopicAttributes", "sns:DeleteTopic"),
+            ],
+            "Resource": "*",
+        }
+    }
+)
 
 _short: Final = lru_cache(maxsize=_SHORT_REMEMBERED)(_parsed)
 _long: Final = lru_cache(maxsize=_LONG_REMEMBERED)(_parsed)
@@ -110,18 +149,47 @@ def _statement(document: object, *, variables: bool) -> Statement:
     not_principal, principals = _one_of(document, "Principal")
     not_action, action = _one_of(document, "Action")
     actions = _texts(action, "Action")
-    not_resource, resources = _one_of(document, "Resource")
+    not_resource, stated = _one_of(document, "Resource")
+    named = _texts(stated, "Resource")
+    asked = frozenset().union(*map(variable_keys, named)) if variables else frozenset()
+    denies = effect == "Deny"
+    resources, excepted = (
+        (compile_patterns(named, shape=Shape.ARN, variables=variables), not_resource)
+        if all(map(is_known, asked))
+        else _undecidable(named, denies=denies, excepted=not_resource)
+    )
+    conditions = parse_conditions(document.get("Condition", {}), variables=variables)
     return Statement(
         sid=_optional_text(document, "Sid"),
-        allows=effect == "Allow",
+        allows=not denies,
         principals=_principals(principals, excepted=not_principal),
         actions=_actions(actions),
         actions_excepted=not_action,
-        resources=compile_patterns(_texts(resources, "Resource"), shape=Shape.ARN, variables=variables),
-        resources_excepted=not_resource,
-        conditions=parse_conditions(document.get("Condition", {}), variables=variables),
+        resources=resources,
+        resources_excepted=excepted,
+        conditions=tuple(_decidable(condition, denies=denies) for condition in conditions),
+        keys=asked.union(*(condition.keys for condition in conditions)),
         services=_services(actions),
     )
+
+
+# ---- keys that nobody here knows --------------------------------------------------------------------------
+
+
+def _decidable(condition: Condition, *, denies: bool) -> Condition:
+    """A condition, or the assumption in its place where nobody can tell."""
+    return condition if all(map(is_known, condition.keys)) else Undecidable(condition.keys, assumed=denies)
+
+
+def _undecidable(names: Sequence[str], *, denies: bool, excepted: bool) -> tuple[Patterns, bool]:
+    """The resources of a statement some of whose names nobody can tell, and whether they are excepted.
+
+    What it denies may be anything; what it allows is what can be told.
+    """
+    if denies or excepted:
+        return compile_patterns(["*"]), not denies
+    told = [name for name in names if all(map(is_known, variable_keys(name)))]
+    return compile_patterns(told, shape=Shape.ARN, variables=True), False
 
 
 # ---- elements ---------------------------------------------------------------------------------------------

@@ -39,7 +39,8 @@ class Principal:
 @lru_cache(maxsize=1024)
 def account_root(account: str) -> Principal:
     """The account itself, which is whose an access key is."""
-    return _of_account(f"arn:aws:iam::{account}:root", account, {"aws:principaltype": "Account"})
+    keys = {"aws:principaltype": "Account", "aws:userid": account}
+    return _of_account(f"arn:aws:iam::{account}:root", account, keys)
 
 
 @lru_cache(maxsize=1024)

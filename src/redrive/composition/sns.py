@@ -26,6 +26,7 @@ def extension(core: Core, parts: Sequence[SnsPart]) -> Extension:
     renderer = NotificationRenderer(links, signer, renderers)
     profile = SnsDeliveryProfile(
         renderer,
+        core.runtime.clock,
         open_queues=settings.auth == "off",
         client_errors_delivered=settings.client_errors_count_as_delivered,
     )

@@ -19,6 +19,7 @@ _OF_VENDORS: Final = (
     ".eventgrid.azure.net",
 )
 _ANY: Final = "*"
+_CHARS_MAX: Final = 300  # a name of DNS has 253 at most
 _REMEMBERED_MAX: Final = 256  # Host headers; a browser's user has a handful
 
 
@@ -39,7 +40,7 @@ class KnownHosts:
         """True if a Host header, with its port, names this server; two look-ups for those that were asked for lately."""
         if host in self._known:
             return True
-        if not self._names_us(name_of(host)):
+        if len(host) > _CHARS_MAX or not self._names_us(name_of(host)):
             return False
         if len(self._known) >= _REMEMBERED_MAX:
             self._known.clear()

@@ -7,6 +7,7 @@ from typing import Final
 from redrive.access.secret import InstallationSecret
 from redrive.access.signing_pair import SigningPair, make_pair
 from redrive.engine.engine import Engine
+from redrive.engine.ports import Clock
 from redrive.protocols.aws.sns.certificate import certificate_path
 from redrive.protocols.aws.sns.devices.part import mobile_push
 from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
@@ -18,6 +19,7 @@ from redrive.protocols.aws.sns.protection.part import data_protection
 from redrive.protocols.aws.sns.signing import Signer
 from redrive.protocols.aws.sns.sms.part import text_messages
 from redrive.protocols.aws.sns.unsubscribing import UnsubscribeTokens
+from redrive.testing import SimulatedClock
 
 BASE_URL: Final = "http://sns.test"
 SECRET: Final = InstallationSecret(b"s" * 32)
@@ -32,10 +34,15 @@ def signing_pair() -> SigningPair:
 
 
 def sns_profile(
-    *, open_queues: bool, parts: Sequence[SnsPart] = (), base_url: str = BASE_URL
+    *,
+    open_queues: bool,
+    parts: Sequence[SnsPart] = (),
+    base_url: str = BASE_URL,
+    clock: Clock | None = None,
 ) -> SnsDeliveryProfile:
     """How topics deliver; without parts, to what takes notifications."""
-    return SnsDeliveryProfile(notification_renderer(signing_pair(), base_url, parts), open_queues=open_queues)
+    renderer = notification_renderer(signing_pair(), base_url, parts)
+    return SnsDeliveryProfile(renderer, clock or SimulatedClock(), open_queues=open_queues)
 
 
 def sns_parts(engine: Engine, audit_log: AuditLog) -> list[SnsPart]:

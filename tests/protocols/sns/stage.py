@@ -83,7 +83,7 @@ class Stage:
         audit_log = AuditLog(self, self.points.extend, random.Random(3), "node")
         parts = sns_parts(self.engine, audit_log)
         self.renderer = notification_renderer(signing_pair(), BASE_URL, parts)
-        self.dialect = SnsDeliveryProfile(self.renderer, open_queues=open_queues)
+        self.dialect = SnsDeliveryProfile(self.renderer, self.clock, open_queues=open_queues)
         self.engine.add_profile("sns", self.dialect)
         self.sns = Sns(self.engine, parts, SECRET)
 

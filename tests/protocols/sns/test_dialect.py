@@ -13,6 +13,7 @@ from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile, with_platforms
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.wire.service import Service
+from redrive.testing import SimulatedClock
 from tests.protocols.sns.parts import sns_profile
 from tests.protocols.sns.stage import ACCOUNT, OTHER, REGION, Stage, queue_arn, topic_arn
 
@@ -126,6 +127,39 @@ class TestRefusals:
         attempt = profile.refusal(profile.context(TOPIC, subscription("sqs")), queue(Policy=text), "m")
         assert (attempt is None) == takes
         assert takes or (attempt and attempt.reason is Reason.DENIED)
+
+    @pytest.mark.parametrize(
+        ("condition", "takes"),
+        [
+            ({"Bool": {"aws:SecureTransport": "true"}}, True),
+            ({"StringEquals": {"aws:RequestedRegion": REGION, "aws:ResourceAccount": ACCOUNT}}, True),
+            ({"StringEquals": {"aws:ResourceAccount": OTHER}}, False),
+            ({"Null": {"aws:UserAgent": "true", "aws:SourceIp": "true"}}, True),
+            ({"StringNotEquals": {"aws:NobodyKnows": "x"}}, False),
+        ],
+    )
+    def test_a_queues_policy_is_told_what_is_known_of_a_delivery(
+        self, profile: SnsDeliveryProfile, condition: object, takes: bool
+    ) -> None:
+        context = profile.context(TOPIC, subscription("sqs"))
+        assert (profile.refusal(context, queue(Policy=policy(Condition=condition)), "m") is None) == takes
+
+    def test_a_queues_policy_may_end(self) -> None:
+        clock = SimulatedClock(0)
+        profile = sns_profile(open_queues=False, clock=clock)
+        text = policy(Condition={"DateLessThan": {"aws:CurrentTime": "1970-01-01T00:00:10Z"}})
+        context = profile.context(TOPIC, subscription("sqs"))
+        assert profile.refusal(context, queue(Policy=text), "m") is None
+        clock.take_up(10_000)
+        assert profile.refusal(context, queue(Policy=text), "m") is not None
+
+    def test_a_queue_whose_policy_cannot_be_read_any_more_is_closed(
+        self, profile: SnsDeliveryProfile
+    ) -> None:
+        text = policy(Sid="x" * 31_000)
+        attempt = profile.refusal(profile.context(TOPIC, subscription("sqs")), queue(Policy=text), "m")
+        assert attempt is not None
+        assert attempt.reason is Reason.DENIED
 
     def test_without_a_policy_a_queue_is_closed_unless_all_are_open(
         self, profile: SnsDeliveryProfile

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -136,6 +137,59 @@ class TestPermissions:
             await stage.call(
                 "AddPermission", TopicArn=arn, Label="l", AWSAccountId=[account], ActionName=[action]
             )
+
+    @pytest.mark.parametrize(
+        ("effect", "condition", "protocol", "endpoint", "may"),
+        [
+            ("Deny", {"StringEquals": {"sns:Protocol": "http"}}, "http", "http://a.example", False),
+            ("Deny", {"StringEquals": {"sns:Protocol": "http"}}, "https", "https://a.example", True),
+            ("Deny", {"StringLike": {"sns:Endpoint": "*evil*"}}, "https", "https://evil.example", False),
+            ("Allow", {"StringNotLike": {"sns:Endpoint": "*evil*"}}, "https", "https://evil.example", False),
+            ("Allow", {"StringLike": {"SNS:Endpoint": "*@corp.example"}}, "email", "ann@corp.example", True),
+            ("Allow", {"StringLike": {"sns:Endpoint": "*@corp.example"}}, "email", "ann@evil.example", False),
+        ],
+    )
+    async def test_a_policy_says_who_subscribes_what(
+        self, stage: Stage, effect: str, condition: object, protocol: str, endpoint: str, may: bool
+    ) -> None:
+        arn = await stage.topic("t")
+        everything = {"Principal": "*", "Action": "SNS:Subscribe", "Resource": arn}
+        stated = [{"Effect": effect, **everything, "Condition": condition}]
+        if effect == "Deny":
+            stated.append({"Effect": "Allow", **everything})
+        policy = orjson.dumps({"Statement": stated}).decode()
+        await stage.call("SetTopicAttributes", TopicArn=arn, AttributeName="Policy", AttributeValue=policy)
+        wish = {"TopicArn": arn, "Protocol": protocol, "Endpoint": endpoint}
+        if may:
+            assert await stage.call("Subscribe", account=OTHER, **wish)
+        else:
+            with refused("AuthorizationError", denied("Subscribe", arn), 403):
+                await stage.call("Subscribe", account=OTHER, **wish)
+
+    async def test_a_policy_that_cannot_be_read_any_more_closes_the_topic_until_it_is_replaced(
+        self, stage: Stage
+    ) -> None:
+        arn = await stage.topic("t")
+        (topic,) = await stage.engine.resources.topics.of_account(ACCOUNT, "us-east-1", "", 2)
+        open_to_all = {
+            "Effect": "Allow",
+            "Principal": "*",
+            "Action": "SNS:*",
+            "Resource": arn,
+            "Sid": "x" * 31_000,
+        }
+        text = orjson.dumps({"Statement": open_to_all}).decode()
+        await stage.engine.resources.topics.update(
+            topic.name, lambda now: replace(now, attributes={"Policy": text})
+        )
+        for account in (OTHER, ACCOUNT):
+            with refused("AuthorizationError", denied("Publish", arn, account), 403):
+                await stage.publish(arn, account=account)
+        with refused("AuthorizationError", denied("GetTopicAttributes", arn), 403):
+            await stage.call("GetTopicAttributes", TopicArn=arn, account=OTHER)
+        assert (await stage.topic_attributes(arn))["Policy"] == text
+        await stage.call("SetTopicAttributes", TopicArn=arn, AttributeName="Policy", AttributeValue="")
+        await stage.publish(arn)
 
     async def test_a_policy_decides_and_goes(self, stage: Stage) -> None:
         arn = await stage.topic("t")

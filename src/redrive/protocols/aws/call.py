@@ -2,16 +2,26 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from redrive.access.policy import AccessRequest, connection_keys, evaluate, request_keys
-from redrive.access.policy_document import parse_policy
+from redrive.access.patterns import Values
+from redrive.access.policy import (
+    AccessRequest,
+    RequestKeys,
+    connection_keys,
+    evaluate,
+    request_keys,
+    resource_keys,
+)
+from redrive.access.policy_document import stored_policy
 from redrive.access.principals import Principal
 from redrive.model.delivery import Delivery
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 from redrive.protocols.http import Request
+
+_NO_KEYS: Final[Mapping[str, Values]] = {}
 
 
 @dataclass(slots=True)
@@ -39,15 +49,35 @@ class Call:
         """Twelve digits; what the caller names belongs to this account unless it says otherwise."""
         return self.principal.account
 
-    def may(self, action: str, arn: str, owner: str, policy: str | None) -> bool:
-        """Returns whether the caller may do something to a resource, by the resource's policy text and its owner."""
+    def may(
+        self, action: str, arn: str, owner: str, policy: str | None, keys: Mapping[str, Values] = _NO_KEYS
+    ) -> bool:
+        """Returns whether the caller may do something to a resource.
+
+        Args:
+            action: `sqs:SendMessage`.
+            arn: The resource's.
+            owner: Its account.
+            policy: The text of its policy, if it has one.
+            keys: The condition keys that the operation has of its own.
+        """
         if policy is None:
             return self.principal.account == owner
+        read = stored_policy(policy)
+        asked = AccessRequest(self.principal, action, arn)
+        if read.keys:  # putting them together takes longer than all the rest
+            asked = AccessRequest(self.principal, action, arn, self._condition_keys(owner, keys))
+        return evaluate(read, asked, owner).allowed
+
+    def _condition_keys(self, owner: str, keys: Mapping[str, Values]) -> RequestKeys:
+        request = self.request
         connection = connection_keys(
-            client_host=self.request.client_host, secure=self.request.scheme == "https", now=self.now
+            client_host=request.client_host,
+            secure=request.scheme == "https",
+            now=self.now,
+            headers=request.headers,
         )
-        asked = AccessRequest(self.principal, action, arn, request_keys(connection))
-        return evaluate(parse_policy(policy), asked, owner).allowed
+        return request_keys(connection, resource_keys(region=self.region, account=owner), keys)
 
 
 # What came here from another service shows itself as that service words it: the body, and attributes in SQS's form.

@@ -1,5 +1,9 @@
 """Access to topics and subscriptions: those that a call names, and the permission of its caller."""
 
+from collections.abc import Mapping
+from typing import Final
+
+from redrive.access.patterns import Values
 from redrive.access.principals import ANONYMOUS
 from redrive.engine.resources import Topics
 from redrive.model.topic import Subscription, Topic
@@ -7,9 +11,27 @@ from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import names, topic_policy
 from redrive.protocols.aws.sns.errors import denied, no_such
 
+_NO_KEYS: Final[Mapping[str, Values]] = {}
 
-async def topic_at(call: Call, topics: Topics, arn: str, action: str, parameter: str = "TopicArn") -> Topic:
+
+async def topic_at(
+    call: Call,
+    topics: Topics,
+    arn: str,
+    action: str,
+    parameter: str = "TopicArn",
+    *,
+    keys: Mapping[str, Values] = _NO_KEYS,
+) -> Topic:
     """The topic of an ARN, for an action the caller may do there.
+
+    Args:
+        call: The call.
+        topics: The topics that there are.
+        arn: The topic's.
+        action: The action, without the service.
+        parameter: The parameter that has the ARN.
+        keys: The condition keys that the operation has of its own.
 
     Raises:
         AwsError: The ARN is not one of a topic here, there is no such topic, or the caller may not.
@@ -18,11 +40,11 @@ async def topic_at(call: Call, topics: Topics, arn: str, action: str, parameter:
     topic = topics.known(name) or await topics.get(name)
     if topic is None:
         raise no_such("Topic")
-    check(call, topic, action)
+    check(call, topic, action, keys)
     return topic
 
 
-def check(call: Call, topic: Topic, action: str) -> None:
+def check(call: Call, topic: Topic, action: str, keys: Mapping[str, Values] = _NO_KEYS) -> None:
     """Refuse an action on a topic that the caller has no permission for.
 
     Raises:
@@ -30,7 +52,8 @@ def check(call: Call, topic: Topic, action: str) -> None:
     """
     arn = names.arn_of(topic.name)
     # The default policy lets the owner's calls in and nobody else's: so does a topic without a policy.
-    if not call.may(f"sns:{action}", arn, topic.name.account, topic.attributes.get(topic_policy.POLICY)):
+    policy = topic.attributes.get(topic_policy.POLICY)
+    if not call.may(f"sns:{action}", arn, topic.name.account, policy, keys):
         raise denied(call.principal.name, action, arn)
 
 

@@ -7,16 +7,12 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.access.policy import AccessRequest, RequestKeys, evaluate, request_keys, source_keys
-from redrive.access.policy_document import parse_policy
-from redrive.access.principals import service_principal
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import Batch, FollowUp, Plan, PushRequest, SubscriptionContext
+from redrive.engine.ports import Batch, Clock, FollowUp, Plan, PushRequest, SubscriptionContext
 from redrive.model.answers import CLIENT_ERRORS_DELIVERED, USUAL, AnswerProfile
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.circuit import USUAL as USUAL_RESTS
 from redrive.model.delivery import Delivery
-from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.retry_plans import CUSTOMER_ENDPOINT, MANAGED_ENDPOINT
 from redrive.model.topic import Subscription, Topic
@@ -30,6 +26,7 @@ from redrive.protocols.aws.sns.devices import events, platform
 from redrive.protocols.aws.sns.devices.push import OWN_TEXT
 from redrive.protocols.aws.sns.notification_renderer import NotificationRenderer
 from redrive.protocols.aws.sns.published import Published, is_confirmation, opening
+from redrive.protocols.aws.sns.queue_policies import QueuePolicies
 from redrive.protocols.aws.sns.subscription_attributes import effective_delivery_policy
 
 MAILS_PER_SECOND: Final = 10  # for each subscription ("Amazon SNS endpoints and quotas")
@@ -63,11 +60,18 @@ class SnsDeliveryProfile:
     name: Final = "sns"
 
     def __init__(
-        self, renderer: NotificationRenderer, *, open_queues: bool, client_errors_delivered: bool = False
+        self,
+        renderer: NotificationRenderer,
+        clock: Clock,
+        *,
+        open_queues: bool,
+        client_errors_delivered: bool = False,
     ) -> None:
         """Deliver as SNS does.
 
         Args:
+            renderer: Renders deliveries.
+            clock: Tells the time to policies that ask for it.
             renderer: Renders deliveries.
             open_queues: Whether a queue without a policy takes messages from topics of its own account. Amazon's
                 does not: its policy has to let `sns.amazonaws.com` in. A queue with a policy is held to it always.
@@ -77,6 +81,7 @@ class SnsDeliveryProfile:
         self._open_queues = open_queues
         self._client_errors_delivered = client_errors_delivered
         self._renderer = renderer
+        self._queue_policies = QueuePolicies(clock)
 
     # ---- what only the subscription changes --------------------------------------------------------------
 
@@ -123,7 +128,7 @@ class SnsDeliveryProfile:
         text = queue.attributes.get("Policy")
         if text is None:
             return self._open_queues and queue.name.account == topic.name.account
-        return _lets_in(text, queue.name, topic.name)
+        return self._queue_policies.let_in(text, queue.name, topic.name)
 
     # ---- what an endpoint gets ---------------------------------------------------------------------------
 
@@ -188,24 +193,6 @@ def _http_plan(policy: SubscriptionDeliveryPolicy, answers: AnswerProfile, *, re
         answers=answers,
         circuit=USUAL_RESTS if rests else None,
     )
-
-
-# A policy sees the topic and its owner alone, so its answer holds until its text changes.
-@lru_cache(maxsize=4096)
-def _lets_in(policy: str, queue: ResourceName, topic: ResourceName) -> bool:
-    request = AccessRequest(
-        service_principal("sns", topic.region),
-        "sqs:SendMessage",
-        f"arn:aws:sqs:{queue.region}:{queue.account}:{queue.name}",
-        _keys(topic),
-    )
-    return evaluate(parse_policy(policy), request, queue.account).allowed
-
-
-@lru_cache(maxsize=4096)
-def _keys(topic: ResourceName) -> RequestKeys:
-    """The condition keys that a queue's policy sees of a delivery; the same for all of a topic's."""
-    return request_keys(source_keys(arn=names.arn_of(topic), account=topic.account))
 
 
 # ---- texts for mobile platforms ----------------------------------------------------------------------------------

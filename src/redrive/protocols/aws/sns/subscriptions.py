@@ -63,7 +63,9 @@ class SubscriptionOperations:
 
     async def subscribe(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html."""
-        topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "Subscribe")
+        keys = {"sns:protocol": params["Protocol"], "sns:endpoint": params.get("Endpoint") or ""}
+        topics = self._engine.resources.topics
+        topic = await topic_at(call, topics, params["TopicArn"], "Subscribe", keys=keys)
         given: Mapping[str, str] = params.get("Attributes") or {}
         wanted = _wanted(call, topic, params, given, id_text(self._engine.runtime.message_id()))
         subscription = await self._engine.resources.write(
