@@ -44,6 +44,7 @@ from redrive.protocols.http import Request
 from redrive.runtime.chance import real_runtime
 from redrive.runtime.clock import SystemClock
 from redrive.stores.sqlite.store import SqliteStore
+from redrive.telemetry.meters import NodeMeters
 from redrive.telemetry.telemetry import Telemetry
 
 _CALLERS: Final = 32
@@ -91,10 +92,19 @@ async def _cpu_us(ask: "Ask", calls: int, *, telemetry: bool) -> float:
     push_requests = NotificationRenderer(links, Signer(pair))
     engine.add_profile("sns", SnsDeliveryProfile(push_requests, runtime.clock, open_queues=True))
     size = partial(archive.size, store, runtime.clock)
-    collector = Telemetry(store, runtime.clock, engine.resources.queues, engine.resources.topics, size)
+    resources = engine.resources
+    collector = Telemetry(
+        store,
+        runtime.clock,
+        resources.queues,
+        resources.topics,
+        size,
+        resources.subscriptions.of_backlog,
+    )
     stream = id_text(runtime.message_id())
     if telemetry:
         engine.add_listener(collector.metrics)
+        engine.add_listener(NodeMeters(time.perf_counter))
         engine.add_listener(StatusLog(collector.logs, runtime.chance, stream), "sns")
     audit = AuditLog(collector.logs, collector.count, runtime.chance, stream)
     parts = [data_protection(engine, audit)]

@@ -45,7 +45,7 @@ from redrive.model.ids import id_text
 from redrive.protocols.aws.call import Facade
 from redrive.provisioning import Provisioner, check_keys
 from redrive.runtime.chance import real_runtime
-from redrive.runtime.clock import SystemClock, monotonic, warn_of_jumps
+from redrive.runtime.clock import SystemClock, monotonic, warn_of_jumps, watch_loop
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.app import Router
 from redrive.server.http import HttpFront, bound
@@ -55,6 +55,7 @@ from redrive.server.tls import local_authority, server_context
 from redrive.settings import Settings, risks, summary
 from redrive.settings.declared import Declared, read_declared
 from redrive.telemetry.loss_log import LossLog
+from redrive.telemetry.meters import NodeMeters
 from redrive.telemetry.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
@@ -100,6 +101,7 @@ class Server:
                 group.create_task(self._keep_up(), name="redrive-upkeep"),
                 group.create_task(self.core.telemetry.run(), name="redrive-telemetry"),
                 group.create_task(warn_of_jumps(SystemClock().now), name="redrive-clock"),
+                group.create_task(watch_loop(self.core.meters.loop_lag.observe), name="redrive-loop"),
             ]
             await stop.wait()
             for task in tasks:
@@ -175,11 +177,12 @@ async def assembled(settings: Settings, url: str) -> AsyncIterator[Server]:
     declared = read_declared(settings.resources)
     check_keys(declared.keys, settings)
     runtime = real_runtime(SimulatedClock() if settings.clock == "simulated" else SystemClock())
-    store = open_store(settings, runtime, alone=True)
+    meters = NodeMeters(monotonic)
+    store = open_store(settings, runtime, alone=True, meter=meters.commits)
     engine = Engine(store, runtime)
     await engine.connect()
     try:
-        core = await _core(settings, runtime, store, engine, url)
+        core = await _core(settings, runtime, store, engine, meters, url)
         server = _server(core, _extensions(core), declared)
     except BaseException:
         await engine.close()
@@ -190,7 +193,9 @@ async def assembled(settings: Settings, url: str) -> AsyncIterator[Server]:
         await server.close()
 
 
-async def _core(settings: Settings, runtime: Runtime, store: NodeStore, engine: Engine, url: str) -> Core:
+async def _core(
+    settings: Settings, runtime: Runtime, store: NodeStore, engine: Engine, meters: NodeMeters, url: str
+) -> Core:
     resources = engine.resources
     telemetry = Telemetry(
         store,
@@ -198,9 +203,11 @@ async def _core(settings: Settings, runtime: Runtime, store: NodeStore, engine: 
         resources.queues,
         resources.topics,
         engine.messages.archive_size,
+        resources.subscriptions.of_backlog,
         leaps=isinstance(runtime.clock, SimulatedClock),
     )
     engine.add_listener(telemetry.metrics)
+    engine.add_listener(meters)
     engine.add_listener(LossLog(runtime.clock))
     keyring = make_keyring(settings, store)
     refusals = Refusals(SystemClock())
@@ -211,6 +218,7 @@ async def _core(settings: Settings, runtime: Runtime, store: NodeStore, engine: 
         store=store,
         engine=engine,
         telemetry=telemetry,
+        meters=meters,
         web=web_endpoint(settings, runtime),
         keyring=keyring,
         authentication=authentication,

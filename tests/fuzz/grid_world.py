@@ -110,6 +110,7 @@ class GridWorld(Watched):
             self.engine.resources.queues,
             self.engine.resources.topics,
             _nothing_archived,
+            self.engine.resources.subscriptions.of_backlog,
             leaps=True,
         )
         failures = FailureLog(self._telemetry.logs, "stream", "local")

@@ -1,6 +1,7 @@
 """What the server's log says of deliveries that were not made, and how often."""
 
 import logging
+from dataclasses import replace
 
 import pytest
 
@@ -51,6 +52,10 @@ ABOUT = "topic=000000000000/us-east-1/orders subscription=s message=m-1"
     ("fact", "line"),
     [
         (undelivered(), f"delivery.dropped {ABOUT} reason=server_error status=503 attempts=1 said='busy'"),
+        (
+            replace(undelivered(), letter=True),
+            f"delivery.dead_lettered {ABOUT} reason=server_error status=503 attempts=1 said='busy'",
+        ),
         (
             undelivered(Outcome.DEAD_LETTERED, handed=ACCEPTED),
             (

@@ -7,25 +7,27 @@ from dataclasses import replace
 
 import pytest
 
-from redrive.engine.ports import ClaimRequest, NewDelivery, Put, Remove, Target
+from redrive.engine.ports import ClaimRequest, Counts, NewDelivery, Put, Remove, Target
 from redrive.model.delivery import Delivery, Limits
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import LOG_GROUP, LogEvent, LogGroup, LogQuery
 from redrive.model.metric import MINUTE_MS, MetricPoint, PointQuery, SeriesQuery, Statistics
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS, Queue
-from redrive.model.topic import Topic
+from redrive.model.topic import Subscription, Topic
 from redrive.runtime.simulated import SimulatedClock
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.telemetry.accumulators import queue_series
 from redrive.telemetry.gauges import ACTIVE_MS, CAUGHT_UP_MS
+from redrive.telemetry.levels import Level
 from redrive.telemetry.logs import RETENTION_DAYS
 from redrive.telemetry.telemetry import FLUSH_MS, POINTS_KEPT_MS, Telemetry
-from tests.telemetry.facts import DEAD_LETTERS, HERE, TOPIC, queue
+from tests.telemetry.facts import DEAD_LETTERS, HERE, TOPIC, queue, subscription
 
 GROUP = HERE._replace(name="sns/us-east-1/000000000000/orders")
 Q = queue("q", 1)
 D = queue("dead", 2)
+BACKLOG = queue("backlog", 3)  # of a subscription
 
 
 class Shelf:
@@ -39,6 +41,9 @@ class Shelf:
 
     async def of_number(self, queue_id: int) -> Queue | None:
         return next((one for one in self.queues.values() if one.id == queue_id), None)
+
+    async def of_backlog(self, queue_id: int) -> Subscription | None:
+        return subscription() if queue_id == BACKLOG.id else None
 
 
 class Topics:
@@ -71,7 +76,15 @@ class House:
 
     def another(self) -> Telemetry:
         """Telemetry of another node, or after another start."""
-        return Telemetry(self.store, self.clock, self.shelf, self.topics, self.topics.size, leaps=self.leaps)
+        return Telemetry(
+            self.store,
+            self.clock,
+            self.shelf,
+            self.topics,
+            self.topics.size,
+            self.shelf.of_backlog,
+            leaps=self.leaps,
+        )
 
     async def advance(self, milliseconds: int) -> None:
         async def settled() -> None:
@@ -426,3 +439,37 @@ async def test_a_reset_leaves_nothing(house: House) -> None:
     assert await house.store.log_bytes() == {}
     assert house.telemetry.metrics.take() == []
     assert house.telemetry.metrics.activity == {}
+
+
+# ---- levels ----------------------------------------------------------------------------------------------------
+
+
+async def test_levels_are_those_of_the_last_look_at_queues_that_hold_something(house: House) -> None:
+    await house.enqueue(Q, "a", "b")
+    await house.enqueue(Q, "later", delay_ms=DAY_MS)
+    house.telemetry.metrics.sent(Q, 3, 7, house.clock.now())
+    house.telemetry.metrics.sent(D, 0, 0, house.clock.now())
+    assert house.telemetry.queue_levels == []
+    await house.advance(MINUTE_MS)
+    assert house.telemetry.queue_levels == [Level(Q.name, Counts(2, 0, 1), MINUTE_MS // 1000)]
+    await house.claim(Q)
+    assert house.telemetry.queue_levels[0].counts == Counts(2, 0, 1)  # nobody looks because somebody asks
+    await house.advance(MINUTE_MS)
+    assert house.telemetry.queue_levels[0].counts == Counts(1, 1, 1)
+    await house.telemetry.reset()
+    assert house.telemetry.queue_levels == []
+
+
+async def test_backlogs_are_looked_at_by_topic_also_when_nothing_happens_to_them(house: House) -> None:
+    await house.enqueue(BACKLOG, "retried", delay_ms=DAY_MS)
+    await house.enqueue(BACKLOG, "due", "due as well")
+    await house.claim(BACKLOG)
+    house.telemetry.metrics.published(TOPIC, 1, 1, 3, house.clock.now())
+    await house.advance(MINUTE_MS)
+    (level,) = house.telemetry.backlog_levels
+    assert (level.name, level.counts, level.age_seconds) == (TOPIC.name, Counts(1, 1, 1), 60)
+    await house.advance(10 * MINUTE_MS)
+    assert house.telemetry.backlog_levels[0].age_seconds == 660
+    await house.store.purge(BACKLOG.id, await house.store.last_seq(), 10)
+    await house.advance(MINUTE_MS)
+    assert not house.telemetry.backlog_levels

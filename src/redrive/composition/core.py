@@ -16,6 +16,7 @@ from redrive.protocols.aws.authentication import Authentication, SigV4Verifier, 
 from redrive.protocols.azure.wire import bearer
 from redrive.runtime.clock import SystemClock
 from redrive.settings import Settings, SettingsInvalid, read_networks
+from redrive.telemetry.meters import NodeMeters
 from redrive.telemetry.telemetry import Telemetry
 
 
@@ -29,6 +30,7 @@ class Core:
         store: Open.
         engine: Connected to the store, not open yet.
         telemetry: Takes what is counted and logged.
+        meters: This node's, for its exposition.
         web: Makes requests to webhooks, within what the settings allow.
         keyring: The access keys.
         authentication: Tells who calls Amazon's services, and Redrive's own routes.
@@ -45,6 +47,7 @@ class Core:
     store: NodeStore
     engine: Engine
     telemetry: Telemetry
+    meters: NodeMeters
     web: HttpEndpoint
     keyring: Keyring
     authentication: Authentication

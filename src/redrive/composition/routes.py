@@ -14,6 +14,7 @@ from redrive.server.dead_letters import PATH as DEAD_LETTER_PATH
 from redrive.server.dead_letters import DeadLetterRoutes
 from redrive.server.endpoints import PATH as ENDPOINTS_PATH
 from redrive.server.endpoints import EndpointRoutes
+from redrive.server.exposition import Exposition
 from redrive.server.guard import BrowserGuard
 from redrive.server.hosts import KnownHosts
 from redrive.server.resources import PATHS as RESOURCE_PATHS
@@ -78,8 +79,7 @@ def _control(
         None if time is None else time.advance,
         reset if core.settings.allow_reset else None,
         core.authentication,
-        lambda: core.telemetry.metrics.totals,
-        core.refusals.totals,
+        Exposition(core.engine, core.telemetry, core.meters, core.refusals.totals),
         Scrapers(core.settings.metrics_token, guard, core.refusals),
     )
 

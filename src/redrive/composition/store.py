@@ -2,15 +2,23 @@
 
 from pathlib import Path
 
-from redrive.engine.ports import NodeStore, Runtime
+from redrive.engine.ports import UNMEASURED, CommitMeter, NodeStore, Runtime
 from redrive.model.errors import StoreUnavailable
 from redrive.settings import Settings
 from redrive.stores.seal import UNSEALED, Seal, read_keys
 from redrive.stores.sqlite.store import SqliteStore
 
 
-def open_store(settings: Settings, runtime: Runtime, *, alone: bool = False) -> NodeStore:
-    """The store that the settings name, not opened yet; `alone` for a server, which shares a file with no other.
+def open_store(
+    settings: Settings, runtime: Runtime, *, alone: bool = False, meter: CommitMeter = UNMEASURED
+) -> NodeStore:
+    """The store that the settings name, not opened yet.
+
+    Args:
+        settings: The server's.
+        runtime: Time and chance.
+        alone: For a server, which shares a file with no other.
+        meter: Measures commits.
 
     Raises:
         StoreUnavailable: The file with its keys cannot be used.
@@ -20,10 +28,10 @@ def open_store(settings: Settings, runtime: Runtime, *, alone: bool = False) -> 
         return SqliteStore(None)
     if url.startswith("sqlite://"):
         path = Path(url.removeprefix("sqlite:///").removeprefix("sqlite://"))
-        return SqliteStore(path, alone=alone, seal=seal)
+        return SqliteStore(path, alone=alone, seal=seal, meter=meter)
     from redrive.stores.postgres.store import PostgresStore  # noqa: PLC0415 - asyncpg is needed by this store alone
 
-    return PostgresStore(url, runtime.clock, runtime.node, seal=seal)
+    return PostgresStore(url, runtime.clock, runtime.node, seal=seal, meter=meter)
 
 
 def _seal(file: str, runtime: Runtime) -> Seal:

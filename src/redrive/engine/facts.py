@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from redrive.model.attempt import Attempt
-from redrive.model.delivery import DeadLetterReason, Delivery, Transition
+from redrive.model.delivery import DeadLetterReason, Delivery, Outcome, Transition
 from redrive.model.filtering import Verdict
 from redrive.model.queue import Queue
 from redrive.model.replay import is_replayed
@@ -93,12 +93,19 @@ class Undelivered:
         handed: The dead-letter queue's answer; None: it has none.
         confirmation: It asked its endpoint whether that wants the others.
         identify: Finds the message's id, as its publisher knows it, in a delivery.
+        letter: A letter of it is on its way to a store of dead letters.
     """
 
     last: Attempted
     handed: Attempt | None
     confirmation: bool
     identify: Callable[[Delivery], str]
+    letter: bool = False
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of the delivery; dead-lettered also where not a queue takes the letter but a store."""
+        return Outcome.DEAD_LETTERED if self.letter else self.last.transition.outcome
 
     @property
     def message_id(self) -> str:
@@ -144,6 +151,9 @@ class Listener:
 
     def deleted(self, queue: Queue, messages: int, now: int) -> None:
         """Consumers deleted messages."""
+
+    def buried(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:
+        """Messages of a queue went to its dead-letter queue."""
 
     def dropped(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:
         """Messages of a queue are lost: nobody deleted them, and no dead-letter queue has them."""

@@ -32,6 +32,17 @@ def monotonic() -> float:
     return time.perf_counter()
 
 
+async def watch_loop(late: Callable[[float], None], every_seconds: float = 1.0) -> None:
+    """Ask the event loop for a call again and again, and say by how many seconds each came too late; until cancelled.
+
+    While the loop is busy with one thing, everything else waits: callers, time-outs, the connections of endpoints.
+    """
+    while True:
+        wanted = monotonic() + every_seconds
+        await asyncio.sleep(every_seconds)
+        late(max(0.0, monotonic() - wanted))
+
+
 # The shortest visibility timeouts are some seconds; adjustments by NTP are slewed, and stay far below.
 _JUMP_MS: Final = 2_000
 _LOOK_SECONDS: Final = 10

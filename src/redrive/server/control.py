@@ -11,7 +11,7 @@ from redrive.model.errors import StoreUnavailable
 from redrive.protocols.aws.authentication import Authentication
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.http import Request, Response
-from redrive.server.exposition import Totals, exposition
+from redrive.server.exposition import Exposition
 from redrive.server.owned import SIGNING_NAME, json_answer, method_of
 from redrive.server.scraping import Scrapers
 
@@ -38,8 +38,7 @@ class Control:
         advance: Advance | None,
         reset: Reset | None,
         authentication: Authentication,
-        totals: Totals,
-        refused: Mapping[str, int],
+        exposition: Exposition,
         scrapers: Scrapers,
     ) -> None:
         """Answer for this engine.
@@ -50,14 +49,12 @@ class Control:
             advance: Moves the clock, where it is a simulated one.
             reset: Removes everything, where that may be asked for over the wire.
             authentication: Tells who asks for what changes something.
-            totals: What was counted of topics.
-            refused: By reason, how many requests were.
-            scrapers: Tells who may read the metrics.
+            exposition: Writes the metrics.
+            scrapers: Tells who may read them.
         """
         self._engine = engine
         self._authentication = authentication
-        self._totals = totals
-        self._refused = refused
+        self._exposition = exposition
         self._scrapers = scrapers
         self._services = services
         self._healthy_until = 0.0  # by the loop's clock
@@ -110,8 +107,7 @@ class Control:
         )
 
     async def _metrics(self, request: Request) -> Response:
-        refused = self._scrapers.refusal(request)
-        return refused or await exposition(self._engine, self._totals, self._refused)
+        return self._scrapers.refusal(request) or await self._exposition.answer()
 
     def _remove_all(self, reset: Reset) -> Route:
         async def remove_all(_: Request) -> Response:

@@ -18,6 +18,7 @@ from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.telemetry.accumulators import QUEUE_COUNTERS, queue_series
+from redrive.telemetry.levels import Level, fullest
 from redrive.telemetry.metrics import Metrics
 
 ACTIVE_MS = 6 * 60 * MINUTE_MS
@@ -65,7 +66,11 @@ class Places(Protocol):
 
 
 class Gauges:
-    """Samples the queues that are active."""
+    """Samples the queues that are active.
+
+    Attributes:
+        levels: Of those that held something at the last look.
+    """
 
     def __init__(self, store: Store, places: Places, metrics: Metrics) -> None:
         """Look at this store's queues, those of `metrics.activity`."""
@@ -73,6 +78,7 @@ class Gauges:
         self._places = places
         self._activity = metrics.activity
         self._looks: dict[ResourceName, _Look] = {}
+        self.levels: list[Level] = []
 
     async def begin(self, now: int) -> None:
         """Call the queues active that have messages: what was done to them before the start is not known."""
@@ -90,6 +96,7 @@ class Gauges:
         """Call no queue active."""
         self._activity.clear()
         self._looks.clear()
+        self.levels = []
 
     async def sample(self, minute: int) -> list[MetricPoint]:
         """Look at every active queue for the minutes since the last time, the last of which begins at `minute` (ms).
@@ -110,6 +117,11 @@ class Gauges:
             for look in looks:
                 points += _full(name, look)
                 points += _zeros(name, look.minute - MINUTE_MS) if was_active else ()
+        self.levels = fullest(
+            Level(name, look.counts, look.age_seconds)
+            for name, look in self._looks.items()
+            if any(look.counts)
+        )
         return points
 
     async def _looks_at(self, queue: Queue, touched_at: int, minute: int) -> list[_Look]:

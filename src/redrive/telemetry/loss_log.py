@@ -83,7 +83,7 @@ class LossLog(Listener):
 
 def _line(fact: Undelivered) -> str:
     last, attempt = fact.last, fact.last.attempt
-    event = "subscription.unconfirmed" if fact.confirmation else _EVENTS[last.transition.outcome]
+    event = "subscription.unconfirmed" if fact.confirmation else _EVENTS[fact.outcome]
     line = (
         f"{event} topic={last.topic.name.key} subscription={last.subscription.id}"
         f" message={_plain(fact.message_id)}"

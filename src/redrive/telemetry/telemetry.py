@@ -8,7 +8,7 @@ with `tidy`.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Sequence
 
 from redrive.engine.ports import Clock, NodeStore
 from redrive.model.errors import StoreUnavailable
@@ -16,7 +16,9 @@ from redrive.model.log import END_OF_TIME, LOG_GROUP, LogGroup
 from redrive.model.metric import MINUTE_MS, MetricPoint
 from redrive.model.queue import DAY_MS
 from redrive.telemetry.archives import ArchiveGauges, Size, TopicPlaces
+from redrive.telemetry.backlogs import BacklogGauges, OfBacklog
 from redrive.telemetry.gauges import Gauges, Places
+from redrive.telemetry.levels import Level
 from redrive.telemetry.logs import LogBuffer
 from redrive.telemetry.metrics import Metrics
 
@@ -47,6 +49,7 @@ class Telemetry:
         places: Places,
         topics: TopicPlaces,
         archive_size: Size,
+        of_backlog: OfBacklog,
         *,
         leaps: bool = False,
     ) -> None:
@@ -58,6 +61,7 @@ class Telemetry:
             places: The store's queues.
             topics: The store's topics.
             archive_size: How much the archive of one of them holds.
+            of_backlog: Finds the subscription of a backlog.
             leaps: Whether the clock leaps, as a simulated one does.
         """
         self._store = store
@@ -71,6 +75,7 @@ class Telemetry:
         self.logs = LogBuffer(store, self._news.set)
         self._topics = topics
         self._gauges = Gauges(store, places, self.metrics)
+        self._backlogs = BacklogGauges(store, of_backlog)
         self._archives = ArchiveGauges(topics, archive_size, self.metrics)
 
     async def run(self) -> None:
@@ -80,6 +85,16 @@ class Telemetry:
             if not self._leaps:
                 group.create_task(self._flush_on_news(), name="redrive-telemetry-flush")
                 group.create_task(self._sweep_every_hour(), name="redrive-telemetry-sweep")
+
+    @property
+    def queue_levels(self) -> Sequence[Level]:
+        """The queues that held something at the last look, a minute ago at most."""
+        return self._gauges.levels
+
+    @property
+    def backlog_levels(self) -> Sequence[Level]:
+        """The topics whose subscriptions' backlogs held something at the last look."""
+        return self._backlogs.levels
 
     def count(self, points: Iterable[MetricPoint]) -> None:
         """Write down points that a facade counted by itself, with the next ones."""
@@ -115,6 +130,7 @@ class Telemetry:
         async with self._lock:
             await self._flush()
             self._gauges.forget()
+            self._backlogs.forget()
             self._archives.forget()
             self.metrics.totals.clear()
             while await self._store.drop_points(END_OF_TIME, ROWS_PER_SWEEP):
@@ -155,8 +171,9 @@ class Telemetry:
 
     async def _sample_every_minute(self) -> None:
         await _survive(self._gauges.begin(self._clock.now()), "begin")
+        await _survive(self._backlogs.sample(self._clock.now()), "begin")
         while True:
-            if self._leaps or not (self.metrics.activity or self.metrics.archives):
+            if self._leaps or not (self.metrics.activity or self.metrics.archives or self._backlogs.busy):
                 self._active.clear()
                 await self._active.wait()
             await self._clock.sleep_until((self._clock.now() // MINUTE_MS + 1) * MINUTE_MS)
@@ -169,6 +186,7 @@ class Telemetry:
             self._sampled_minute = minute
             await self._add(await self._gauges.sample(minute))
             await self._add(await self._archives.sample(minute))
+            await self._backlogs.sample(minute)
 
     # ---- sweeping ----------------------------------------------------------------------------------------
 

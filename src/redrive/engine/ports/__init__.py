@@ -67,6 +67,8 @@ from redrive.engine.ports.store import (
     Store,
 )
 from redrive.engine.ports.telemetry import (
+    UNMEASURED,
+    CommitMeter,
     LogSink,
     NodeStore,
     TelemetryStore,
@@ -81,6 +83,7 @@ __all__ = [
     "OLDEST_AMONG",
     "ONE_EACH",
     "REMOVALS_MAX",
+    "UNMEASURED",
     "AttemptNote",
     "Batch",
     "Change",
@@ -88,6 +91,7 @@ __all__ = [
     "ClaimRequest",
     "Claimed",
     "Clock",
+    "CommitMeter",
     "Counts",
     "Creation",
     "DeliveryProfile",

@@ -1,7 +1,7 @@
 """Ports of telemetry: its store, and the sink of log lines."""
 
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from redrive.engine.ports.store import Store
 from redrive.model.log import LogEvent, LogQuery, LogSpan
@@ -58,6 +58,30 @@ class TelemetryStore(Protocol):
     async def drop_events(self, group_id: int, stream_id: int | None, before: int, limit: int) -> int:
         """Remove up to `limit` events of a group, or one stream of it, from before that moment (ms); how many."""
         ...
+
+
+class CommitMeter(Protocol):
+    """A measure of the time that a store's commits take. A store that runs on a thread of its own calls it from there."""
+
+    def begin(self) -> float:
+        """The moment at which a commit begins, for `end`."""
+        ...
+
+    def end(self, began: float, calls: int) -> None:
+        """A commit that began then is done, for so many calls."""
+        ...
+
+
+class _Unmeasured:
+    def begin(self) -> float:
+        return 0.0
+
+    def end(self, began: float, calls: int) -> None:
+        pass
+
+
+#: For stores that nobody measures.
+UNMEASURED: Final[CommitMeter] = _Unmeasured()
 
 
 class NodeStore(Store, TelemetryStore, Protocol):

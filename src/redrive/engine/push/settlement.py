@@ -201,7 +201,8 @@ class AttemptSettlement:
             audience.expired(fact)
         if item.met and fact.transition.outcome not in _UNLOST:
             confirmation = self._context.is_confirmation(fact.delivery)
-            audience.undelivered(Undelivered(fact, item.handed, confirmation, self._context.identify))
+            follows, identify = item.follow_ups is not None, self._context.identify
+            audience.undelivered(Undelivered(fact, item.handed, confirmation, identify, letter=follows))
 
 
 def _log(fact: Attempted) -> None:

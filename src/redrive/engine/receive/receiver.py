@@ -182,8 +182,11 @@ class Receiver:
         if claimed.dead_lettered and target is not None:
             counters.messages_dead_lettered += claimed.dead_lettered
             logger.info("delivery.dead_lettered queue=%s number=%d", queue.name.key, claimed.dead_lettered)
+            # Of queues that bury what expires, the store does not say which of the two it was.
+            why, now = DeadLetterReason.EXHAUSTED, self._runtime.clock.now()
+            self._listeners.queues.buried(queue, claimed.dead_lettered, why, now)
             self._notifier.announce(target.queue_id, claimed.dead_lettered)
-            self._notifier.expect_copies(target, self._runtime.clock.now())
+            self._notifier.expect_copies(target, now)
 
     def _tell_dropped(self, queue: Queue, claimed: Claimed) -> None:
         now = self._runtime.clock.now()

@@ -82,6 +82,7 @@ class Settler:
             self._listeners.queues.dropped(queue, done, DeadLetterReason.REJECTED, now)
         elif done:
             counters.messages_dead_lettered += done
+            self._listeners.queues.buried(queue, done, DeadLetterReason.REJECTED, now)
             self._notifier.announce(target.queue_id, done)
             self._notifier.expect_copies(target, now)
         return settled

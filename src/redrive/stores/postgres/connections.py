@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 import asyncpg
 
+from redrive.engine.ports import UNMEASURED, CommitMeter
 from redrive.model.errors import RedriveError, StoreUnavailable
 
 logger = logging.getLogger(__name__)
@@ -78,9 +79,10 @@ def describe(error: BaseException) -> str:
 class Connections:
     """At most so many connections, shared by whoever has something to do."""
 
-    def __init__(self, url: str, name: str, number: int) -> None:
-        """Name the database; nothing is connected yet."""
+    def __init__(self, url: str, name: str, number: int, meter: CommitMeter = UNMEASURED) -> None:
+        """Name the database; nothing is connected yet. The meter is for those who commit on these connections."""
         self._url = url
+        self.meter = meter
         self._name = name
         self._room = asyncio.Semaphore(number)
         self._free: list[asyncpg.Connection] = []

@@ -116,7 +116,13 @@ class Lanes(Generic[Call, Answer]):
         """Take what waits now that a connection is free, and run it; the same again if it was rolled back."""
         if not group:
             group += _take(line)
-        return await self._run(connection, [waiting.call for waiting in group]) if group else ()
+        if not group:
+            return ()
+        meter = self._connections.meter
+        began = meter.begin()
+        answers = await self._run(connection, [waiting.call for waiting in group])
+        meter.end(began, len(group))
+        return answers
 
     async def _apart(self, group: list[_Waiting[Call, Answer]]) -> None:
         """Of several calls one may be the culprit: give each a transaction of its own."""

@@ -11,12 +11,14 @@ from typing import Final
 from asyncpg import Connection
 
 from redrive.engine.ports import (
+    UNMEASURED,
     AttemptNote,
     Change,
     Claim,
     Claimed,
     ClaimRequest,
     Clock,
+    CommitMeter,
     Counts,
     Enqueued,
     Moved,
@@ -55,7 +57,13 @@ class PostgresStore(TelemetryVerbs):
     """`redrive.engine.ports.NodeStore` in a PostgreSQL database."""
 
     def __init__(
-        self, url: str, clock: Clock, node: str, connections: int = 4, seal: Seal = UNSEALED
+        self,
+        url: str,
+        clock: Clock,
+        node: str,
+        connections: int = 4,
+        seal: Seal = UNSEALED,
+        meter: CommitMeter = UNMEASURED,
     ) -> None:
         """Name the database; nothing is connected yet.
 
@@ -65,9 +73,10 @@ class PostgresStore(TelemetryVerbs):
             node: Shown in the database's list of connections.
             connections: At most so many, and one more for news.
             seal: Documents are kept as it has them.
+            meter: Measures calls that go together, from the statement to the end of its transaction.
         """
         name = f"redrive {node}"
-        self._connections = Connections(url, name, connections)
+        self._connections = Connections(url, name, connections, meter)
         self._notices = Notices(url, clock, name)
         self._plain = Lanes(self._connections, arriving.enqueue_plain, 2)
         self._special = Lanes(self._connections, arriving.enqueue, 1)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import apsw
 
-from redrive.engine.ports import GROUP_CALLS_MAX
+from redrive.engine.ports import GROUP_CALLS_MAX, UNMEASURED, CommitMeter
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.stores.sqlite.transaction import Transaction
 
@@ -44,18 +44,27 @@ class _Call(NamedTuple):
 class GroupCommit:
     """Runs calls on one connection, many to a transaction; each is answered when it is on disk."""
 
-    def __init__(self, connection: apsw.Connection, transaction: Transaction, *, inline: bool) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        transaction: Transaction,
+        *,
+        inline: bool,
+        meter: CommitMeter = UNMEASURED,
+    ) -> None:
         """Take over a connection.
 
         Args:
             connection: Used by nobody else from now on.
             transaction: What calls get; of this connection.
             inline: Commit on the loop's thread: for stores in memory, which have no disk to wait for.
+            meter: Measures the commits that wait for a disk.
         """
         self._connection = connection
         self._transaction = transaction
         self._cursor = transaction.cursor
         self._inline = inline
+        self._meter = meter
         self._waiting: deque[_Call] = deque()
         self._group: list[tuple[_Call, Any]] = []
         self._busy = False
@@ -136,10 +145,12 @@ class GroupCommit:
     def _commit_forever(self) -> None:
         while self._jobs.get():
             error: apsw.Error | None = None
+            began = self._meter.begin()
             try:
                 self._connection.execute("COMMIT")
             except apsw.Error as caught:
                 error = caught
+            self._meter.end(began, len(self._group))
             self._loop.call_soon_threadsafe(self._committed, error)
 
     def _committed(self, error: apsw.Error | None) -> None:

@@ -18,11 +18,13 @@ import orjson
 from typing_extensions import override
 
 from redrive.engine.ports import (
+    UNMEASURED,
     AttemptNote,
     Change,
     Claim,
     Claimed,
     ClaimRequest,
+    CommitMeter,
     Counts,
     Enqueued,
     Moved,
@@ -64,17 +66,26 @@ _WRITER_PRAGMAS = (
 class SqliteStore(TelemetryVerbs):
     """`redrive.engine.ports.NodeStore` in a SQLite file, or in memory where `path` is None."""
 
-    def __init__(self, path: Path | None, *, alone: bool = False, seal: Seal = UNSEALED) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        alone: bool = False,
+        seal: Seal = UNSEALED,
+        meter: CommitMeter = UNMEASURED,
+    ) -> None:
         """Name the file; nothing is opened yet.
 
         Args:
             path: The file.
             alone: For a server: no other may have the file. Commands that read or write documents need no such thing.
             seal: Documents are kept as it has them.
+            meter: Measures commits.
         """
         self._path = path
         self._alone = alone
         self._seal = seal
+        self._meter = meter
         self._held: FileHold | None = None
 
     async def open(self) -> None:
@@ -115,7 +126,9 @@ class SqliteStore(TelemetryVerbs):
 
     def _begin(self) -> None:
         transaction = Transaction(self._connection.cursor(), self._numbers)
-        self._commit = GroupCommit(self._connection, transaction, inline=self._path is None)
+        self._commit = GroupCommit(
+            self._connection, transaction, inline=self._path is None, meter=self._meter
+        )
         if self._path:
             self._checkpointer = Checkpointer(self._path, self._connection)
             self._reader = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READONLY)
