@@ -2,6 +2,7 @@
 
 import pytest
 
+from redrive.protocols.aws.sns.devices.platform import DEVICE
 from tests.engine.commits import Commits
 from tests.protocols.sns.stage import Stage
 
@@ -51,3 +52,14 @@ async def test_a_device(stage: Stage, commits: Commits) -> None:
     assert commits.taken() == 1
     await stage.call("DeleteEndpoint", EndpointArn=arn)
     assert commits.taken() == 1
+
+
+async def test_an_application_goes_with_its_devices(stage: Stage, commits: Commits) -> None:
+    made = await stage.call("CreatePlatformApplication", Platform="GCM", Name="app", Attributes=PLATFORM)
+    application = made["PlatformApplicationArn"]
+    for token in ("a", "b"):
+        await stage.call("CreatePlatformEndpoint", PlatformApplicationArn=application, Token=token)
+    commits.taken()
+    await stage.call("DeletePlatformApplication", PlatformApplicationArn=application)
+    assert commits.taken() == 1
+    assert await stage.engine.resources.documents.find(DEVICE, "") == []

@@ -177,6 +177,10 @@ class Subscriptions:
         """The subscription of that id, which is to stand still, or still not to be there, when the draft is written."""
         return await draft.get(SUBSCRIPTION, f"{topic.key}/{subscription_id}")
 
+    async def of_in(self, draft: Draft, topic: ResourceName) -> list[Subscription]:
+        """See `of`: as the draft leaves them; whoever decides by there being none requires the topic (`Topics`)."""
+        return [subscription for _, subscription in await draft.find(SUBSCRIPTION, f"{topic.key}/")]
+
     async def of_subscriber_in(
         self, draft: Draft, topic: ResourceName, subscriber: str
     ) -> Subscription | None:

@@ -15,11 +15,11 @@ And a farewell: a webhook whose event subscription is deleted is posted a Subscr
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, Self
 from urllib.parse import parse_qs
@@ -28,8 +28,8 @@ import orjson
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Clock, DocumentKind, Endpoint, PushRequest
+from redrive.engine.resources import Draft
 from redrive.model.attempt import Attempt, Reason
-from redrive.model.errors import NotFound
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, without_password
@@ -108,8 +108,8 @@ class Handshakes:
         self._tokens = tokens
         self._farewells: set[asyncio.Task[None]] = set()
 
-    async def ask(self, asked: Subscription, base_url: str, now: int) -> Question | None:
-        """Ask an endpoint; None: it agrees. Else what may be answered by hand.
+    async def ask(self, asked: Subscription, base_url: str, now: int) -> Question:
+        """Ask an endpoint; the question, which it agreed to, or which may be answered by hand.
 
         Args:
             asked: The event subscription, not written yet.
@@ -147,16 +147,15 @@ class Handshakes:
             )
             await self._engine.resources.documents.remove(QUESTION, question.id)
             raise _refused(asked.endpoint, str(refusal)) from None
-        if agreed:
-            await self._engine.resources.documents.remove(QUESTION, question.id)
-        return None if agreed else question
+        return replace(question, agreed=agreed)
 
-    async def remember(self, question: Question, written: Subscription) -> Subscription:
-        """The event subscription as it stands after it was written: the URL may have been opened before."""
-        stored = await self._engine.resources.documents.get(QUESTION, question.id)
-        if stored is None or not stored.agreed:
-            return written
-        return await self._confirm(stored) or written
+    async def agreed_in(self, draft: Draft, question: Question) -> bool:
+        """True if the endpoint agreed, by its answer, which leaves no question, or by hand meanwhile."""
+        stored = await draft.get(QUESTION, question.id)
+        if question.agreed:
+            draft.remove(QUESTION, question.id)
+            return True
+        return stored is not None and stored.agreed
 
     def farewell(self, gone: Subscription, now: int) -> None:
         """Tell a webhook, once and without waiting for it, that its event subscription is no more.
@@ -196,21 +195,18 @@ class Handshakes:
             question = await self._engine.resources.documents.get(QUESTION, asked)
         if question is None or now >= question.ends_at or request.method not in ("GET", "POST"):
             raise not_found("This URL agrees to nothing, or does not any more.", "NotFound")
-        agreed = await self._engine.resources.documents.update(
-            QUESTION, question.id, lambda stored: replace(stored, agreed=True)
-        )
-        await self._confirm(agreed)
+        await self._engine.resources.write(partial(self._agree_in, question))
         return json_answer("Webhook successfully validated as a subscription endpoint")
 
-    async def _confirm(self, question: Question) -> Subscription | None:
-        """Let the event subscription have events; None: it is not there, not yet or not any more."""
+    async def _agree_in(self, question: Question, draft: Draft) -> None:
+        """Let the event subscription have events, now or, if it is not there yet, when it is written."""
+        stored = await draft.get(QUESTION, question.id)
+        if stored is not None:
+            draft.change(QUESTION, question.id, stored, lambda asked: replace(asked, agreed=True))
         subscriptions = self._engine.resources.subscriptions
-        waiting = await subscriptions.get(question.topic, question.subscription)
-        if waiting is None:
-            return None
-        with contextlib.suppress(NotFound):
-            return await subscriptions.update(waiting, lambda current: _confirmed(current, question))
-        return None
+        waiting = await subscriptions.get_in(draft, question.topic, question.subscription)
+        if waiting is not None:
+            await subscriptions.update_in(draft, waiting, lambda current: _confirmed(current, question))
 
     def _question(self, asked: Subscription, now: int) -> Question:
         random_part = id_text(self._engine.runtime.message_id())

@@ -95,13 +95,13 @@ class EventSources:
             with contextlib.suppress(AlreadyExists):
                 return await self._topics.create(wanted)
 
-    async def clear(self, topic: Topic) -> None:
-        """Remove a domain topic whose last event subscription went, unless its domain keeps it."""
+    async def goes_with_its_last(self, topic: Topic) -> bool:
+        """True if a topic goes with its last event subscription: a domain topic, unless its domain keeps it."""
         resource = id_of(topic.attributes)
-        if resource.type != DOMAIN_TOPIC or await self._subscribers.of(topic):
-            return
-        if properties_of(await self.domain(resource)).get(_DELETES, True):
-            await self._topics.delete(topic)
+        if resource.type != DOMAIN_TOPIC:
+            return False
+        domain = await self.topic(_domain_of(resource))
+        return domain is None or bool(properties_of(domain).get(_DELETES, True))
 
     async def domain(self, resource: ArmId) -> Topic:
         """The domain that a domain topic is in.
@@ -109,11 +109,15 @@ class EventSources:
         Raises:
             AzureError: The domain does not exist.
         """
-        parent = resource._replace(parts=resource.parts[:2])
+        parent = _domain_of(resource)
         domain = await self.topic(parent)
         if domain is None:
             raise no_such(parent)
         return domain
+
+
+def _domain_of(resource: ArmId) -> ArmId:
+    return resource._replace(parts=resource.parts[:2])
 
 
 def domain_topic(resource: ArmId, domain_properties: Mapping[str, Any]) -> Topic:

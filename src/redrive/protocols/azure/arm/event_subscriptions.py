@@ -6,10 +6,12 @@ nested alone, and have documents of their own.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
 from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm import paging, schema
 from redrive.protocols.azure.arm import subscription_documents as documents
@@ -106,8 +108,7 @@ class EventSubscriptionOperations:
         given = schema.part(call.document, "properties") or {}
         existing = await self._standing(call, topic)
         if existing is not None and documents.is_over(existing, call.now):
-            await self._subscribers.remove(existing)
-            existing = None
+            return await self._write(call, scope, topic, None, given, instead_of=existing)
         return await self._write(call, scope, topic, existing, given)
 
     async def patch(self, call: ArmCall) -> Response:
@@ -117,7 +118,14 @@ class EventSubscriptionOperations:
         return await self._write(call, scope, topic, existing, given)
 
     async def _write(
-        self, call: ArmCall, scope: _Scope, topic: Topic, existing: Subscription | None, given: Document
+        self,
+        call: ArmCall,
+        scope: _Scope,
+        topic: Topic,
+        existing: Subscription | None,
+        given: Document,
+        *,
+        instead_of: Subscription | None = None,
     ) -> Response:
         before = {} if existing is None else documents.properties_of(existing)
         accepted = scope.form.accepted(given, before, topic, self._resolve, call.now)
@@ -125,14 +133,18 @@ class EventSubscriptionOperations:
         await self._check_local(call, accepted.destination)
         resource_id = scope.form.resource_id(scope.source, topic, call.params[_NAME], existing)
         question = await self._question(call, topic, existing, accepted, resource_id)
-        made = documents.engine_subscription(topic, resource_id, accepted)
-        if question is not None:
-            made = documents.engine_subscription(
-                topic, resource_id, accepted, documents.AWAITING, question.ends_at
-            )
-        written = await self._subscribers.write(topic, made)
-        if question is not None:
-            written = await self._handshakes.remember(question, written)
+
+        async def write(draft: Draft) -> Subscription:
+            if instead_of is not None:
+                await self._subscribers.remove_in(draft, instead_of)
+            made = documents.engine_subscription(topic, resource_id, accepted)
+            if question is not None and not await self._handshakes.agreed_in(draft, question):
+                made = documents.engine_subscription(
+                    topic, resource_id, accepted, documents.AWAITING, question.ends_at
+                )
+            return await self._subscribers.write_in(draft, topic, made)
+
+        written = await self._engine.resources.write(write)
         return self._written(call, scope, topic, written, is_new=existing is None)
 
     def _written(
@@ -152,7 +164,7 @@ class EventSubscriptionOperations:
         accepted: documents.Accepted,
         resource_id: str,
     ) -> Question | None:
-        """The question that an endpoint still has to answer; None where there is none, or it agreed.
+        """The question that an endpoint was asked; None where none is to be asked.
 
         An endpoint that agreed once needs no second action by hand when something else is changed.
         """
@@ -161,7 +173,7 @@ class EventSubscriptionOperations:
         asked = documents.engine_subscription(topic, resource_id, accepted, documents.AWAITING)
         question = await self._handshakes.ask(asked, call.base_url, call.now)
         agreed = existing is not None and existing.confirmed and existing.endpoint == asked.endpoint
-        return None if agreed else question
+        return replace(question, agreed=question.agreed or agreed)
 
     async def _check_local(self, call: ArmCall, destination: Destination | None) -> None:
         """Refuse a destination of this server that does not exist, or is not the caller's."""
@@ -190,8 +202,8 @@ class EventSubscriptionOperations:
         if topic is not None:
             found = await self._standing(call, topic)
             if found is not None:
-                await self._subscribers.remove(found)
-                await self._sources.clear(topic)
+                goes = await self._sources.goes_with_its_last(topic)
+                await self._subscribers.remove(found, topic_goes_too=goes)
                 self._handshakes.farewell(found, call.now)
         return empty_answer(HTTPStatus.NO_CONTENT)
 

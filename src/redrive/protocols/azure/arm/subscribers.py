@@ -46,16 +46,16 @@ class Subscribers:
         Raises:
             NotFound: The topic does not exist any more.
         """
+        return await self._write(lambda draft: self.write_in(draft, topic, wanted))
 
-        async def write(draft: Draft) -> Subscription:
-            if not topic.id and await self._topics.get_in(draft, topic.name) is None:
-                await self._topics.create_in(draft, topic)
-            copies = await self._write_dead_letters_in(draft, wanted)
-            if wanted.protocol == PULL:
-                await self._queues.put_in(draft, replace(engine_queue(wanted, topic), copies=copies))
-            return await self._subscriptions.put_in(draft, wanted)
-
-        return await self._write(write)
+    async def write_in(self, draft: Draft, topic: Topic, wanted: Subscription) -> Subscription:
+        """See `write`."""
+        if not topic.id and await self._topics.get_in(draft, topic.name) is None:
+            await self._topics.create_in(draft, topic)
+        copies = await self._write_dead_letters_in(draft, wanted)
+        if wanted.protocol == PULL:
+            await self._queues.put_in(draft, replace(engine_queue(wanted, topic), copies=copies))
+        return await self._subscriptions.put_in(draft, wanted)
 
     async def follow_in(self, draft: Draft, topic: Topic) -> None:
         """Let a topic's queues keep events for as long as the topic does by now."""
@@ -66,14 +66,28 @@ class Subscribers:
                 if existing is not None:
                     await self._queues.put_in(draft, replace(queue, copies=existing.copies))
 
-    async def remove(self, subscription: Subscription) -> None:
-        """Remove an event subscription with its dead letters, and the queue that it is received from."""
+    async def remove(self, subscription: Subscription, *, topic_goes_too: bool = False) -> None:
+        """Remove an event subscription with its dead letters, and the queue that it is received from.
+
+        Args:
+            subscription: The event subscription.
+            topic_goes_too: Its topic goes with the last of its event subscriptions.
+        """
 
         async def remove(draft: Draft) -> None:
-            await self._subscriptions.delete_in(draft, subscription)
-            await self._remove_dead_letters_in(draft, subscription)
+            await self.remove_in(draft, subscription)
+            if not topic_goes_too or await self._subscriptions.of_in(draft, subscription.topic):
+                return
+            topic = await self._topics.get_in(draft, subscription.topic)
+            if topic is not None:
+                await self._topics.delete_in(draft, topic)
 
         await self._write(remove)
+
+    async def remove_in(self, draft: Draft, subscription: Subscription) -> None:
+        """See `remove`; the topic stays."""
+        await self._subscriptions.delete_in(draft, subscription)
+        await self._remove_dead_letters_in(draft, subscription)
 
     async def remove_topics(self, topics: Sequence[Topic]) -> None:
         """Remove topics with their event subscriptions, each in one transaction as far as the engine has one for it."""

@@ -1,6 +1,5 @@
 """Platform applications: create, find, change, delete."""
 
-import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,7 +11,7 @@ from redrive.protocols.aws.attributes import BOOLEAN, PERCENTAGE, ROLE_ARN
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import paging, values
 from redrive.protocols.aws.sns.devices import events, platform
-from redrive.protocols.aws.sns.devices.platform import APPLICATION, DEVICE, Application, ApplicationName
+from redrive.protocols.aws.sns.devices.platform import APPLICATION, Application, ApplicationName
 from redrive.protocols.aws.sns.errors import AttributeRefused, invalid, no_such, refused_at_creation
 from redrive.protocols.aws.wire.shapes import Structure
 
@@ -30,7 +29,6 @@ _SECRETS: Final = frozenset(
 _ROLES: Final = frozenset({"SuccessFeedbackRoleArn", "FailureFeedbackRoleArn"})
 _RATE: Final = "SuccessFeedbackSampleRate"
 # Of an application that goes; there may be a million, and these share a commit.
-_DEVICES_PER_ROUND: Final = 100
 
 
 class PlatformApplicationOperations:
@@ -94,11 +92,9 @@ class PlatformApplicationOperations:
     async def delete_platform_application(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_DeletePlatformApplication.html; and its endpoints, untold."""
         name = platform.application_in(call, params["PlatformApplicationArn"], "DeletePlatformApplication")
-        await self._documents.remove(APPLICATION, name.key)
-        while devices := await self._documents.find(DEVICE, f"{name.key}/", limit=_DEVICES_PER_ROUND):
-            await asyncio.gather(
-                *(platform.remove_device(self._engine.resources, device) for device in devices)
-            )
+        resources = self._engine.resources
+        while not await resources.write(lambda draft: platform.remove_application_in(resources, draft, name)):
+            pass
         return {}
 
 

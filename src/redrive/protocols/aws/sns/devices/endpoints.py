@@ -38,8 +38,6 @@ class PlatformEndpointOperations:
         if params.get(platform.USER_DATA):
             given[platform.USER_DATA] = params[platform.USER_DATA]
         given |= params.get("Attributes") or {}
-        if await self._documents.get(APPLICATION, name.key) is None:
-            raise no_such("PlatformApplication")
         wanted = _changed(Device(name, id_text(self._engine.runtime.message_id())), given)
         made = await self._resources.write(lambda draft: _made(draft, wanted))
         if made is wanted:
@@ -80,13 +78,17 @@ class PlatformEndpointOperations:
         named = platform.device_in(call, params["EndpointArn"], "DeleteEndpoint")
         device = await self._documents.get(DEVICE, named.key)
         if device is not None:
-            await platform.remove_device(self._resources, device)
+            await self._resources.write(
+                lambda draft: platform.remove_device_in(self._resources, draft, device)
+            )
             await self._events.tell(device, events.DELETED)
         return {}
 
 
 async def _made(draft: Draft, wanted: Device) -> Device:
-    """The device with the token: one that stands already, or this."""
+    """The device with the token: one that stands already, or this; its application stands as long."""
+    if await draft.get(APPLICATION, wanted.application.key) is None:
+        raise no_such("PlatformApplication")
     holder = await platform.put_in(draft, None, wanted)
     if holder is not None and holder.attributes != wanted.attributes:
         raise _taken(holder)

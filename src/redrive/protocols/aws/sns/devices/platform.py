@@ -32,6 +32,7 @@ TOKEN: Final = "Token"  # noqa: S105 - the attribute's name
 USER_DATA: Final = "CustomUserData"
 _APPLICATION_SLASHES: Final = 2  # app/GCM/name
 _PLATFORM_AND_NAME: Final = 2
+_REMOVED_AT_ONCE: Final = 100  # devices, some 10 changes each: 20 ms of SQLite's time
 _ENDPOINT_SLASHES: Final = 3  # endpoint/GCM/name/id
 
 
@@ -189,7 +190,7 @@ def application_behind(topic: ResourceName) -> ApplicationName | None:
 
 
 async def put_in(draft: Draft, before: Device | None, after: Device) -> Device | None:
-    """Write a device, to be found under the token it has and under no other.
+    """Write a device of an application that the draft has read, to be found under the token it has and no other.
 
     Args:
         draft: What is written; it has read the device.
@@ -213,20 +214,30 @@ async def put_in(draft: Draft, before: Device | None, after: Device) -> Device |
     return None
 
 
-async def remove_device(resources: Resources, device: Device) -> None:
+async def remove_application_in(resources: Resources, draft: Draft, name: ApplicationName) -> bool:
+    """Forget an application with its devices; False: so many went that it stays for another time."""
+    prefix = f"{name.key}/"
+    devices = await draft.find(DEVICE, prefix, _REMOVED_AT_ONCE)
+    for _, device in devices:
+        await remove_device_in(resources, draft, device)
+    if len(devices) == _REMOVED_AT_ONCE:
+        return False
+    if await draft.get(APPLICATION, name.key) is not None:
+        draft.require_none(DEVICE, prefix)
+        draft.remove(APPLICATION, name.key)
+    return True
+
+
+async def remove_device_in(resources: Resources, draft: Draft, device: Device) -> None:
     """Forget a device with its token and what was published to it alone; its subscriptions stay."""
-
-    async def decide(draft: Draft) -> None:
-        current: Device | None = await draft.get(DEVICE, device.key)
-        if current is None:
-            return
-        draft.remove(DEVICE, current.key)
-        await _leave_token_in(draft, current)
-        topic = await resources.topics.get_in(draft, current.topic)
-        if topic is not None:
-            await resources.topics.delete_in(draft, topic)
-
-    await resources.write(decide)
+    current: Device | None = await draft.get(DEVICE, device.key)
+    if current is None:
+        return
+    draft.remove(DEVICE, current.key)
+    await _leave_token_in(draft, current)
+    topic = await resources.topics.get_in(draft, current.topic)
+    if topic is not None:
+        await resources.topics.delete_in(draft, topic)
 
 
 async def _leave_token_in(draft: Draft, device: Device) -> None:
