@@ -1,4 +1,7 @@
-"""A client as light as can be: SQS's JSON protocol over one connection, so that load costs the server and not us."""
+"""A client as light as can be, over one connection, so that load costs the server and not us.
+
+It speaks SQS's JSON protocol (`Caller.call`), and whatever else it is given as a request (`Caller.ask`).
+"""
 
 import asyncio
 from typing import Any
@@ -36,21 +39,30 @@ class Caller:
             Refused: An error was answered.
         """
         body = orjson.dumps(params)
-        head = (
-            f"POST {path} HTTP/1.1\r\nHost: localhost:{self._port}\r\nX-Amz-Target: AmazonSQS.{operation}\r\n"
-            f"Content-Type: application/x-amz-json-1.0\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
-        try:
-            status, answered = await self._exchange(head.encode() + body)
-        except (OSError, asyncio.IncompleteReadError) as error:
-            await self.close()
-            raise Lost(operation) from error
+        target = f"X-Amz-Target: AmazonSQS.{operation}\r\nContent-Type: application/x-amz-json-1.0"
+        status, answered = await self.ask("POST", path, body, target)
         answer: Answer = orjson.loads(answered or b"{}")  # some operations answer nothing
         if status != 200:
             raise Refused(
                 status, answer.get("__type", "").partition("#")[2], answer.get("message", str(answer))
             )
         return answer
+
+    async def ask(self, method: str, path: str, body: bytes, headers: str) -> tuple[int, bytes]:
+        """Send one request, with these lines of headers besides; status and body.
+
+        Raises:
+            Lost: No answer came.
+        """
+        head = (
+            f"{method} {path} HTTP/1.1\r\nHost: localhost:{self._port}\r\n{headers}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        try:
+            return await self._exchange(head.encode() + body)
+        except (OSError, asyncio.IncompleteReadError) as error:
+            await self.close()
+            raise Lost(f"{method} {path}") from error
 
     async def close(self) -> None:
         """End the connection, whatever became of it."""
@@ -64,5 +76,5 @@ class Caller:
         reader, writer = self._streams
         writer.write(request)
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
-        length = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        length = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0] or 0)  # 204 has none
         return int(head[9:12]), await reader.readexactly(length)

@@ -53,18 +53,20 @@ class Configuration:
     """What is configured.
 
     Attributes:
+        found: The documents, by kind.
         topics: By key, as are the subscriptions and the queues.
     """
 
     def __init__(self, found: dict[str, Sequence[Resource]]) -> None:
-        self._found = found
-        self.topics: dict[str, Topic] = self._all(TOPIC)
-        self.subscriptions: dict[str, Subscription] = self._all(SUBSCRIPTION)
-        self.queues: dict[str, Queue] = self._all(QUEUE)
-        self._tombstones: dict[str, QueueRecord] = self._all(TOMBSTONE)
+        self.found = found
+        self.topics: dict[str, Topic] = self.all_of(TOPIC)
+        self.subscriptions: dict[str, Subscription] = self.all_of(SUBSCRIPTION)
+        self.queues: dict[str, Queue] = self.all_of(QUEUE)
+        self._tombstones: dict[str, QueueRecord] = self.all_of(TOMBSTONE)
 
-    def _all(self, kind: DocumentKind[T]) -> dict[str, T]:
-        return {one.key: kind.read(one.document) for one in self._found[kind.name]}
+    def all_of(self, kind: DocumentKind[T]) -> dict[str, T]:
+        """The values of a kind, by key."""
+        return {one.key: kind.read(one.document) for one in self.found[kind.name]}
 
     def half_written(self) -> list[str]:
         """What stands without what belongs to it, each in a few words; nothing where all is well."""
@@ -79,8 +81,8 @@ class Configuration:
     # ---- subscriptions -------------------------------------------------------------------------------------
 
     def _subscriptions(self) -> Iterator[str]:
-        of_queue, subscribers = self._all(OF_QUEUE), self._all(SUBSCRIBER)
-        elsewhere, dues = set(self._all(ELSEWHERE).values()), self._all(DUE).values()
+        of_queue, subscribers = self.all_of(OF_QUEUE), self.all_of(SUBSCRIBER)
+        elsewhere, dues = set(self.all_of(ELSEWHERE).values()), self.all_of(DUE).values()
         ends = {(due.key, due.at) for due in dues if due.kind == SUBSCRIPTION.name}
         for key, one in self.subscriptions.items():
             if one.topic.key not in self.topics:
@@ -95,12 +97,12 @@ class Configuration:
                 yield f"nothing ends subscription {key} at {one.expires_at}"
 
     def _found_by(self) -> Iterator[str]:
-        for number, key in self._all(OF_QUEUE).items():
+        for number, key in self.all_of(OF_QUEUE).items():
             found = self.subscriptions.get(key)
             if found is None or number_key(found.queue_id) != number:
                 yield f"backlog {number} without its subscription {key}"
         for kind in (ELSEWHERE, SUBSCRIBER, SERVING):
-            for name, key in self._all(kind).items():
+            for name, key in self.all_of(kind).items():
                 there = self.queues if kind is SERVING else self.subscriptions
                 if key not in there:
                     yield f"{kind.name} {name} leads to {key}, which is not there"
@@ -108,7 +110,7 @@ class Configuration:
     # ---- queues --------------------------------------------------------------------------------------------
 
     def _queues(self) -> Iterator[str]:
-        records, serving = self._all(QUEUE_RECORD), self._all(SERVING)
+        records, serving = self.all_of(QUEUE_RECORD), self.all_of(SERVING)
         for key, queue in self.queues.items():
             record = records.get(number_key(queue.id))
             if record is None or record.name != queue.name or record.deleted_at is not None:
@@ -131,14 +133,14 @@ class Configuration:
         for key, tombstone in self._tombstones.items():
             if tombstone.id in standing:
                 yield f"{key} stands, and is deleted"
-        for record in self._all(QUEUE_RECORD).values():
+        for record in self.all_of(QUEUE_RECORD).values():
             if record.deleted_at is not None and grave_key(record) not in self._tombstones:
                 yield f"queue {record.name.key} was deleted, and nothing empties it"
 
     # ---- what falls due ------------------------------------------------------------------------------------
 
     def _falls_due(self) -> Iterator[str]:
-        dues: dict[str, Due] = self._all(DUE)
+        dues: dict[str, Due] = self.all_of(DUE)
         for key, tombstone in self._tombstones.items():
             if due_of(tombstone).due_key not in dues:
                 yield f"nothing looks at deleted {key}"
