@@ -11,6 +11,7 @@ import pytest
 from tests.services.server import REDRIVE, Server, serving
 
 ACCOUNT = "111111111111"
+STRANGER = "222222222222"
 
 
 @pytest.fixture(scope="session")
@@ -30,12 +31,23 @@ def trusting() -> Iterator[Server]:
         assert "Traceback" not in server.log.read_text()
 
 
-@pytest.fixture(scope="session")
-def key(strict: Server) -> tuple[str, str]:
-    """A key of `ACCOUNT`: its id and its secret."""
-    store = strict.flags[strict.flags.index("--store") + 1]
-    command = [str(REDRIVE), "keys", "create", "--account", ACCOUNT, "--store", store]
+def new_key(server: Server, account: str) -> tuple[str, str]:
+    """A key of an account: its id and its secret."""
+    store = server.flags[server.flags.index("--store") + 1]
+    command = [str(REDRIVE), "keys", "create", "--account", account, "--store", store]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     found = re.fullmatch(r"AWS_ACCESS_KEY_ID=(\S+)\nAWS_SECRET_ACCESS_KEY=(\S+)\n", printed)
     assert found is not None, printed
     return found[1], found[2]
+
+
+@pytest.fixture(scope="session")
+def key(strict: Server) -> tuple[str, str]:
+    """A key of `ACCOUNT`."""
+    return new_key(strict, ACCOUNT)
+
+
+@pytest.fixture(scope="session")
+def other_key(strict: Server) -> tuple[str, str]:
+    """A key of `STRANGER`."""
+    return new_key(strict, STRANGER)

@@ -82,18 +82,19 @@ def signed(
     body: bytes = b"{}",
     headers: Mapping[str, str] | None = None,
     *,
+    method: str = "POST",
     target: str = "/",
     service: str = "sqs",
     region: str = REGION,
     seconds: float = 0.0,
 ) -> Draft:
-    """A POST that is signed in its head, `seconds` from now; ListQueues by JSON if nothing else is said."""
+    """A request that is signed in its head, `seconds` from now; ListQueues by JSON if nothing else is said."""
     said = {"X-Amz-Target": "AmazonSQS.ListQueues", "Content-Type": JSON} if headers is None else headers
-    request = AWSRequest("POST", f"{server.url}{target}", data=body, headers=dict(said))
+    request = AWSRequest(method, f"{server.url}{target}", data=body, headers=dict(said))
     with _signing_at(seconds):
         SigV4Auth(Credentials(*key), service, region).add_auth(request)
     kept = [(name, str(value)) for name, value in request.headers.items() if name.lower() != "content-length"]
-    return Draft("POST", target, (("Host", urlsplit(server.url).netloc), *kept), body)
+    return Draft(method, target, (("Host", urlsplit(server.url).netloc), *kept), body)
 
 
 def presigned(
