@@ -28,6 +28,7 @@ from redrive.composition import (
     data_protection,
     destinations,
     event_grid,
+    functions,
     mobile_push,
     monitoring,
     sns,
@@ -235,7 +236,7 @@ def _extensions(core: Core) -> list[Extension]:
     """The facades and their parts; SQS is the last, since it shows messages of all the others."""
     parts = [make.extension(core) for make in (mobile_push, text_messages, data_protection)]
     facades = [
-        *(make.extension(core) for make in (destinations, monitoring, event_grid)),
+        *(make.extension(core) for make in (destinations, monitoring, event_grid, functions)),
         sns.extension(core, [part.sns for part in parts if part.sns is not None]),
         *parts,
     ]

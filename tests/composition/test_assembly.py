@@ -12,23 +12,24 @@ from redrive.settings import Settings, SettingsInvalid
 from redrive.stores.sqlite.store import SqliteStore
 
 URL = "http://127.0.0.1:4566"
+_WITH_KINDS = ("redrive.protocols.", "redrive.functions.")
 
 
 def kinds_of_documents() -> dict[str, DocumentKind[Any]]:
     """All that facades keep, wherever in their packages they say so."""
-    modules = [module for name, module in sys.modules.items() if name.startswith("redrive.protocols.")]
+    modules = [module for name, module in sys.modules.items() if name.startswith(_WITH_KINDS)]
     values = [value for module in modules for value in vars(module).values()]
     return {value.name: value for value in values if isinstance(value, DocumentKind)}
 
 
 async def test_a_reset_forgets_every_kind_of_document() -> None:
-    async with assembled(Settings(store="sqlite://:memory:"), URL) as server:
+    async with assembled(Settings(store="sqlite://:memory:", functions="on"), URL) as server:
         forgotten = {kind.name for extension in server.extensions for kind in extension.kinds}
     assert kinds_of_documents().keys() == forgotten
 
 
 async def test_no_two_extensions_bring_the_same() -> None:
-    async with assembled(Settings(store="sqlite://:memory:"), URL) as server:
+    async with assembled(Settings(store="sqlite://:memory:", functions="on"), URL) as server:
         for what in ("services", "paths", "profiles", "endpoints", "presenters"):
             names = [name for extension in server.extensions for name in getattr(extension, what)]
             assert len(names) == len(set(names)), what

@@ -32,7 +32,7 @@ def router() -> Any:
     """The whole server's, put together with everything that can be switched on, and not started."""
 
     async def assemble() -> Any:
-        settings = Settings(store="sqlite://:memory:", clock="simulated", allow_reset=True)
+        settings = Settings(store="sqlite://:memory:", clock="simulated", allow_reset=True, functions="on")
         async with assembled(settings, "http://localhost") as server:
             return server.router
 

@@ -180,9 +180,17 @@ class FunctionPool:
         else:
             self._spare.setdefault(key, []).append(temporary)
 
-    async def drop(self, name: ResourceName, revision: str | None = None) -> None:
-        """End every resting environment of a function but those of one revision; busy ones end after their invocation."""
-        for key in [key for key in self._known() if key[0] == name and key[2] != revision]:
+    async def drop(self, name: ResourceName, version: str | None = None, kept: str = "") -> None:
+        """End the resting environments of a function; busy ones end after their invocation.
+
+        Args:
+            name: The function.
+            version: Those of this version alone; None: of all.
+            kept: The revision whose environments stay.
+        """
+        for key in self._known():
+            if key[0] != name or version not in (None, key[1]) or key[2] == kept:
+                continue
             self._outdated.add(key)
             for environment, timer in self._idle.pop(key, []):
                 timer.cancel()

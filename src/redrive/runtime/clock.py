@@ -18,6 +18,10 @@ class SystemClock:
         """Milliseconds since the epoch, UTC."""
         return time.time_ns() // 1_000_000
 
+    def elapsed_ms(self) -> float:
+        """A count of milliseconds that grows steadily, for durations of less than one."""
+        return time.perf_counter() * 1000
+
     def call_at(self, at: int, call: Callable[[], None]) -> Timer:
         """Make a call at that moment (ms)."""
         return asyncio.get_running_loop().call_later(max(0, at - self.now()) / 1000, call)

@@ -20,6 +20,11 @@ def risks(settings: Settings) -> Iterator[str]:
             "server.any_host allow_hosts=*: any web page that is open on this machine can read and command this server,"
             " by a name of its own that leads here; name your hosts instead"
         )
+    if settings.functions == "on" and settings.functions_isolation == "none":
+        yield (
+            "server.functions_unconfined: whoever may create a function runs programs as this server's user, who can read"
+            " its store and its keys; functions_isolation bubblewrap keeps them apart"
+        )
     encrypted = settings.tls != "off" or bool(settings.tls_cert)
     if not encrypted and not is_loopback(settings.host):
         yield (

@@ -214,6 +214,19 @@ class Settings:
         check=read_aws_endpoints,
         mask=_hide,
     )
+    functions: str = _setting(
+        "off",
+        "on: run the functions that callers create, on this machine; off: refuse them",
+        choices=("off", "on"),
+    )
+    functions_isolation: str = _setting(
+        "none",
+        "what keeps functions apart from the server: none, user (a user each, as root) or bubblewrap",
+        choices=("none", "user", "bubblewrap"),
+    )
+    functions_java_client: str = _setting(
+        "", "folder with the jars of Lambda's runtime interface client, for functions in Java"
+    )
     push_endpoints: str = _setting(
         "",
         "NAME=URL pairs: where mobile push services are, if not where they usually are",

@@ -28,6 +28,8 @@ _ACTION_BYTES_MAX: Final = 16 * 1024
 _PATH_CHARS_MAX: Final = 200
 _JSON: Final = "application/x-amz-json-1."
 _CODE: Final = "UnknownOperationException"
+# Services that are offered where the settings say so.
+_SWITCHES: Final = {"lambda": ", and lambda where it is started with --functions on"}
 
 
 def operation_text(service: str, operation: str) -> str:
@@ -44,7 +46,8 @@ def service_text(service: str, operation: str, offered: Iterable[str]) -> str:
         offered: The services that are.
     """
     *most, last = sorted(offered)
-    return f"Redrive does not offer {service} {operation}; it offers {', '.join(most)} and {last}."
+    text = f"Redrive does not offer {service} {operation}; it offers {', '.join(most)} and {last}"
+    return f"{text}{_SWITCHES.get(service, '')}."
 
 
 class _Asked(NamedTuple):

@@ -25,6 +25,12 @@ def _with_unsubscribe_links(shapes: Raw) -> Raw:
     return {**shapes, "UnsubscribeInput": {**published, "required": [], "members": members}}
 
 
+def _with_any_runtime(shapes: Raw) -> Raw:
+    """Lambda words a runtime that it does not know by itself, and new ones come between two models."""
+    runtime = {name: value for name, value in shapes["Runtime"].items() if name != "enum"}
+    return {**shapes, "Runtime": runtime}
+
+
 _MIB: Final = 1024 * 1024
 
 
@@ -146,7 +152,14 @@ PROFILES: Final[Mapping[str, Profile]] = {
         Profile("kms", "kms", "2014-11-01", _JSON, "TrentService"),
         Profile("firehose", "firehose", "2015-08-04", _JSON, "Firehose_20150804"),
         # A function's code comes in the body; the front's own bound is lower than Lambda's.
-        Profile("lambda", "lambda", "2015-03-31", frozenset({"rest-json"}), body_bytes_max=16 * _MIB),
+        Profile(
+            name="lambda",
+            endpoint_prefix="lambda",
+            api_version="2015-03-31",
+            protocols=frozenset({"rest-json"}),
+            amended=_with_any_runtime,
+            body_bytes_max=16 * _MIB,
+        ),
         Profile("cloudformation", "cloudformation", "2010-05-15", _QUERY),
         Profile("iam", "iam", "2010-05-08", _QUERY),
         Profile("sts", "sts", "2011-06-15", _QUERY),

@@ -1,0 +1,96 @@
+"""AWS Lambda: functions that this server runs, in processes of their own."""
+
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from typing_extensions import override
+
+from redrive.composition.core import Core
+from redrive.composition.extension import Extension
+from redrive.engine.ports import LogSink
+from redrive.functions import isolation
+from redrive.functions.code import CODE, FunctionCode
+from redrive.functions.environment import Setting
+from redrive.functions.pool import FunctionPool
+from redrive.model.errors import Refused
+from redrive.model.function import FunctionVersion, Isolation
+from redrive.model.names import ResourceName
+from redrive.protocols.aws.lambda_.downloads import PATH, Downloads
+from redrive.protocols.aws.lambda_.execution import Executor
+from redrive.protocols.aws.lambda_.facade import Lambda
+from redrive.protocols.aws.lambda_.lookup import Lookup
+from redrive.protocols.aws.lambda_.metrics import InvocationMetrics
+from redrive.protocols.aws.lambda_.quotas import CONCURRENT_MAX
+from redrive.runtime.clock import SystemClock
+from redrive.runtime.simulated import SimulatedClock
+from redrive.settings import SettingsInvalid
+
+
+def extension(core: Core) -> Extension:
+    """Functions, where the settings allow this server to run what callers bring; else nothing."""
+    if core.settings.functions == "off":
+        return Extension()
+    core.keyring.believe(core.function_keys.find)
+    folder = Path(tempfile.mkdtemp(prefix="redrive-functions-"))
+    folder.chmod(0o755)  # a function may have a user of its own, who has to see its code
+    code = FunctionCode(core.store, folder)
+    pool = _pool(core, folder / "environments")
+    lookup = Lookup(core.engine.resources.documents)
+    executor = Executor(code, pool, core.runtime.clock, InvocationMetrics(core.telemetry.count))
+    downloads = Downloads(code, core.secret, SystemClock())
+    return Extension(
+        services={"lambda": Lambda(core.engine, lookup, code, pool, executor, downloads)},
+        paths={PATH: downloads.answer},
+        kinds=[*Lambda.kinds, CODE],
+        close=(pool.close, code.close),
+    )
+
+
+def _pool(core: Core, folder: Path) -> FunctionPool:
+    settings = core.settings
+    chosen = Isolation(settings.functions_isolation)
+    try:
+        isolation.check(chosen)
+    except Refused as refusal:
+        raise SettingsInvalid(f"functions_isolation {chosen.value}: {refusal}") from None
+    clock = SystemClock()
+    setting = Setting(
+        clock,
+        clock.elapsed_ms,
+        chosen,
+        settings.functions_java_client,
+        partial(_variables, core),
+    )
+    return FunctionPool(setting, core.runtime, _sink(core), folder, lambda _: CONCURRENT_MAX)
+
+
+def _variables(core: Core, function: FunctionVersion) -> dict[str, str]:
+    """The variables that let a function call this server, for the account that it belongs to."""
+    account = function.name.account
+    variables = {
+        "AWS_ENDPOINT_URL": core.base_url,
+        "AWS_ACCESS_KEY_ID": account,
+        "AWS_SECRET_ACCESS_KEY": "off",
+    }
+    if core.settings.auth == "required":
+        key = core.function_keys.of_account(account)
+        variables |= {"AWS_ACCESS_KEY_ID": key.access_key_id, "AWS_SECRET_ACCESS_KEY": key.secret}
+    return variables
+
+
+def _sink(core: Core) -> LogSink:
+    clock, logs = core.runtime.clock, core.telemetry.logs
+    return _SimulatedSink(logs, clock) if isinstance(clock, SimulatedClock) else logs
+
+
+class _SimulatedSink(LogSink):
+    """Writes lines down at the simulated moment: processes live in real time, and their logs beside all others."""
+
+    def __init__(self, sink: LogSink, clock: SimulatedClock) -> None:
+        self._sink = sink
+        self._clock = clock
+
+    @override
+    def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
+        self._sink.write(group, stream, self._clock.now(), message)

@@ -1,0 +1,144 @@
+"""The code of functions: archives in the store, and folders that they are unpacked into where something runs them.
+
+An archive is kept in pieces, as documents that no node remembers; so it is in every backup of the store, it is sealed
+where documents are, and any node can run it. A folder is named by the archive's digest and made when it is first asked
+for.
+"""
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import io
+import os
+import shutil
+import stat
+import zipfile
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final
+
+from redrive.engine.ports import DocumentKind, Put, Remove, Store
+from redrive.model.errors import Conflict, NotFound
+from redrive.model.names import ResourceName
+
+UNPACKED_BYTES_MAX: Final = 262_144_000  # AWS: of a function's code
+CODE: Final[DocumentKind[str]] = DocumentKind(
+    "function_code", lambda piece: {"piece": piece}, lambda document: str(document["piece"])
+)
+# A document goes over the wire of a store whole, and is written by one statement.
+_PIECE_BYTES: Final = 1024 * 1024
+_READ_BYTES: Final = 1024 * 1024
+_PROGRAM: Final = "bootstrap"
+
+
+class FunctionCode:
+    """Keeps archives, and unpacks them."""
+
+    def __init__(self, store: Store, folder: Path) -> None:
+        """Keep archives in this store, and unpack them below this folder, which `close` removes."""
+        self._store = store
+        self._folder = folder
+        self._unpacking: dict[Path, asyncio.Task[None]] = {}
+
+    async def keep(self, name: ResourceName, archive: bytes) -> str:
+        """Keep an archive of a function; its SHA-256 in base64. What is kept already stays."""
+        digest = await asyncio.to_thread(hashlib.sha256, archive)
+        beginning = _beginning(name, digest.digest())
+        pieces = [archive[first : first + _PIECE_BYTES] for first in range(0, len(archive), _PIECE_BYTES)]
+        changes = [
+            Put(CODE.name, f"{beginning}{number:04d}", CODE.write(base64.b64encode(piece).decode()))
+            for number, piece in enumerate(pieces)
+        ]
+        with contextlib.suppress(Conflict):  # it is kept: the same bytes, by their digest
+            await self._store.write(changes)
+        return base64.b64encode(digest.digest()).decode()
+
+    async def archive(self, name: ResourceName, digest: str) -> bytes:
+        """The archive of that SHA-256.
+
+        Raises:
+            NotFound: It is not kept (any more).
+        """
+        pieces = await self._store.find(CODE.name, _beginning(name, base64.b64decode(digest)))
+        if not pieces:
+            raise NotFound(f"the code {digest} of {name.key}")
+        return b"".join(base64.b64decode(CODE.read(piece.document)) for piece in pieces)
+
+    async def forget(self, name: ResourceName, digests: Collection[str]) -> None:
+        """Forget a function's archives of these digests."""
+        for digest in digests:
+            pieces = await self._store.find(CODE.name, _beginning(name, base64.b64decode(digest)))
+            if pieces:
+                await self._store.write([Remove(CODE.name, piece.key) for piece in pieces])
+
+    async def folder(self, name: ResourceName, digest: str) -> str:
+        """The folder with the unpacked archive of that SHA-256.
+
+        Raises:
+            NotFound: It is not kept (any more).
+        """
+        folder = self._folder / "code" / base64.b64decode(digest).hex()
+        if not folder.exists():
+            unpacking = self._unpacking.get(folder)
+            if unpacking is None:
+                unpacking = asyncio.get_running_loop().create_task(self._unpack(name, digest, folder))
+                self._unpacking[folder] = unpacking
+                unpacking.add_done_callback(lambda _: self._unpacking.pop(folder, None))
+            await asyncio.shield(unpacking)
+        return str(folder)
+
+    async def _unpack(self, name: ResourceName, digest: str, folder: Path) -> None:
+        archive = await self.archive(name, digest)
+        await asyncio.to_thread(unpack, archive, folder)
+
+    async def close(self) -> None:
+        """Remove what was unpacked."""
+        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+
+
+def _beginning(name: ResourceName, digest: bytes) -> str:
+    return f"{name.key}/{digest.hex()}/"
+
+
+def unpack(archive: bytes, folder: Path) -> None:
+    """Unpack an archive into a folder that is not there yet, whole or not at all.
+
+    Links are left out: what they would lead to is outside of the archive. A bootstrap can be run, whatever the archive
+    says of it, since archives made on Windows say nothing.
+
+    Raises:
+        ValueError: It unpacks to more than a function's code may have.
+    """
+    unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    left = UNPACKED_BYTES_MAX
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        for entry in opened.infolist():
+            mode = entry.external_attr >> 16
+            if not stat.S_ISLNK(mode):
+                left -= _unpack_entry(opened, entry, unfinished, left)
+    try:
+        unfinished.rename(folder)
+    except OSError:  # it stands by now
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _unpack_entry(opened: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, bytes_max: int) -> int:
+    """Unpack one entry; how many bytes it has. What an archive says of its sizes need not be true."""
+    if entry.is_dir():
+        (folder / entry.filename).mkdir(parents=True, exist_ok=True)
+        return 0
+    path = folder / entry.filename
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written = 0
+    with opened.open(entry) as source, path.open("wb") as target:
+        while piece := source.read(_READ_BYTES):
+            written += len(piece)
+            if written > bytes_max:
+                raise ValueError(f"the code unpacks to more than {UNPACKED_BYTES_MAX} bytes")
+            target.write(piece)
+    runs = entry.external_attr >> 16 & 0o111 or entry.filename == _PROGRAM
+    path.chmod(0o755 if runs else 0o644)
+    return written

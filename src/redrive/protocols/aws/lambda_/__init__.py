@@ -1,0 +1,1 @@
+"""AWS Lambda: functions that Redrive runs, invoked at once or as deliveries."""

@@ -1,0 +1,75 @@
+"""Execution: one invocation of one version, handed to whoever runs functions, and counted."""
+
+from redrive.engine.ports import Clock
+from redrive.model.function import FunctionVersion, Invocation, InvocationResult
+from redrive.protocols.aws.lambda_.lookup import Meant
+from redrive.protocols.aws.lambda_.metrics import InvocationMetrics
+from redrive.protocols.aws.lambda_.names import Named
+from redrive.protocols.aws.lambda_.ports import CodeKeeper, Runner
+from redrive.protocols.aws.lambda_.records import Configuration
+
+
+class Executor:
+    """Runs versions of functions."""
+
+    def __init__(self, code: CodeKeeper, runner: Runner, clock: Clock, metrics: InvocationMetrics) -> None:
+        """Run them.
+
+        Args:
+            code: Where their code is.
+            runner: Who runs it.
+            clock: The time that metrics are counted by.
+            metrics: Counts invocations.
+        """
+        self._code = code
+        self._runner = runner
+        self._clock = clock
+        self._metrics = metrics
+
+    async def run(
+        self,
+        meant: Meant,
+        version: Configuration,
+        named: Named,
+        payload: bytes,
+        request_id: str,
+        *,
+        trace: str | None = None,
+        client_context: str | None = None,
+    ) -> InvocationResult:
+        """Run one invocation.
+
+        Args:
+            meant: What was named.
+            version: The version of it that is run.
+            named: As the caller named it, which the function is told.
+            payload: The event.
+            request_id: Stays the same over the attempts of one event.
+            trace: A trace header to hand on.
+            client_context: The caller's, as JSON.
+
+        Raises:
+            Throttled: As many are under way as may be.
+        """
+        function = await self._runnable(version, meant.function.reserved)
+        invocation = Invocation(request_id, payload, named.arn, trace, client_context)
+        with self._metrics.counting(meant, version, self._clock.now()) as counted:
+            result = await self._runner.invoke(function, invocation)
+            counted.result = result
+        return result
+
+    async def _runnable(self, version: Configuration, reserved: int | None) -> FunctionVersion:
+        return FunctionVersion(
+            name=version.name,
+            version=version.version,
+            revision=version.revision,
+            runtime=version.runtime,
+            handler=version.handler,
+            code=await self._code.folder(version.name, version.code),
+            timeout_ms=version.timeout_seconds * 1000,
+            memory_mb=version.memory_mb,
+            variables=version.variables or {},
+            log_group=version.logging["LogGroup"],
+            log_format=version.logging["LogFormat"],
+            reserved=reserved,
+        )

@@ -1,0 +1,65 @@
+"""AWS Lambda: functions that this server runs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DocumentKind
+from redrive.model.errors import RedriveError
+from redrive.protocols.aws.call import Verb
+from redrive.protocols.aws.lambda_.aliases import AliasOperations
+from redrive.protocols.aws.lambda_.downloads import Downloads
+from redrive.protocols.aws.lambda_.errors import translated
+from redrive.protocols.aws.lambda_.execution import Executor
+from redrive.protocols.aws.lambda_.functions import FunctionOperations
+from redrive.protocols.aws.lambda_.invoking import Invoking
+from redrive.protocols.aws.lambda_.lookup import Lookup
+from redrive.protocols.aws.lambda_.permissions import Permissions
+from redrive.protocols.aws.lambda_.ports import CodeKeeper, Runner
+from redrive.protocols.aws.lambda_.quotas import Quotas
+from redrive.protocols.aws.lambda_.records import ALIAS, FUNCTION, VERSION
+from redrive.protocols.aws.lambda_.tags import TagOperations
+from redrive.protocols.aws.lambda_.versions import VersionOperations
+from redrive.protocols.aws.operations import operations_of
+from redrive.protocols.aws.wire.errors import AwsError
+
+
+class Lambda:
+    """Lambda on an engine."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        lookup: Lookup,
+        code: CodeKeeper,
+        runner: Runner,
+        executor: Executor,
+        downloads: Downloads,
+    ) -> None:
+        """Speak for this engine.
+
+        Args:
+            engine: Where functions are kept.
+            lookup: Finds them there.
+            code: Keeps their code.
+            runner: Runs them.
+            executor: Has them run, and counts it.
+            downloads: Where their code can be fetched from.
+        """
+        self.operations: Mapping[str, Verb] = operations_of(
+            "lambda",
+            FunctionOperations(engine, lookup, code, runner, downloads),
+            VersionOperations(engine, lookup),
+            AliasOperations(engine, lookup),
+            Permissions(engine, lookup),
+            Quotas(engine, lookup),
+            TagOperations(engine, lookup),
+            Invoking(engine, lookup, executor),
+        )
+
+    kinds: tuple[DocumentKind[Any], ...] = (FUNCTION, VERSION, ALIAS)
+    """All that callers make through this service."""
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        return translated(refusal)

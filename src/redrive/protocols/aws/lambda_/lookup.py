@@ -1,0 +1,158 @@
+"""Finding functions: what a name and a qualifier mean now, and whether the caller may do what it asks there."""
+
+import random
+from typing import NamedTuple
+
+import orjson
+
+from redrive.access.policy import AccessRequest, evaluate, request_keys, source_keys
+from redrive.access.policy_document import parse_policy
+from redrive.access.principals import service_principal
+from redrive.engine.resources import Documents, Draft
+from redrive.model.names import ResourceName
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.lambda_.errors import denied, no_function
+from redrive.protocols.aws.lambda_.names import LATEST, Named, arn_of, is_version
+from redrive.protocols.aws.lambda_.records import (
+    ALIAS,
+    FUNCTION,
+    VERSION,
+    Alias,
+    Configuration,
+    FunctionRecord,
+    Policy,
+    alias_key,
+    version_key,
+)
+
+
+class Meant(NamedTuple):
+    """The meaning of a function's name with its qualifier.
+
+    Attributes:
+        function: The function.
+        configuration: The version.
+        alias: The alias that was named; None: it was a version, or nothing.
+    """
+
+    function: FunctionRecord
+    configuration: Configuration
+    alias: Alias | None = None
+
+
+class Lookup:
+    """Finds functions among a server's documents."""
+
+    def __init__(self, documents: Documents) -> None:
+        """Look here."""
+        self._documents = documents
+
+    async def function(self, call: Call, named: Named, action: str) -> FunctionRecord:
+        """The function that a caller named, whatever its qualifier.
+
+        Raises:
+            AwsError: There is none, or the caller may not.
+        """
+        function = await self._documents.get(FUNCTION, named.name.key)
+        if function is None:
+            raise no_function(named.arn)
+        check(call, function, named, action)
+        return function
+
+    async def meant(self, call: Call, named: Named, action: str) -> Meant:
+        """The version that a caller named.
+
+        Raises:
+            AwsError: There is none, or the caller may not.
+        """
+        function = await self.function(call, named, action)
+        found = await self.version(function, named.qualifier)
+        if found is None:
+            raise no_function(named.arn)
+        return found
+
+    async def version(self, function: FunctionRecord, qualifier: str | None) -> Meant | None:
+        """The version that a qualifier means; None: there is no such version and no such alias."""
+        if qualifier is None or qualifier == LATEST:
+            return Meant(function, function.latest)
+        alias = None
+        if not is_version(qualifier):
+            alias = await self._documents.get(ALIAS, alias_key(function.name, qualifier))
+            if alias is None:
+                return None
+        found = await self.numbered(function, qualifier if alias is None else alias.version)
+        return None if found is None else Meant(function, found, alias)
+
+    async def numbered(self, function: FunctionRecord, version: str) -> Configuration | None:
+        """The version of that number, or `$LATEST`."""
+        if version == LATEST:
+            return function.latest
+        return await self._documents.get(VERSION, version_key(function.name, version))
+
+    async def chosen(self, meant: Meant, chance: random.Random) -> Configuration:
+        """The version that an invocation runs: an alias with a weight sends some to its other version."""
+        if meant.alias is not None:
+            for version, weight in meant.alias.weights.items():
+                if chance.random() < weight:
+                    other = await self.numbered(meant.function, version)
+                    return other or meant.configuration
+        return meant.configuration
+
+
+async def function_in(draft: Draft, named: Named) -> FunctionRecord:
+    """The function, which is to stand still until the draft is written.
+
+    Raises:
+        AwsError: There is none.
+    """
+    function = await draft.get(FUNCTION, named.name.key)
+    if function is None:
+        raise no_function(named.arn)
+    return function
+
+
+def policy_text(policy: Policy) -> str:
+    """A policy as `GetPolicy` answers it."""
+    document = {"Version": "2012-10-17", "Id": "default", "Statement": list(policy.statements)}
+    return orjson.dumps(document).decode()
+
+
+def _text_of(function: FunctionRecord, qualifier: str | None) -> str | None:
+    policy = function.policies.get(qualifier or "")
+    return None if policy is None or not policy.statements else policy_text(policy)
+
+
+def check(call: Call, function: FunctionRecord, named: Named, action: str) -> None:
+    """Refuse an action on a function that the caller has no permission for.
+
+    Raises:
+        AwsError: `AccessDeniedException`.
+    """
+    policy = _text_of(function, named.qualifier)
+    if not call.may(f"lambda:{action}", named.arn, function.name.account, policy):
+        raise denied(call.principal.name, action, named.arn)
+
+
+def service_may_invoke(
+    function: FunctionRecord, qualifier: str | None, service: str, source_arn: str, account: str
+) -> bool:
+    """True if the function's policy lets a service invoke it for one of its resources.
+
+    Args:
+        function: What is to be invoked.
+        qualifier: The version or alias that was named.
+        service: Its name in host names, `sns`.
+        source_arn: The resource that it acts for.
+        account: That resource's owner.
+    """
+    text = _text_of(function, qualifier)
+    keys = request_keys(source_keys(arn=source_arn, account=account))
+    principal = service_principal(service, function.name.region)
+    asked = AccessRequest(principal, "lambda:InvokeFunction", arn_of(function.name, qualifier), keys)
+    policy = None if text is None else parse_policy(text)
+    return evaluate(policy, asked, function.name.account).allowed
+
+
+def key_beginning(name: ResourceName) -> str:
+    """The beginning of the keys of a function's versions and aliases."""
+    return f"{name.key}/"

@@ -1,0 +1,154 @@
+"""Permissions: the policies that let services and other accounts invoke a function."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from redrive.access.errors import PolicyInvalid
+from redrive.access.keys import is_account
+from redrive.access.policy_document import parse_policy
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.ids import id_text
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.lambda_ import names
+from redrive.protocols.aws.lambda_.errors import error, invalid, no_such, outdated, taken
+from redrive.protocols.aws.lambda_.lookup import Lookup, function_in, policy_text
+from redrive.protocols.aws.lambda_.names import LATEST, Named
+from redrive.protocols.aws.lambda_.records import FUNCTION, FunctionRecord, Policy
+from redrive.protocols.aws.wire.shapes import Structure
+
+POLICY_BYTES_MAX: Final = 20_480
+_SERVICE: Final = re.compile(r"[a-z0-9.-]+\.amazonaws\.com(\.cn)?")
+_PRINCIPAL: Final = re.compile(r"arn:[a-z-]+:(iam|sts)::[0-9]{12}:.+")
+
+# Parameters that become conditions: the operator and the key, as recorded.
+_CONDITIONS: Final[Mapping[str, tuple[str, str]]] = {
+    "SourceArn": ("ArnLike", "AWS:SourceArn"),
+    "SourceAccount": ("StringEquals", "AWS:SourceAccount"),
+    "FunctionUrlAuthType": ("StringEquals", "lambda:FunctionUrlAuthType"),
+    "PrincipalOrgID": ("StringEquals", "aws:PrincipalOrgID"),
+    "EventSourceToken": ("StringEquals", "lambda:EventSourceToken"),
+}
+
+
+class Permissions:
+    """Adds, removes and shows statements of policies."""
+
+    def __init__(self, engine: Engine, lookup: Lookup) -> None:
+        """Do it through this engine."""
+        self._engine = engine
+        self._lookup = lookup
+
+    async def add_permission(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_AddPermission.html."""
+        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        if named.qualifier == LATEST:
+            raise invalid("We currently do not support adding policies for $LATEST.")
+        await self._lookup.meant(call, named, "AddPermission")
+        statement = _statement(named, params)
+
+        def changed(policy: Policy) -> tuple[Mapping[str, Any], ...]:
+            if any(each["Sid"] == statement["Sid"] for each in policy.statements):
+                raise taken(
+                    f"The statement id ({statement['Sid']}) provided already exists. Please provide a new statement id,"
+                    " or remove the existing statement."
+                )
+            return (*policy.statements, statement)
+
+        await self._change(named, params, changed)
+        return {"Statement": orjson.dumps(statement).decode()}
+
+    async def remove_permission(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_RemovePermission.html."""
+        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        await self._lookup.meant(call, named, "RemovePermission")
+
+        def changed(policy: Policy) -> tuple[Mapping[str, Any], ...]:
+            if not policy.statements:
+                raise no_such("No policy is associated with the given resource.")
+            left = tuple(each for each in policy.statements if each["Sid"] != params["StatementId"])
+            if len(left) == len(policy.statements):
+                raise no_such(f"Statement {params['StatementId']} is not found in resource policy.")
+            return left
+
+        await self._change(named, params, changed)
+        return {}
+
+    async def get_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetPolicy.html."""
+        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        meant = await self._lookup.meant(call, named, "GetPolicy")
+        policy = meant.function.policies.get(named.qualifier or "")
+        if policy is None or not policy.statements:
+            raise no_such()
+        return {"Policy": policy_text(policy), "RevisionId": policy.revision}
+
+    async def _change(
+        self, named: Named, params: Structure, change: Callable[[Policy], tuple[Mapping[str, Any], ...]]
+    ) -> None:
+        revision = id_text(self._engine.runtime.message_id())
+
+        async def decide(draft: Draft) -> None:
+            function = await function_in(draft, named)
+            before = function.policies.get(named.qualifier or "", Policy(function.latest.revision))
+            if params.get("RevisionId") not in (None, before.revision):
+                raise outdated("GetPolicy")
+            after = Policy(revision, change(before))
+            _check(after)
+            draft.put(FUNCTION, named.name.key, _with(function, named.qualifier or "", after))
+
+        await self._engine.resources.write(decide)
+
+
+def _with(function: FunctionRecord, qualifier: str, policy: Policy) -> FunctionRecord:
+    policies = {each: kept for each, kept in function.policies.items() if each != qualifier}
+    if policy.statements:
+        policies[qualifier] = policy
+    return replace(function, policies=policies)
+
+
+def _check(policy: Policy) -> None:
+    text = policy_text(policy)
+    if len(text) > POLICY_BYTES_MAX:
+        raise error(
+            "PolicyLengthExceededException",
+            f"The final policy size ({len(text)}) is bigger than the limit ({POLICY_BYTES_MAX}).",
+        )
+    if policy.statements:
+        try:
+            parse_policy(text)
+        except PolicyInvalid as problem:
+            raise invalid(f"The provided policy is invalid: {problem}") from None
+
+
+def _statement(named: Named, params: Structure) -> dict[str, Any]:
+    statement: dict[str, Any] = {
+        "Sid": params["StatementId"],
+        "Effect": "Allow",
+        "Principal": _principal(params["Principal"]),
+        "Action": params["Action"],
+        "Resource": named.arn,
+    }
+    conditions: dict[str, dict[str, str]] = {}
+    for parameter, (operator, key) in _CONDITIONS.items():
+        if params.get(parameter):
+            conditions.setdefault(operator, {})[key] = params[parameter]
+    if conditions:
+        statement["Condition"] = conditions
+    return statement
+
+
+def _principal(principal: str) -> str | dict[str, str]:
+    if principal == "*":
+        return "*"
+    if is_account(principal):
+        return {"AWS": f"arn:aws:iam::{principal}:root"}
+    if _PRINCIPAL.fullmatch(principal):
+        return {"AWS": principal}
+    if _SERVICE.fullmatch(principal):
+        return {"Service": principal}
+    raise invalid("The provided principal was invalid. Please check the principal and try again.")

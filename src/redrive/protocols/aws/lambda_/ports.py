@@ -1,0 +1,51 @@
+"""Ports of functions: who keeps their code, and who runs them."""
+
+from collections.abc import Collection
+from typing import Protocol
+
+from redrive.model.function import FunctionVersion, Invocation, InvocationResult
+from redrive.model.names import ResourceName
+
+
+class CodeKeeper(Protocol):
+    """Keeps the archives of functions."""
+
+    async def keep(self, name: ResourceName, archive: bytes) -> str:
+        """Keep an archive of a function, on disk when this returns; its SHA-256 in base64."""
+        ...
+
+    async def archive(self, name: ResourceName, digest: str) -> bytes:
+        """The archive of that SHA-256.
+
+        Raises:
+            NotFound: It is not kept (any more).
+        """
+        ...
+
+    async def folder(self, name: ResourceName, digest: str) -> str:
+        """The folder of this node with the unpacked archive.
+
+        Raises:
+            NotFound: It is not kept (any more).
+        """
+        ...
+
+    async def forget(self, name: ResourceName, digests: Collection[str]) -> None:
+        """Forget a function's archives of these digests."""
+        ...
+
+
+class Runner(Protocol):
+    """Runs functions."""
+
+    async def invoke(self, function: FunctionVersion, invocation: Invocation) -> InvocationResult:
+        """Run one invocation.
+
+        Raises:
+            Throttled: As many are under way as may be.
+        """
+        ...
+
+    async def drop(self, name: ResourceName, version: str | None = None, kept: str = "") -> None:
+        """End what rests of a function, or of one of its versions, but for one revision; what is busy ends after it."""
+        ...

@@ -1,0 +1,101 @@
+"""Quotas: reserved concurrency, what an account may have, and answers that are the same for every function."""
+
+from dataclasses import replace
+from typing import Final
+
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.lambda_ import names
+from redrive.protocols.aws.lambda_.archives import UNZIPPED_BYTES_MAX, ZIPPED_BYTES_MAX
+from redrive.protocols.aws.lambda_.errors import invalid
+from redrive.protocols.aws.lambda_.lookup import Lookup, function_in
+from redrive.protocols.aws.lambda_.names import Named
+from redrive.protocols.aws.lambda_.records import FUNCTION
+from redrive.protocols.aws.wire.shapes import Structure
+
+CONCURRENT_MAX: Final = 1000  # the default of an account
+UNRESERVED_MIN: Final = 100
+_CODE_BYTES_MAX: Final = 80_530_636_800
+
+
+class Quotas:
+    """Reserves concurrency, and says what there is."""
+
+    def __init__(self, engine: Engine, lookup: Lookup) -> None:
+        """Do it through this engine."""
+        self._engine = engine
+        self._lookup = lookup
+
+    async def put_function_concurrency(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionConcurrency.html."""
+        named = _unqualified(names.read(call, params["FunctionName"]))
+        await self._lookup.function(call, named, "PutFunctionConcurrency")
+        wanted: int = params["ReservedConcurrentExecutions"]
+        others = sum(await self._reserved_by_others(named))
+        if CONCURRENT_MAX - others - wanted < UNRESERVED_MIN:
+            raise invalid(
+                "Specified ReservedConcurrentExecutions for function decreases account's"
+                f" UnreservedConcurrentExecution below its minimum value of [{UNRESERVED_MIN}]."
+            )
+        await self._reserve(named, wanted)
+        return {"ReservedConcurrentExecutions": wanted}
+
+    async def get_function_concurrency(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionConcurrency.html."""
+        named = names.read(call, params["FunctionName"])
+        function = await self._lookup.function(call, named, "GetFunctionConcurrency")
+        return {} if function.reserved is None else {"ReservedConcurrentExecutions": function.reserved}
+
+    async def delete_function_concurrency(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteFunctionConcurrency.html."""
+        named = _unqualified(names.read(call, params["FunctionName"]))
+        await self._lookup.function(call, named, "DeleteFunctionConcurrency")
+        await self._reserve(named, None)
+        return {}
+
+    async def _reserve(self, named: Named, wanted: int | None) -> None:
+        async def decide(draft: Draft) -> None:
+            function = replace(await function_in(draft, named), reserved=wanted)
+            draft.put(FUNCTION, named.name.key, function)
+
+        await self._engine.resources.write(decide)
+
+    async def _reserved_by_others(self, named: Named) -> list[int]:
+        beginning = f"{named.name.account}/{named.name.region}/"
+        functions = await self._engine.resources.documents.find(FUNCTION, beginning)
+        return [function.reserved or 0 for function in functions if function.name != named.name]
+
+    async def get_account_settings(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as a Verb
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetAccountSettings.html."""
+        beginning = f"{call.account}/{call.region}/"
+        functions = await self._engine.resources.documents.find(FUNCTION, beginning)
+        reserved = sum(function.reserved or 0 for function in functions)
+        return {
+            "AccountLimit": {
+                "CodeSizeUnzipped": UNZIPPED_BYTES_MAX,
+                "CodeSizeZipped": ZIPPED_BYTES_MAX,
+                "ConcurrentExecutions": CONCURRENT_MAX,
+                "TotalCodeSize": _CODE_BYTES_MAX,
+                "UnreservedConcurrentExecutions": CONCURRENT_MAX - reserved,
+            },
+            "AccountUsage": {
+                "FunctionCount": len(functions),
+                "TotalCodeSize": sum(function.latest.code_bytes for function in functions),
+            },
+        }
+
+    async def get_function_code_signing_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionCodeSigningConfig.html; there is never one."""
+        named = names.read(call, params["FunctionName"])
+        function = await self._lookup.function(call, named, "GetFunctionCodeSigningConfig")
+        return {"FunctionName": function.name.name}
+
+
+def _unqualified(named: Named) -> Named:
+    if named.qualifier is not None:
+        raise invalid(
+            "This operation is permitted on Lambda functions only. Aliases and versions do not support this operation."
+            " Please specify either a function name or an unqualified function ARN."
+        )
+    return named

@@ -1,0 +1,172 @@
+"""Documents of functions: one for a function, and one for each of its versions and aliases."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Self
+
+from redrive.engine.ports import DocumentKind
+from redrive.model.names import ResourceName
+from redrive.protocols.aws.lambda_.names import LATEST, arn_of
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One version of a function: all that running it takes, but its code.
+
+    Attributes:
+        name: Account, region and name.
+        version: `$LATEST` or a number.
+        revision: Another one with every change.
+        modified_at: ms.
+        role: The ARN of the execution role.
+        runtime: As the caller named it.
+        handler: In the runtime's own notation.
+        code: SHA-256 of the archive, in base64.
+        code_bytes: The size of the archive.
+        description: Free text.
+        timeout_seconds: An invocation is ended after this.
+        memory_mb: A process that holds more is ended.
+        storage_mb: Of its /tmp.
+        variables: Its environment variables; None: it never had any, which answers tell from an empty map.
+        dead_letter: The ARN that events go to which failed for good; empty: none.
+        architecture: `x86_64` or `arm64`, as declared; what runs is this machine's.
+        tracing: `PassThrough` or `Active`, handed back as given.
+        logging: `LogFormat`, `LogGroup`, and with JSON `ApplicationLogLevel` and `SystemLogLevel`.
+        network: `VpcConfig` as given, which changes nothing here.
+    """
+
+    name: ResourceName
+    version: str
+    revision: str
+    modified_at: int
+    role: str
+    runtime: str
+    handler: str
+    code: str
+    code_bytes: int
+    description: str = ""
+    timeout_seconds: int = 3
+    memory_mb: int = 128
+    storage_mb: int = 512
+    variables: Mapping[str, str] | None = None
+    dead_letter: str = ""
+    architecture: str = "x86_64"
+    tracing: str = "PassThrough"
+    logging: Mapping[str, str] = field(default_factory=dict)
+    network: Mapping[str, Any] | None = None
+
+    @property
+    def arn(self) -> str:
+        """The version's own ARN; that of `$LATEST` is unqualified."""
+        return arn_of(self.name, None if self.version == LATEST else self.version)
+
+    def to_document(self) -> dict[str, Any]:
+        """The version as a JSON-ready document."""
+        return asdict(self) | {"name": list(self.name)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        return cls(**{**document, "name": ResourceName(*document["name"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The resource policy of a function, or of one of its versions or aliases.
+
+    Attributes:
+        revision: Another one with every change.
+        statements: As `AddPermission` made them.
+    """
+
+    revision: str
+    statements: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRecord:
+    """A function, but for its published versions and its aliases.
+
+    Attributes:
+        latest: Its version `$LATEST`.
+        versions: How many were published; their numbers are never used again.
+        reserved: How many invocations may run at once; None: as many as the account may.
+        tags: Free labels.
+        policies: By qualifier; the unqualified function's under the empty one.
+    """
+
+    latest: Configuration
+    versions: int = 0
+    reserved: int | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    policies: Mapping[str, Policy] = field(default_factory=dict)
+
+    @property
+    def name(self) -> ResourceName:
+        """Account, region and name."""
+        return self.latest.name
+
+    def to_document(self) -> dict[str, Any]:
+        """The function as a JSON-ready document."""
+        return asdict(self) | {"latest": self.latest.to_document()}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        policies = {
+            qualifier: Policy(policy["revision"], tuple(policy["statements"]))
+            for qualifier, policy in document["policies"].items()
+        }
+        latest = Configuration.from_document(document["latest"])
+        return cls(**{**document, "latest": latest, "policies": policies})
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A name for a version of a function, or for two of them.
+
+    Attributes:
+        function: Whose.
+        name: Of the alias.
+        version: The version that it means.
+        revision: Another one with every change.
+        description: Free text.
+        weights: The share of another version's invocations, by its number: one entry at most.
+    """
+
+    function: ResourceName
+    name: str
+    version: str
+    revision: str
+    description: str = ""
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def to_document(self) -> dict[str, Any]:
+        """The alias as a JSON-ready document."""
+        return asdict(self) | {"function": list(self.function)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        return cls(**{**document, "function": ResourceName(*document["function"])})
+
+
+FUNCTION: Final[DocumentKind[FunctionRecord]] = DocumentKind(
+    "function", FunctionRecord.to_document, FunctionRecord.from_document
+)
+VERSION: Final[DocumentKind[Configuration]] = DocumentKind(
+    "function_version", Configuration.to_document, Configuration.from_document
+)
+ALIAS: Final[DocumentKind[Alias]] = DocumentKind("function_alias", Alias.to_document, Alias.from_document)
+
+_DIGITS: Final = 10  # so that keys are in the order of the numbers
+
+
+def version_key(name: ResourceName, version: str) -> str:
+    """The key of a published version."""
+    return f"{name.key}/{version.zfill(_DIGITS)}"
+
+
+def alias_key(name: ResourceName, alias: str) -> str:
+    """The key of an alias."""
+    return f"{name.key}/{alias}"

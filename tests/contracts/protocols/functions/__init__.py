@@ -1,0 +1,1 @@
+"""Functions, as Lambda's own clients make and invoke them at a running server."""
