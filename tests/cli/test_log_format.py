@@ -3,7 +3,9 @@
 import json
 import logging
 
-from redrive.cli.log_format import JsonFormatter, TextFormatter
+import pytest
+
+from redrive.cli.log_format import JsonFormatter, TextFormatter, set_up
 
 
 def event(message: str, *values: object) -> logging.LogRecord:
@@ -48,3 +50,21 @@ def test_fields_are_members_of_the_json_object() -> None:
     record.fields = {"status": 200, "names": ["a", "b"]}
     shown = json.loads(JsonFormatter().format(record))
     assert (shown["message"], shown["status"], shown["names"]) == ("request", 200, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "library", ["botocore.auth", "urllib3.connectionpool", "h2.connection", "hpack.hpack"]
+)
+def test_libraries_tell_no_signatures_and_headers_at_debug(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])
+    before = root.level
+    try:
+        set_up("debug", "text")
+        assert logging.getLogger("redrive.app").isEnabledFor(logging.DEBUG)
+        assert not logging.getLogger(library).isEnabledFor(logging.DEBUG)
+        assert logging.getLogger(library).isEnabledFor(logging.INFO)
+    finally:
+        root.setLevel(before)

@@ -1,7 +1,7 @@
 import pytest
 
 from redrive.model.names import ResourceName
-from redrive.model.topic import Subscription
+from redrive.model.topic import Subscription, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,19 @@ from redrive.model.topic import Subscription
 def test_a_password_in_a_url_is_not_shown(endpoint: str, shown: str) -> None:
     subscription = Subscription("id", ResourceName("a", "r", "t"), 1, "a", "https", endpoint)
     assert subscription.endpoint_shown == shown
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "place"),
+    [
+        ("https://user:secret@example.com/hook?code=secret&b=c", "https://user:****@example.com/hook?…"),
+        ("https://example.com/hook?", "https://example.com/hook?…"),
+        ("https://example.com/hook", "https://example.com/hook"),
+        ("arn:aws:sqs:us-east-1:123456789012:q", "arn:aws:sqs:us-east-1:123456789012:q"),
+        ("somebody@example.com", "somebody@example.com"),
+    ],
+)
+def test_screens_show_neither_password_nor_query(endpoint: str, place: str) -> None:
+    subscription = Subscription("id", ResourceName("a", "r", "t"), 1, "a", "https", endpoint)
+    assert subscription.endpoint_place == place
+    assert "secret" not in without_secrets(endpoint)

@@ -17,6 +17,9 @@ _TEXT: Final = "%(asctime)s %(levelname)s %(name)s %(message)s"
 # A value that cannot be taken for two: without blanks, quotes and equals signs.
 _PLAIN: Final = re.compile(r"[!#-<>-~]+")
 
+#: Libraries that write signatures, tokens and headers into their log at `debug`.
+_TELL_SECRETS: Final = ("botocore", "urllib3", "h2", "hpack")
+
 
 class TextFormatter(logging.Formatter):
     """A line of text an event, and the lines of its traceback."""
@@ -66,6 +69,8 @@ def set_up(level: str, log_format: str) -> None:
     writer = logging.StreamHandler(sys.stderr)
     writer.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
     logging.basicConfig(level=level.upper(), handlers=[writer])
+    for library in _TELL_SECRETS:
+        logging.getLogger(library).setLevel(max(logging.INFO, logging.getLogger().level))
 
 
 def _time_of(record: logging.LogRecord) -> str:

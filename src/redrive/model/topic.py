@@ -17,6 +17,11 @@ def without_password(url: str) -> str:
     return _PASSWORD.sub(r"\1****@", url)
 
 
+def without_secrets(url: str) -> str:
+    """A URL without its password and its query, each of which may open what it leads to."""
+    return without_password(url.partition("?")[0])
+
+
 @dataclass(frozen=True, slots=True)
 class Topic:
     """One topic as configured.
@@ -128,6 +133,12 @@ class Subscription:
     def endpoint_shown(self) -> str:
         """The endpoint as anybody may see it: `https://user:****@host/`, without the password that a URL may carry."""
         return without_password(self.endpoint)
+
+    @property
+    def endpoint_place(self) -> str:
+        """The endpoint as screens and logs may show it: `https://user:****@host/path?…`, whatever the query says."""
+        place = without_secrets(self.endpoint)
+        return f"{place}?…" if "?" in self.endpoint else place
 
     def to_document(self) -> dict[str, Any]:
         """The subscription as a JSON-ready document."""

@@ -117,7 +117,7 @@ def _shown_queue(found: DeadLetterQueue) -> dict[str, Any]:
         "letters": found.letters,
         "from_queues": [name.name for name in found.from_queues],
         "from_subscriptions": [
-            {"topic": sub.topic.name, "id": sub.id, "endpoint": sub.endpoint_shown}
+            {"topic": sub.topic.name, "id": sub.id, "endpoint": sub.endpoint_place}
             for sub in found.from_subscriptions
         ],
     }
@@ -144,7 +144,7 @@ def shown_letter(letter: DeadLetter, now: int) -> dict[str, Any]:
         source = {
             "topic": subscription.topic.name,
             "id": subscription.id,
-            "endpoint": subscription.endpoint_shown,
+            "endpoint": subscription.endpoint_place,
         }
     elif letter.from_queue is not None:
         source = {"queue": letter.from_queue.name}

@@ -103,7 +103,7 @@ def _shown(subscription: Subscription, condition: EndpointCondition, now: int) -
         "topic": subscription.topic.name,
         "id": subscription.id,
         "protocol": subscription.protocol,
-        "endpoint": subscription.endpoint_shown,
+        "endpoint": subscription.endpoint_place,
         "rests": subscription.rests,
         "client_errors_delivered": subscription.client_errors_delivered,
         "state": condition.condition,

@@ -80,7 +80,7 @@ class ResourceRoutes:
         return {
             "id": subscription.id,
             "protocol": subscription.protocol,
-            "endpoint": subscription.endpoint_shown,
+            "endpoint": subscription.endpoint_place,
             "confirmed": subscription.confirmed,
             "owed": sum(counts),
             "dead_letter_queue": None if dead_letter is None else dead_letter.name,
@@ -106,7 +106,7 @@ def _shown_traced(traced: TracedDelivery, now: int) -> dict[str, Any]:
             "topic": subscription.topic.name,
             "id": subscription.id,
             "protocol": subscription.protocol,
-            "endpoint": subscription.endpoint_shown,
+            "endpoint": subscription.endpoint_place,
         }
     return {
         "queue": None if traced.queue is None else traced.queue.name.name,

@@ -267,7 +267,7 @@ async def test_a_system_topic_is_a_name_for_its_account(stage: Measured) -> None
 
 async def test_failures_are_written_down(stage: Measured) -> None:
     topic = await stage.topic()
-    await stage.subscribe(topic, endpoint="https://example.org/hook?code=s3cret")
+    await stage.subscribe(topic, endpoint="https://user:s3cret@example.org/hook?code=s3cret")
     stage.web.script.append(answer(500))
     await stage.post(EVENT)
     await stage.pass_time(1)

@@ -32,7 +32,7 @@ from redrive.engine.resources import Draft
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
-from redrive.model.topic import Subscription, without_password
+from redrive.model.topic import Subscription, without_secrets
 from redrive.protocols.azure.eventgrid import names, settings
 from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.protocols.azure.wire.answers import json_answer
@@ -325,7 +325,7 @@ def _confirmed(current: Subscription, question: Question) -> Subscription:
 
 
 def _refused(endpoint: str, why: str) -> AzureError:
-    place = without_password(endpoint.partition("?")[0])
+    place = without_secrets(endpoint)
     return invalid(
         f"Webhook validation handshake failed for {place}. {why}. "
         f"The attempt to validate the provided endpoint {place} failed. "

@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from redrive.model.names import ResourceName
-from redrive.model.topic import without_password
+from redrive.model.topic import without_secrets
 from redrive.protocols.azure.arm import delivery_attributes, schema
 from redrive.protocols.azure.arm.delivery_attributes import MAPPINGS
 from redrive.protocols.azure.arm.network_rules import TLS
@@ -141,7 +141,7 @@ def shown_destination(kept: Document) -> dict[str, Any]:
     said = dict(kept["properties"])
     url = said.pop("endpointUrl", None)
     if url is not None:
-        said["endpointBaseUrl"] = without_password(url.partition("?")[0])
+        said["endpointBaseUrl"] = without_secrets(url)
     if MAPPINGS in said:
         said[MAPPINGS] = delivery_attributes.masked(said[MAPPINGS])
     return {**kept, "properties": said}
@@ -165,7 +165,7 @@ def _webhook(said: Document) -> tuple[str, str]:
         is_url = False
     if not is_url:
         raise invalid(
-            f"The endpointUrl '{without_password(url.partition('?')[0])}' is not a URL that begins with https or http."
+            f"The endpointUrl '{without_secrets(url)}' is not a URL that begins with https or http."
         )
     return parts.scheme, url
 

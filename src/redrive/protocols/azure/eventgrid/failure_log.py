@@ -14,7 +14,7 @@ from redrive.engine.facts import Attempted
 from redrive.engine.ports import LogSink
 from redrive.model.ids import bytes_of, id_text
 from redrive.model.names import ResourceName
-from redrive.model.topic import Topic
+from redrive.model.topic import Topic, without_secrets
 from redrive.protocols.azure.eventgrid.published import Published
 from redrive.protocols.azure.eventgrid.refusals import Unacceptable
 from redrive.protocols.azure.eventgrid.rendering import as_event_grid
@@ -102,6 +102,6 @@ def _attempt(fact: Attempted, result: str) -> dict[str, object]:
         "eventTime": event_time,
         "eventType": event_type,
         "size": bytes_of(delivery.body),
-        "url": fact.subscription.endpoint.partition("?")[0],  # what follows may open the endpoint
+        "url": without_secrets(fact.subscription.endpoint),
         "deliveryResponse": f"{attempt.status} {attempt.response}".strip(),
     }
