@@ -7,12 +7,14 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import settings
 
+from redrive.stores.postgres.distributing import distribute
 from tests.services.azurite import Azurite, shared_azurite
+from tests.services.citus import CITUS_VARIABLE, CitusCluster, blocking, empty, named_cluster
 from tests.services.postgres import (
     DatabaseMaker,
     PostgresServer,
@@ -30,7 +32,11 @@ settings.register_profile("quick", derandomize=True, max_examples=15, deadline=N
 settings.load_profile("ci")
 
 # What needs a server of somebody else's: it takes seconds to start, and packages to install.
-_SERVICES: Final = frozenset({"postgres_server", "durable_postgres", "azurite", "rabbitmq"})
+_ON_CITUS: Final = frozenset({"citus", "citus_cluster"})
+_SERVICES: Final = (
+    frozenset({"postgres", "postgres_server", "durable_postgres", "azurite", "rabbitmq"}) | _ON_CITUS
+)
+_WITHOUT_CITUS: Final = pytest.StashKey[int]()  # tests left out, since no cluster is named
 
 _RUN_DIRECTORY: Final = (
     "REDRIVE_TESTS_RUN_DIRECTORY"  # in the environment, which pytest-xdist's workers inherit
@@ -46,16 +52,41 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--quick"):
-        left_out = [item for item in items if _needs_services(item)]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not _needs_services(item)]
+        _leave_out(config, items, {item for item in items if _asks_for(item, _SERVICES)})
+    if CITUS_VARIABLE not in os.environ:
+        without = {item for item in items if _asks_for(item, _ON_CITUS)}
+        _leave_out(config, items, without)
+        config.stash[_WITHOUT_CITUS] = len(without)
 
 
-def _needs_services(item: pytest.Item) -> bool:
-    """Whether a test asks for another server, by a fixture or by the store that its parameter names."""
+def _leave_out(config: pytest.Config, items: list[pytest.Item], left_out: set[pytest.Item]) -> None:
+    config.hook.pytest_deselected(items=sorted(left_out, key=items.index))
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _asks_for(item: pytest.Item, services: frozenset[str]) -> bool:
+    """True if a test asks for such a server, by a fixture or by the store that its parameter names."""
     fixtures = set(getattr(item, "fixturenames", ()))
     parameters = getattr(getattr(item, "callspec", None), "params", {})
-    return bool(fixtures & _SERVICES) or "postgres" in parameters.values()
+    return bool(services & {*fixtures, *map(str, parameters.values())})
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Hear from one of pytest-xdist's workers, all of which collect the same, what it has left out."""
+    node.config.stash[_WITHOUT_CITUS] = getattr(node, "workeroutput", {}).get(CITUS_VARIABLE, 0)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if _WORKER in os.environ:
+        session.config.workeroutput[CITUS_VARIABLE] = session.config.stash.get(_WITHOUT_CITUS, 0)  # type: ignore[attr-defined]  # pytest-xdist's
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if number := config.stash.get(_WITHOUT_CITUS, 0):
+        terminalreporter.write_line(
+            f"{number} tests did not run: they need a Citus cluster, which {CITUS_VARIABLE}=postgresql://… would name"
+        )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -92,6 +123,26 @@ def postgres_database(database_maker: DatabaseMaker) -> Iterator[str]:
     """The URL of an empty database that only this test has."""
     with database_maker.database() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def citus_cluster() -> CitusCluster:
+    """The cluster that REDRIVE_TEST_CITUS names. Others use it too: make databases of your own."""
+    return named_cluster(f"redrive_test_{os.environ.get(_WORKER, 'main')}")
+
+
+@pytest.fixture(scope="session")
+def _distributed_database(citus_cluster: CitusCluster) -> Iterator[str]:
+    with citus_cluster.database() as url:
+        blocking(distribute(url))
+        yield url
+
+
+@pytest.fixture
+def citus_database(_distributed_database: str) -> str:
+    """The URL of a distributed database with nothing in it, that only this test has."""
+    empty(_distributed_database)
+    return _distributed_database
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
-"""A few of the seeds on a real PostgreSQL; each passed on SQLite, so what breaks here is the PostgreSQL store's."""
+"""A few of the seeds on a real PostgreSQL and on Citus; each passed on SQLite: what breaks here is the other store's."""
 
 import pytest
 
-from tests.services.postgres import DatabaseMaker
 from tests.simulation.postgres import OnPostgres
 from tests.simulation.run import simulate
 
@@ -10,11 +9,11 @@ from tests.simulation.run import simulate
 SEEDS = (1, 6, 11, 16)
 
 
+@pytest.mark.parametrize("kind", ["postgres", "citus"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_rule_holds(seed: int, database_maker: DatabaseMaker) -> None:
-    with database_maker.database() as url:
-        world = OnPostgres(url)
-        try:
-            simulate(seed, lambda: world)
-        finally:
-            world.leave()
+def test_every_rule_holds(seed: int, kind: str, request: pytest.FixtureRequest) -> None:
+    world = OnPostgres(request.getfixturevalue(f"{kind}_database"))
+    try:
+        simulate(seed, lambda: world)
+    finally:
+        world.leave()

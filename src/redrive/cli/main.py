@@ -7,7 +7,20 @@ from collections.abc import Sequence
 from typing import Final
 
 from redrive import __version__
-from redrive.cli import completion, config, demo, dlq, endpoints, keys, queues, schedule, serve, topics, trace
+from redrive.cli import (
+    completion,
+    config,
+    demo,
+    dlq,
+    endpoints,
+    keys,
+    queues,
+    schedule,
+    serve,
+    store,
+    topics,
+    trace,
+)
 from redrive.cli.terminal import CommandFailed, note
 from redrive.model.errors import StoreUnavailable
 from redrive.settings import SettingsInvalid
@@ -16,7 +29,7 @@ from redrive.settings import SettingsInvalid
 _INTERRUPTED: Final = 130
 _NOBODY_READS: Final = 141
 
-COMMANDS = (serve, demo, queues, topics, trace, dlq, endpoints, schedule, keys, config)
+COMMANDS = (serve, demo, queues, topics, trace, dlq, endpoints, schedule, keys, store, config)
 
 
 def parser() -> argparse.ArgumentParser:

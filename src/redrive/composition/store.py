@@ -1,6 +1,8 @@
 """The store that the settings name."""
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from redrive.engine.ports import UNMEASURED, CommitMeter, NodeStore, Runtime
 from redrive.model.errors import StoreUnavailable
@@ -32,6 +34,20 @@ def open_store(
     from redrive.stores.postgres.store import PostgresStore  # noqa: PLC0415 - asyncpg is needed by this store alone
 
     return PostgresStore(url, runtime.clock, runtime.node, seal=seal, meter=meter)
+
+
+async def distribute_store(settings: Settings) -> dict[str, Any]:
+    """Spread the PostgreSQL store that the settings name over the nodes of its Citus cluster.
+
+    Returns:
+        The `Distribution` as a document: the extension's version, the number of workers, and each table's layout.
+
+    Raises:
+        StoreUnavailable: There is no such cluster, or its tables cannot be changed.
+    """
+    from redrive.stores.postgres.distributing import distribute  # noqa: PLC0415 - as above
+
+    return asdict(await distribute(settings.store))
 
 
 def _seal(file: str, runtime: Runtime) -> Seal:

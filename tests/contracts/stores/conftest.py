@@ -17,10 +17,10 @@ def make_home(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Home
         return homes.in_memory()
     if kind == "sqlite-file":
         return homes.in_file(tmp_path / "redrive.db")
-    return homes.in_postgres(request.getfixturevalue("postgres_database"))
+    return homes.in_postgres(request.getfixturevalue(f"{kind}_database"), kind)
 
 
-@pytest.fixture(params=["sqlite-memory", "sqlite-file", "postgres"])
+@pytest.fixture(params=["sqlite-memory", "sqlite-file", "postgres", "citus"])
 async def home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Home]:
     """Any store's place."""
     home = make_home(request.param, request, tmp_path)
@@ -28,7 +28,7 @@ async def home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
     await home.leave()
 
 
-@pytest.fixture(params=["sqlite-file", "postgres"])
+@pytest.fixture(params=["sqlite-file", "postgres", "citus"])
 async def lasting_home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Home]:
     """A place that outlives its stores."""
     home = make_home(request.param, request, tmp_path)
@@ -36,10 +36,17 @@ async def lasting_home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncI
     await home.leave()
 
 
+@pytest.fixture(params=["postgres", "citus"])
+def shared_database(request: pytest.FixtureRequest) -> str:
+    """The URL of an empty database for several nodes at once."""
+    url: str = request.getfixturevalue(f"{request.param}_database")
+    return url
+
+
 @pytest.fixture
-async def shared_home(postgres_database: str) -> AsyncIterator[Home]:
+async def shared_home(shared_database: str, request: pytest.FixtureRequest) -> AsyncIterator[Home]:
     """A place for several nodes at once."""
-    home = homes.in_postgres(postgres_database)
+    home = homes.in_postgres(shared_database, request.node.callspec.params["shared_database"])
     yield home
     await home.leave()
 

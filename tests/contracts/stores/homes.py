@@ -86,8 +86,8 @@ def in_file(path: Path) -> Home:
     return Home("sqlite-file", lambda _: SqliteStore(path), query)
 
 
-def in_postgres(url: str) -> Home:
-    """PostgreSQL stores on one database."""
+def in_postgres(url: str, kind: str = "postgres") -> Home:
+    """PostgreSQL stores on one database, which may be spread over a cluster (`citus`)."""
 
     async def query(statement: str) -> Rows:
         connection = await asyncpg.connect(url)
@@ -96,4 +96,4 @@ def in_postgres(url: str) -> Home:
         finally:
             await connection.close()
 
-    return Home("postgres", lambda node: PostgresStore(url, SystemClock(), node), query)
+    return Home(kind, lambda node: PostgresStore(url, SystemClock(), node), query)

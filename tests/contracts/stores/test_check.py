@@ -25,20 +25,23 @@ async def test_a_closed_store_does_not_pass(lasting_home: Home) -> None:
         await store.check()
 
 
-async def test_a_database_that_takes_no_writes_does_not_pass(postgres_database: str) -> None:
+async def test_a_database_that_takes_no_writes_does_not_pass(shared_database: str) -> None:
     """As a standby would, or one that an administrator has frozen."""
-    store = PostgresStore(postgres_database, SystemClock(), "one")
+    store = PostgresStore(shared_database, SystemClock(), "one")
     await store.open()
     await store.check()
     await store.close()
-    connection = await asyncpg.connect(postgres_database)
+    connection = await asyncpg.connect(
+        shared_database, server_settings={"default_transaction_read_only": "off"}
+    )
     name = await connection.fetchval("SELECT current_database()")
     await connection.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
-    await connection.close()
-    frozen = PostgresStore(postgres_database, SystemClock(), "two")
+    frozen = PostgresStore(shared_database, SystemClock(), "two")
     with pytest.raises(StoreUnavailable, match="read-only"):
         await frozen.check()
     await frozen.close()
+    await connection.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
+    await connection.close()
 
 
 async def test_a_file_that_cannot_be_written_does_not_pass(tmp_path: Path) -> None:

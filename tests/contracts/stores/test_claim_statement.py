@@ -33,7 +33,7 @@ limits_of_any_kind = st.builds(
 )
 
 
-def test_a_claim_by_one_statement_is_that_of_the_model(postgres_database: str) -> None:
+def test_a_claim_by_one_statement_is_that_of_the_model(shared_database: str) -> None:
     async def check(
         rows: list[tuple[int, int | None, int, LinePosition, int]],
         rooms: list[int],
@@ -69,9 +69,9 @@ def test_a_claim_by_one_statement_is_that_of_the_model(postgres_database: str) -
             assert answers == [None] * len(requests)
 
     with asyncio.Runner() as runner:
-        store = PostgresStore(postgres_database, SystemClock(), "one")
+        store = PostgresStore(shared_database, SystemClock(), "one")
         runner.run(store.open())
-        connection = runner.run(asyncpg.connect(postgres_database))
+        connection = runner.run(asyncpg.connect(shared_database))
         tokens = itertools.count(100)
 
         @given(

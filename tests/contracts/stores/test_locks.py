@@ -18,14 +18,19 @@ LAPSE = NOON + LEASE_MS
 WAITING = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 )
+# A shard's rows are waited for on its node.
+WAITING_ANYWHERE = f"SELECT sum(result::bigint) FROM run_command_on_all_nodes($${WAITING}$$)"
 
 
 class OtherHand:
     """A transaction that does part of what a node does, and stays open."""
 
-    def __init__(self, connection: asyncpg.Connection, watcher: asyncpg.Connection) -> None:
+    def __init__(
+        self, connection: asyncpg.Connection, watcher: asyncpg.Connection, waiting: str = WAITING
+    ) -> None:
         self.connection = connection
         self._watcher = watcher
+        self._waiting = waiting
 
     async def lock(self, queue: Bench, *names: str) -> None:
         """Take groups' locks."""
@@ -46,7 +51,7 @@ class OtherHand:
 
     async def is_waited_for(self) -> None:
         """Return when somebody waits for a lock."""
-        while not await self._watcher.fetchval(WAITING):
+        while not await self._watcher.fetchval(self._waiting):
             pass
 
 
@@ -60,10 +65,12 @@ async def queues(shared_home: Home) -> dict[str, Bench]:
 
 
 @pytest.fixture
-async def other(queues: dict[str, Bench], postgres_database: str) -> AsyncIterator[OtherHand]:
-    connection, watcher = await asyncpg.connect(postgres_database), await asyncpg.connect(postgres_database)
+async def other(
+    queues: dict[str, Bench], shared_home: Home, shared_database: str
+) -> AsyncIterator[OtherHand]:
+    connection, watcher = await asyncpg.connect(shared_database), await asyncpg.connect(shared_database)
     await connection.execute("BEGIN")
-    yield OtherHand(connection, watcher)
+    yield OtherHand(connection, watcher, WAITING_ANYWHERE if shared_home.kind == "citus" else WAITING)
     await connection.close()
     await watcher.close()
 

@@ -47,12 +47,13 @@ _POSTGRES = (
 _NEWER = {
     "sqlite-file": "PRAGMA user_version = 1000",
     "postgres": "INSERT INTO schema_steps (number) VALUES (1000)",
+    "citus": "INSERT INTO schema_steps (number) VALUES (1000)",
 }
 
 
 async def described(home: Home) -> str:
     """The schema, one line for each thing in it."""
-    statements = _POSTGRES if home.kind == "postgres" else (_SQLITE,)
+    statements = (_SQLITE,) if home.kind.startswith("sqlite") else _POSTGRES
     lines = [_line(row) for statement in statements for row in await home.query(statement)]
     return "".join(f"{line}\n" for line in lines)
 
@@ -64,7 +65,7 @@ def _line(row: tuple[str]) -> str:
 
 def kept(home: Home, made: str) -> str:
     """The schema as it is checked in."""
-    file = SCHEMAS / ("postgres.txt" if home.kind == "postgres" else "sqlite.txt")
+    file = SCHEMAS / ("sqlite.txt" if home.kind.startswith("sqlite") else "postgres.txt")
     if "REDRIVE_WRITE_SCHEMAS" in os.environ:
         file.write_text(made)
     return file.read_text()
@@ -94,11 +95,9 @@ async def test_what_a_newer_version_made_is_refused_and_left_alone(lasting_home:
 
 async def traces(home: Home) -> Rows:
     """What any change to the schema would change."""
-    if home.kind == "postgres":
-        return await home.query(
-            "SELECT oid, relname, xmin::text FROM pg_class WHERE relkind IN ('r', 'i', 'S')"
-        )
-    return [*await home.query("PRAGMA schema_version"), *await home.query("PRAGMA user_version")]
+    if home.kind.startswith("sqlite"):
+        return [*await home.query("PRAGMA schema_version"), *await home.query("PRAGMA user_version")]
+    return await home.query("SELECT oid, relname, xmin::text FROM pg_class WHERE relkind IN ('r', 'i', 'S')")
 
 
 async def test_nodes_that_start_together_wait_for_each_other(shared_home: Home) -> None:

@@ -248,7 +248,7 @@ class History(RuleBasedStateMachine):
         self.run(self.home.check_turns())
 
 
-@pytest.fixture(params=["sqlite-memory", "postgres"])
+@pytest.fixture(params=["sqlite-memory", "postgres", "citus"])
 def loop_and_home(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[tuple[asyncio.AbstractEventLoop, Home]]:

@@ -51,8 +51,8 @@ async def works_again(queue: Bench) -> None:
 
 
 @pytest.fixture
-async def wire(postgres_database: str) -> AsyncIterator[Wire]:
-    async with Wire(postgres_database) as wire:
+async def wire(shared_database: str) -> AsyncIterator[Wire]:
+    async with Wire(shared_database) as wire:
         yield wire
 
 
@@ -146,8 +146,8 @@ async def test_more_callers_than_connections_are_all_told(wire: Wire, queue: Ben
     assert all(isinstance(answer, StoreUnavailable) for answer in answers)
 
 
-async def test_a_database_that_is_not_there_is_named_at_the_start(postgres_database: str) -> None:
-    async with Wire(postgres_database) as wire:
+async def test_a_database_that_is_not_there_is_named_at_the_start(shared_database: str) -> None:
+    async with Wire(shared_database) as wire:
         store = PostgresStore(wire.url, SystemClock(), "one")
     with pytest.raises(StoreUnavailable):
         await store.open()
@@ -274,9 +274,9 @@ async def test_whoever_could_not_hear_is_told_that_anything_may_have_happened(wi
     await store.close()
 
 
-async def test_news_that_could_not_be_told_is_told_later(wire: Wire, postgres_database: str) -> None:
+async def test_news_that_could_not_be_told_is_told_later(wire: Wire, shared_database: str) -> None:
     one = PostgresStore(wire.url, SystemClock(), "one")
-    other = PostgresStore(postgres_database, SystemClock(), "two")
+    other = PostgresStore(shared_database, SystemClock(), "two")
     ears = Ears(other)
     await one.open()
     await other.open()

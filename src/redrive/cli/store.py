@@ -1,0 +1,52 @@
+"""`redrive store`: what is done to a store once, by whoever runs it."""
+
+import argparse
+import asyncio
+from typing import Any
+
+from redrive.cli.listing import add_json
+from redrive.cli.options import add_settings, settings_of
+from redrive.cli.terminal import CommandFailed, many, print_json
+
+
+def register(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Add the command and its own commands."""
+    command = commands.add_parser("store", help="spread a store over the nodes of a Citus cluster")
+    actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
+    distribute = actions.add_parser(
+        "distribute",
+        help="make the schema, and spread its tables over a Citus cluster",
+        description="Make the schema in a database on a Citus cluster's coordinator if it is absent, and spread its"
+        " tables over the nodes. A second time nothing is changed.",
+    )
+    add_json(distribute)
+    add_settings(distribute, frozenset({"store"}))
+    distribute.set_defaults(run=_distribute)
+
+
+def _distribute(parsed: argparse.Namespace) -> int:
+    from redrive.composition.store import distribute_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
+
+    settings, _ = settings_of(parsed)
+    if settings.store.startswith("sqlite:"):
+        raise CommandFailed(
+            f"only a PostgreSQL store can be distributed, and {settings.store} is another: name it with --store"
+        )
+    distribution = asyncio.run(distribute_store(settings))
+    if parsed.json:
+        print_json(distribution)
+    else:
+        _show(distribution)
+    return 0
+
+
+def _show(distribution: dict[str, Any]) -> None:
+    workers = distribution["workers"]
+    print(f"Citus {distribution['version']}: a coordinator and {workers} {many(workers, 'worker')}")
+    for table in distribution["tables"]:
+        place = (
+            f"by {table['column']}, {table['shards']} shards" if table["column"] else "a copy on each node"
+        )
+        moved = table["rows_moved"]
+        rows = f", {moved} {many(moved, 'row')} moved" if moved else ""
+        print(f"{table['name']:15} {place}{rows}{'' if table['changed'] else ' (as before)'}")

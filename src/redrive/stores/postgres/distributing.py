@@ -1,0 +1,184 @@
+"""The tables of a database, spread over the nodes of a Citus cluster.
+
+Every statement that touches a delivery names its queue, so a queue's deliveries, and what is remembered beside them,
+live on one node, and the coordinator passes each statement on whole. Documents are few and read everywhere: each node
+has a copy. Telemetry, sequences and locks stay with the coordinator, to which all Redrive nodes connect.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import asyncpg
+
+from redrive.model.errors import StoreUnavailable
+from redrive.stores.postgres.connections import LOST, PATIENCE_SECONDS, describe
+from redrive.stores.postgres.migrate import migrate
+
+DISTRIBUTED: Final = ("deliveries", "deduplication", "claim_attempts", "paces", "attempts")
+COPIED: Final = ("resources",)
+COLUMN: Final = "queue_id"
+
+_NAME: Final = "redrive store distribute"
+_VERSION: Final = "SELECT extversion FROM pg_extension WHERE extname = 'citus'"
+_IS_COORDINATOR: Final = "SELECT groupid = 0 FROM pg_dist_local_group"
+_WORKERS: Final = "SELECT count(*) FROM pg_dist_node WHERE noderole = 'primary' AND groupid <> 0 AND isactive"
+# `resources` has no column to be distributed by: all of it is on each node.
+_LAYOUTS: Final = """
+    SELECT c.relname AS name, d.partmethod = 'n' AS copied, d.colocationid AS colocation,
+        column_to_column_name(d.logicalrelid, d.partkey) AS column,
+        (SELECT count(*) FROM pg_dist_shard s WHERE s.logicalrelid = d.logicalrelid) AS shards
+    FROM pg_dist_partition d JOIN pg_class c ON c.oid = d.logicalrelid
+    WHERE d.logicalrelid = ANY (SELECT to_regclass(name) FROM unnest($1::text[]) AS name)
+"""
+_SERVERS: Final = """
+    SELECT DISTINCT application_name FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name LIKE 'redrive %' AND pid <> pg_backend_pid()
+    ORDER BY application_name
+"""
+# Else the copy of `resources` would be refused beside the shards that the same transaction filled in parallel.
+_ONE_AFTER_THE_OTHER: Final = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
+
+
+@dataclass(frozen=True, slots=True)
+class TableLayout:
+    """The nodes that the rows of one table are on.
+
+    Attributes:
+        name: The table's.
+        column: By which it is distributed; None: each node has a copy.
+        shards: Into how many parts it is cut.
+        rows_moved: Rows that were there before, and moved now.
+        changed: False: it was so before.
+    """
+
+    name: str
+    column: str | None
+    shards: int
+    rows_moved: int = 0
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A database on a Citus cluster.
+
+    Attributes:
+        version: The extension's.
+        workers: Nodes beside the coordinator.
+        tables: Those that are not the coordinator's alone.
+    """
+
+    version: str
+    workers: int
+    tables: Sequence[TableLayout]
+
+
+async def distribute(url: str) -> Distribution:
+    """Make the schema if it is absent, and spread its tables; all of it or nothing, and once only.
+
+    Rows that are there already are moved: Citus copies them, their number is compared, and only then are the old ones
+    removed. So nobody may change them meanwhile.
+
+    Args:
+        url: Of the database on the coordinator.
+
+    Raises:
+        StoreUnavailable: There is no way to the database, it is on no coordinator of Citus, servers use it, or its
+            tables are laid out in another way.
+    """
+    try:
+        connection = await asyncpg.connect(
+            url, timeout=PATIENCE_SECONDS, server_settings={"application_name": _NAME}
+        )
+        try:
+            return await _distributed(connection)
+        finally:
+            await connection.close()
+    except (*LOST, asyncpg.PostgresError) as error:
+        raise StoreUnavailable(f"the database could not be distributed: {describe(error)}") from error
+
+
+async def _distributed(connection: asyncpg.Connection) -> Distribution:
+    version = await connection.fetchval(_VERSION)
+    if version is None:
+        raise StoreUnavailable(
+            "the database has no extension citus: CREATE EXTENSION citus on the coordinator and on each worker first"
+        )
+    if not await connection.fetchval(_IS_COORDINATOR):
+        raise StoreUnavailable("the database is on a worker of its Citus cluster: name the coordinator's")
+    async with connection.transaction():
+        await migrate(connection)
+        before = await _layouts(connection)
+        _refuse_others(before)
+        missing = [name for name in (*DISTRIBUTED, *COPIED) if name not in before]
+        moved = await _spread(connection, missing) if missing else {}
+        after = await _layouts(connection)
+    tables = [_layout(after[name], moved.get(name)) for name in (*DISTRIBUTED, *COPIED)]
+    return Distribution(version, await connection.fetchval(_WORKERS), tables)
+
+
+def _layout(record: asyncpg.Record, moved: int | None) -> TableLayout:
+    return TableLayout(record["name"], record["column"], record["shards"], moved or 0, moved is not None)
+
+
+async def _layouts(connection: asyncpg.Connection) -> dict[str, asyncpg.Record]:
+    found = await connection.fetch(_LAYOUTS, [*DISTRIBUTED, *COPIED])
+    return {record["name"]: record for record in found}
+
+
+def _refuse_others(layouts: Mapping[str, asyncpg.Record]) -> None:
+    """Keep away from tables that somebody has laid out in another way: what else relies on that is not known here.
+
+    Raises:
+        StoreUnavailable: There is such a table.
+    """
+    together = {layouts[name]["colocation"] for name in DISTRIBUTED if name in layouts}
+    for name, layout in layouts.items():
+        fits = layout["copied"] if name in COPIED else layout["column"] == COLUMN
+        if not fits:
+            how = f"distributed by {layout['column']}" if layout["column"] else "not distributed by a column"
+            raise StoreUnavailable(
+                f"the table {name} is {how} already, which Redrive cannot work on: nothing was changed;"
+                f" undistribute_table('{name}') makes it the coordinator's again"
+            )
+    if len(together) > 1:
+        raise StoreUnavailable(
+            "the tables are distributed, but a queue's rows in them are on different nodes: nothing was changed;"
+            f" update_distributed_table_colocation(…, colocate_with => '{DISTRIBUTED[0]}') brings them together"
+        )
+
+
+async def _spread(connection: asyncpg.Connection, names: Sequence[str]) -> dict[str, int]:
+    """Distribute or copy these tables; how many rows of each were moved.
+
+    Raises:
+        StoreUnavailable: Servers use them.
+    """
+    servers = [name for (name,) in await connection.fetch(_SERVERS)]
+    if servers:
+        raise StoreUnavailable(
+            f"the database is in use by {', '.join(servers)}: stop the servers, distribute, and start them again"
+        )
+    await connection.execute(f"LOCK TABLE {', '.join(names)} IN ACCESS EXCLUSIVE MODE")
+    await connection.execute(_ONE_AFTER_THE_OTHER)
+    return {name: await _move(connection, name) for name in names}
+
+
+async def _move(connection: asyncpg.Connection, name: str) -> int:
+    count = f"SELECT count(*) FROM {name}"
+    rows: int = await connection.fetchval(count)
+    if name in COPIED:
+        await connection.execute("SELECT create_reference_table($1)", name)
+    else:
+        beside = "none" if name == DISTRIBUTED[0] else DISTRIBUTED[0]
+        await connection.execute(
+            "SELECT create_distributed_table($1, $2, colocate_with => $3)", name, COLUMN, beside
+        )
+    arrived = await connection.fetchval(count)
+    if arrived != rows:
+        raise StoreUnavailable(
+            f"of {rows} rows of {name} {arrived} arrived on the nodes: nothing was changed"
+        )
+    await connection.execute("SELECT truncate_local_data_after_distributing_table($1)", name)
+    return rows

@@ -1,0 +1,143 @@
+"""A store is spread over a Citus cluster once, whole or not at all, with what is in it."""
+
+import asyncio
+from collections.abc import Iterator
+
+import asyncpg
+import pytest
+
+from redrive.model.errors import StoreUnavailable
+from redrive.runtime.clock import SystemClock
+from redrive.stores.postgres.distributing import COPIED, DISTRIBUTED, Distribution, distribute
+from redrive.stores.postgres.store import PostgresStore
+from tests.contracts.stores.bench import Bench, bodies
+from tests.contracts.stores.homes import in_postgres
+from tests.contracts.stores.test_statements import DISTRIBUTED as WATCHED
+from tests.services.citus import CitusCluster
+
+LAID_OUT = "SELECT count(*) FROM pg_dist_partition"
+SEPARATELY = "create_distributed_table('paces', 'queue_id', colocate_with => 'none')"
+TABLES = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
+
+
+@pytest.fixture
+def undistributed(citus_cluster: CitusCluster) -> Iterator[str]:
+    """The URL of an empty database with the extension, on every node."""
+    with citus_cluster.database() as url:
+        yield url
+
+
+async def ask(url: str, statement: str) -> object:
+    ((answer,),) = await in_postgres(url).query(statement)
+    return answer
+
+
+def test_the_statements_of_each_distributed_table_are_watched() -> None:
+    assert set(DISTRIBUTED) == WATCHED
+
+
+async def test_a_database_without_the_extension_is_refused_and_left_alone(postgres_database: str) -> None:
+    with pytest.raises(StoreUnavailable, match="no extension citus: CREATE EXTENSION citus"):
+        await distribute(postgres_database)
+    assert await ask(postgres_database, TABLES) == 0
+
+
+async def test_the_schema_is_made_and_spread_and_a_second_time_nothing_changes(undistributed: str) -> None:
+    first = await distribute(undistributed)
+    assert [table.name for table in first.tables] == [*DISTRIBUTED, *COPIED]
+    assert {table.column for table in first.tables} == {"queue_id", None}
+    assert all(table.changed and not table.rows_moved for table in first.tables)
+    store = PostgresStore(undistributed, SystemClock(), "one")
+    await store.open()  # a server that runs is no reason to refuse what is done already
+    second = await distribute(undistributed)
+    await store.close()
+    assert not any(table.changed for table in second.tables)
+    assert [(table.name, table.shards) for table in second.tables] == [
+        (table.name, table.shards) for table in first.tables
+    ]
+
+
+async def test_what_was_sent_before_is_moved_and_not_left_behind(undistributed: str) -> None:
+    store = PostgresStore(undistributed, SystemClock(), "one")
+    await store.open()
+    queues = [Bench(store, await store.new_id()) for _ in range(20)]
+    for queue in queues:
+        await queue.send("a", "b")
+    (claim, _) = await queues[0].claim()
+    await store.close()
+    moved = {table.name: table.rows_moved for table in (await distribute(undistributed)).tables}
+    assert moved == dict.fromkeys((*DISTRIBUTED, *COPIED), 0) | {"deliveries": 40}
+    assert await ask(undistributed, "SELECT pg_relation_size('deliveries')") == 0
+    store = PostgresStore(undistributed, SystemClock(), "two")
+    await store.open()
+    there = [Bench(store, queue.id) for queue in queues]
+    assert [bodies(await queue.peek()) for queue in there] == [["a", "b"]] * 20
+    assert (await there[0].settle(claim)).done
+    assert bodies(await there[0].peek()) == ["b"]
+    await store.close()
+
+
+async def test_tables_that_servers_use_are_not_moved(undistributed: str) -> None:
+    store = PostgresStore(undistributed, SystemClock(), "one")
+    await store.open()
+    with pytest.raises(StoreUnavailable, match="in use by redrive one: stop the servers"):
+        await distribute(undistributed)
+    await store.close()
+    assert await ask(undistributed, LAID_OUT) == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "why"),
+    [
+        ("create_distributed_table('deliveries', 'seq')", "deliveries is distributed by seq already"),
+        ("create_distributed_table('resources', 'kind')", "resources is distributed by kind already"),
+        ("create_reference_table('paces')", "paces is not distributed by a column already"),
+        (
+            "create_distributed_table('deliveries', 'queue_id', colocate_with => 'none'), " + SEPARATELY,
+            "a queue's rows in them are on different nodes",
+        ),
+    ],
+)
+async def test_tables_that_are_laid_out_in_another_way_are_left_so(
+    before: str, why: str, undistributed: str
+) -> None:
+    store = PostgresStore(undistributed, SystemClock(), "one")
+    await store.open()
+    await store.close()
+    connection = await asyncpg.connect(undistributed)
+    await connection.execute("ALTER TABLE deliveries DROP CONSTRAINT deliveries_pkey")
+    await connection.execute(f"SELECT {before}")
+    laid_out = await connection.fetchval(LAID_OUT)
+    with pytest.raises(StoreUnavailable, match=why):
+        await distribute(undistributed)
+    assert await connection.fetchval(LAID_OUT) == laid_out
+    await connection.close()
+
+
+async def test_all_tables_are_spread_or_none(undistributed: str) -> None:
+    store = PostgresStore(undistributed, SystemClock(), "one")
+    await store.open()
+    await store.close()
+    connection = await asyncpg.connect(undistributed)
+    await connection.execute(
+        "CREATE TRIGGER kept BEFORE UPDATE ON resources FOR EACH ROW"
+        " EXECUTE FUNCTION suppress_redundant_updates_trigger()"
+    )
+    with pytest.raises(StoreUnavailable, match="the database could not be distributed"):
+        await distribute(undistributed)
+    assert await connection.fetchval(LAID_OUT) == 0
+    await connection.close()
+
+
+async def test_two_at_once_spread_it_once(undistributed: str) -> None:
+    answers = await asyncio.gather(*(distribute(undistributed) for _ in range(2)), return_exceptions=True)
+    done = [answer for answer in answers if isinstance(answer, Distribution)]
+    assert done
+    assert [table.changed for answer in done for table in answer.tables].count(True) == len(done[0].tables)
+
+
+async def test_a_worker_is_not_a_coordinator(citus_cluster: CitusCluster, undistributed: str) -> None:
+    _, worker, *_ = citus_cluster.urls(undistributed)
+    with pytest.raises(StoreUnavailable, match="on a worker of its Citus cluster"):
+        await distribute(worker)
+    assert await ask(worker, TABLES) == 0
