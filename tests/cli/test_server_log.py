@@ -3,15 +3,18 @@
 import json
 import re
 import socket
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from redrive.cli.terminal import moment
 from redrive.settings import Settings, summary
 from tests.contracts.protocols.sqs import Sqs, refused
-from tests.services.server import Server, serving
+from tests.services.server import Server, free_port, serving
 
 _MEMORY = "sqlite://:memory:"
 _MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
@@ -44,6 +47,27 @@ def test_a_start_is_one_object_in_json(tmp_path: Path) -> None:
     assert started["set_up"] == []
     assert started["listening"] == [urlsplit(server.url).netloc]
     assert {"mail", "text_messages", "functions", "streams"} <= set(started["not_set_up"])
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_times_are_in_utc_wherever_the_server_stands(tmp_path: Path, log_format: str) -> None:
+    flags = ("--store", _MEMORY, "--port", str(free_port()), "--log-format", log_format)
+    server = Server(flags, tmp_path / "server.log", {"TZ": "Asia/Tokyo"})
+    before = datetime.now(UTC)
+    server.start()
+    server.kill()
+    moments = re.findall(_MOMENT, server.log.read_text())
+    assert moments
+    for shown in moments:
+        assert abs(datetime.fromisoformat(shown) - before) < timedelta(minutes=5)
+
+
+def test_commands_show_moments_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        assert moment(0) == "1970-01-01 00:00:00Z"
+    time.tzset()
 
 
 def test_a_start_shows_no_password() -> None:

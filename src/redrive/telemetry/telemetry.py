@@ -114,6 +114,7 @@ class Telemetry:
     async def tidy(self) -> None:
         """Flush and sweep once."""
         await _survive(self.flush(), "flush")
+        await _survive(self._look_at_backlogs(), "look")
         await _survive(self.sweep(), "sweep")
 
     async def quiet(self) -> None:
@@ -171,13 +172,19 @@ class Telemetry:
 
     async def _sample_every_minute(self) -> None:
         await _survive(self._gauges.begin(self._clock.now()), "begin")
-        await _survive(self._backlogs.sample(self._clock.now()), "begin")
+        await _survive(self._look_at_backlogs(), "begin")
         while True:
             if self._leaps or not (self.metrics.activity or self.metrics.archives or self._backlogs.busy):
                 self._active.clear()
                 await self._active.wait()
             await self._clock.sleep_until((self._clock.now() // MINUTE_MS + 1) * MINUTE_MS)
             await _survive(self.flush(), "sample")
+            if not self._leaps:
+                await _survive(self._look_at_backlogs(), "look")
+
+    async def _look_at_backlogs(self) -> None:
+        """Look for the exposition's sake: whoever reads metrics of a facade, and flushes, does not wait for it."""
+        await self._backlogs.sample(self._clock.now())
 
     async def _sample(self) -> None:
         """Fill the minutes that passed; whatever was counted in them is written down already."""
@@ -186,7 +193,6 @@ class Telemetry:
             self._sampled_minute = minute
             await self._add(await self._gauges.sample(minute))
             await self._add(await self._archives.sample(minute))
-            await self._backlogs.sample(minute)
 
     # ---- sweeping ----------------------------------------------------------------------------------------
 
