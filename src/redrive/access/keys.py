@@ -3,14 +3,14 @@
 import random
 import re
 import string
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Self
+from dataclasses import dataclass, field
+from typing import Final
+
+from redrive.model.document import Document
 
 ACCOUNT_DIGITS: Final = 12
-ANY_ACCOUNT: Final = (
-    "0" * ACCOUNT_DIGITS
-)  # whose a key id is that names no account, where nothing is verified
+# The account of a key id that names none, where nothing is verified.
+ANY_ACCOUNT: Final = "0" * ACCOUNT_DIGITS
 
 _ID_PREFIX: Final = "AKIA"  # what AWS gives a key that does not expire
 _ID_ALPHABET: Final = string.ascii_uppercase + "234567"  # base 32
@@ -24,7 +24,7 @@ SECRET_CHARS_MIN: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class AccessKey:
+class AccessKey(Document):
     """One key of one account.
 
     Attributes:
@@ -40,15 +40,6 @@ class AccessKey:
     account: str
     created_at: int
     active: bool = True
-
-    def to_document(self) -> dict[str, Any]:
-        """The key as a JSON-ready document, secret included."""
-        return asdict(self)
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        return cls(**document)
 
 
 def is_account(text: str) -> bool:

@@ -6,10 +6,11 @@ in another failure. After a rest one delivery goes first, from one node; the oth
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final, Self
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final, Self
 
 from redrive.model.attempt import Attempt, Reason
+from redrive.model.document import Document
 
 _MINUTE_MS: Final = 60_000
 _SLACK_MS: Final = 1_000  # a rest that would end this much later is the same rest
@@ -63,7 +64,7 @@ USUAL: Final = CircuitPolicy(
 
 
 @dataclass(frozen=True, slots=True)
-class OpenCircuit:
+class OpenCircuit(Document):
     """One subscription's endpoint being rested.
 
     Attributes:
@@ -77,6 +78,8 @@ class OpenCircuit:
         probing_until: For so long (ms) no other node does.
         endpoint: Which endpoint rests: a subscription that has another by now is not concerned.
     """
+
+    restored: ClassVar = {"reason": Reason}
 
     reason: Reason
     status: int
@@ -95,15 +98,6 @@ class OpenCircuit:
     def next_at(self, node: str, now: int) -> int:
         """The moment (ms) that the node may probe."""
         return now if self.may_probe(node, now) else max(self.until, self.probing_until)
-
-    def to_document(self) -> dict[str, Any]:
-        """The state as a JSON-ready document."""
-        return asdict(self)
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        return cls(**{**document, "reason": Reason(document["reason"])})
 
 
 def after_failure(

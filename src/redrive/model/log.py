@@ -1,9 +1,10 @@
 """Logs: groups of streams of events."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple
 
+from redrive.model.document import Document
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS
 
@@ -14,7 +15,7 @@ END_OF_TIME = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class LogGroup:
+class LogGroup(Document):
     """A log group: the streams of one origin.
 
     Attributes:
@@ -24,6 +25,8 @@ class LogGroup:
         retention_days: How long events are kept; None for ever.
         tags: Free labels.
     """
+
+    restored: ClassVar = {"name": ResourceName._make}
 
     id: int
     name: ResourceName
@@ -35,18 +38,9 @@ class LogGroup:
         """Events from before that moment (ms) are out of their retention period."""
         return 0 if self.retention_days is None else now - self.retention_days * DAY_MS
 
-    def to_document(self) -> dict[str, Any]:
-        """The group as a JSON-ready document."""
-        return asdict(self) | {"name": list(self.name)}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        return cls(**{**document, "name": ResourceName(*document["name"])})
-
 
 @dataclass(frozen=True, slots=True)
-class LogStream:
+class LogStream(Document):
     """A log stream: the events of one source, in order.
 
     Attributes:
@@ -65,15 +59,6 @@ class LogStream:
     def key(self) -> str:
         """The group's number and the name: what the store keeps it under."""
         return stream_key(self.group_id, self.name)
-
-    def to_document(self) -> dict[str, Any]:
-        """The stream as a JSON-ready document."""
-        return asdict(self)
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        return cls(**document)
 
 
 def stream_key(group_id: int, name: str) -> str:

@@ -1,10 +1,10 @@
 """A replay: one subscriber gets again what its topic's archive holds of some span of time."""
 
 import enum
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Self
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
+from redrive.model.document import Document
 from redrive.model.names import ResourceName
 
 _REPLAYED: Final = b'{"replayed":true,'
@@ -26,7 +26,7 @@ class ReplayState(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(Document):
     """One subscription's replay; a subscription has one at a time.
 
     Attributes:
@@ -43,6 +43,8 @@ class Replay:
         lease_until: The node working at it holds it until then (ms); another may take it up after.
         node: Which node that is.
     """
+
+    restored: ClassVar = {"topic": ResourceName._make, "state": ReplayState}
 
     id: str
     topic: ResourceName
@@ -64,16 +66,6 @@ class Replay:
     def covers(self, at: int) -> bool:
         """True if it is about what was published at that moment (ms)."""
         return self.starts_at <= at and (self.ends_at is None or at <= self.ends_at)
-
-    def to_document(self) -> dict[str, Any]:
-        """The replay as a JSON-ready document."""
-        return asdict(self) | {"topic": list(self.topic)}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        state, topic = ReplayState(document["state"]), ResourceName(*document["topic"])
-        return cls(**{**document, "topic": topic, "state": state})
 
 
 def replayed(headers: bytes) -> bytes:

@@ -1,10 +1,10 @@
 """A move task: dead letters on their way back, in the background, at a bounded rate."""
 
 import enum
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
+from redrive.model.document import Document
 from redrive.model.names import ResourceName
 
 TELL_EVERY_MS = 10_000  # recorded: two seconds after its start, a task that moved two messages says none
@@ -26,7 +26,7 @@ class TaskState(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class MoveTask:
+class MoveTask(Document):
     """Messages of one queue going to another, or each back to the queue it was dead-lettered from.
 
     Attributes:
@@ -46,6 +46,8 @@ class MoveTask:
         lease_until: The node working at it holds it until then (ms); another may take it up after.
         node: Which node that is.
     """
+
+    restored: ClassVar = {"source": ResourceName._make, "destination": ResourceName._make, "state": TaskState}
 
     id: str
     source: ResourceName
@@ -78,18 +80,3 @@ class MoveTask:
     def key(self) -> str:
         """The key of its document: tasks of one source are in the order of their starts."""
         return f"{self.source.key}/{self.started_at:015d}-{self.id}"
-
-    def to_document(self) -> dict[str, Any]:
-        """The task as a JSON-ready document."""
-        destination = None if self.destination is None else list(self.destination)
-        return asdict(self) | {"source": list(self.source), "destination": destination}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        fields = dict(document)
-        fields["source"] = ResourceName(*fields["source"])
-        if fields["destination"] is not None:
-            fields["destination"] = ResourceName(*fields["destination"])
-        fields["state"] = TaskState(fields["state"])
-        return cls(**fields)

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Self
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
 
+from redrive.model.document import Document
 from redrive.model.names import ResourceName
 
 POLICY: Final = "policy"
@@ -23,7 +24,7 @@ def without_secrets(url: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(Document):
     """One topic as configured.
 
     Attributes:
@@ -39,6 +40,8 @@ class Topic:
         created_at: ms.
     """
 
+    restored: ClassVar = {"name": ResourceName._make}
+
     id: int
     name: ResourceName
     dialect: str
@@ -50,18 +53,9 @@ class Topic:
     tags: Mapping[str, str] = field(default_factory=dict)
     created_at: int = 0
 
-    def to_document(self) -> dict[str, Any]:
-        """The topic as a JSON-ready document."""
-        return asdict(self) | {"name": list(self.name)}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        return cls(**{**document, "name": ResourceName(*document["name"])})
-
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class Subscription(Document):
     """One subscriber of one topic.
 
     Attributes:
@@ -87,6 +81,8 @@ class Subscription:
         held_by: The replay that lets what is published wait there. Without one, it still goes behind what waits there.
         subscriber: What tells its subscriber from the topic's others: of one there is one subscription. None: nothing.
     """
+
+    restored: ClassVar = {"topic": ResourceName._make, "dead_letter": ResourceName._make}
 
     id: str
     topic: ResourceName
@@ -139,16 +135,3 @@ class Subscription:
         """The endpoint as screens and logs may show it: `https://user:****@host/path?…`, whatever the query says."""
         place = without_secrets(self.endpoint)
         return f"{place}?…" if "?" in self.endpoint else place
-
-    def to_document(self) -> dict[str, Any]:
-        """The subscription as a JSON-ready document."""
-        dead_letter = None if self.dead_letter is None else list(self.dead_letter)
-        return asdict(self) | {"topic": list(self.topic), "dead_letter": dead_letter}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        fields = {**document, "topic": ResourceName(*document["topic"])}
-        if fields["dead_letter"] is not None:
-            fields["dead_letter"] = ResourceName(*fields["dead_letter"])
-        return cls(**fields)

@@ -17,11 +17,11 @@ And a farewell: a webhook whose event subscription is deleted is posted a Subscr
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, Self
+from typing import ClassVar, Final
 from urllib.parse import parse_qs
 
 import orjson
@@ -30,6 +30,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import Clock, DocumentKind, Endpoint, PushRequest
 from redrive.engine.resources import Draft
 from redrive.model.attempt import Attempt, Reason
+from redrive.model.document import Document
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, without_secrets
@@ -54,7 +55,7 @@ _CLEARED_MAX: Final = 10  # questions cleared away for each one asked
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Question(Document):
     """The validation question that an endpoint was asked.
 
     Attributes:
@@ -66,21 +67,14 @@ class Question:
         agreed: Somebody opened the URL, perhaps before the event subscription was written.
     """
 
+    restored: ClassVar = {"topic": ResourceName._make}
+
     id: str
     topic: ResourceName
     subscription: str
     endpoint: str
     ends_at: int
     agreed: bool = False
-
-    def to_document(self) -> dict[str, Any]:
-        """The question as a JSON-ready document."""
-        return asdict(self) | {"topic": list(self.topic)}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        return cls(**{**document, "topic": ResourceName(*document["topic"])})
 
 
 QUESTION: Final[DocumentKind[Question]] = DocumentKind(

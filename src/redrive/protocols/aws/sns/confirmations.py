@@ -6,13 +6,13 @@ nothing has to come by and look.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Self
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Draft
+from redrive.model.document import Document
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS
@@ -34,7 +34,7 @@ _TOKEN: Final = re.compile(rf"[0-9a-f]{{{TOKEN_CHARS}}}")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Question(Document):
     """A question to an endpoint: whether it agrees.
 
     Attributes:
@@ -44,19 +44,12 @@ class Question:
         asked_at: ms.
     """
 
+    restored: ClassVar = {"topic": ResourceName._make}
+
     token: str
     topic: ResourceName
     subscription: str
     asked_at: int
-
-    def to_document(self) -> dict[str, Any]:
-        """The question as a JSON-ready document."""
-        return asdict(self) | {"topic": list(self.topic)}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        return cls(**{**document, "topic": ResourceName(*document["topic"])})
 
 
 QUESTION: Final[DocumentKind[Question]] = DocumentKind(

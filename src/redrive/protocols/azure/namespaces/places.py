@@ -6,10 +6,11 @@ Azure subscription and resource group, in lower case, as `redrive.protocols.azur
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Self
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
 
 from redrive.engine.ports import DocumentKind
+from redrive.model.document import Document
 from redrive.model.names import ResourceName
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.wire.arm_id import ArmId
@@ -18,7 +19,7 @@ PROVIDER: Final = "Microsoft.EventGrid"
 
 
 @dataclass(frozen=True, slots=True)
-class Namespace:
+class Namespace(Document):
     """One namespace as configured.
 
     Attributes:
@@ -28,18 +29,11 @@ class Namespace:
         created_at: ms.
     """
 
+    restored: ClassVar = {"name": ResourceName._make}
+
     name: ResourceName
     attributes: Mapping[str, str] = field(default_factory=dict)
     created_at: int = 0
-
-    def to_document(self) -> dict[str, Any]:
-        """The namespace as a JSON-ready document."""
-        return asdict(self) | {"name": list(self.name)}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        return cls(**{**document, "name": ResourceName(*document["name"])})
 
 
 NAMESPACE: DocumentKind[Namespace] = DocumentKind(

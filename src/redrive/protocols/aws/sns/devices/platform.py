@@ -2,11 +2,12 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final, NamedTuple, Self
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, NamedTuple
 
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Draft, Resources
+from redrive.model.document import Document
 from redrive.model.names import ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import names
@@ -56,7 +57,7 @@ class ApplicationName(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Application:
+class Application(Document):
     """A platform application.
 
     Attributes:
@@ -64,21 +65,14 @@ class Application:
         attributes: As SNS spells them, credentials included.
     """
 
+    restored: ClassVar = {"name": ApplicationName._make}
+
     name: ApplicationName
     attributes: Mapping[str, str] = field(default_factory=dict)
 
-    def to_document(self) -> dict[str, Any]:
-        """The application as a JSON-ready document."""
-        return {"name": list(self.name), "attributes": dict(self.attributes)}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        return cls(ApplicationName(*document["name"]), document["attributes"])
-
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class Device(Document):
     """A platform endpoint: one installation of an application.
 
     Attributes:
@@ -86,6 +80,8 @@ class Device:
         id: Unique within the application.
         attributes: `Token`, `Enabled` and, where given, `CustomUserData`.
     """
+
+    restored: ClassVar = {"application": ApplicationName._make}
 
     application: ApplicationName
     id: str
@@ -112,15 +108,6 @@ class Device:
     def enabled(self) -> bool:
         """True if messages may be published to it."""
         return self.attributes[ENABLED] == "true"
-
-    def to_document(self) -> dict[str, Any]:
-        """The device as a JSON-ready document."""
-        return asdict(self) | {"application": list(self.application)}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        return cls(**{**document, "application": ApplicationName(*document["application"])})
 
 
 APPLICATION: Final[DocumentKind[Application]] = DocumentKind(

@@ -4,12 +4,12 @@ Redrive puts no account into one and writes to any number; but numbers can be re
 a code that is sent to them as a text message.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
+from redrive.model.document import Document
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.sns import paging
 from redrive.protocols.aws.sns.direct import Direct
@@ -23,7 +23,7 @@ _VERIFIED: Final = "Verified"
 
 
 @dataclass(frozen=True, slots=True)
-class SandboxNumber:
+class SandboxNumber(Document):
     """A telephone number on its way to being verified, or there.
 
     Attributes:
@@ -36,14 +36,9 @@ class SandboxNumber:
     code: str
     status: str = _PENDING
 
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "SandboxNumber":
-        """Read what was written, as JSON gave it back."""
-        return cls(**document)
-
 
 SANDBOX_NUMBER: Final[DocumentKind[SandboxNumber]] = DocumentKind(
-    "sns_sandbox_number", asdict, SandboxNumber.from_document
+    "sns_sandbox_number", SandboxNumber.to_document, SandboxNumber.from_document
 )
 
 
