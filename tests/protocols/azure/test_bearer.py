@@ -79,6 +79,14 @@ async def test_who_is_refused_is_counted_and_named_in_the_log(
     assert foreign not in line
 
 
+async def test_a_token_that_is_too_long_to_be_ours_is_not_read(
+    keyring: Keyring, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = issue(claims(clock, padding="x" * 4096), KEY.secret)
+    monkeypatch.setattr(jwt, "decode_complete", None)
+    await assert_refused(keyring, clock, f"Bearer {long}")
+
+
 def encoded(part: Any) -> str:
     return base64.urlsafe_b64encode(orjson.dumps(part)).decode().rstrip("=")
 

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import AsyncIterator
+from http import HTTPStatus
 from typing import Any
 
 import orjson
@@ -19,6 +20,7 @@ from redrive.protocols.azure.eventgrid.failure_log import FailureLog
 from redrive.protocols.azure.eventgrid.insights import METRICS, Insights
 from redrive.protocols.azure.eventgrid.measures import Measures
 from redrive.protocols.azure.eventgrid.publishing import Publishers
+from redrive.protocols.azure.eventgrid.refusals import Unacceptable
 from redrive.protocols.azure.wire.bearer import Believing, Caller
 from redrive.protocols.azure.wire.errors import AzureError
 from redrive.protocols.http import Request
@@ -237,6 +239,19 @@ async def test_what_cannot_be_read(stage: Measured, query: dict[str, str]) -> No
     with pytest.raises(AzureError) as refusal:
         await stage.read(TOPIC.text, **query)
     assert refusal.value.status == 400
+
+
+async def test_strangers_write_a_line_a_minute_into_a_topics_log(stage: Measured) -> None:
+    topic = await stage.topic()
+    stranger = Unacceptable("The key is not one of this resource's.", status=HTTPStatus.UNAUTHORIZED)
+    publisher = Unacceptable("This is no event.")
+    failures = FailureLog(stage.lines, "node", "local")
+    for second in (0, 1, 59, 60, 61):
+        failures.publishing(topic, stranger, second * 1000)
+        failures.publishing(topic, publisher, second * 1000)
+    told = [record["message"] for record in stage.lines.records]
+    assert sum("is no event" in message for message in told) == 5
+    assert sum("not one of this resource" in message for message in told) == 2
 
 
 async def test_a_resource_without_metrics(stage: Measured) -> None:

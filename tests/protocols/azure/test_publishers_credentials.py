@@ -172,6 +172,25 @@ async def test_refused_publishers_are_counted_and_logged(
     assert OTHER not in line
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        request(aeg_sas_token="r=" + "%41" * 20_000 + "&e=2030-01-01T00:00:00Z&s=AAAA"),
+        request(aeg_sas_token=signed(URL, "9" * 3000)),
+        request(aeg_sas_key="x" * 60_000),
+        request("a=%41&" * 2_000 + f"aeg-sas-key={quote(KEY1)}"),
+        request("a=b&" * 100 + f"aeg-sas-key={quote(KEY1)}"),
+    ],
+    ids=["token", "moment", "key", "query", "fields"],
+)
+async def test_long_credentials_are_cut_before_they_are_read(
+    stage: Stage, credentials: Credentials, asked: Request
+) -> None:
+    error = await refusal(stage, credentials, asked, await topic_with_keys(stage))
+    assert error.status == 401
+    assert len(error.message) < 300
+
+
 async def test_a_topic_without_local_authentication_takes_bearers_alone(
     stage: Stage, credentials: Credentials
 ) -> None:

@@ -24,6 +24,7 @@ CLOUD: Final = "/metadata/endpoints"
 _KEYS: Final = "/discovery/v2.0/keys"
 _SIGNS: Final = ("/oauth2/", "/.well-known/openid-configuration", _KEYS, CLOUD)
 _FIELDS_MAX: Final = 50  # of a form
+_FORM_BYTES_MAX: Final = 8 * 1024  # an id, a secret and a scope have a few hundred
 
 _Verb = Callable[[Request, Mapping[str, str]], Awaitable[Response]]
 
@@ -140,6 +141,8 @@ def _refused(status: int, error: str, description: str) -> Response:
 
 
 def _form(request: Request) -> Mapping[str, str]:
+    if len(request.body) > _FORM_BYTES_MAX:
+        return {}
     try:
         return dict(parse_qsl(request.body.decode(), keep_blank_values=True, max_num_fields=_FIELDS_MAX))
     except ValueError:

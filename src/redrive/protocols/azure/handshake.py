@@ -51,6 +51,7 @@ _ALLOWED_ORIGIN: Final = "webhook-allowed-origin"
 _WEB_HOOK: Final = "WebHook"
 _HTTP: Final = frozenset({"http", "https"})  # and not a queue of this server
 _JSON: Final = "application/json; charset=utf-8"
+_QUERY_CHARS_MAX: Final = 1024  # of what anybody may send
 _CLEARED_MAX: Final = 10  # questions cleared away for each one asked
 
 
@@ -183,7 +184,7 @@ class Handshakes:
     async def answer(self, request: Request) -> Response:
         """Take an answer by hand: somebody opened the URL."""
         now = self._engine.clock.now()
-        asked = parse_qs(request.query).get("id", [""])[-1]
+        asked = _id_in(request.query)
         question: Question | None = None
         if names.is_name(asked):
             question = await self._engine.resources.documents.get(QUESTION, asked)
@@ -247,6 +248,11 @@ class Handshakes:
             "aeg-metadata-version": "1",
         }
         return PushRequest(asked.endpoint, orjson.dumps([event]), _JSON, headers, ANSWER_MS)
+
+
+def _id_in(query: str) -> str:
+    """The id in the query of a URL that agrees, or nothing."""
+    return parse_qs(query).get("id", [""])[-1] if len(query) <= _QUERY_CHARS_MAX else ""
 
 
 def _leave(asked: Subscription, url: str) -> PushRequest:

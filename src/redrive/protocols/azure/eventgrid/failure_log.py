@@ -6,6 +6,7 @@ capitals, `category`, `operationName`, and what is known of the attempt in one `
 """
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, Final
 
 import orjson
@@ -24,6 +25,8 @@ from redrive.protocols.azure.eventgrid.times import timestamp
 DELIVERY_FAILURES: Final = "DeliveryFailures"
 PUBLISH_FAILURES: Final = "PublishFailures"
 _ACCOUNT_DIGITS: Final = 12
+_STRANGERS_QUIET_MS: Final = 60_000
+_TOPICS_MAX: Final = 10_000
 _UNNAMED: Final = "Aborted"
 _GENERIC: Final = "GenericError"  # what the logs call the failures that dead letters have no name for
 
@@ -42,6 +45,7 @@ class FailureLog:
         self._sink = sink
         self._stream = stream
         self._region = region
+        self._strangers_at: dict[ResourceName, int] = {}
 
     def delivering(self, fact: Attempted, result: str) -> None:
         """An attempt failed."""
@@ -50,7 +54,12 @@ class FailureLog:
         self._write(fact.topic, DELIVERY_FAILURES, "Deliver", record, fact.at)
 
     def publishing(self, topic: Topic, refusal: Unacceptable, now: int) -> None:
-        """A publisher's request was refused."""
+        """A publisher's request was refused; for credentials that open nothing, a line a minute is enough.
+
+        Whoever reaches the server can have them refused, as often as they like, and lines are kept for 30 days.
+        """
+        if refusal.status is HTTPStatus.UNAUTHORIZED and not self._may_tell_of_stranger(topic.name, now):
+            return
         known = {
             "inputEventsCount": "null",
             "httpStatusCode": refusal.status.phrase.replace(" ", ""),
@@ -58,6 +67,14 @@ class FailureLog:
             "errorMessage": refusal.message,
         }
         self._write(topic, PUBLISH_FAILURES, "Post", {"message": _pairs(known)}, now)
+
+    def _may_tell_of_stranger(self, topic: ResourceName, now: int) -> bool:
+        if 0 <= now - self._strangers_at.get(topic, -_STRANGERS_QUIET_MS) < _STRANGERS_QUIET_MS:
+            return False
+        if len(self._strangers_at) >= _TOPICS_MAX:
+            self._strangers_at.clear()
+        self._strangers_at[topic] = now
+        return True
 
     def _write(self, topic: Topic, category: str, operation: str, record: Mapping[str, str], at: int) -> None:
         line = {

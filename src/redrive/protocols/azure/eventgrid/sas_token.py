@@ -18,6 +18,7 @@ from urllib.parse import unquote, unquote_plus, urlsplit
 _SIGNATURE: Final = "&s="
 # .NET writes moments as its culture does, and since it has ICU with a narrow blank before AM and PM.
 _AMERICAN: Final = ("%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M:%S %p %z")
+_SHOWN_CHARS_MAX: Final = 64  # of what a stranger sent; the answer stands in a log too
 _NARROW_BLANK: Final = "\u202f"
 
 
@@ -133,7 +134,7 @@ def _moment(text: str) -> int:
     try:
         return _milliseconds(datetime.fromisoformat(plain))
     except ValueError:
-        raise ValueError(f"The token's end is no moment: {text}") from None
+        raise ValueError(f"The token's end is no moment: {text[:_SHOWN_CHARS_MAX]}") from None
 
 
 def _milliseconds(moment: datetime) -> int:

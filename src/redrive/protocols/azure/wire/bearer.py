@@ -22,6 +22,7 @@ from redrive.protocols.http import Request
 LIFETIME_SECONDS: Final = 3600  # of a token; a key that is taken away ends it earlier
 _ALGORITHM: Final = "HS256"
 _HEADER: Final = {"typ": "JWT", "alg": _ALGORITHM}
+_TOKEN_CHARS_MAX: Final = 4096  # issued are 600 at most; to read 64 KiB of anybody's takes 4 ms
 _KEY_BYTES_MIN: Final = 32  # which PyJWT asks for
 # Claims are looked at here, if at all: the end of a token by the Clock.
 _UNCHECKED: Final[jwt.types.Options] = {
@@ -139,6 +140,8 @@ def issue(claims: Mapping[str, Any], secret: str) -> str:
 
 def _client_of(token: str) -> str | None:
     """The access key's id that a token names, which nothing has proven yet; None of a text that is no such token."""
+    if len(token) > _TOKEN_CHARS_MAX:
+        return None
     try:
         read = jwt.decode_complete(token, options={"verify_signature": False})
     except jwt.InvalidTokenError:
