@@ -1,5 +1,6 @@
 """Nobody without a key can make the server work or remember: a request is refused before its body is looked at."""
 
+import contextlib
 import gzip
 from collections.abc import Callable
 from functools import partial
@@ -120,3 +121,32 @@ def test_nothing_of_what_strangers_say_is_remembered(strict: Server) -> None:
     for number in range(1, 40):
         ask(number)
     assert resident_bytes(strict) - before < 16 * MIB
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"POST / HTTP/1.1\r\nHost: a\r\nX-Amz-Target: AmazonSQS.SendMessage\r\nContent-Length: 15000000\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nExpect: a gift\r\nContent-Length: 15000000\r\n\r\n",
+        b"POST / HTTP/2.0\r\nHost: a\r\nContent-Length: 15000000\r\n\r\n",
+    ],
+    ids=["too long", "in pieces", "expecting", "of another version"],
+)
+def test_a_refused_request_leaves_nothing_behind(strict: Server, head: bytes) -> None:
+    """The refusal's traceback held what had been read, 140 KB a connection, until cycles were collected."""
+
+    def ask() -> None:
+        connection = strict.connect()
+        connection.connect()
+        with contextlib.suppress(OSError):
+            connection.sock.sendall(head + b" " * MIB)
+            connection.sock.recv(4096)
+        connection.close()
+
+    for _ in range(20):
+        ask()
+    before = resident_bytes(strict)
+    for _ in range(80):
+        ask()
+    assert resident_bytes(strict) - before < 4 * MIB
