@@ -40,9 +40,15 @@ def test_a_json_event_has_its_traceback() -> None:
 
 def test_fields_stand_behind_the_text_and_cannot_be_taken_for_others() -> None:
     record = event("request")
-    record.fields = {"status": 200, "names": ["a", "b"], "operation": 'x status=500 "\n', "empty": ""}
+    record.fields = {
+        "status": 200,
+        "names": ["a", "b"],
+        "operation": 'x status=500 "\n',
+        "empty": "",
+        "none": None,
+    }
     line = TextFormatter().format(record).partition(" request ")[2]
-    assert line == 'status=200 names=a,b operation="x status=500 \\"\\n" empty=""'
+    assert line == 'status=200 names=a,b operation="x status=500 \\"\\n" empty="" none=-'
 
 
 def test_fields_are_members_of_the_json_object() -> None:

@@ -115,7 +115,7 @@ def test_a_request_is_one_line(tmp_path: Path, level: str) -> None:
         "service": "sqs",
         "status": 200,
         "operation": "SendMessage",
-        "error": "-",
+        "error": None,
         "request_id": sent["ResponseMetadata"]["RequestId"],
     }
     assert "nobody's business" not in server.log.read_text()
@@ -130,16 +130,19 @@ def test_a_refusal_has_its_code_and_secrets_stay_out(tmp_path: Path) -> None:
         server.ask("POST", "/eventgrid/s/g/nowhere/api/events", b"[]", {"aeg-sas-key": "correct-horse"})
         path = "/subscriptions/s/providers/Microsoft.EventGrid/topics?api-version=2025-02-15"
         server.ask("GET", path, headers={"Authorization": "Bearer tea-pot"})
+        server.ask("POST", "/", b"{}", {"X-Amz-Target": "DynamoDB_20120810.ListTables"})
         server.ask("POST", "/", b"Action=\xffNo+such", {"X-Amz-Target": 'AmazonSQS.a "b" c=d'})
-    found, health, posted, listed, unknown = events(server, "request")[-5:]
+    found, health, posted, listed, other, unknown = events(server, "request")[-6:]
     assert (found["operation"], found["status"], found["error"]) == (
         "GetQueueUrl",
         400,
         "QueueDoesNotExist",
     )
-    assert (health["service"], health["operation"], health["status"]) == ("-", "GET /_redrive/health", 200)
+    assert (health["service"], health["operation"]) == ("redrive", "GET /_redrive/health")
+    assert (health["status"], health["account"], health["error"]) == (200, None, None)
     assert (posted["service"], posted["error"], posted["status"]) == ("eventgrid", "NotFound", 404)
     assert (listed["status"], listed["operation"]) == (200, f"GET {path.partition('?')[0]}")
+    assert (other["operation"], other["error"]) == ("ListTables", "UnknownOperationException")
     assert unknown["operation"] == 'a "b" c=d'
     log = server.log.read_text()
     assert not re.search("battery-staple|correct-horse|tea-pot|Signature|api-version", log)

@@ -85,6 +85,8 @@ def _fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
 
 
 def _in_text(value: object) -> str:
-    """A value as one word: a list by commas, and what callers may have put anything into as a JSON string."""
+    """A value as one word: a list by commas, nothing as `-`, and what callers may have put anything into as JSON."""
+    if value is None:
+        return "-"
     text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
     return text if _PLAIN.fullmatch(text) else json.dumps(text)

@@ -17,6 +17,7 @@ logger = logging.getLogger(__name__)
 
 CHARS_MAX: Final = 256  # of what a caller gave: an operation, a path, the id of a key
 _FAILED: Final = 500
+_OWN: Final = "/_redrive/"
 
 
 class RequestLog:
@@ -67,15 +68,15 @@ class RequestLog:
         record, scope = request.record or RequestRecord(), credential_scope(request)
         fields = {
             "client": request.client_host,
-            "account": record.account or "-",
-            "key": "-" if scope is None else scope.access_key_id[:CHARS_MAX],
-            "service": record.service or "-",
+            "account": record.account or None,
+            "key": None if scope is None else scope.access_key_id[:CHARS_MAX],
+            "service": record.service or ("redrive" if request.path.startswith(_OWN) else None),
             "operation": (record.operation or f"{request.method} {request.path}")[:CHARS_MAX],
             "status": _FAILED if answered is None else answered.status,
-            "error": record.error or "-",
+            "error": record.error or None,
             "ms": round((self._monotonic() - began) * 1000, 1),
             "bytes_in": body_bytes,
             "bytes_out": 0 if answered is None else len(answered.body),
-            "request_id": record.request_id or "-",
+            "request_id": record.request_id or None,
         }
         logger.info("request", extra={"fields": fields})

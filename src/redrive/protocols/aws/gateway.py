@@ -79,6 +79,8 @@ class Gateway:
             logger.exception(
                 "%s %s failed, request id %s", service.profile.name, recognised.operation, request_id
             )
+            if request.record is not None:
+                request.record.error = "InternalFailure"
             return recognised.codec.render_error(service, common("InternalFailure", _FAILED), request_id)
 
     async def _carry_out(

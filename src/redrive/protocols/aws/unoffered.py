@@ -63,6 +63,9 @@ def refusal(request: Request, request_id: str, offered: Iterable[str]) -> Respon
     asked = _asked(request)
     if asked is None:
         return None
+    if request.record is not None:
+        request.record.service, request.record.operation = asked.service, asked.operation
+        request.record.error = _CODES.get(asked.write, _CODE)
     return asked.write(request, service_text(asked.service, asked.operation, offered), request_id)
 
 
@@ -132,6 +135,13 @@ def _xml(status: int, root: str, inner: str, request_id: str) -> Response:
     body = f"<{root}>{inner}<RequestId>{request_id}</RequestId></{root}>\n".encode()
     return Response(status, body, "text/xml", answer_headers(request_id))
 
+
+#: The codes of those that have one of their own.
+_CODES: Final[Mapping[Callable[[Request, str, str], Response], str]] = {
+    _as_query: "InvalidAction",
+    _as_ec2: "InvalidAction",
+    _as_s3: "NotImplemented",
+}
 
 #: The services whose REST answers are XML; those of all others are JSON.
 _REST: Final[Mapping[str, Callable[[Request, str, str], Response]]] = {
