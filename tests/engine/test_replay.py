@@ -70,8 +70,13 @@ async def take(engine: Engine, queue: Queue) -> list[tuple[str, bool]]:
     return taken
 
 
-async def again(engine: Engine, subscription: Subscription, ends_at: int | None = None) -> None:
-    await engine.operations.start_replay(subscription, 0, ends_at)
+async def again(
+    engine: Engine, subscription: Subscription, ends_at: int | None = None, starts_at: int = 0
+) -> None:
+    operations = engine.operations
+    await engine.resources.write(
+        lambda draft: operations.start_replay_in(draft, subscription, starts_at, ends_at)
+    )
 
 
 async def state(engine: Engine, subscription: Subscription) -> ReplayState | None:
@@ -228,7 +233,7 @@ async def test_a_replay_that_is_replaced_is_given_up(
     second_batch = store.hold_answer("enqueue")
     await again(engine, subscription)
     await second_batch.reached
-    await engine.operations.start_replay(subscription, engine.clock.now(), None)
+    await again(engine, subscription, starts_at=engine.clock.now())
     second_batch.let_go()
     await engine.quiet()
     replay = await engine.operations.replay_of(subscription)
@@ -259,7 +264,7 @@ async def test_of_a_subscription_that_goes_nothing_stays(
 async def test_a_node_that_closed_does_not_go_on(
     engine: Engine, store: HeldStore, clock: VirtualClock, subscription: Subscription
 ) -> None:
-    await engine.operations.start_replay(subscription, 1, clock.now() + LEASE_MS)
+    await again(engine, subscription, clock.now() + LEASE_MS, starts_at=1)
     await engine.quiet()  # it looks again, a second from now
     await engine._replayer.close()
     store.calls.clear()

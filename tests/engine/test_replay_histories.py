@@ -11,6 +11,7 @@ What must hold is what a subscriber of an ordered topic relies on, whatever come
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Put, Remove, Runtime
+from redrive.engine.resources import Draft
 from redrive.engine.tasks.leased_tasks import LEASE_MS
 from redrive.engine.tasks.replay import SETTLED_MS
 from redrive.model.message import Publication
@@ -108,11 +110,14 @@ class History:
             await node._topic_publisher.publish(topic, [publication])
             await self.pause(30)
 
+    async def _start_in(self, node: Engine, draft: Draft) -> None:
+        await node.operations.start_replay_in(draft, self.subscription, 0, None)
+
     async def replay(self) -> None:
         for _ in range(3):
             await self.pause(1500)
             node = self.chance.choice(self.nodes)
-            await node._replayer.start(self.subscription, 0, None)
+            await node.resources.write(partial(self._start_in, node))
             if self.chance.random() < 0.5:
                 await self.pause(100)
                 await node._replayer.close()  # as if it died; what it began goes on by its lease

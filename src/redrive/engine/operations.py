@@ -40,10 +40,9 @@ class Operations:
         dead_letter_queues: Of an account's region (`DeadLetters.queues`).
         dead_letters: What is in one of them (`DeadLetters.letters`).
         trace: Where a message's deliveries stand (`Tracer.trace`).
-        start_replay: Sends a subscription what its topic archived (`Replayer.start`).
-        end_replay: Takes a replay away (`Replayer.end`).
-        replay_of: A subscription's replay, under way or ended (`Replayer.of`).
-        expecting_replay: A subscription that is to begin with a replay (`Replayer.expecting`).
+        start_replay_in: Sends a subscription what its topic archived (`Replayer.start_in`).
+        end_replay_in: Takes a replay away (`Replayer.end_in`).
+        replay_of, replay_of_in: A subscription's replay, under way or ended (`Replayer.of`).
         close_circuit: Serves an endpoint again, at once (`Dispatcher.lift`).
         condition: How a subscription's endpoint stands (`EndpointConditions.of`).
     """
@@ -75,10 +74,10 @@ class Operations:
         self.dead_letter_queues = dead_letters.queues
         self.dead_letters = dead_letters.letters
         self.trace = tracer.trace
-        self.start_replay = replayer.start
-        self.end_replay = replayer.end
+        self.start_replay_in = replayer.start_in
+        self.end_replay_in = replayer.end_in
         self.replay_of = replayer.of
-        self.expecting_replay = replayer.expecting
+        self.replay_of_in = replayer.of_in
         self.close_circuit = dispatcher.lift
         self.condition = conditions.of
 

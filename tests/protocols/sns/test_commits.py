@@ -63,3 +63,25 @@ async def test_an_application_goes_with_its_devices(stage: Stage, commits: Commi
     await stage.call("DeletePlatformApplication", PlatformApplicationArn=application)
     assert commits.taken() == 1
     assert await stage.engine.resources.documents.find(DEVICE, "") == []
+
+
+async def test_a_replay_begins_and_ends_with_its_policy(stage: Stage, commits: Commits) -> None:
+    attributes = {"FifoTopic": "true", "ArchivePolicy": '{"MessageRetentionPeriod":"1"}'}
+    await stage.call("CreateTopic", Name="orders.fifo", Attributes=attributes)
+    policy = '{"PointType":"Timestamp","StartingPoint":"2020-01-01T00:00:00Z"}'
+    endpoint = "arn:aws:sqs:us-east-1:123456789012:q"
+    commits.taken()
+    made = await stage.call(
+        "Subscribe",
+        TopicArn=f"{TOPIC}.fifo",
+        Protocol="sqs",
+        Endpoint=endpoint,
+        Attributes={"ReplayPolicy": policy},
+    )
+    assert commits.taken() == 1
+    changes = {"SubscriptionArn": made["SubscriptionArn"], "AttributeName": "ReplayPolicy"}
+    for value in ("", policy):
+        await stage.engine.quiet()
+        commits.taken()
+        await stage.call("SetSubscriptionAttributes", AttributeValue=value, **changes)
+        assert commits.taken() == 1

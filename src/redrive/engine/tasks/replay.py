@@ -15,7 +15,6 @@ A replay is a document, so it survives its node, as move tasks do (`redrive.engi
 repeated after a crash is recognised delivery by delivery.
 """
 
-import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,7 +24,7 @@ from redrive.engine.ports import DocumentKind, Runtime, Store, Timer
 from redrive.engine.publish.fan_out import TopicPublisher
 from redrive.engine.publish.matching import Turns, wanting
 from redrive.engine.receive.notifier import QueueNotifier
-from redrive.engine.resources import Resources
+from redrive.engine.resources import Draft, Resources
 from redrive.engine.tasks import archive
 from redrive.engine.tasks.archive import Archived
 from redrive.engine.tasks.leased_tasks import LeasedTasks
@@ -71,15 +70,30 @@ class Replayer:
 
     # ---- verbs ------------------------------------------------------------------------------------------
 
-    async def start(self, subscription: Subscription, starts_at: int, ends_at: int | None) -> Replay:
-        """Begin a replay; one that the subscription has already ends with it.
+    async def start_in(
+        self, draft: Draft, subscription: Subscription, starts_at: int, ends_at: int | None
+    ) -> Replay:
+        """Begin a replay; one that the subscription has already ends with it, and what is published waits from now on.
 
         Args:
-            subscription: Who gets it.
+            draft: What is written.
+            subscription: Who gets it, as the draft leaves it.
             starts_at: What was published from then on (ms).
             ends_at: And until then (ms), after which the subscription rests; None: up to now, and it goes on.
         """
-        fresh = Replay(
+        fresh = self._fresh(subscription, starts_at, ends_at)
+        begins_at = 0
+        if await self._waiting.let_earlier_go(fresh):  # nodes may be moving it just now
+            begins_at = self._runtime.clock.now() + SETTLED_MS
+        replay = self._tasks.leased(replace(fresh, begins_at=begins_at))
+        await draft.get(REPLAY, replay.key)
+        draft.put(REPLAY, replay.key, replay)
+        await self._waiting.hold_in(draft, replay)
+        draft.afterwards(lambda: self._tasks.begin(replay, self._carry_on))
+        return replay
+
+    def _fresh(self, subscription: Subscription, starts_at: int, ends_at: int | None) -> Replay:
+        return Replay(
             id=self._runtime.message_id().hex(),
             topic=subscription.topic,
             subscription_id=subscription.id,
@@ -87,35 +101,30 @@ class Replayer:
             starts_at=min(starts_at, self._runtime.clock.now()),
             ends_at=ends_at,
         )
-        replay = self._tasks.leased(fresh)
-        await self._documents.update_or_create(REPLAY, replay.key, replay, lambda _: replay)
-        terms = await self._waiting.terms(replay)
-        if terms is not None:
-            await self._hold(replay, terms)
-        self._tasks.begin(replay, self._carry_on)
-        return replay
-
-    async def expecting(self, wanted: Subscription) -> Subscription:
-        """A subscription that is about to be made and to begin with a replay: what is published waits for it."""
-        return await self._waiting.expecting(wanted)
 
     async def of(self, subscription: Subscription) -> Replay | None:
         """The subscription's replay, under way or ended."""
         replay = await self._documents.get(REPLAY, subscription.key)
         return None if replay is None or replay.queue_id != subscription.queue_id else replay
 
-    async def end(self, subscription: Subscription) -> None:
-        """Take the subscription's replay away, if it has one: it gets what is published, from now on."""
-        replay = await self.of(subscription)
-        if replay is None and subscription.held:  # it expects one, whose beginning was cut short
-            replay = await self.start(subscription, self._runtime.clock.now(), None)
+    async def of_in(self, draft: Draft, subscription: Subscription) -> Replay | None:
+        """See `of`: it is to stand still, or still not to be there, when the draft is written."""
+        replay: Replay | None = await draft.get(REPLAY, subscription.key)
+        return None if replay is None or replay.queue_id != subscription.queue_id else replay
+
+    async def end_in(self, draft: Draft, subscription: Subscription) -> None:
+        """Take the subscription's replay away, if it has one; when the draft is written, what waits is let go."""
+        replay = await self.of_in(draft, subscription)
+        if replay is None and subscription.held:  # an older version was cut short before it began
+            replay = self._tasks.leased(self._fresh(subscription, self._runtime.clock.now(), None))
+            draft.put(REPLAY, replay.key, replay)
+            await self._waiting.hold_in(draft, replay)
         if replay is None:
             return
-        with contextlib.suppress(NotFound):
-            stopped = await self._documents.update(
-                REPLAY, replay.key, lambda current: replace(current, state=ReplayState.STOPPED)
-            )
-            await self._tend(stopped)
+        stopped = draft.change(
+            REPLAY, replay.key, replay, lambda one: replace(one, state=ReplayState.STOPPED)
+        )
+        draft.afterwards(lambda: self._tasks.begin(stopped, self._tend))
 
     # ---- upkeep -----------------------------------------------------------------------------------------
 
@@ -171,10 +180,9 @@ class Replayer:
 
         What the subscriber is owed already comes first: it is older than what waits, and may be in the replay too.
         """
-        await self._hold(replay, terms)
+        await self._documents.transact(lambda draft: self._waiting.hold_in(draft, replay))
         subscription = terms.subscription
-        current = await self._current(replay)
-        wait_ms = 0 if current is None else current.begins_at - self._runtime.clock.now()
+        wait_ms = replay.begins_at - self._runtime.clock.now()
         if wait_ms > 0 or await self._store.peek(subscription.queue_id, 1):
             self._resume(replay, max(wait_ms, LOOK_MS))
             return None
@@ -182,18 +190,6 @@ class Replayer:
         await self._waiting.drop(subscription, max(replay.starts_at, now - OVERLAP_MS))
         last_seq = await self._last_before(terms.topic.id, replay.starts_at - SKEW_MS)
         return await self._record(replay, state=ReplayState.RUNNING, last_seq=last_seq)
-
-    async def _hold(self, replay: Replay, terms: ReplayContext) -> None:
-        """Let wait what is published from now on; begin when what nodes are doing is done."""
-        if not await self._waiting.hold(replay, terms.subscription):
-            return
-        begins_at = self._runtime.clock.now() + SETTLED_MS
-        with contextlib.suppress(NotFound):
-            await self._documents.update(
-                REPLAY,
-                replay.key,
-                lambda one: replace(one, begins_at=begins_at) if one.id == replay.id else one,
-            )
 
     async def _last_before(self, archive_id: int, moment: int) -> int:
         """A place in an archive before which all is older, by some 30 looks at single rows."""

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from redrive.engine.ports import MoveRequest, Runtime, Store, Target
 from redrive.engine.receive.notifier import QueueNotifier
-from redrive.engine.resources import Resources
+from redrive.engine.resources import Draft, Resources
 from redrive.engine.tasks import archive
 from redrive.model.errors import NotFound
 from redrive.model.replay import Replay
@@ -14,7 +14,6 @@ from redrive.model.topic import Subscription, Topic
 
 MOVED_MAX: Final = 100  # moved in one transaction, and looked at for the first of them
 ROWS_PER_SWEEP: Final = 1_000
-EXPECTED: Final = "expected"  # a replay that has no id yet
 
 
 class ReplayContext(NamedTuple):
@@ -43,28 +42,25 @@ class ReplayBuffer:
             return None
         return ReplayContext(topic, subscription)
 
-    async def expecting(self, wanted: Subscription) -> Subscription:
-        """A subscription that is about to be made and to begin with a replay: what is published waits for it."""
-        return replace(wanted, held_by=EXPECTED, waiting_id=await self._store.new_id())
-
-    async def hold(self, replay: Replay, subscription: Subscription) -> bool:
-        """Let wait what is published from now on.
-
-        Returns:
-            Whether something still waited from an earlier replay: nodes may be moving it just now.
-        """
-        if subscription.held_by == replay.id:
-            return False
-        waiting_id = subscription.waiting_id or await self._store.new_id()
-        left = False
-        if not subscription.held and subscription.waiting_id is not None:
-            self._notifier.unwatch(waiting_id)
-            left = bool(await self._store.peek(waiting_id, 1))
-            await self.let_go(replay)
-        await self._subscriptions.update(
-            subscription,
-            lambda one: replace(one, waiting_id=one.waiting_id or waiting_id, held_by=replay.id),
+    async def hold_in(self, draft: Draft, replay: Replay) -> None:
+        """Let wait what is published from the draft's moment on."""
+        held = await self._subscriptions.get_in(draft, replay.topic, replay.subscription_id)
+        if held is None or held.queue_id != replay.queue_id or held.held_by == replay.id:
+            return
+        waiting_id = held.waiting_id or await self._store.new_id()
+        await self._subscriptions.update_in(
+            draft, held, lambda one: replace(one, waiting_id=waiting_id, held_by=replay.id)
         )
+
+    async def let_earlier_go(self, replay: Replay) -> bool:
+        """Let go what still waits behind a replay before this, which has ended; whether there was something."""
+        terms = await self.terms(replay)
+        if terms is None or terms.subscription.held or terms.subscription.waiting_id is None:
+            return False
+        waiting_id = terms.subscription.waiting_id
+        self._notifier.unwatch(waiting_id)
+        left = bool(await self._store.peek(waiting_id, 1))
+        await self.let_go(replay)
         return left
 
     async def release(self, replay: Replay, subscription: Subscription) -> None:

@@ -111,11 +111,17 @@ class Confirmations:
         subscription = await self._subscription(call, params["Token"], region)
         locked = (params.get("AuthenticateOnUnsubscribe") or "").lower() == "true"
         signed = not is_unsigned(call)
-        confirmed = await self._engine.resources.subscriptions.update(
-            subscription, lambda current: subscription_state.confirmed(current, signed=signed, locked=locked)
-        )
-        if replays.POLICY in confirmed.attributes and not subscription.confirmed:
-            await replays.follow(self._engine.operations, confirmed)
+
+        async def write(draft: Draft) -> None:
+            confirmed = await self._engine.resources.subscriptions.update_in(
+                draft,
+                subscription,
+                lambda current: subscription_state.confirmed(current, signed=signed, locked=locked),
+            )
+            if replays.POLICY in confirmed.attributes and not subscription.confirmed:
+                await replays.follow_in(self._engine.operations, draft, confirmed)
+
+        await self._engine.resources.write(write)
         return {"SubscriptionArn": names.subscription_arn(subscription)}
 
     async def _subscription(self, call: Call, token: str, region: str) -> Subscription:

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from redrive.engine.operations import Operations
+from redrive.engine.resources import Draft
 from redrive.model.replay import ReplayState
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.sns import json_text
@@ -69,25 +70,16 @@ def _moment(document: Mapping[str, Any], name: str) -> int:
     return int(moment.timestamp() * 1000)
 
 
-async def expecting(operations: Operations, wanted: Subscription) -> Subscription:
-    """A subscription about to be made; what is published from its first moment on comes after its replay."""
-    return (
-        await operations.expecting_replay(wanted)
-        if POLICY in wanted.attributes and wanted.confirmed
-        else wanted
-    )
-
-
-async def follow(operations: Operations, subscription: Subscription) -> None:
+async def follow_in(operations: Operations, draft: Draft, subscription: Subscription) -> None:
     """Begin the replay that the subscription's policy asks for, or end one where it asks for none.
 
     A subscription whose endpoint has not agreed yet gets nothing, nor what is replayed.
     """
     text = subscription.attributes.get(POLICY)
     if text is None:
-        await operations.end_replay(subscription)
+        await operations.end_replay_in(draft, subscription)
     elif subscription.confirmed:
-        await operations.start_replay(subscription, *_span(orjson.loads(text)))
+        await operations.start_replay_in(draft, subscription, *_span(orjson.loads(text)))
 
 
 async def status(operations: Operations, subscription: Subscription) -> dict[str, str]:

@@ -71,11 +71,6 @@ class SubscriptionOperations:
         subscription = await self._engine.resources.write(
             lambda draft: self._subscribe_in(draft, call, topic, wanted, given)
         )
-        if (
-            replays.POLICY in subscription.attributes
-            and await self._engine.operations.replay_of(subscription) is None
-        ):
-            await replays.follow(self._engine.operations, subscription)
         if not subscription.confirmed and not params.get("ReturnSubscriptionArn"):
             return {"SubscriptionArn": "pending confirmation"}
         return {"SubscriptionArn": names.subscription_arn(subscription)}
@@ -93,12 +88,17 @@ class SubscriptionOperations:
             subscription = None
         if subscription is None:
             await limits.check_subscriptions(subscriptions, topic, wanted, self._filters_max)
-            expecting = await replays.expecting(self._engine.operations, wanted)
-            subscription = await subscriptions.create_in(draft, expecting)
+            subscription = await subscriptions.create_in(draft, wanted)
         elif subscription_attributes.differ(subscription, wanted, given):
             raise invalid("Attributes Reason: Subscription already exists with different attributes")
         if not subscription.confirmed:
             await self._confirmations.ask_in(draft, topic, subscription, SUBSCRIBE, call.now)
+        operations = self._engine.operations
+        if (
+            replays.POLICY in subscription.attributes
+            and await operations.replay_of_in(draft, subscription) is None
+        ):
+            await replays.follow_in(operations, draft, subscription)
         return subscription
 
     # ---- unsubscribe -----------------------------------------------------------------------------------------
@@ -187,14 +187,19 @@ class SubscriptionOperations:
 
         if name == subscription_attributes.FILTER_POLICY and value and subscription.filter_text is None:
             await limits.check_filters(self._engine.resources.subscriptions, topic, self._filters_max)
+
+        async def write(draft: Draft) -> None:
+            subscriptions = self._engine.resources.subscriptions
+            current = await subscriptions.update_in(draft, subscription, changed)
+            if name == replays.POLICY:
+                await replays.follow_in(self._engine.operations, draft, current)
+
         try:
-            subscription = await self._engine.resources.subscriptions.update(subscription, changed)
+            await self._engine.resources.write(write)
         except AttributeRefused as refusal:
             raise refused_alone(refusal) from None
         except NotFound:
             raise no_such("Subscription") from None
-        if name == replays.POLICY:
-            await replays.follow(self._engine.operations, subscription)
         return {}
 
     async def _found(self, call: Call, params: Structure, action: str) -> tuple[Topic, Subscription]:
