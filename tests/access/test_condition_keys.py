@@ -122,6 +122,7 @@ def test_a_stored_policy_that_cannot_be_read_closes_its_resource(text: str) -> N
         "sqs:SetQueueAttributes",
         "sqs:DeleteQueue",
         "sns:SetTopicAttributes",
+        "lambda:DeleteFunction",
     ):
         assert evaluate(stored_policy(text), ask(ROOT, action), OWNER).allowed
         assert not evaluate(stored_policy(text), ask(STRANGER, action), OWNER).allowed

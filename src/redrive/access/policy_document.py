@@ -114,6 +114,7 @@ _CLOSED: Final = json.dumps(
             "NotAction": [
                 *("sqs:GetQueueAttributes", "sqs:SetQueueAttributes", "sqs:GetQueueUrl", "sqs:DeleteQueue"),
                 *("sns:GetTopicAttributes", "sns:SetTopicAttributes", "sns:DeleteTopic"),
+                *("lambda:GetPolicy", "lambda:RemovePermission", "lambda:DeleteFunction"),
             ],
             "Resource": "*",
         }

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import orjson
 
-from redrive.access.policy import AccessRequest, evaluate, request_keys, source_keys
-from redrive.access.policy_document import parse_policy
+from redrive.access.policy import AccessRequest, evaluate, request_keys, resource_keys, source_keys
+from redrive.access.policy_document import stored_policy
 from redrive.access.principals import service_principal
 from redrive.engine.resources import Documents, Draft
 from redrive.model.names import ResourceName
@@ -146,11 +146,15 @@ def service_may_invoke(
         account: That resource's owner.
     """
     text = _text_of(function, qualifier)
-    keys = request_keys(source_keys(arn=source_arn, account=account))
+    owner = function.name.account
+    keys = request_keys(
+        resource_keys(region=function.name.region, account=owner),
+        source_keys(arn=source_arn, account=account),
+    )
     principal = service_principal(service, function.name.region)
     asked = AccessRequest(principal, "lambda:InvokeFunction", arn_of(function.name, qualifier), keys)
-    policy = None if text is None else parse_policy(text)
-    return evaluate(policy, asked, function.name.account).allowed
+    policy = None if text is None else stored_policy(text)
+    return evaluate(policy, asked, owner).allowed
 
 
 def key_beginning(name: ResourceName) -> str:
