@@ -75,7 +75,7 @@ def test_what_is_lost_is_warned_of_and_shown(
     server.advance(1)
     (line,) = losses(server, topic)
     assert " WARNING " in line
-    assert re.search(rf"delivery\.dropped topic=\S+ subscription=\S+ message={message_id} ", line)
+    assert re.search(rf"delivery\.dropped topic=\S+ subscription=\S+ message_id={message_id} ", line)
     assert said in line
     assert re.search(state, redrive("endpoints", "list"))
 

@@ -1,6 +1,6 @@
 """Warnings in the server's log of every delivery that ended otherwise than delivered: nothing is lost without a word.
 
-    delivery.dropped topic=… subscription=… message=… reason=client_error status=404 attempts=1 said='Not Found'
+    delivery.dropped topic=… subscription=… message_id=… reason=client_error status=404 attempts=1 said="Not Found"
 
 for a delivery that is lost; `delivery.dead_lettered` for one that its dead-letter queue has, `delivery.expired` for one
 whose time was over, `subscription.unconfirmed` for a confirmation that its endpoint did not take. A subscription has one
@@ -8,9 +8,9 @@ warning a minute; at the end of the minute another says how many more there were
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from typing_extensions import override
 
@@ -29,7 +29,8 @@ _EVENTS: Final = {
     Outcome.DROPPED: "delivery.dropped",
     Outcome.EXPIRED: "delivery.expired",
 }
-_OTHERS: Final = "others"
+_Key: TypeAlias = tuple[str, str]  # what of, and its key
+_OTHERS: Final[_Key] = ("of", "others")
 
 
 @dataclass(slots=True)
@@ -45,57 +46,54 @@ class LossLog(Listener):
     def __init__(self, clock: Clock) -> None:
         """Measure minutes on this clock."""
         self._clock = clock
-        self._minutes: dict[str, _Minute] = {}
+        self._minutes: dict[_Key, _Minute] = {}
 
     @override
     def undelivered(self, fact: Undelivered) -> None:
-        self._warn(f"subscription={fact.last.subscription.key}", 1, lambda: _line(fact))
+        event = "subscription.unconfirmed" if fact.confirmation else _EVENTS[fact.outcome]
+        self._warn(("subscription", fact.last.subscription.key), 1, event, lambda: _fields(fact))
 
     @override
     def dropped(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:
         """See `Listener.dropped`: of queues that callers receive from."""
-        key = f"queue={queue.name.key}"
+        key = ("queue", queue.name.key)
         if messages:
-            self._warn(key, messages, lambda: f"queue.lost {key} messages={messages} reason={why}")
+            fields = {"queue": queue.name.key, "messages": messages, "reason": why.value}
+            self._warn(key, messages, "queue.lost", lambda: fields)
 
-    def _warn(self, key: str, number: int, line: Callable[[], str]) -> None:
+    def _warn(self, key: _Key, number: int, event: str, fields: Callable[[], Mapping[str, Any]]) -> None:
         if key not in self._minutes and len(self._minutes) >= KEYS_MAX:
             key = _OTHERS
         minute = self._minutes.get(key)
         if minute is not None:
             minute.left_out += number
             return
-        logger.warning("%s", line())
+        logger.warning(event, extra={"fields": fields()})
         self._begin(key)
 
-    def _begin(self, key: str) -> None:
+    def _begin(self, key: _Key) -> None:
         self._minutes[key] = _Minute()
         self._clock.call_at(self._clock.now() + MINUTE_MS, lambda: self._end(key))
 
-    def _end(self, key: str) -> None:
+    def _end(self, key: _Key) -> None:
         left_out = self._minutes.pop(key).left_out
         if left_out:
-            logger.warning(
-                "delivery.left_out %s number=%d: more of the same in the last minute", key, left_out
-            )
+            logger.warning("delivery.left_out", extra={"fields": {key[0]: key[1], "number": left_out}})
             self._begin(key)
 
 
-def _line(fact: Undelivered) -> str:
+def _fields(fact: Undelivered) -> Mapping[str, Any]:
     last, attempt = fact.last, fact.last.attempt
-    event = "subscription.unconfirmed" if fact.confirmation else _EVENTS[fact.outcome]
-    line = (
-        f"{event} topic={last.topic.name.key} subscription={last.subscription.id}"
-        f" message={_plain(fact.message_id)}"
-        f" reason={attempt.reason} status={attempt.status} attempts={last.delivery.attempts}"
-    )
+    fields = {
+        "topic": last.topic.name.key,
+        "subscription": last.subscription.id,
+        "message_id": fact.message_id[:SAID_MAX],  # as its publisher gave it: it may hold anything
+        "reason": attempt.reason.value,
+        "status": attempt.status,
+        "attempts": last.delivery.attempts,
+    }
     if last.subscription.dead_letter is not None and fact.handed is not None:
-        line += f" queue={last.subscription.dead_letter.key}"
+        fields["queue"] = last.subscription.dead_letter.key
         if not fact.handed.delivered:
-            line += f" queue_reason={fact.handed.reason}"
-    return f"{line} said={attempt.response[:SAID_MAX]!r}" if attempt.response else line
-
-
-def _plain(text: str) -> str:
-    """An id that a publisher gave, which may hold anything, as one word of one line."""
-    return text if text.isprintable() and " " not in text and len(text) <= SAID_MAX else repr(text[:SAID_MAX])
+            fields["queue_reason"] = fact.handed.reason.value
+    return {**fields, "said": attempt.response[:SAID_MAX]} if attempt.response else fields
