@@ -1,14 +1,22 @@
 """What a node remembers of queues is not more the longer it runs."""
 
+import gc
 import random
 from collections.abc import Callable, Sized
+from types import CodeType, FunctionType, ModuleType
+
+import pytest
 
 from redrive.engine.engine import Engine
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.receive.receiver import InFlightEstimate
+from redrive.model.message import Publication
+from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
-from tests.engine.samples import make_queue, send
+from tests.engine.samples import make_queue, named, send
 from tests.engine.stage import Stage
+
+TOPICS = 20  # of one life
 
 
 def sizes(part: object) -> dict[str, int]:
@@ -66,3 +74,74 @@ async def test_a_subscription_that_had_a_rate_leaves_no_pace(
     await stage.engine.operations.sweep()
     assert stage.store._connection.execute(paces).fetchone() == (0,)
     await stage.engine.close()
+
+
+def reachable(part: object) -> int:
+    """The number of objects that an object holds, directly or not; code and modules are not counted."""
+    gc.collect()
+    found = {id(part): part}
+    new = [part]
+    while new:
+        new = [
+            each
+            for each in gc.get_referents(*new)
+            if id(each) not in found and not isinstance(each, type | ModuleType | FunctionType | CodeType)
+        ]
+        new = list({id(each): each for each in new}.values())
+        found |= {id(each): each for each in new}
+    return len(found)
+
+
+async def test_topics_that_came_and_went_leave_nothing(clock: VirtualClock, chance: random.Random) -> None:
+    stage = Stage(clock, chance)
+    await stage.engine.open()
+    held = []
+    for number in range(5):
+        await live(stage.engine, f"life-{number}")
+        for notes in (
+            stage.memory.attempts,
+            stage.memory.dead,
+            stage.endpoint.pushed,
+            stage.profile.contexts,
+        ):
+            notes.clear()
+        held.append(reachable(stage.engine))
+    assert max(held[2:]) - held[1] < TOPICS, held
+    await stage.engine.close()
+
+
+async def live(engine: Engine, life: str) -> None:
+    """Have topics come with queues and subscriptions, be published to, be asked about, and go."""
+    topics, queues = engine.resources.topics, engine.resources.queues
+    for number in range(TOPICS):
+        queue = await make_queue(engine, f"{life}-{number}")
+        topic = await topics.create(Topic(0, queue.name, "plain"))
+        await engine.resources.subscriptions.create(
+            Subscription("s", topic.name, 0, "1", "push", "somewhere", dead_letter=queue.name)
+        )
+        await engine.resources.subscriptions.count(topic.name)
+        await engine.messages.publish(topic, [Publication(b"0" * 16, "a", {}, {}, b"{}", 1)])
+        await send(engine, queue, "a")
+        await engine.messages.receive(queue, 1, wait_ms=0)
+    await engine.quiet()
+    for number in range(TOPICS):
+        name = named(f"{life}-{number}")
+        for topic in [found for found in [await topics.get(name)] if found]:
+            await topics.delete(topic)
+        for queue in [found for found in [await queues.get(name)] if found]:
+            await queues.delete(queue)
+    await topics.count("1", "here")
+    await engine.operations.sweep()
+    await engine._dispatcher.look_round()
+
+
+async def test_changes_that_nobody_asks_about_are_not_kept(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("redrive.engine.configuration.count_by_key.CHANGES_MAX", 10)
+    numbers = engine.resources.subscriptions.numbers
+    assert await engine.resources.topics.count("1", "here") == (0, 0)
+    for number in range(100):
+        await engine.resources.topics.create(Topic(0, named(f"t{number}"), "plain"))
+        assert sum(len(count.changed) for count in numbers._topic_tally._counts.values()) <= 10
+    assert await engine.resources.topics.count("1", "here") == (0, 100)

@@ -9,7 +9,7 @@ from redrive.model.metric import MINUTE_MS, PointQuery
 from redrive.telemetry.accumulators import topic_series
 from redrive.telemetry.archives import HOUR_MS
 from redrive.telemetry.gauges import ACTIVE_MS
-from redrive.telemetry.telemetry import SWEEP_MS
+from redrive.telemetry.telemetry import FORGET_MS, SWEEP_MS
 from tests.telemetry.facts import TOPIC
 from tests.telemetry.test_telemetry import House, running_house
 
@@ -73,7 +73,7 @@ async def test_totals_stay_as_long_as_their_topic(house: House) -> None:
         "bytes_archived": 20,
     }
     house.topics.found = None
-    await house.advance(SWEEP_MS)
+    await house.advance(FORGET_MS)
     assert list(house.telemetry.metrics.totals) == []
 
 

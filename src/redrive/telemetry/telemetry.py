@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 FLUSH_MS = 5_000  # what a crash may lose of metrics and logs; whoever reads on this node flushes first
 POINTS_PER_CALL = 200  # one transaction's worth: about 2 ms of the store's time
 SWEEP_MS = 60 * MINUTE_MS
+FORGET_MS = 5 * MINUTE_MS  # 0.1 s of processor time for 100,000 topics
 ROWS_PER_SWEEP = 1_000
 # CloudWatch keeps minutes for 15 days, then five-minute sums for 63 days and hours for 455; here all ends with the
 # minutes, and seconds, which there live three hours, last as long. A queue in constant use takes 11 MB of SQLite by
@@ -85,6 +86,7 @@ class Telemetry:
             if not self._leaps:
                 group.create_task(self._flush_on_news(), name="redrive-telemetry-flush")
                 group.create_task(self._sweep_every_hour(), name="redrive-telemetry-sweep")
+                group.create_task(self._forget_at_times(), name="redrive-telemetry-forget")
 
     @property
     def queue_levels(self) -> Sequence[Level]:
@@ -206,6 +208,15 @@ class Telemetry:
         while await self._store.drop_points(self._clock.now() - POINTS_KEPT_MS, ROWS_PER_SWEEP):
             pass
         await self._sweep_logs()
+        await self._forget_the_gone()
+
+    async def _forget_at_times(self) -> None:
+        while True:
+            await self._clock.sleep_until(self._clock.now() + FORGET_MS)
+            await _survive(self._forget_the_gone(), "forget")
+
+    async def _forget_the_gone(self) -> None:
+        """Forget the counters of topics that any node deleted."""
         totals = self.metrics.totals
         for name, _ in totals:
             if await self._topics.get(name) is None:

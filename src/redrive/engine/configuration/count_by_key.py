@@ -7,11 +7,15 @@ reads only these again before it answers: a topic's thousand subscriptions cost 
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from redrive.engine.configuration.directory import Directory, DocumentKind
 
 T = TypeVar("T")
+
+CHANGES_MAX: Final = (
+    1_000  # kept for a tally that nobody asks for; to read it anew takes as long as so many changes
+)
 
 
 class CountByKey(Generic[T]):
@@ -45,6 +49,12 @@ class CountByKey(Generic[T]):
         for end, character in enumerate(key, start=1):
             if character == "/" and (count := self._counts.get(key[:end])) is not None:
                 count.changed.add(key)
+                if len(count.changed) > CHANGES_MAX:
+                    del self._counts[key[:end]]
+
+    def forget(self, prefix: str) -> None:
+        """Nobody will ask about keys that begin so: what they belonged to is gone."""
+        self._counts.pop(prefix, None)
 
     async def numbers(self, prefix: str) -> "Counter[str]":
         """The number of each sort, of those whose key begins so."""

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from redrive.engine.configuration.draft import Draft, Key
+from redrive.engine.kinds import Due, QueueRecord
 from redrive.engine.ports import Change, Creation, DocumentKind, NewDelivery, Put, Removal, Remove, Store
 from redrive.model.errors import Conflict, NotFound
 
@@ -53,6 +54,11 @@ class Directory:
         else:
             self._known = {at: known for at, known in self._known.items() if kind and at[0] != kind}
 
+    def _remember(self, key: Key, found: tuple[int, Any]) -> None:
+        """Remember a value, unless only the sweep will look at it again, in up to 14 days."""
+        if not isinstance(found[1], Due) and not (isinstance(found[1], QueueRecord) and found[1].deleted_at):
+            self._known[key] = found
+
     @property
     def changes(self) -> int:
         """A number that moves with every document that changes, as far as this node has heard."""
@@ -80,7 +86,7 @@ class Directory:
             return 0, None
         found = (resource.version, kind.read(resource.document))
         if self._changes == before:  # else it may have changed while it was on its way
-            self._known[kind.name, key] = found
+            self._remember((kind.name, key), found)
         return found
 
     async def find(
@@ -226,7 +232,7 @@ class Directory:
         if undisturbed:
             for change, version in zip(changes, versions, strict=True):
                 if isinstance(change, Put):
-                    self._known[change.kind, change.key] = version, values[change.kind, change.key]
+                    self._remember((change.kind, change.key), (version, values[change.kind, change.key]))
         self._tell(changes, values)
         return versions
 

@@ -52,6 +52,10 @@ class ResourceCounts:
             if kind in ("", name):
                 tally.changed(key)
 
+    def forget_topic(self, key: str) -> None:
+        """The topic of that key is gone, or changed on another node."""
+        self._subscription_tally.forget(f"{key}/")
+
     async def topics(self, account: str, region: str) -> TopicCounts:
         """The number of topics of an account's region."""
         found = await self._topic_tally.numbers(f"{account}/{region}/")

@@ -57,7 +57,7 @@ class Subscriptions:
         if kind in ("", SUBSCRIPTION.name):
             self._interests.forget(key)
         elif kind == TOPIC.name:
-            self._interests.forget_topic(key)
+            self._forget_topic(key)
         self.numbers.changed(kind, key)
 
     def _written(self, kind: str, key: str, value: object | None) -> None:
@@ -65,12 +65,16 @@ class Subscriptions:
         if kind == SUBSCRIPTION.name:
             self._interests.changed(key) if value is not None else self._interests.removed(key)
         elif kind == TOPIC.name and value is None:
-            self._interests.forget_topic(key)
+            self._forget_topic(key)
         self.numbers.changed(kind, key)
         if isinstance(value, Subscription):
             self.on_backlog(value)
         elif kind == OF_QUEUE.name and value is None:
             self.on_no_backlog(int(key))
+
+    def _forget_topic(self, key: str) -> None:
+        self._interests.forget_topic(key)
+        self.numbers.forget_topic(key)
 
     # ---- reading ----------------------------------------------------------------------------------------
 
