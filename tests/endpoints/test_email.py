@@ -41,6 +41,7 @@ async def test_a_mail_says_whom_it_is_from_and_to_and_when() -> None:
     assert mail["Subject"] == "News"
     assert mail["Message-ID"] == "<1.2@redrive.test>"
     assert mail["Date"].datetime.timestamp() * 1000 == NOW
+    assert str(mail["Date"]).endswith(" +0000")
     assert mail.get_content_type() == "text/plain"
     assert server.envelopes[0].mail_from == SENDER
     assert server.envelopes[0].rcpt_tos == ["ann@example.org"]

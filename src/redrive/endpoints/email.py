@@ -7,10 +7,10 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
-from email.utils import formatdate
 from pathlib import Path
 from typing import Final
 
@@ -136,7 +136,9 @@ class EmailEndpoint(TimedEndpoint):
         mail = EmailMessage(policy=_WRITING)
         mail["From"] = Address(push_request.headers.get("From", ""), addr_spec=self._relay.sender)
         mail["To"] = Address(addr_spec=push_request.endpoint)
-        mail["Date"] = formatdate(now / 1000)
+        mail["Date"] = datetime.fromtimestamp(
+            now // 1000, UTC
+        )  # "+0000"; "-0000" would say that no zone is known
         for name in ("Subject", "Message-ID"):
             if name in push_request.headers:
                 mail[name] = push_request.headers[name]
