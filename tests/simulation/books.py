@@ -308,7 +308,7 @@ class Books:
         for (seq, token, until), answer in zip(claims, answers, strict=True):
             entry = self._believed(queue_id, seq, token, now, answer)
             if entry is not None:
-                entry.available_at = until
+                entry.available_at = until if until > now else min(entry.enqueued_at, until)
                 entry.retimed = True
                 self.trace.mark("given back" if until <= now else "extended")
 

@@ -30,6 +30,16 @@ def test_the_queues_timeout_and_the_receivers(sqs: Sqs) -> None:
     assert queue.bodies() == ["hidden"]
 
 
+def test_a_message_made_visible_again_comes_before_younger_ones(sqs: Sqs) -> None:
+    queue = sqs.queue()
+    queue.send("first")
+    held = queue.one()
+    sqs.server.advance(1)
+    queue.send("second")
+    queue.hide(held, 0)
+    assert queue.bodies() == ["first", "second"]
+
+
 def test_a_changed_default_is_for_later_receives(sqs: Sqs) -> None:
     queue = sqs.queue()
     queue.send("hidden")

@@ -236,7 +236,8 @@ class Model:
         seq, token, until = claim
         refusal = self.refusal(queue_id, seq, token, now, ordered=ordered)
         if refusal is None:
-            self.rows[seq] = replace(self.rows[seq], available_at=until)
+            row = self.rows[seq]
+            self.rows[seq] = replace(row, available_at=until if until > now else min(row.enqueued_at, until))
         return refusal or DONE
 
     # ---- leaving ----------------------------------------------------------------------------------------

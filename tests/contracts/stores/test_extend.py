@@ -30,6 +30,24 @@ async def test_a_claim_given_back_is_free_at_once_and_counts(queue: Bench) -> No
     assert await queue.extend(claim, LAPSE, NOON + 5) == refused("superseded")
 
 
+async def test_what_is_given_back_comes_before_younger_ones(queue: Bench) -> None:
+    await queue.send("a", group="g")
+    claim = await queue.claim_one()
+    await queue.send("b", now=NOON + 1, group="h")
+    assert await queue.extend(claim, NOON + 5, NOON + 5) == DONE
+    assert bodies(await queue.claim(NOON + 5)) == ["a", "b"]
+
+
+async def test_what_is_given_back_behind_others_keeps_its_place(plain: Bench) -> None:
+    await plain.send("a")
+    await plain.send("b", now=NOON + 1)
+    await plain.send("c", now=NOON + 2)
+    first, second = await plain.claim(NOON + 3, limit=2)
+    for claim in (second, first):
+        assert await plain.extend(claim, NOON + 5, NOON + 5) == DONE
+    assert bodies(await plain.claim(NOON + 5)) == ["a", "b", "c"]
+
+
 async def test_a_claim_extended_by_two_at_once_is_extended_for_both(queue: Bench) -> None:
     await queue.send("a", group="g")
     claim = await queue.claim_one()

@@ -122,7 +122,11 @@ class Store(Protocol):
     def extend(
         self, queue_id: int, claims: Sequence[Claim], now: int, *, ordered: bool, strict_lease: bool = False
     ) -> Awaitable[list[Settled]]:
-        """Let claims hold until their `until`; one that is over by `now` gives the delivery back. See `settle`."""
+        """Let claims hold until their `until`; one that is over by `now` gives the delivery back. See `settle`.
+
+        What is given back has its place again, before all that arrived later. What nobody gives back comes by the moment
+        at which its claim ran out: work that always fails would else keep all that is new from its turn.
+        """
         ...
 
     def move(self, request: MoveRequest) -> Awaitable[Moved]:

@@ -46,8 +46,10 @@ _RETRY: Final = (
     f"UPDATE deliveries d SET available_at = own.until, token = NULL FROM {OWN_UNTIL} WHERE {MET}"
     f" RETURNING {WHICH}, d.message_id"
 )
+# A claim that is over already is given back: its moment comes negated.
 _EXTEND: Final = (
-    f"UPDATE deliveries d SET available_at = own.until FROM {OWN_UNTIL} WHERE {MET} RETURNING {WHICH}"
+    "UPDATE deliveries d SET available_at = CASE WHEN own.until < 0 THEN least(d.enqueued_at, -own.until)"
+    f" ELSE own.until END FROM {OWN_UNTIL} WHERE {MET} RETURNING {WHICH}"
 )
 
 
@@ -124,7 +126,7 @@ class Settler:
     async def _extend(self, connection: Connection, calls: Sequence[Extensions]) -> list[list[Settled]]:
         queue_id, ordered = calls[0].queue_id, calls[0].ordered
         held = [
-            Held(seq, token, call.now if call.strict_lease else EVER, until)
+            Held(seq, token, call.now if call.strict_lease else EVER, until if until > call.now else -until)
             for call in calls
             for seq, token, until in call.claims
         ]

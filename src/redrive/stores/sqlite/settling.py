@@ -16,6 +16,7 @@ _DELETE = f"DELETE FROM deliveries WHERE {_OWN} RETURNING place, group_id, messa
 _TAKE_OUT = f"DELETE FROM deliveries WHERE {_OWN} RETURNING {rows.COLUMNS}, place"
 _RETRY = f"UPDATE deliveries SET available_at = ?5, token = NULL WHERE {_OWN} RETURNING message_id"
 _EXTEND = f"UPDATE deliveries SET available_at = ?5 WHERE {_OWN} RETURNING 1"
+_GIVE_BACK = f"UPDATE deliveries SET available_at = min(enqueued_at, ?5) WHERE {_OWN} RETURNING 1"
 _STATE = "SELECT token FROM deliveries WHERE queue_id = ? AND seq = ?"
 _SEQ_AT = "SELECT seq FROM deliveries WHERE queue_id = ? ORDER BY seq LIMIT 1 OFFSET ?"
 _PURGE = "DELETE FROM deliveries WHERE queue_id = ? AND seq <= ? RETURNING place, group_id"
@@ -104,7 +105,8 @@ def extend(
     holds_until = now if strict_lease else _EVER
     answers = []
     for seq, token, until in claims:
-        done = rows.one(cursor, _EXTEND, (queue_id, seq, token, holds_until, until))
+        statement = _EXTEND if until > now else _GIVE_BACK
+        done = rows.one(cursor, statement, (queue_id, seq, token, holds_until, until))
         answers.append(_DONE if done else _why_not(cursor, queue_id, seq, token))
     return answers
 
