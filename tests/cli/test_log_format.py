@@ -74,3 +74,30 @@ def test_libraries_tell_no_signatures_and_headers_at_debug(
         assert logging.getLogger(library).isEnabledFor(logging.INFO)
     finally:
         root.setLevel(before)
+
+
+def test_what_a_text_has_names_for_are_members_too() -> None:
+    shown = json.loads(
+        JsonFormatter().format(
+            event("endpoint.resting subscription=%s status=%d seconds=%+.1f: %s", "s", 503, 1.5, "x")
+        )
+    )
+    assert shown["message"] == "endpoint.resting subscription=s status=503 seconds=+1.5: x"
+    assert (shown["subscription"], shown["status"], shown["seconds"]) == ("s", 503, 1.5)
+
+
+def test_a_value_that_is_no_json_is_its_text() -> None:
+    shown = json.loads(JsonFormatter().format(event("store.lost error=%s", ValueError("away"))))
+    assert shown["error"] == "away"
+
+
+def test_no_field_takes_the_place_of_what_every_event_has() -> None:
+    shown = json.loads(JsonFormatter().format(event("dispatch.late message=%s level=%s", "m-1", "high")))
+    assert shown["message"] == "dispatch.late message=m-1 level=high"
+    assert shown["level"] == "WARNING"
+
+
+@pytest.mark.parametrize(("text", "values"), [("100%% of %s", ("v",)), ("%(a)s=%(b)s", ({"a": 1, "b": 2},))])
+def test_a_text_with_other_places_than_values_has_no_members(text: str, values: tuple[object, ...]) -> None:
+    shown = json.loads(JsonFormatter().format(event(text, *values)))
+    assert shown.keys() == {"time", "level", "logger", "message"}

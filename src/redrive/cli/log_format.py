@@ -1,6 +1,7 @@
 """The form of the log: a line of text, or a JSON object, an event; times in UTC, with their zone.
 
-An event may bring fields, `extra={"fields": {…}}`: further members of the object, or `name=value` behind the text.
+An event may bring fields, `extra={"fields": {…}}`: further members of the object, or `name=value` behind the text. Values
+that its text has names for, `status=%d`, are members too.
 """
 
 import json
@@ -14,6 +15,8 @@ from typing import Any, Final
 from typing_extensions import override
 
 _TEXT: Final = "%(asctime)s %(levelname)s %(name)s %(message)s"
+# Where a value goes in the text of an event, and what it is called there.
+_PLACE: Final = re.compile(r"(?:\b(\w+)=)?%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]")
 # A value that cannot be taken for two: without blanks, quotes and equals signs.
 _PLAIN: Final = re.compile(r"[!#-<>-~]+")
 
@@ -52,11 +55,12 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
-            **_fields_of(record),
         }
+        fields = {**_named_in_text(record), **_fields_of(record)}
+        event |= {name: value for name, value in fields.items() if name not in event}
         if record.exc_info:
             event["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(event, ensure_ascii=False)
+        return json.dumps(event, ensure_ascii=False, default=str)
 
 
 def set_up(level: str, log_format: str) -> None:
@@ -82,6 +86,16 @@ def _time_of(record: logging.LogRecord) -> str:
 def _fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
     fields: Mapping[str, Any] = getattr(record, "fields", {})
     return fields
+
+
+def _named_in_text(record: logging.LogRecord) -> Mapping[str, Any]:
+    """The values that the text of an event has names for: `endpoint.resting subscription=%s status=%d`."""
+    if not isinstance(record.args, tuple) or not isinstance(record.msg, str):
+        return {}
+    names = _PLACE.findall(record.msg)
+    if len(names) != len(record.args):
+        return {}
+    return {name: value for name, value in zip(names, record.args, strict=True) if name}
 
 
 def _in_text(value: object) -> str:
