@@ -44,6 +44,11 @@ def test_a_path_that_is_none(path: str) -> None:
     assert TABLE.find("GET", path) is None
 
 
+def test_a_path_that_is_too_long_for_any_resource_is_none() -> None:
+    assert TABLE.find("GET", "/" + "s/1" * 1000 + "/events") is not None
+    assert TABLE.find("GET", "/" + "s/1" * 1400 + "/events") is None
+
+
 def test_the_first_pattern_that_takes_a_path_has_it() -> None:
     table = RouteTable({"GET /{name}": "any"})
     table.add_all({"GET /one": "one"})

@@ -24,7 +24,7 @@ CLOUD: Final = "/metadata/endpoints"
 _KEYS: Final = "/discovery/v2.0/keys"
 _SIGNS: Final = ("/oauth2/", "/.well-known/openid-configuration", _KEYS, CLOUD)
 _FIELDS_MAX: Final = 50  # of a form
-_FORM_BYTES_MAX: Final = 8 * 1024  # an id, a secret and a scope have a few hundred
+_FORM_BYTES_MAX: Final = 4 * 1024  # an id, a secret and a scope have a few hundred
 
 _Verb = Callable[[Request, Mapping[str, str]], Awaitable[Response]]
 
