@@ -1,0 +1,142 @@
+"""Redrive's own routes: nothing is shown, changed or removed for a stranger, however the path is written."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import orjson
+import pytest
+
+from tests.attack.conftest import ACCOUNT
+from tests.attack.forging import FORM, Draft, Key, queues, send, signed
+from tests.services.server import Server, serving
+
+RESET, CLOCK, FAULTS = "/_redrive/reset", "/_redrive/clock", "/_redrive/faults"
+SHOWN = (
+    "/_redrive/queues",
+    "/_redrive/topics",
+    "/_redrive/endpoints?all=true",
+    "/_redrive/dead-letter-queues",
+    "/_redrive/dead-letters?queue=kept",
+    "/_redrive/dead-letter-tasks?queue=kept",
+    "/_redrive/trace?message=00000000-0000-0000-0000-000000000000",
+    f"/_aws/sqs/messages/us-east-1/{ACCOUNT}/kept",
+    f"/_aws/sqs/messages?QueueUrl=http://a/{ACCOUNT}/kept",
+)
+CHANGED = (
+    RESET,
+    CLOCK,
+    FAULTS,
+    "/_redrive/dead-letters",
+    "/_redrive/dead-letter-tasks",
+    "/_redrive/endpoints",
+)
+SPELLINGS = (
+    "/{}",
+    "//{}",
+    "/./{}",
+    "/x/../{}",
+    "/{}/",
+    "/{}/.",
+    "/{};a=b",
+    "/{}%00",
+    "/%5Fredrive/../{}",
+    "/_redrive/health/../../{}",
+    "/_localstack/health/../../{}",
+    "http://127.0.0.1/{}",
+    "http://elsewhere.example/{}",
+)
+
+
+ALLOWED = ("--auth", "required", "--allow-reset", "--clock", "simulated", "--insecure-test-keys")
+TEST_KEY: Key = ("test", "test")
+
+
+@pytest.fixture(scope="module")
+def open_to_tests() -> Iterator[Server]:
+    """Signatures are required, and everything that a test may want is allowed."""
+    with serving("sqlite://:memory:", *ALLOWED) as server:
+        yield server
+        assert "Traceback" not in server.log.read_text()
+
+
+def anonymous(method: str, target: str, body: bytes = b"", **headers: str) -> Draft:
+    named = tuple((name.replace("_", "-"), value) for name, value in headers.items())
+    return Draft(method, target, (("Host", "127.0.0.1"), *named), body)
+
+
+def is_untouched(server: Server, now: float) -> bool:
+    return bool(queues(server, TEST_KEY, "kept")) and server.now() == now
+
+
+@pytest.fixture
+def now(open_to_tests: Server) -> float:
+    """The simulated moment, with a queue that is to stay."""
+    headers = {"X-Amz-Target": "AmazonSQS.CreateQueue", "Content-Type": "application/x-amz-json-1.0"}
+    assert send(open_to_tests, signed(open_to_tests, TEST_KEY, b'{"QueueName":"kept"}', headers))[0] == 200
+    return open_to_tests.now()
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_nothing_is_changed_for_a_stranger(open_to_tests: Server, now: float, spelling: str) -> None:
+    body = orjson.dumps({"advance_seconds": 60, "endpoint": "http://a/", "status": 500, "queue": "kept"})
+    for path, method in product(CHANGED, ("POST", "PUT", "DELETE", "PATCH", "OPTIONS")):
+        status, answer = send(open_to_tests, anonymous(method, spelling.format(path[1:]), body))
+        assert 400 <= status < 500, (method, path, answer)
+    assert is_untouched(open_to_tests, now)
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.usefixtures("now")
+def test_nothing_is_shown_to_a_stranger(open_to_tests: Server, spelling: str) -> None:
+    for path in SHOWN:
+        status, answer = send(open_to_tests, anonymous("GET", spelling.format(path[1:])))
+        assert 400 <= status < 500, (path, answer)
+        assert b'"kept"' not in answer
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-HTTP-Method-Override": "POST"},
+        {"X-Original-URL": RESET},
+        {"X-Rewrite-URL": RESET},
+        {"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Host": "127.0.0.1"},
+        {"Forwarded": "for=127.0.0.1"},
+        {"Authorization": "Basic dGVzdDp0ZXN0"},
+        {"Authorization": "Bearer test"},
+        {"Cookie": "session=test", "Origin": "http://127.0.0.1"},
+        {"Content-Type": FORM},
+    ],
+    ids=", ".join,
+)
+def test_no_header_stands_for_a_signature(open_to_tests: Server, now: float, headers: dict[str, str]) -> None:
+    for method, path in (
+        ("GET", "/_redrive/health"),
+        ("POST", RESET),
+        ("POST", CLOCK),
+        ("GET", "/_redrive/queues"),
+    ):
+        draft = Draft(
+            method, path, (("Host", "127.0.0.1"), *headers.items()), b"{}" if method == "POST" else b""
+        )
+        status, answer = send(open_to_tests, draft)
+        assert (status == 200) == (path == "/_redrive/health"), answer
+    assert is_untouched(open_to_tests, now)
+
+
+@pytest.mark.parametrize("service", ["sqs", "sns", "sts"])
+def test_a_signature_for_a_service_opens_no_control_route(
+    open_to_tests: Server, now: float, service: str
+) -> None:
+    """Who may see a call to a service cannot make one of its signature that removes everything."""
+    for path in (RESET, CLOCK):
+        draft = signed(open_to_tests, TEST_KEY, b'{"advance_seconds": 60}', {}, target=path, service=service)
+        assert send(open_to_tests, draft)[0] == 403
+    assert is_untouched(open_to_tests, now)
+
+
+def test_what_is_not_allowed_is_not_there(strict: Server, key: Key) -> None:
+    """Not even for a key holder."""
+    for path in (RESET, FAULTS, CLOCK):
+        draft = signed(strict, key, b"{}", {}, target=path, service="redrive")
+        assert send(strict, draft)[0] == 404
