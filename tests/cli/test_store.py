@@ -31,12 +31,14 @@ def test_it_says_where_each_table_is(citus_cluster: CitusCluster, capsys: pytest
         first = capsys.readouterr().out.splitlines()
         assert first[0].startswith("Citus ")
         assert first[1].startswith("deliveries      by queue_id, ")
-        assert first[-1] == "resources       a copy on each node"
+        assert first[-2] == "resources       a copy on each node"
+        assert first[-1].endswith(" has the planner's settings on each node")
         assert distribute(url, "--json") == 0
         document = json.loads(capsys.readouterr().out)
         assert [table["changed"] for table in document["tables"]] == [False] * 6
         assert distribute(url) == 0
         assert capsys.readouterr().out.splitlines() == [
             first[0],
-            *(f"{line} (as before)" for line in first[1:]),
+            *(f"{line} (as before)" for line in first[1:-1]),
+            first[-1],
         ]

@@ -7,11 +7,14 @@ from tests.simulation.run import simulate
 
 # Short runs that meet much: both dialects, both kinds of queues.
 SEEDS = (1, 6, 11, 16)
+SEEDS_ON_CITUS = (1, 6, 11)  # the fourth takes a minute and a half there
 
 
-@pytest.mark.parametrize("kind", ["postgres", "citus"])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_every_rule_holds(seed: int, kind: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [*(("postgres", seed) for seed in SEEDS), *(("citus", seed) for seed in SEEDS_ON_CITUS)],
+)
+def test_every_rule_holds(kind: str, seed: int, request: pytest.FixtureRequest) -> None:
     world = OnPostgres(request.getfixturevalue(f"{kind}_database"))
     try:
         simulate(seed, lambda: world)

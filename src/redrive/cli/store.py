@@ -50,3 +50,4 @@ def _show(distribution: dict[str, Any]) -> None:
         moved = table["rows_moved"]
         rows = f", {moved} {many(moved, 'row')} moved" if moved else ""
         print(f"{table['name']:15} {place}{rows}{'' if table['changed'] else ' (as before)'}")
+    print(f"{distribution['role']:15} has the planner's settings on each node")

@@ -8,6 +8,7 @@ import pytest
 
 from redrive.model.errors import StoreUnavailable
 from redrive.runtime.clock import SystemClock
+from redrive.stores.postgres.connections import PLANNER
 from redrive.stores.postgres.distributing import COPIED, DISTRIBUTED, Distribution, distribute
 from redrive.stores.postgres.store import PostgresStore
 from tests.contracts.stores.bench import Bench, bodies
@@ -55,6 +56,14 @@ async def test_the_schema_is_made_and_spread_and_a_second_time_nothing_changes(u
     assert [(table.name, table.shards) for table in second.tables] == [
         (table.name, table.shards) for table in first.tables
     ]
+
+
+async def test_each_node_plans_as_the_statements_are_written_for(
+    citus_cluster: CitusCluster, undistributed: str
+) -> None:
+    await distribute(undistributed)
+    for node in citus_cluster.urls(undistributed):
+        assert {name: await ask(node, f"SHOW {name}") for name in PLANNER} == PLANNER
 
 
 async def test_what_was_sent_before_is_moved_and_not_left_behind(undistributed: str) -> None:

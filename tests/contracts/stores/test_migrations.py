@@ -21,6 +21,7 @@ from tests.contracts.stores.homes import Home, Rows
 SCHEMAS = Path(__file__).parent / "schemas"
 
 _SQLITE = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY tbl_name, type DESC, name"
+# Of the public schema: Citus has tables of its own in another, and hides its shards from who reads pg_class.
 _POSTGRES = (
     """
     SELECT format('%s.%s %s%s%s%s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
@@ -33,9 +34,13 @@ _POSTGRES = (
     "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY indexname",
     """
     SELECT format('%s %s', conrelid::regclass, pg_get_constraintdef(oid)) FROM pg_constraint
-    WHERE connamespace = 'public'::regnamespace ORDER BY conrelid::regclass::text COLLATE "C", conname
+    WHERE connamespace = 'public'::regnamespace AND conrelid IN (SELECT oid FROM pg_class)
+    ORDER BY conrelid::regclass::text COLLATE "C", conname
     """,
-    "SELECT format('%s CACHE %s', sequencename, cache_size) FROM pg_sequences ORDER BY sequencename",
+    """
+    SELECT format('%s CACHE %s', sequencename, cache_size) FROM pg_sequences
+    WHERE schemaname = 'public' ORDER BY sequencename
+    """,
     """
     SELECT format('%s %s', relname, option) FROM pg_class CROSS JOIN unnest(reloptions) AS option
     WHERE relnamespace = 'public'::regnamespace ORDER BY relname, option

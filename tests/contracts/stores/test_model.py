@@ -266,4 +266,5 @@ def test_every_history_is_that_of_the_model(loop_and_home: tuple[asyncio.Abstrac
         def __init__(self) -> None:
             super().__init__(loop, home, store)
 
-    run_state_machine_as_test(ThisHistory, settings=settings(stateful_step_count=40))
+    examples = 10 if home.kind == "citus" else settings().max_examples  # each takes 5 s on a cluster
+    run_state_machine_as_test(ThisHistory, settings=settings(max_examples=examples, stateful_step_count=40))

@@ -26,7 +26,7 @@ PATIENCE_SECONDS: Final = 8
 _DEADLOCK_TRIES: Final = 3
 
 # Only the ways that statements are written for, and plans made without the values: see `reaching`.
-_SETTINGS: Final = {
+PLANNER: Final = {
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
     "enable_sort": "off",
@@ -36,9 +36,9 @@ _SETTINGS: Final = {
     "plan_cache_mode": "force_generic_plan",
 }
 _IS_CITUS: Final = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
-# Plans are made with the values, by which Citus finds the shard. And it does not look through all that the database
-# sees for shards to hide: asyncpg asks for the types of arrays on each connection, which takes 20 s with that on a busy
-# machine, and 0.1 s without.
+# The coordinator plans with the values, by which Citus finds the shard; its nodes do without (`distributing`). And it
+# does not look through all that a session reads for shards to hide: asyncpg asks for the types of arrays on each
+# connection, which took 12 s with that on a busy machine, and 0.1 s without.
 _ON_CITUS: Final = "SET plan_cache_mode = auto; SET citus.override_table_visibility = off"
 
 LOST: Final = (
@@ -187,7 +187,7 @@ class Connections:
             connection = self._free.pop()
             if not connection.is_closed():
                 return connection
-        connection = await connect(self._url, self._name, **_SETTINGS)
+        connection = await connect(self._url, self._name, **PLANNER)
         try:
             if self._is_citus is None:
                 self._is_citus = await connection.fetchval(_IS_CITUS)

@@ -87,11 +87,15 @@ class PostgresStore(TelemetryVerbs):
         self._seal = seal
 
     async def open(self) -> None:
-        """Connect, and bring the schema up to date."""
-        await self._connections.run(migrate)
-        if self._seal.prefix:
-            await self._connections.run(lambda connection: documents.reseal(connection, self._seal))
-        await self._notices.open()
+        """Connect, and bring the schema up to date; a store that cannot be opened leaves no connection."""
+        try:
+            await self._connections.run(migrate)
+            if self._seal.prefix:
+                await self._connections.run(lambda connection: documents.reseal(connection, self._seal))
+            await self._notices.open()
+        except BaseException:
+            await self._connections.close()
+            raise
 
     async def close(self) -> None:
         """Finish the waiting calls, tell the last news and disconnect."""
