@@ -6,7 +6,7 @@ import pytest
 
 from redrive.access.condition_keys import ABSENT, SUPPLIED, is_known
 from redrive.access.policy import evaluate
-from redrive.access.policy_document import CHARS_MAX, WILDCARDS_MAX, stored_policy
+from redrive.access.policy_document import CHARS_MAX, WILDCARDS_MAX, new_policy, stored_policy
 from tests.access.documents import (
     OTHER,
     OWNER,
@@ -102,6 +102,19 @@ def test_keys_are_told_apart_in_lower_case() -> None:
     assert all(key == key.lower() and is_known(key) for key in SUPPLIED | ABSENT)
     assert not SUPPLIED & ABSENT
     assert not any(map(is_known, map(str.lower, UNKNOWN)))
+
+
+def test_who_sets_a_policy_about_unknown_keys_is_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "redrive.access")
+    new_policy(policy(statement(Condition={"Bool": {"aws:SecureTransport": "true"}})))
+    assert not caplog.messages
+    keys = dict.fromkeys(
+        ["sns:Nothing", "aws:PrincipalOrgID", "a\nb", *(f"z{n}{'x' * 100}" for n in range(9))], "x"
+    )
+    new_policy(policy(statement(Condition={"StringEquals": keys}, Resource=f"{QUEUE}${{aws:NobodyKnows}}")))
+    (line,) = caplog.messages
+    assert line.startswith("policy.unknown_keys 'a\\nb', 'aws:nobodyknows', 'sns:nothing', 'z0xxx")
+    assert len(line) < 400
 
 
 # ---- policies that were stored when more was allowed -----------------------------------------------------------------

@@ -34,6 +34,9 @@ _SHORT_CHARS_MAX: Final = 4096
 _SHORT_REMEMBERED: Final = 512
 _LONG_REMEMBERED: Final = 32
 
+_KEYS_SHOWN: Final = 5  # of those that a policy asks about and nobody knows, in the log
+_KEY_CHARS_SHOWN: Final = 64
+
 _VERSION_WITHOUT_VARIABLES: Final = "2008-10-17"  # and what a policy has that names none
 _VERSIONS: Final = {_VERSION_WITHOUT_VARIABLES, "2012-10-17"}
 _POLICY_ELEMENTS: Final = {"Version", "Id", "Statement"}
@@ -85,6 +88,22 @@ def _parsed(text: str) -> Policy:
         statements=tuple(sorted(statements, key=lambda statement: statement.allows)),
         keys=frozenset().union(*(statement.keys for statement in statements)),
     )
+
+
+def new_policy(text: str) -> Policy:
+    """Read a policy that somebody sets; condition keys that nobody here knows are told of in the log.
+
+    Raises:
+        PolicyInvalid: See `parse_policy`.
+    """
+    policy = parse_policy(text)
+    unknown = sorted(key for key in policy.keys if not is_known(key))
+    if unknown:
+        logger.warning(
+            "policy.unknown_keys %s: statements that deny by them hold, and those that allow do not",
+            ", ".join(repr(key[:_KEY_CHARS_SHOWN]) for key in unknown[:_KEYS_SHOWN]),
+        )
+    return policy
 
 
 def stored_policy(text: str) -> Policy:

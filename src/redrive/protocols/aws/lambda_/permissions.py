@@ -9,7 +9,7 @@ import orjson
 
 from redrive.access.errors import PolicyInvalid
 from redrive.access.keys import is_account
-from redrive.access.policy_document import parse_policy
+from redrive.access.policy_document import new_policy
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.ids import id_text
@@ -120,7 +120,7 @@ def _check(policy: Policy) -> None:
         )
     if policy.statements:
         try:
-            parse_policy(text)
+            new_policy(text)
         except PolicyInvalid as problem:
             raise invalid(f"The provided policy is invalid: {problem}") from None
 

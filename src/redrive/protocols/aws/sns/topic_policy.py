@@ -9,7 +9,7 @@ import orjson
 
 from redrive.access.errors import PolicyInvalid
 from redrive.access.keys import is_account
-from redrive.access.policy_document import parse_policy
+from redrive.access.policy_document import new_policy
 from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.aws.sns import names
@@ -74,7 +74,7 @@ def check(text: str) -> None:
         AttributeRefused: With the recorded text.
     """
     try:
-        parse_policy(text)
+        new_policy(text)
     except PolicyInvalid:
         raise AttributeRefused("Policy Error: null") from None
     for statement in _statements(orjson.loads(text)):

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from redrive.access.errors import PolicyInvalid
-from redrive.access.policy_document import parse_policy
+from redrive.access.policy_document import new_policy
 
 # "Quotas related to policies", SQS developer guide.
 BYTES_MAX = 8192
@@ -23,7 +23,7 @@ def read(text: str) -> Document:
     Raises:
         PolicyInvalid: It does not.
     """
-    parse_policy(text)
+    new_policy(text)
     try:
         policy: Document = orjson.loads(text)
     except orjson.JSONDecodeError:  # half a surrogate pair, which other readers let pass
