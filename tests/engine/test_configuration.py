@@ -181,7 +181,7 @@ async def test_a_subscription_that_is_made_as_its_topic_goes_goes_too(
     assert await documents(engine) == 0
 
 
-async def test_a_subscription_that_goes_as_its_topic_does_is_buried_once(
+async def test_a_subscription_deleted_with_its_topic_leaves_one_tombstone(
     engine: Engine, store: HeldStore, topic: Topic
 ) -> None:
     topics, subscriptions = engine.resources.topics, engine.resources.subscriptions
@@ -211,7 +211,7 @@ async def test_of_two_redrives_one_begins(engine: Engine, store: HeldStore) -> N
     assert len(await engine.operations.redrive_tasks(dead.name)) == 1
 
 
-async def test_who_changes_what_another_changes_begins_with_that(
+async def test_concurrent_updates_of_a_subscription_keep_both_changes(
     engine: Engine, store: HeldStore, topic: Topic
 ) -> None:
     subscription = await engine.resources.subscriptions.create(wanted(topic))

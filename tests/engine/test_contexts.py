@@ -9,7 +9,7 @@ from redrive.engine.push.contexts import SubscriptionContexts
 from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.engine.stage import ACCOUNT, BROKEN, PlainProfile, Stage, name
-from tests.engine.test_trials import minutely
+from tests.engine.test_attempts import minutely
 
 TOPIC = Topic(1, name("orders"), "plain")
 
@@ -60,7 +60,7 @@ async def test_two_attempts_need_two_claims_and_one_context(
     await stage.engine.close()
 
 
-async def test_what_falls_due_later_is_met_though_a_claim_took_something_before_it(
+async def test_a_delivery_due_after_an_earlier_claim_is_pushed_on_time(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     """The backlog of an earlier life: nothing announces when its deliveries fall due."""

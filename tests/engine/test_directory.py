@@ -34,9 +34,7 @@ async def read(node: Directory) -> int | None:
     return await node.get(QUEUE_RECORD, "a")
 
 
-async def test_what_was_read_is_remembered_and_what_is_not_there_is_not(
-    mine: Directory, other: Directory
-) -> None:
+async def test_found_documents_are_cached_and_missing_ones_are_not(mine: Directory, other: Directory) -> None:
     assert await mine.get(QUEUE_RECORD, "a") is None
     await other.create(QUEUE_RECORD, "a", 1)
     assert mine.known(QUEUE_RECORD, "a") is None
@@ -87,7 +85,7 @@ async def test_two_nodes_make_or_change_one_value_and_no_change_is_lost(
     assert sorted(await asyncio.gather(*adding)) == [1, 2, 3, 4, 5, 6]
 
 
-async def test_a_value_cannot_be_made_twice_or_changed_when_it_is_gone(
+async def test_a_document_is_created_once_and_not_changed_after_its_removal(
     mine: Directory, other: Directory
 ) -> None:
     await mine.create(QUEUE_RECORD, "a", 1)
@@ -277,7 +275,7 @@ async def test_a_decision_whose_ground_moved_is_made_again(
     assert await other.find(LETTER, "") == []
 
 
-async def test_what_a_decision_makes_without_looking_is_refused_if_it_is_there(mine: Directory) -> None:
+async def test_a_draft_that_creates_an_unread_document_conflicts_if_it_exists(mine: Directory) -> None:
     await mine.create(QUEUE_RECORD, "a", 1)
     tries = 0
 
@@ -368,7 +366,7 @@ async def test_a_decision_sees_what_it_has_changed_itself(mine: Directory, other
     assert await other.entries(LETTER) == [("a", "a"), ("ab", "new"), ("b", "other")]
 
 
-async def test_what_changes_between_two_looks_of_a_decision_is_looked_at_again(
+async def test_a_draft_starts_again_if_a_document_changes_between_its_reads(
     mine: Directory, other: Directory
 ) -> None:
     await mine.create(QUEUE_RECORD, "a", 1)
@@ -385,7 +383,7 @@ async def test_what_changes_between_two_looks_of_a_decision_is_looked_at_again(
     assert (seen, await other.entries(QUEUE_RECORD)) == ([1, 2], [("a", 12)])
 
 
-async def test_what_is_made_without_looking_is_refused_though_it_is_found_later(mine: Directory) -> None:
+async def test_a_document_created_unread_conflicts_though_a_later_find_shows_it(mine: Directory) -> None:
     await mine.create(QUEUE_RECORD, "a", 1)
 
     async def decide(draft: Draft) -> None:

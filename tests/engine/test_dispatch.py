@@ -26,7 +26,7 @@ SAMPLE = RetrySchedule(  # the sample policy of the SNS retry document
 )
 
 
-async def test_a_delivery_is_pushed_at_once_and_gone(clock: VirtualClock, chance: random.Random) -> None:
+async def test_a_delivery_is_pushed_at_once_and_removed(clock: VirtualClock, chance: random.Random) -> None:
     stage = Stage(clock, chance)
     await stage.engine.open()
     topic = await stage.topic()
@@ -79,7 +79,7 @@ async def test_a_client_error_is_tried_once(clock: VirtualClock, chance: random.
 
 
 @pytest.mark.parametrize("trouble", ["none", "missing", "closed"])
-async def test_without_a_dead_letter_queue_it_is_dropped_and_told(
+async def test_a_delivery_without_a_dead_letter_queue_is_dropped_and_reported(
     trouble: str, clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance, otherwise=GONE)
@@ -98,7 +98,7 @@ async def test_without_a_dead_letter_queue_it_is_dropped_and_told(
 
 
 @pytest.mark.parametrize("overdue", [False, True])
-async def test_nobody_is_told_of_an_end_that_came_too_late(
+async def test_listeners_hear_no_outcome_that_was_settled_too_late(
     overdue: bool, clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance, otherwise=GONE)
@@ -122,7 +122,7 @@ async def test_nobody_is_told_of_an_end_that_came_too_late(
     await stage.engine.close()
 
 
-async def test_what_cannot_be_made_a_parcel_is_a_failed_attempt_and_has_an_end(
+async def test_an_unrenderable_delivery_is_a_failed_attempt_and_is_dead_lettered(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)
@@ -217,7 +217,7 @@ async def test_an_ordered_topic_blocks_the_group_while_it_retries(
     await stage.engine.close()
 
 
-def test_one_hundred_thousand_retries_take_days_and_no_time() -> None:
+def test_two_thousand_retries_of_a_day_pass_in_virtual_time() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> int:
         stage = Stage(clock, chance, otherwise=BROKEN)
         stage.profile.schedule = replace(
@@ -236,7 +236,9 @@ def test_one_hundred_thousand_retries_take_days_and_no_time() -> None:
     assert run_virtual(story) == 2016
 
 
-async def test_a_hanging_endpoint_holds_up_nobody_else(clock: VirtualClock, chance: random.Random) -> None:
+async def test_a_hanging_endpoint_does_not_delay_other_endpoints(
+    clock: VirtualClock, chance: random.Random
+) -> None:
     stage = Stage(clock, chance)
     await stage.engine.open()
     topic = await stage.topic()
@@ -257,7 +259,7 @@ async def test_a_hanging_endpoint_holds_up_nobody_else(clock: VirtualClock, chan
     await stage.engine.close()
 
 
-async def test_what_is_about_to_be_another_nodes_is_looked_at_again_without_haste(
+async def test_deliveries_locked_by_another_node_are_not_polled_in_a_tight_loop(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)

@@ -42,7 +42,7 @@ async def test_a_filter_set_later_holds_for_what_is_published_later(
     await stage.engine.close()
 
 
-async def test_a_queue_that_is_gone_is_a_client_error_with_a_dead_letter(
+async def test_a_delivery_to_a_deleted_queue_is_dead_lettered_as_a_client_error(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)
@@ -117,7 +117,7 @@ async def test_a_removed_subscription_drops_what_it_is_owed(
     await stage.engine.close()
 
 
-async def test_what_a_queue_does_not_take_without_its_envelope_is_a_dead_letter_at_once(
+async def test_a_raw_delivery_that_its_queue_refuses_is_dead_lettered_at_once(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)
@@ -140,7 +140,7 @@ async def test_what_a_queue_does_not_take_without_its_envelope_is_a_dead_letter_
     await stage.engine.close()
 
 
-async def test_what_is_remembered_of_a_queue_goes_with_any_change(
+async def test_a_changed_or_deleted_queue_is_read_again_for_the_next_message(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)

@@ -33,7 +33,7 @@ async def test_news_of_queues_leaves_nothing(clock: VirtualClock) -> None:
     assert sizes(notifier) == before
 
 
-async def test_what_was_in_flight_and_ended_leaves_nothing(engine: Engine) -> None:
+async def test_the_in_flight_estimate_forgets_settled_deliveries(engine: Engine) -> None:
     in_flight = InFlightEstimate(engine._store, engine.runtime)
     for queue_id in range(100):
         in_flight.add(queue_id, 3)

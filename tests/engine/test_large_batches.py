@@ -8,7 +8,7 @@ from redrive.engine.ports import Batch, Claimed, ClaimRequest, Settled
 from redrive.engine.push.settlement import PIECE
 from redrive.testing import VirtualClock
 from tests.engine.stage import Stage
-from tests.engine.test_trials import published_while_away
+from tests.engine.test_attempts import published_while_away
 
 
 async def test_large_batches_are_claimed_and_settled_in_pieces_and_pushed_at_once(

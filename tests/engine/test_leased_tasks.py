@@ -106,7 +106,7 @@ async def test_a_task_that_failed_is_told_of_and_can_be_begun_again(
     assert len(worker.begun) == 1
 
 
-async def test_what_is_stopped_is_not_followed_by_what_was_to_come(worker: Worker) -> None:
+async def test_a_stopped_worker_begins_no_queued_task(worker: Worker) -> None:
     worker.tasks.begin(task_of(), worker.work)
     worker.tasks.begin(task_of(), worker.work)
     await asyncio.sleep(0)

@@ -38,7 +38,7 @@ def test_a_listener_with_names_hears_those_alone_and_others_hear_all() -> None:
     assert heard == ["all: published 3", "one: published 3"] * 2 + ["all: published 3"]
 
 
-def test_queues_are_no_dialects() -> None:
+def test_facts_of_queues_reach_no_listener_of_a_dialect() -> None:
     heard: list[str] = []
     listeners = Listeners()
     listeners.add(Hearing(heard), "plain")
@@ -58,16 +58,14 @@ def test_a_listener_that_comes_later_is_heard_of_where_others_were_before() -> N
     assert heard == ["published 2"]
 
 
-def test_a_fact_that_nobody_has_a_method_for_is_told_to_nobody() -> None:
+def test_an_audience_calls_only_the_listeners_that_override_a_fact() -> None:
     listener = Hearing([])
     alone = Audience([listener, Listener()])
     assert alone.sent == listener.sent  # the method itself, with nothing in between
     assert alone.received.__func__ is Listener.received  # type: ignore[attr-defined]  # a method
 
 
-async def test_nobody_is_registered_once_the_engine_is_open(
-    clock: VirtualClock, chance: random.Random
-) -> None:
+async def test_registering_with_an_open_engine_is_refused(clock: VirtualClock, chance: random.Random) -> None:
     stage = Stage(clock, chance)
     stage.engine.add_listener(Hearing([]), "plain")
     await stage.engine.open()

@@ -74,7 +74,7 @@ async def test_dead_letters_go_to_a_queue_that_stands(engine: Engine) -> None:
 # ---- the end of a queue
 
 
-async def test_a_deleted_queue_is_gone_at_once_and_its_messages_with_the_next_round(
+async def test_a_deleted_queue_is_not_found_at_once_and_its_messages_go_with_the_next_sweep(
     engine: Engine, clock: VirtualClock
 ) -> None:
     queue = await make_queue(engine, "q")
@@ -102,7 +102,7 @@ async def test_a_name_can_be_used_again_and_its_old_messages_do_not_come_back(en
     assert await engine.resources.queues.get(again.name) == again
 
 
-async def test_a_number_is_remembered_as_long_as_a_dead_letter_may_carry_it(
+async def test_a_tombstone_is_kept_as_long_as_a_dead_letter_may_name_its_queue(
     engine: Engine, clock: VirtualClock
 ) -> None:
     queue = await make_queue(engine, "q")
@@ -163,7 +163,7 @@ async def test_a_deletion_that_was_cut_short_leaves_the_queue_as_it_was(
     assert await bodies(engine, queue) == ["a"]
 
 
-async def test_a_queue_of_the_same_name_is_not_deleted_for_one_that_is_gone(engine: Engine) -> None:
+async def test_deleting_a_queue_again_spares_a_new_queue_of_the_same_name(engine: Engine) -> None:
     gone = await make_queue(engine, "q")
     await engine.resources.queues.delete(gone)
     again = await make_queue(engine, "q")

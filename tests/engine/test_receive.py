@@ -45,7 +45,9 @@ async def result(task: Receiving) -> list[str]:
 # ---- waiting
 
 
-async def test_what_is_there_is_had_at_once(engine: Engine, clock: VirtualClock, queue: Queue) -> None:
+async def test_waiting_messages_are_received_at_once(
+    engine: Engine, clock: VirtualClock, queue: Queue
+) -> None:
     began = clock.now()
     await send(engine, queue, "a", "b", "c")
     claimed = await engine.messages.receive(queue, 2, wait_ms=WAIT_MS)
@@ -57,7 +59,7 @@ async def test_what_is_there_is_had_at_once(engine: Engine, clock: VirtualClock,
 
 
 @pytest.mark.parametrize("wait_ms", [0, 1, WAIT_MS])
-async def test_when_nothing_comes_the_wait_is_as_long_as_asked(
+async def test_an_empty_receive_waits_as_long_as_asked(
     engine: Engine, clock: VirtualClock, queue: Queue, wait_ms: int
 ) -> None:
     began = clock.now()
@@ -66,7 +68,7 @@ async def test_when_nothing_comes_the_wait_is_as_long_as_asked(
     assert engine.operations.counts(queue).empty_receives == 1
 
 
-async def test_who_does_not_say_waits_and_claims_as_the_queue_says(
+async def test_a_receive_without_arguments_takes_the_queues_wait_and_lease(
     engine: Engine, clock: VirtualClock
 ) -> None:
     queue = await make_queue(engine, "slow", wait_ms=3 * SECOND, lease_ms=7 * SECOND)
@@ -140,7 +142,7 @@ async def test_the_next_of_a_group_comes_when_the_one_before_is_settled(
     assert clock.now() == began
 
 
-async def test_a_dead_letter_comes_to_who_waits_for_it(engine: Engine, clock: VirtualClock) -> None:
+async def test_a_dead_letter_wakes_a_receiver_of_its_queue(engine: Engine, clock: VirtualClock) -> None:
     dead = await make_queue(engine, "dead")
     queue = await make_queue(engine, "q1", dead_letters=dead)
     await send(engine, queue, "a")
@@ -162,7 +164,7 @@ async def test_a_hundred_messages_wake_a_hundred_receivers(engine: Engine, queue
     assert engine.clock.now() == began
 
 
-async def test_a_thousand_waiters_cost_an_arrival_no_more_than_two(
+async def test_a_new_delivery_costs_the_same_with_two_or_a_thousand_receivers(
     engine: Engine, store: HeldStore, queue: Queue
 ) -> None:
     tasks = [receiving(engine, queue) for _ in range(1000)]
@@ -184,7 +186,7 @@ async def test_a_thousand_waiters_cost_an_arrival_no_more_than_two(
 # ---- news from other nodes
 
 
-async def test_news_of_an_arrival_elsewhere(
+async def test_a_new_delivery_on_another_node_wakes_a_receiver(
     engine: Engine, nodes: Callable[[str], Engine], store: HeldStore, queue: Queue
 ) -> None:
     for news in (queue.id, 0):
@@ -212,7 +214,7 @@ async def test_a_caller_who_goes_away_while_waiting_takes_nothing(engine: Engine
     assert engine.clock.now() == began
 
 
-async def test_what_was_claimed_for_a_caller_who_went_away_is_given_to_the_next(
+async def test_messages_claimed_for_a_cancelled_caller_go_to_the_next(
     engine: Engine, store: HeldStore, queue: Queue
 ) -> None:
     await send(engine, queue, "a")
@@ -233,7 +235,7 @@ async def test_what_was_claimed_for_a_caller_who_went_away_is_given_to_the_next(
 # ---- a store that is away
 
 
-async def test_who_is_woken_and_fails_hands_the_news_on(
+async def test_a_woken_receiver_that_fails_wakes_the_next(
     engine: Engine, store: HeldStore, queue: Queue
 ) -> None:
     first, second = receiving(engine, queue), receiving(engine, queue)
@@ -267,9 +269,7 @@ async def test_a_claim_whose_answer_is_lost_comes_again_to_who_waits(
 
 
 @pytest.mark.parametrize("seed", range(40))
-async def test_whatever_the_order_of_answers_no_arrival_is_slept_through(
-    clock: VirtualClock, seed: int
-) -> None:
+async def test_no_new_delivery_is_missed_in_any_order_of_answers(clock: VirtualClock, seed: int) -> None:
     chance = random.Random(seed)
     engine = Engine(SlowStore(clock, chance), Runtime(clock, chance, "one"))
     await engine.open()
@@ -391,7 +391,7 @@ async def test_the_same_attempt_gets_the_same_claim(engine: Engine) -> None:
     assert await engine.messages.receive(queue, 1, wait_ms=0, attempt_id="twice") == []
 
 
-async def test_a_queue_whose_dead_letter_queue_is_gone_keeps_offering(
+async def test_a_queue_without_its_dead_letter_queue_keeps_offering_deliveries(
     engine: Engine, clock: VirtualClock
 ) -> None:
     dead = await make_queue(engine, "dead")

@@ -40,7 +40,7 @@ async def passes(clock: VirtualClock, milliseconds: int) -> None:
 # ---- where to, what, how many
 
 
-async def test_dead_letters_of_several_queues_go_home_in_their_order(
+async def test_dead_letters_of_several_queues_return_in_their_order(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     other = await make_queue(engine, "other", dead_letters=dead)
@@ -69,7 +69,9 @@ async def test_elsewhere_means_all_of_them(
     assert await bodies(engine, elsewhere) == ["a", "sent here by hand"]
 
 
-async def test_whoever_waits_at_the_origin_gets_it(engine: Engine, dead: Queue, origin: Queue) -> None:
+async def test_a_redriven_message_wakes_a_receiver_of_its_origin(
+    engine: Engine, dead: Queue, origin: Queue
+) -> None:
     await mark_deleted(engine, origin, dead, "a")
     waiting = asyncio.create_task(engine.messages.receive(origin, 1, wait_ms=20 * SECOND))
     await asyncio.sleep(0)
@@ -79,7 +81,7 @@ async def test_whoever_waits_at_the_origin_gets_it(engine: Engine, dead: Queue, 
     assert engine.clock.now() == began
 
 
-async def test_what_dies_again_meanwhile_does_not_travel_in_circles(
+async def test_messages_dead_lettered_during_a_redrive_are_not_redriven_by_it(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(3))
@@ -131,7 +133,7 @@ async def test_within_a_second_a_high_rate_is_spread_over_batches(
 # ---- one at a time, and its end
 
 
-async def test_one_task_a_source(engine: Engine, dead: Queue, origin: Queue) -> None:
+async def test_a_source_has_one_active_redrive_task(engine: Engine, dead: Queue, origin: Queue) -> None:
     await mark_deleted(engine, origin, dead, *numbered(5))
     await engine.operations.start_redrive(dead, None, 1)
     with pytest.raises(TaskActive):
@@ -158,7 +160,7 @@ async def test_of_two_that_start_at_the_same_moment_at_most_one_does(
     assert len(await bodies(engine, origin)) == (5 if tasks else 0)
 
 
-async def test_who_comes_in_the_middle_of_a_start_is_refused_or_refuses(
+async def test_of_two_redrives_started_at_once_one_is_refused(
     engine: Engine, nodes: MakeNode, store: HeldStore, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(5))
@@ -209,7 +211,7 @@ async def test_a_queue_that_goes_while_its_task_runs_fails_it(
         assert (task.state, task.failure, task.moved) == (TaskState.FAILED, failure, 1)
 
 
-async def test_dead_letters_of_a_queue_that_goes_while_their_task_runs_stay(
+async def test_dead_letters_of_a_queue_deleted_during_their_redrive_stay(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     other = await make_queue(engine, "other", dead_letters=dead)
@@ -317,7 +319,7 @@ async def test_a_task_that_ended_stays_as_it_ended(
     assert (task.state, task.moved) == (TaskState.COMPLETED, 6)
 
 
-async def test_when_the_store_was_away_the_same_node_carries_on(
+async def test_a_redrive_resumes_on_its_node_after_an_outage_of_the_store(
     engine: Engine, store: HeldStore, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(3))

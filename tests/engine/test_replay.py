@@ -84,7 +84,7 @@ async def state(engine: Engine, subscription: Subscription) -> ReplayState | Non
     return None if replay is None else replay.state
 
 
-async def test_what_is_published_meanwhile_comes_after_what_is_replayed(
+async def test_messages_published_during_a_replay_come_after_the_replayed_ones(
     engine: Engine, store: HeldStore, topic: Topic, queue: Queue, subscription: Subscription
 ) -> None:
     await publish(engine, topic, "a", "b")
@@ -121,7 +121,7 @@ async def test_a_late_one_is_let_go_at_once(
     assert await take(engine, queue) == [("a", True), ("late", False), ("next", False)]
 
 
-async def test_one_that_comes_as_the_replay_ends_does_not_begin_it_anew(
+async def test_a_message_published_as_the_replay_ends_does_not_restart_it(
     engine: Engine, store: HeldStore, topic: Topic, queue: Queue, subscription: Subscription
 ) -> None:
     await publish(engine, topic, "a")
@@ -150,7 +150,7 @@ async def test_one_that_comes_as_the_replay_ends_does_not_begin_it_anew(
     assert await take(engine, queue) == [("next", False)]
 
 
-async def test_who_has_not_heard_of_the_replay_delivers(
+async def test_a_publisher_unaware_of_the_replay_delivers_at_once(
     engine: Engine, store: HeldStore, topic: Topic, queue: Queue, subscription: Subscription
 ) -> None:
     late = store.hold("publish")
@@ -204,7 +204,7 @@ async def test_a_store_that_was_away_is_tried_again(
     assert await take(engine, queue) == [("a", True)]
 
 
-async def test_nothing_is_forgotten_while_a_subscription_rests(
+async def test_a_replay_with_an_end_keeps_later_messages_in_archive_and_buffer(
     engine: Engine, clock: VirtualClock, topic: Topic, queue: Queue, subscription: Subscription
 ) -> None:
     await again(engine, subscription, ends_at=1)

@@ -158,7 +158,9 @@ def check(got: list[tuple[str, bool]], replays_max: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-async def test_whatever_comes_when(clock: VirtualClock, seed: int) -> None:
+async def test_any_history_of_publications_and_replays_keeps_its_order(
+    clock: VirtualClock, seed: int
+) -> None:
     history = History(clock, seed)
     await history.begin()
     upkeep = asyncio.create_task(history.keep_up())

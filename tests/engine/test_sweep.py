@@ -25,7 +25,7 @@ async def queue(engine: Engine) -> Queue:
     return await make_queue(engine, "q", retention_ms=MINUTE_MS)
 
 
-async def test_what_is_past_its_retention_period_goes_and_nothing_else(
+async def test_the_sweep_removes_expired_deliveries_alone(
     engine: Engine, clock: VirtualClock, queue: Queue
 ) -> None:
     began = clock.now()
@@ -50,7 +50,7 @@ async def test_a_deep_queue_is_swept_in_small_steps(
     assert store.calls.count("sweep") == 3
 
 
-async def test_nothing_is_remembered_of_a_deleted_queue_however_much_it_was(
+async def test_the_sweep_removes_all_deduplication_keys_of_a_deleted_queue(
     engine: Engine, clock: VirtualClock
 ) -> None:
     queue = await make_queue(engine, "q.fifo", ordered=True)
@@ -99,7 +99,7 @@ async def test_a_purge_takes_what_is_there_claimed_or_not_and_nothing_later(
     assert await bodies(engine, queue) == ["c"]
 
 
-async def test_who_asks_for_no_rest_between_purges_is_never_refused(
+async def test_a_purge_without_a_minimum_interval_is_never_refused(
     engine: Engine, clock: VirtualClock, queue: Queue
 ) -> None:
     """Not even where the last purge was noted by a node whose clock is ahead."""
@@ -111,7 +111,7 @@ async def test_who_asks_for_no_rest_between_purges_is_never_refused(
     assert await engine.messages.purge(queue) == 1
 
 
-async def test_what_is_sent_during_a_purge_stays(engine: Engine, store: HeldStore, queue: Queue) -> None:
+async def test_a_message_sent_during_a_purge_stays(engine: Engine, store: HeldStore, queue: Queue) -> None:
     await send(engine, queue, "a")
     held = store.hold("purge")
     purging = asyncio.create_task(engine.messages.purge(queue))

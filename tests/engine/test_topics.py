@@ -10,7 +10,7 @@ from tests.engine.held_store import HeldStore
 from tests.engine.samples import named
 
 
-async def test_who_wants_a_message_is_read_once_for_all_who_ask_meanwhile(
+async def test_concurrent_publications_share_one_read_of_a_topics_subscriptions(
     store: HeldStore, engine: Engine
 ) -> None:
     topic = await engine.resources.topics.create(Topic(0, named("orders"), "plain"))

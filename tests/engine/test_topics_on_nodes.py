@@ -88,7 +88,7 @@ async def test_a_subscription_made_on_one_node_is_pushed_by_another_when_that_on
     upkeep.cancel()
 
 
-async def test_a_delivery_that_nobody_was_told_of_is_found_with_the_next_round(
+async def test_an_unannounced_delivery_is_found_with_the_next_round(
     engine: Engine,
     two: Engine,
     store: HeldStore,
@@ -110,7 +110,7 @@ async def test_a_delivery_that_nobody_was_told_of_is_found_with_the_next_round(
     upkeep.cancel()
 
 
-async def test_what_a_dead_node_held_is_pushed_by_another_when_its_lease_has_run_out(
+async def test_a_dead_nodes_deliveries_are_pushed_by_another_when_their_lease_ends(
     engine: Engine, two: Engine, clock: VirtualClock, topic: Topic, endpoint: ScriptedEndpoint
 ) -> None:
     async def never(_: object) -> None:
@@ -157,7 +157,7 @@ async def test_a_subscription_removed_on_another_node_is_pushed_no_more(
     assert not two._notifier.anyone(subscription.queue_id)
 
 
-async def test_a_backlog_that_nobody_told_of_any_more_is_forgotten(
+async def test_a_backlog_that_is_no_longer_announced_is_forgotten(
     engine: Engine, two: Engine, clock: VirtualClock, topic: Topic
 ) -> None:
     stays, goes = [
@@ -193,7 +193,7 @@ async def test_a_store_that_is_away_is_told_of_once_and_not_by_each_backlog(
 
 
 @pytest.mark.parametrize("lost", ["the question", "the answer"])
-async def test_what_is_pushed_is_settled_though_a_connection_was_cut(
+async def test_a_push_is_settled_once_though_the_stores_connection_was_cut(
     engine: Engine,
     store: HeldStore,
     clock: VirtualClock,
@@ -254,7 +254,7 @@ async def test_a_node_that_has_closed_pushes_nothing(
 
 
 @pytest.mark.parametrize("lost", ["made", "changed"])
-async def test_who_did_not_hear_that_a_subscription_was_made_or_changed_publishes_to_it(
+async def test_a_node_that_missed_the_notice_of_a_subscription_publishes_to_it(
     engine: Engine, two: Engine, store: HeldStore, clock: VirtualClock, topic: Topic, lost: str
 ) -> None:
     await publish(engine, topic, "before")  # so that the node remembers who wants what

@@ -11,7 +11,7 @@ from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
 from redrive.testing import VirtualClock
 from tests.engine.stage import BROKEN, GONE, Stage, name
-from tests.engine.test_trials import minutely
+from tests.engine.test_attempts import minutely
 
 
 class Losses(Listener):

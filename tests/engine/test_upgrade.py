@@ -116,7 +116,9 @@ async def test_an_unsubscription_that_was_cut_short_is_ended(
     assert len(await newer.resources.queues.tombstones()) == 2 + waits
 
 
-async def test_a_subscription_whose_topic_is_gone_goes(older: Engine, nodes: Callable[[str], Engine]) -> None:
+async def test_a_subscription_without_its_topic_is_deleted(
+    older: Engine, nodes: Callable[[str], Engine]
+) -> None:
     topic = await topic_of(older)
     await older.resources.subscriptions.create(wanted(topic))
     await older.resources.documents.remove(TOPIC, topic.name.key)

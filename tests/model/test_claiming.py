@@ -120,7 +120,7 @@ def test_a_turn_leaves_with_the_delivery_that_had_it() -> None:
         assert (plan.left, plan.handed_on, share.claimed.expired) == ({"a"}, set(), 1)
 
 
-def test_who_gives_nothing_out_lets_go_of_what_is_over() -> None:
+def test_a_plan_of_endings_alone_removes_exhausted_deliveries() -> None:
     share = ClaimShare(ClaimTerms(limits=Limits(attempts_max=2, drops_exhausted=True)))
     line = [(delivery(1, attempts=2), LinePosition.READY), (delivery(2, "g", attempts=2), LinePosition.HEAD)]
     plan = plan_endings(share, [*line, (delivery(3), LinePosition.READY)], NOON)
@@ -173,7 +173,7 @@ def test_laws_of_a_plan(
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_what_a_delivery_becomes_in_its_next_queue(ordered: bool) -> None:
+def test_a_delivery_enters_its_next_queue_as_its_outcome_says(ordered: bool) -> None:
     one = delivery(attempts=3)
     dead = enter(one, Outcome.DEAD_LETTERED, 2, 9, NOON, ordered=ordered)
     assert dead == as_dead_letter(one, 2, 9, NOON, ordered=ordered)

@@ -73,7 +73,7 @@ def after(
         (AttemptResult.REFUSED, (5, 7), 1, False, Transition(Outcome.DROPPED)),
     ],
 )
-def test_what_becomes_of_a_delivery_after_an_attempt(
+def test_each_result_of_an_attempt_has_its_outcome(
     result: AttemptResult, waits_ms: tuple[int, ...], attempts: int, dead_letters: bool, expected: Transition
 ) -> None:
     limits = Limits(dead_letters=dead_letters)
@@ -82,7 +82,7 @@ def test_what_becomes_of_a_delivery_after_an_attempt(
 
 @pytest.mark.parametrize("result", [AttemptResult.FAILED, AttemptResult.REFUSED])
 @pytest.mark.parametrize(("later_ms", "expired"), [(-1, False), (0, True), (1, True)])
-def test_past_its_retention_period_a_message_is_gone_and_no_dead_letter(
+def test_an_expired_delivery_is_removed_and_not_dead_lettered(
     result: AttemptResult, later_ms: int, expired: bool
 ) -> None:
     limits = Limits(retention_ms=MINUTE_MS, dead_letters=True)
@@ -90,7 +90,7 @@ def test_past_its_retention_period_a_message_is_gone_and_no_dead_letter(
     assert (transition.outcome is Outcome.EXPIRED) is expired
 
 
-def test_what_was_delivered_in_the_last_moment_was_delivered() -> None:
+def test_a_delivery_accepted_at_the_end_of_its_retention_period_is_delivered() -> None:
     limits = Limits(retention_ms=MINUTE_MS)
     assert (
         after(AttemptResult.DELIVERED, now=NOON + 9 * MINUTE_MS, limits=limits).outcome is Outcome.DELIVERED
@@ -167,7 +167,7 @@ def test_a_decision_changes_nothing_and_is_the_same_again(
         (1000, 0, True, Outcome.RETRY),
     ],
 )
-def test_what_becomes_of_a_delivery_that_is_due(
+def test_a_due_delivery_is_offered_until_its_attempts_are_exhausted(
     attempts: int, attempts_max: int, dead_letters: bool, expected: Outcome
 ) -> None:
     limits = Limits(attempts_max=attempts_max, dead_letters=dead_letters)
@@ -205,7 +205,7 @@ def changed(before: Delivery, after: Delivery) -> dict[str, object]:
     return {name: getattr(after, name) for name in names if getattr(after, name) != getattr(before, name)}
 
 
-def test_a_dead_letter_keeps_what_it_is_and_what_it_went_through() -> None:
+def test_a_dead_letter_keeps_its_content_and_its_attempts() -> None:
     assert changed(DELIVERY, as_dead_letter(DELIVERY, 2, 99, NOON + 7, ordered=False)) == {
         "queue_id": 2,
         "seq": 99,
@@ -232,7 +232,7 @@ def test_a_dead_letter_that_is_sent_is_new_where_it_arrives_and_known_to_come_fr
     assert sent == replace(as_handed_over(DELIVERY, 2, 99, NOON + 7), origin=DELIVERY.queue_id)
 
 
-def test_what_is_redriven_is_a_new_message_with_the_old_content() -> None:
+def test_a_redriven_delivery_is_a_new_message_with_the_old_content() -> None:
     dead = as_dead_letter(DELIVERY, 2, 99, NOON + 7, ordered=False)
     assert changed(DELIVERY, as_redriven(dead, 1, 200, NOON + 9, b"fresh" * 3 + b"!")) == {
         "seq": 200,
@@ -246,7 +246,7 @@ def test_what_is_redriven_is_a_new_message_with_the_old_content() -> None:
     }
 
 
-def test_what_is_handed_over_is_new_where_it_arrives() -> None:
+def test_a_delivery_handed_over_is_new_in_its_queue() -> None:
     assert changed(DELIVERY, as_handed_over(DELIVERY, 3, 50, NOON + 2)) == {
         "queue_id": 3,
         "seq": 50,
@@ -260,7 +260,7 @@ def test_what_is_handed_over_is_new_where_it_arrives() -> None:
 
 
 @given(deliveries, st.integers(2, 9), st.integers(100, 999), moments, st.booleans())
-def test_nothing_that_moves_is_still_claimed(
+def test_a_delivery_that_moves_is_no_longer_claimed(
     delivery: Delivery, queue_id: int, seq: int, now: int, ordered: bool
 ) -> None:
     """A claim that is still out cannot be settled against the delivery in its new place."""

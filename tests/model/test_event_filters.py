@@ -96,7 +96,7 @@ def test_an_event_without_the_key(operator: str, operand: dict[str, Any], expect
 
 
 @pytest.mark.parametrize("key", ["data.size", "data.none", "data.objects", "subject"])
-def test_what_is_there_is_not_null(key: str) -> None:
+def test_present_values_are_not_null(key: str) -> None:
     assert passes(EVENT, operatorType="IsNotNull", key=key)
     assert not passes(EVENT, operatorType="IsNullOrUndefined", key=key)
 
@@ -219,7 +219,7 @@ def test_all_advanced_filters_have_to_hold() -> None:
         [{"operatorType": "StringIn", "key": "a", "values": ["b" * 513]}],
     ],
 )
-def test_what_is_no_filter(advanced: list[dict[str, Any]]) -> None:
+def test_malformed_filters_are_refused(advanced: list[dict[str, Any]]) -> None:
     with pytest.raises(EventFilterInvalid):
         read_event_filter(json.dumps({"advancedFilters": advanced}))
 

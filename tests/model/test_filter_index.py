@@ -218,7 +218,7 @@ def test_a_topic_of_filters_tries_few_of_them(monkeypatch: pytest.MonkeyPatch) -
     assert tried == []
 
 
-def test_other_operators_are_tried_only_where_the_rest_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_operators_are_tried_only_where_the_indexed_ones_match(monkeypatch: pytest.MonkeyPatch) -> None:
     index: FilterIndex[int] = FilterIndex()
     for number in range(1000):
         document = {"tenant": [f"t{number // 10}"], "source": [{"cidr": "10.0.0.0/8"}]}

@@ -82,7 +82,9 @@ def value_matches(entry: Document, value: Document) -> bool:
         ({"exists": False}, [], ["", 0, None, False, "x"]),
     ],
 )
-def test_one_entry(entry: Document, matching: list[Document], others: list[Document]) -> None:
+def test_each_kind_of_entry_matches_its_values(
+    entry: Document, matching: list[Document], others: list[Document]
+) -> None:
     assert [value for value in matching if not value_matches(entry, value)] == []
     assert [value for value in others if value_matches(entry, value)] == []
 
@@ -304,7 +306,7 @@ def test_recorded_alternatives(body: Document, *, passes: bool) -> None:
     assert body_matches(RECORDED_OR, body) is passes
 
 
-def test_one_branch_or_an_operators_name_make_or_a_key() -> None:
+def test_an_or_with_one_branch_or_operator_names_is_a_key() -> None:
     assert body_matches({"$or": {"a": ["x"]}}, {"$or": {"a": "x"}})
     assert body_matches({"$or": ["x", "y"]}, {"$or": "y"})
     assert body_matches({"$or": [{"prefix": "x"}, {"suffix": "y"}]}, {"$or": "my"})

@@ -34,7 +34,7 @@ def test_never_more_than_the_rate_and_no_burst(rate_max: int, pauses: list[int])
 
 
 @pytest.mark.parametrize("rate_max", [1, 7, 300, 999, 2500])
-def test_whoever_comes_when_told_gets_the_whole_rate(rate_max: int) -> None:
+def test_a_caller_that_waits_as_told_gets_the_whole_rate(rate_max: int) -> None:
     pace, now, taken = Pace(rate_max, 0), NOON, 0
     while now < NOON + 10_000:
         allowed = pace.allowed(now)

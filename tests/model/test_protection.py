@@ -50,7 +50,7 @@ def without(source: str, wanted: Iterable[str], character: str = "#") -> str:
         ('"\\ud800 12"', "12", '"\\ud800 ##"', '"\\ud800 "'),
     ],
 )
-def test_what_is_found_is_masked_or_cut_out(source: str, wanted: str, masked: str, redacted: str) -> None:
+def test_findings_are_masked_or_cut_out(source: str, wanted: str, masked: str, redacted: str) -> None:
     assert without(source, [wanted]) == masked
     assert without(source, [wanted], "") == redacted
 

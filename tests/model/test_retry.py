@@ -157,7 +157,7 @@ def test_steps_are_lazy() -> None:
     assert endless.total_ms() == 5 * 10**12
 
 
-def test_it_is_a_schedule_for_the_decision() -> None:
+def test_a_retry_schedule_answers_the_decisions_protocol() -> None:
     schedule: Schedule = HTTP_DEFAULT
     assert schedule.delay_ms(4, random.Random(1)) is None
 

@@ -30,7 +30,7 @@ SEPTETS = "".join(text_of(bytes([code]), wide=False) for code in range(128) if c
         ("ж" * 1600, True, [134] * 23 + [118]),
     ],
 )
-def test_how_a_text_is_cut(text: str, wide: bool, lengths: list[int]) -> None:
+def test_a_text_is_cut_into_parts_by_its_alphabet(text: str, wide: bool, lengths: list[int]) -> None:
     parts = parts_of(text)
     assert (parts.wide, [len(part) for part in parts.parts]) == (wide, lengths)
 
@@ -47,14 +47,14 @@ def test_the_default_alphabet(text: str, octets: bytes) -> None:
     assert parts_of(text).parts == [octets]
 
 
-def test_what_no_telephone_can_read_is_a_question_mark() -> None:
+def test_undecodable_octets_become_replacement_characters() -> None:
     assert text_of(b"a\x1b\x00b\x1b", wide=False) == "a?b?"
     assert text_of(b"\xd8\x00\x00a", wide=True) == "\ufffda"
 
 
 @given(st.text(st.characters(codec="utf-8")) | st.text(SEPTETS + "€[] ", max_size=700))
 @example(" " + "x" * 152 + "€" * 80)
-def test_nothing_is_lost_between_parts(text: str) -> None:
+def test_the_parts_of_a_text_join_to_the_same_text(text: str) -> None:
     cut = parts_of(text)
     assert text_of(b"".join(cut.parts), wide=cut.wide) == text
     most = (140 if cut.wide else 160) if len(cut.parts) == 1 else (134 if cut.wide else 153)

@@ -27,7 +27,7 @@ def failed(status: int = 0, reason: Reason = Reason.SERVER_ERROR) -> Attempt:
         (failed(500), 0),
     ],
 )
-def test_some_failures_begin_a_rest_at_once(attempt: Attempt, rest_ms: int) -> None:
+def test_some_failures_open_the_circuit_at_once(attempt: Attempt, rest_ms: int) -> None:
     after = after_failure(POLICY, None, 1, attempt, NOON)
     if rest_ms:
         assert after == OpenCircuit(attempt.reason, attempt.status, NOON, NOON + rest_ms, 1, 0)
@@ -35,13 +35,13 @@ def test_some_failures_begin_a_rest_at_once(attempt: Attempt, rest_ms: int) -> N
         assert after is None
 
 
-def test_ten_in_a_row_begin_one_whatever_they_are() -> None:
+def test_ten_consecutive_failures_of_any_kind_open_the_circuit() -> None:
     assert after_failure(POLICY, None, 9, failed(500), NOON) is None
     after = after_failure(POLICY, None, 10, failed(500), NOON)
     assert after == OpenCircuit(Reason.SERVER_ERROR, 500, NOON, NOON + MINUTE_MS, 10, 1)
 
 
-def test_each_rest_that_ends_in_another_failure_is_twice_as_long_up_to_hours() -> None:
+def test_a_failed_probe_opens_the_circuit_for_twice_as_long_up_to_four_hours() -> None:
     state, now, lengths = None, NOON, []
     for failures in range(10, 22):
         state = after_failure(POLICY, state, failures, failed(500), now)
@@ -53,20 +53,20 @@ def test_each_rest_that_ends_in_another_failure_is_twice_as_long_up_to_hours() -
     assert (state.since, state.rests) == (NOON, 12)
 
 
-def test_attempts_under_way_when_a_rest_began_do_not_lengthen_it() -> None:
+def test_attempts_in_flight_when_the_circuit_opened_do_not_lengthen_it() -> None:
     resting = after_failure(POLICY, None, 1, failed(503), NOON)
     assert after_failure(POLICY, resting, 12, failed(503), NOON + 900) == resting
     assert after_failure(POLICY, resting, 12, failed(500), NOON + 5000) == resting
 
 
-def test_but_a_rest_of_their_own_that_ends_later_counts() -> None:
+def test_an_attempt_in_flight_that_asks_for_longer_lengthens_an_open_circuit() -> None:
     resting = after_failure(POLICY, None, 1, failed(503), NOON)
     longer = after_failure(POLICY, resting, 2, failed(404), NOON + 100)
     assert longer is not None
     assert (longer.until, longer.since, longer.status) == (NOON + 100 + 5 * MINUTE_MS, NOON, 404)
 
 
-def test_an_isolated_failure_after_a_rest_keeps_the_probation() -> None:
+def test_an_isolated_failure_after_the_probe_keeps_the_circuit_as_it_was() -> None:
     over = OpenCircuit(Reason.SERVER_ERROR, 503, NOON, NOON + 10_000, 3)
     assert after_failure(POLICY, over, 4, failed(500), NOON + 20_000) == over
 
@@ -80,7 +80,7 @@ def test_an_isolated_failure_after_a_rest_keeps_the_probation() -> None:
         max_size=40,
     )
 )
-def test_no_rest_is_longer_than_the_longest_and_none_begins_in_the_past(
+def test_an_open_circuit_ends_in_the_future_and_within_the_longest_period(
     failures: list[tuple[Attempt, int]],
 ) -> None:
     state, now = None, NOON

@@ -16,7 +16,7 @@ from redrive.model.circuit import CircuitPolicy
 from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.engine.stage import BROKEN, GONE, Stage
-from tests.engine.test_trials import minutely
+from tests.engine.test_attempts import minutely
 
 MINUTE_MS = 60_000
 POLICY = CircuitPolicy(
@@ -38,7 +38,9 @@ async def resting(stage: Stage) -> tuple[Topic, Subscription]:
     return topic, subscription
 
 
-async def test_goes_with_its_subscription(clock: VirtualClock, chance: random.Random) -> None:
+async def test_an_open_circuit_is_deleted_with_its_subscription(
+    clock: VirtualClock, chance: random.Random
+) -> None:
     stage = Stage(clock, chance)
     _, subscription = await resting(stage)
     await stage.engine.resources.subscriptions.delete(subscription)
@@ -47,7 +49,7 @@ async def test_goes_with_its_subscription(clock: VirtualClock, chance: random.Ra
     await stage.engine.close()
 
 
-async def test_a_reset_leaves_none(clock: VirtualClock, chance: random.Random) -> None:
+async def test_a_reset_closes_every_circuit(clock: VirtualClock, chance: random.Random) -> None:
     stage = Stage(clock, chance)
     await resting(stage)
     await stage.engine.reset()
@@ -59,7 +61,7 @@ async def test_a_reset_leaves_none(clock: VirtualClock, chance: random.Random) -
     await stage.engine.close()
 
 
-async def test_an_attempt_that_ends_after_its_subscription_leaves_nothing(
+async def test_an_attempt_that_ends_after_its_subscription_opens_no_circuit(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)
@@ -95,7 +97,7 @@ async def test_another_endpoint_of_the_same_subscription_is_served_at_once(
     await stage.engine.close()
 
 
-async def test_a_row_of_failures_goes_on_from_the_last_rest_whichever_node_counts(
+async def test_consecutive_failures_are_counted_across_nodes(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance, otherwise=BROKEN)
@@ -122,7 +124,7 @@ async def test_a_row_of_failures_goes_on_from_the_last_rest_whichever_node_count
     await successor.close()
 
 
-async def test_a_rest_is_not_cut_short_by_a_shorter_one_of_another_node(
+async def test_an_open_circuit_is_not_shortened_by_another_node(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)
@@ -140,7 +142,7 @@ async def test_a_rest_is_not_cut_short_by_a_shorter_one_of_another_node(
     await stage.engine.close()
 
 
-async def test_an_endpoint_that_hangs_rests_while_its_late_answer_is_waited_for(
+async def test_the_circuit_of_a_hanging_endpoint_is_open_while_its_late_answer_is_awaited(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)
@@ -169,7 +171,7 @@ async def test_an_endpoint_that_hangs_rests_while_its_late_answer_is_waited_for(
     await stage.engine.close()
 
 
-async def test_what_is_past_its_time_after_a_rest_ends_together(
+async def test_deliveries_expired_when_a_circuit_closes_are_settled_together(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)
@@ -189,7 +191,7 @@ async def test_what_is_past_its_time_after_a_rest_ends_together(
     await stage.engine.close()
 
 
-async def test_whose_time_ends_while_the_probe_is_written_is_not_pushed(
+async def test_a_delivery_that_expires_while_the_probe_is_recorded_is_not_pushed(
     monkeypatch: pytest.MonkeyPatch, clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)
@@ -230,7 +232,7 @@ def hear(stage: Stage, *others: Engine) -> None:
 
 
 @pytest.mark.parametrize("prober_dies", [False, True])
-async def test_after_a_rest_one_attempt_is_made_over_all_nodes(
+async def test_a_half_open_circuit_allows_one_attempt_over_all_nodes(
     prober_dies: bool, clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)
@@ -296,7 +298,7 @@ async def test_of_what_changed_on_another_node_that_alone_is_read(
     await stage.engine.close()
 
 
-async def test_what_changes_while_it_is_read_is_read_again(
+async def test_a_circuit_that_changes_while_it_is_read_is_read_again(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)
@@ -315,7 +317,7 @@ async def test_what_changes_while_it_is_read_is_read_again(
     await stage.engine.close()
 
 
-async def test_of_many_that_changed_all_are_read_together(clock: VirtualClock, chance: random.Random) -> None:
+async def test_many_changed_circuits_are_read_in_one_call(clock: VirtualClock, chance: random.Random) -> None:
     stage = Stage(clock, chance)
     found = await told_apart(stage, ONE_BY_ONE_MAX + 1)
     for one in found:

@@ -12,7 +12,7 @@ from redrive.model.errors import StoreUnavailable
 from redrive.model.topic import Subscription
 from redrive.testing import VirtualClock
 from tests.engine.stage import BROKEN, GONE, Stage, name
-from tests.engine.test_trials import minutely
+from tests.engine.test_attempts import minutely
 
 MINUTE_MS = 60_000
 LEASE_MS = 30_000
@@ -56,7 +56,7 @@ async def test_an_outage_within_the_lease_repeats_no_push(
     await stage.engine.close()
 
 
-async def test_what_has_to_be_read_before_it_can_be_settled_is_read_when_the_store_is_back(
+async def test_documents_needed_to_settle_are_read_after_the_outage(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance, otherwise=GONE)
@@ -86,7 +86,7 @@ async def test_a_wait_for_the_next_attempt_is_kept_too(clock: VirtualClock, chan
     await stage.engine.close()
 
 
-async def test_after_the_lease_it_is_pushed_again_and_that_is_said(
+async def test_a_delivery_unsettled_when_its_lease_ends_is_pushed_again_and_logged(
     caplog: pytest.LogCaptureFixture, clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)
@@ -148,7 +148,7 @@ async def test_a_node_that_may_wait_no_longer_says_what_is_pushed_again(
     await stage.engine.close()
 
 
-async def test_a_late_answer_counts_though_the_store_was_away_when_patience_ended(
+async def test_a_late_answer_counts_though_the_store_was_away_at_the_soft_timeout(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)
@@ -172,7 +172,7 @@ async def test_a_late_answer_counts_though_the_store_was_away_when_patience_ende
     await stage.engine.close()
 
 
-async def test_what_the_store_never_takes_holds_up_nothing_else(
+async def test_a_settlement_that_the_store_never_takes_does_not_delay_others(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance, replace(BROKEN, response="\0"))

@@ -45,7 +45,7 @@ async def published_while_away(stage: Stage, *bodies: str, dead: bool = True) ->
 
 
 class TestBatches:
-    async def test_what_is_due_together_goes_together(
+    async def test_deliveries_due_together_are_pushed_in_batches(
         self, clock: VirtualClock, chance: random.Random
     ) -> None:
         stage = Stage(clock, chance)
@@ -55,7 +55,7 @@ class TestBatches:
         assert await stage.store.peek(backlog, 10) == []
         assert [fact.position for fact in stage.memory.attempts] == [0, 1, 2, 0, 1, 2, 0, 1]
 
-    async def test_a_batch_has_a_weight_and_what_is_heavier_goes_alone(
+    async def test_a_delivery_heavier_than_the_batch_limit_is_pushed_alone(
         self, clock: VirtualClock, chance: random.Random
     ) -> None:
         stage = Stage(clock, chance)
@@ -63,7 +63,7 @@ class TestBatches:
         await published_while_away(stage, "aa", "bb", "c" * 9, "d", "e")
         assert [body for _, body in stage.endpoint.pushed] == ["aa+bb", "c" * 9, "d+e"]
 
-    async def test_all_succeed_or_all_fail_and_stay_together(
+    async def test_a_batch_succeeds_or_fails_as_a_whole_and_stays_together(
         self, clock: VirtualClock, chance: random.Random
     ) -> None:
         stage = Stage(clock, chance, BROKEN)
@@ -76,7 +76,7 @@ class TestBatches:
         assert stage.endpoint.pushed == [(began, "a+b+c"), (began + MINUTE_MS, "a+b+c")]
         assert await stage.store.peek(backlog, 10) == []
 
-    async def test_what_finds_no_room_among_the_attempts_is_given_back_uncounted(
+    async def test_claimed_deliveries_over_the_concurrency_limit_are_released_uncounted(
         self, clock: VirtualClock, chance: random.Random
     ) -> None:
         stage = Stage(clock, chance)
@@ -103,7 +103,9 @@ class TestBatches:
         assert [body for _, body in stage.endpoint.pushed] == list("abcdefg")
         assert {fact.delivery.attempts for fact in stage.memory.attempts} == {1}
 
-    async def test_claims_follow_what_finds_room(self, clock: VirtualClock, chance: random.Random) -> None:
+    async def test_claim_sizes_follow_the_room_under_the_concurrency_limit(
+        self, clock: VirtualClock, chance: random.Random
+    ) -> None:
         stage = Stage(clock, chance)
         stage.profile.changes = {"batch": Batch(64, 1), "concurrency_max": 1}
         limits: list[int] = []
@@ -136,7 +138,9 @@ class TestBatches:
 class TestParts:
     """What an endpoint says of each delivery of a batch."""
 
-    async def test_each_ends_by_its_own(self, clock: VirtualClock, chance: random.Random) -> None:
+    async def test_each_part_of_a_batch_has_its_own_outcome(
+        self, clock: VirtualClock, chance: random.Random
+    ) -> None:
         told_apart = replace(BROKEN, parts=(OK, BROKEN, GONE, OK))
         stage = Stage(clock, chance, told_apart)
         stage.profile.changes = {"batch": Batch(10, 1000)}
@@ -159,7 +163,9 @@ class TestParts:
         await clock.sleep_until(began + MINUTE_MS + 1)
         assert [body for _, body in stage.endpoint.pushed] == ["a+b+c+d", "b"]
 
-    async def test_a_plan_judges_each(self, clock: VirtualClock, chance: random.Random) -> None:
+    async def test_the_answer_profile_judges_each_part(
+        self, clock: VirtualClock, chance: random.Random
+    ) -> None:
         stage = Stage(clock, chance, replace(GONE, parts=(GONE, BROKEN)))
         delivered = AnswerProfile(delivered=statuses(404))
         stage.profile.changes = {"batch": Batch(10, 1000), "answers": delivered}
@@ -193,19 +199,19 @@ class TestThrottling:
         run_virtual(story)
         return waits, endings
 
-    def test_it_lasts_50_retries_in_7_hours(self) -> None:
+    def test_throttling_lasts_50_retries_in_7_hours(self) -> None:
         waits, endings = self._waits(*[SLOWER] * 52)
         steps = [step.nominal_ms for step in CUSTOMER_ENDPOINT.steps()]
         assert waits == steps
         assert (len(steps), steps[:2], steps[2], steps[-38:]) == (50, [10_000] * 2, 10_000, [600_000] * 38)
         assert endings == [Outcome.RETRY] * 50 + [Outcome.DEAD_LETTERED]
 
-    def test_other_trouble_goes_by_the_other_schedule(self) -> None:
+    def test_failures_without_throttling_follow_their_own_schedule(self) -> None:
         waits, endings = self._waits(*[BROKEN] * 100)
         assert waits[:100] == [step.nominal_ms for step in islice(MANAGED_ENDPOINT.steps(), 100)]
         assert (len(endings), endings[-1]) == (101, Outcome.DELIVERED)
 
-    def test_what_outlived_an_outage_is_not_at_the_end_of_its_throttling(self) -> None:
+    def test_retries_of_an_outage_do_not_count_towards_throttling(self) -> None:
         waits, endings = self._waits(*[BROKEN] * 200, *[SLOWER] * 3)
         assert waits[199:] == [20_000, 10_000, 10_000, 10_000]
         assert endings[-1] is Outcome.DELIVERED
@@ -214,15 +220,15 @@ class TestThrottling:
         waits, _ = self._waits(SLOWER, BROKEN, SLOWER, BROKEN, SLOWER, BROKEN, SLOWER)
         assert waits == [10_000, 0, 10_000, 1_000, 10_000, 1_000, 11_155]
 
-    def test_what_was_throttled_together_stays_together(self) -> None:
+    def test_throttled_parts_of_a_batch_stay_together(self) -> None:
         both = replace(SLOWER, parts=(SLOWER, SLOWER))
         waits, endings = self._waits(*[both] * 20, batch=2)
         assert len(waits) == 20
         assert endings == [Outcome.RETRY] * 40 + [Outcome.DELIVERED] * 2
 
 
-class TestTheEndOfTime:
-    async def test_is_looked_at_when_an_attempt_falls_due(
+class TestExpiry:
+    async def test_an_expired_delivery_is_settled_when_its_attempt_falls_due(
         self, clock: VirtualClock, chance: random.Random
     ) -> None:
         stage = Stage(clock, chance, otherwise=BROKEN)
@@ -243,7 +249,7 @@ class TestTheEndOfTime:
         assert fact.transition.outcome is Outcome.DEAD_LETTERED
         assert len(stage.memory.attempts) == 3
 
-    async def test_without_dead_letters_it_is_the_end(
+    async def test_an_expired_delivery_without_a_dead_letter_queue_is_removed(
         self, clock: VirtualClock, chance: random.Random
     ) -> None:
         stage = Stage(clock, chance, otherwise=BROKEN)
@@ -268,7 +274,7 @@ class TestAnswers:
         assert [at - began for at, _ in stage.endpoint.pushed] == [0, 5 * MINUTE_MS]
 
 
-class TestPatience:
+class TestSoftTimeout:
     @pytest.mark.parametrize(
         ("answers_after_ms", "attempts", "outcomes"),
         [
@@ -310,10 +316,10 @@ class TestPatience:
         await stage.engine.close()
 
 
-class TestProbation:
+class TestCircuitBreaker:
     POLICY = CircuitPolicy(by_status={503: 5 * MINUTE_MS}, failures_max=3)
 
-    async def test_holds_retries_and_new_deliveries_then_lets_one_try(
+    async def test_an_open_circuit_holds_all_deliveries_then_lets_one_probe(
         self, clock: VirtualClock, chance: random.Random
     ) -> None:
         stage = Stage(clock, chance, BROKEN, BROKEN)
@@ -339,7 +345,7 @@ class TestProbation:
         assert len(stage.endpoint.pushed) == 5  # one, which was taken, and the others after it
         assert not await stage.engine.operations.open_circuits()
 
-    async def test_is_the_same_on_every_node_and_can_be_lifted(
+    async def test_a_circuit_is_the_same_on_every_node_and_can_be_closed(
         self, clock: VirtualClock, chance: random.Random
     ) -> None:
         stage = Stage(clock, chance, BROKEN)
@@ -356,7 +362,7 @@ class TestProbation:
 
 class TestFollowUps:
     @pytest.mark.parametrize("script", [[OK], [GONE]])
-    async def test_an_end_leads_to_messages_in_the_transaction_that_ends_it(
+    async def test_follow_ups_are_written_in_the_transaction_that_settles(
         self, script: list[Attempt], clock: VirtualClock, chance: random.Random
     ) -> None:
         stage = Stage(clock, chance, *script)
@@ -380,7 +386,7 @@ class TestFollowUps:
         assert stage.endpoint.pushed == [(began, "a"), (began + MINUTE_MS, f"a {outcome}")]
 
     @pytest.mark.parametrize(("attempt", "dead"), [(OK, []), (GONE, ["a", "b", "c"])])
-    async def test_what_cannot_say_what_it_leads_to_ends_all_the_same(
+    async def test_a_delivery_whose_follow_ups_cannot_be_made_is_settled_all_the_same(
         self,
         attempt: Attempt,
         dead: list[str],

@@ -10,7 +10,7 @@ from redrive.model.attempt import Reason
 from redrive.runtime.simulated import SimulatedClock
 from redrive.testing import VirtualClock, run_virtual
 from tests.engine.stage import Stage, name
-from tests.engine.test_trials import minutely
+from tests.engine.test_attempts import minutely
 
 MINUTE_MS = 60_000
 

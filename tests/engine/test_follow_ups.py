@@ -68,7 +68,7 @@ async def _lead(stage: Stage, *consequences: FollowUp) -> None:
     stage.engine._topic_publisher.tell(led)
 
 
-async def test_a_consequence_is_published_to_all_who_want_it(
+async def test_a_follow_up_is_published_to_every_matching_subscription(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)
@@ -89,7 +89,7 @@ async def test_a_consequence_is_published_to_all_who_want_it(
     await stage.engine.close()
 
 
-async def test_a_consequence_for_one_reaches_that_one_alone_when_its_time_comes(
+async def test_a_follow_up_addressed_to_a_subscription_reaches_it_alone_when_due(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)
@@ -111,7 +111,7 @@ async def test_a_consequence_for_one_reaches_that_one_alone_when_its_time_comes(
     await stage.engine.close()
 
 
-async def test_a_consequence_without_a_delay_wakes_the_endpoint_at_once(
+async def test_a_follow_up_without_a_delay_is_pushed_at_once(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)
@@ -124,7 +124,7 @@ async def test_a_consequence_without_a_delay_wakes_the_endpoint_at_once(
     await stage.engine.close()
 
 
-async def test_where_nobody_is_left_a_consequence_is_logged_and_gone(
+async def test_a_follow_up_without_a_topic_or_subscription_is_logged_and_dropped(
     caplog: pytest.LogCaptureFixture, clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)

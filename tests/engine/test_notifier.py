@@ -89,7 +89,9 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_one_arrival_wakes_the_one_who_waits_longest(notifier: QueueNotifier, waiters: Waiters) -> None:
+async def test_one_new_delivery_wakes_the_receiver_that_waits_longest(
+    notifier: QueueNotifier, waiters: Waiters
+) -> None:
     for name in "abc":
         await waiters.add(name)
     for expected in (["a"], ["a", "b"], ["a", "b", "c"], ["a", "b", "c"]):
@@ -98,7 +100,7 @@ async def test_one_arrival_wakes_the_one_who_waits_longest(notifier: QueueNotifi
         assert waiters.woken == expected
 
 
-async def test_so_many_arrivals_wake_so_many(notifier: QueueNotifier, waiters: Waiters) -> None:
+async def test_each_new_delivery_wakes_one_receiver(notifier: QueueNotifier, waiters: Waiters) -> None:
     for name in "abcd":
         await waiters.add(name)
     notifier.announce(QUEUE, 3)
@@ -140,7 +142,7 @@ async def test_a_reminder_is_no_news(notifier: QueueNotifier, clock: VirtualCloc
     assert notifier.count(QUEUE) == count
 
 
-async def test_what_falls_due_wakes_one(
+async def test_a_delivery_that_falls_due_wakes_one_receiver(
     notifier: QueueNotifier, clock: VirtualClock, waiters: Waiters
 ) -> None:
     began = clock.now()
@@ -169,7 +171,7 @@ async def test_a_queue_has_one_timer_and_no_timer_outlives_who_waited(
     assert counting.pending == set()
 
 
-async def test_who_goes_away_stops_waiting(
+async def test_a_cancelled_receiver_stops_waiting(
     notifier: QueueNotifier, clock: VirtualClock, waiters: Waiters
 ) -> None:
     began = clock.now()
@@ -184,7 +186,9 @@ async def test_who_goes_away_stops_waiting(
     assert waiters.woken == ["a", "b"]
 
 
-async def test_who_is_gone_already_does_not_wait(notifier: QueueNotifier, clock: VirtualClock) -> None:
+async def test_a_receiver_cancelled_beforehand_does_not_wait(
+    notifier: QueueNotifier, clock: VirtualClock
+) -> None:
     began = clock.now()
     gone = Cancellation()
     gone.happen()
@@ -193,7 +197,7 @@ async def test_who_is_gone_already_does_not_wait(notifier: QueueNotifier, clock:
     assert not notifier.anyone(QUEUE)
 
 
-async def test_who_is_cancelled_after_being_woken_hands_the_news_on(
+async def test_a_receiver_cancelled_after_being_woken_wakes_the_next(
     notifier: QueueNotifier, waiters: Waiters
 ) -> None:
     first = await waiters.add("a")
@@ -204,7 +208,9 @@ async def test_who_is_cancelled_after_being_woken_hands_the_news_on(
     assert waiters.woken == ["b"]
 
 
-async def test_who_is_cancelled_before_wakes_nobody(notifier: QueueNotifier, waiters: Waiters) -> None:
+async def test_a_receiver_cancelled_before_being_woken_wakes_no_other(
+    notifier: QueueNotifier, waiters: Waiters
+) -> None:
     first = await waiters.add("a")
     await waiters.add("b")
     first.cancel()
@@ -215,7 +221,9 @@ async def test_who_is_cancelled_before_wakes_nobody(notifier: QueueNotifier, wai
     assert waiters.woken == ["b"]
 
 
-async def test_an_arrival_is_not_spent_on_who_is_leaving(notifier: QueueNotifier, waiters: Waiters) -> None:
+async def test_a_new_delivery_does_not_wake_a_cancelled_receiver(
+    notifier: QueueNotifier, waiters: Waiters
+) -> None:
     gone = Cancellation()
     await waiters.add("a", gone=gone)
     await waiters.add("b")

@@ -45,7 +45,9 @@ async def claim(engine: Engine, queue: Queue) -> tuple[int, int]:
 # ---- given back ----------------------------------------------------------------------------------------------------
 
 
-async def test_what_is_released_wakes_who_waits(engine: Engine, queue: Queue, clock: VirtualClock) -> None:
+async def test_a_delivery_released_with_a_delay_wakes_a_waiting_receiver_when_due(
+    engine: Engine, queue: Queue, clock: VirtualClock
+) -> None:
     await send(engine, queue, "a")
     claimed = await claim(engine, queue)
     waiting = asyncio.ensure_future(engine.messages.receive(queue, 1, wait_ms=MINUTE_MS))
@@ -56,7 +58,7 @@ async def test_what_is_released_wakes_who_waits(engine: Engine, queue: Queue, cl
     assert (again.attempts, clock.now()) == (2, began + 1005)
 
 
-async def test_what_is_released_at_once_wakes_who_waits_at_once(
+async def test_a_delivery_released_without_a_delay_wakes_a_waiting_receiver_at_once(
     engine: Engine, queue: Queue, clock: VirtualClock
 ) -> None:
     await send(engine, queue, "a")
@@ -83,7 +85,7 @@ async def test_a_claim_that_ran_out_is_believed_unless_it_had_to_hold(
 # ---- rejected ------------------------------------------------------------------------------------------------------
 
 
-async def test_what_is_rejected_is_a_dead_letter_with_its_note(
+async def test_a_rejected_delivery_is_dead_lettered_with_its_note(
     engine: Engine, queue: Queue, letters: Queue
 ) -> None:
     await send(engine, queue, "a")
@@ -93,7 +95,7 @@ async def test_what_is_rejected_is_a_dead_letter_with_its_note(
     assert engine.operations.counts(queue).messages_dead_lettered == 1
 
 
-async def test_what_is_rejected_is_dropped_where_no_dead_letter_queue_stands(
+async def test_a_rejected_delivery_without_a_dead_letter_queue_is_dropped(
     engine: Engine, queue: Queue, letters: Queue
 ) -> None:
     await engine.resources.queues.delete(letters)
@@ -103,7 +105,7 @@ async def test_what_is_rejected_is_dropped_where_no_dead_letter_queue_stands(
     assert engine.operations.counts(queue).messages_dropped == 1
 
 
-async def test_who_waits_for_dead_letters_is_woken_and_so_is_who_pushes_their_copies(
+async def test_a_dead_letter_wakes_the_receivers_of_its_queue_and_of_its_copy(
     engine: Engine, queue: Queue, letters: Queue, clock: VirtualClock
 ) -> None:
     backlog = await make_queue(engine, "backlog")
@@ -140,7 +142,7 @@ async def test_an_exhausted_delivery_is_found_by_the_sweep(
     assert (await bodies(engine, queue), await bodies(engine, letters)) == ([], ["a"])
 
 
-async def test_without_a_dead_letter_queue_the_sweep_drops_it(
+async def test_without_a_dead_letter_queue_the_sweep_drops_expired_deliveries(
     engine: Engine, queue: Queue, letters: Queue, clock: VirtualClock
 ) -> None:
     await engine.resources.queues.delete(letters)
@@ -153,7 +155,7 @@ async def test_without_a_dead_letter_queue_the_sweep_drops_it(
     assert engine.operations.counts(queue).messages_dropped == 1
 
 
-async def test_what_is_kept_too_long_is_buried_by_the_sweep_and_not_removed(
+async def test_the_sweep_dead_letters_expired_deliveries_that_are_not_in_flight(
     engine: Engine, queue: Queue, letters: Queue, clock: VirtualClock
 ) -> None:
     began = clock.now()

@@ -9,7 +9,9 @@ from redrive.testing import VirtualClock
 from tests.engine.stage import Stage
 
 
-async def test_an_event_reaches_whose_filters_it_passes(clock: VirtualClock, chance: random.Random) -> None:
+async def test_an_event_reaches_the_subscriptions_whose_filters_match(
+    clock: VirtualClock, chance: random.Random
+) -> None:
     stage = Stage(clock, chance)
     await stage.engine.open()
     topic = await stage.topic()
@@ -29,9 +31,7 @@ async def test_an_event_reaches_whose_filters_it_passes(clock: VirtualClock, cha
     await stage.engine.close()
 
 
-async def test_nothing_reaches_a_subscription_that_has_ended(
-    clock: VirtualClock, chance: random.Random
-) -> None:
+async def test_an_expired_subscription_receives_nothing(clock: VirtualClock, chance: random.Random) -> None:
     stage = Stage(clock, chance)
     await stage.engine.open()
     topic = await stage.topic()

@@ -30,7 +30,9 @@ async def counted(engine: Engine, topic: Topic) -> tuple[int, int, int]:
     return await engine.resources.subscriptions.count(topic.name)
 
 
-async def test_what_changes_is_counted_anew(engine: Engine, store: HeldStore, topic: Topic) -> None:
+async def test_counts_of_a_topic_follow_changes_of_its_subscriptions(
+    engine: Engine, store: HeldStore, topic: Topic
+) -> None:
     assert await counted(engine, topic) == (0, 0, 0)
     one = await engine.resources.subscriptions.create(wanted(topic, "one", confirmed=False))
     two = await engine.resources.subscriptions.create(wanted(topic, "two", filter_text='{"a":["b"]}'))
@@ -85,8 +87,10 @@ async def test_topics_are_counted_by_kind(engine: Engine, topic: Topic) -> None:
     assert await engine.resources.topics.count("1", "here") == (0, 1)
 
 
-class TestSubscribingToWhatIsDeleted:
-    async def test_one_of_both_sees_the_other(self, engine: Engine, store: HeldStore, topic: Topic) -> None:
+class TestDeletedTopics:
+    async def test_subscribing_to_a_topic_deleted_meanwhile_fails(
+        self, engine: Engine, store: HeldStore, topic: Topic
+    ) -> None:
         held = store.hold("put")
         subscribing = asyncio.create_task(engine.resources.subscriptions.create(wanted(topic, "late")))
         await held.reached
