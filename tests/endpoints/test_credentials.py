@@ -56,7 +56,9 @@ async def test_a_password_goes_to_who_asks_for_it(plain: tuple[HttpEndpoint, Web
     assert [request.body for request in hook.received] == [b"hello", b"hello"]
 
 
-async def test_who_has_asked_is_answered_at_once(plain: tuple[HttpEndpoint, Webhook]) -> None:
+async def test_an_endpoint_that_asked_for_a_password_gets_it_at_once_from_then_on(
+    plain: tuple[HttpEndpoint, Webhook],
+) -> None:
     endpoint, hook = plain
     hook.say(_BASIC, OK)
     for _ in range(3):
@@ -64,7 +66,7 @@ async def test_who_has_asked_is_answered_at_once(plain: tuple[HttpEndpoint, Webh
     assert [given is not None for given in _authorizations(hook)] == [False, True, True, True]
 
 
-async def test_who_does_not_ask_gets_no_password(plain: tuple[HttpEndpoint, Webhook]) -> None:
+async def test_an_endpoint_that_does_not_ask_gets_no_password(plain: tuple[HttpEndpoint, Webhook]) -> None:
     endpoint, hook = plain
     for _ in range(2):
         await endpoint.push(http_parcel(_with_password(hook)))

@@ -73,7 +73,7 @@ async def test_a_sender_needs_no_name() -> None:
         ("ann@example.org", {"Subject": "one\r\nBcc: eve@example.org"}),
     ],
 )
-async def test_what_cannot_be_written_is_refused(to: str, headers: dict[str, str]) -> None:
+async def test_mails_that_cannot_be_written_are_refused(to: str, headers: dict[str, str]) -> None:
     async with mail_server() as server:
         attempt = await _pushed(server.port, PushRequest(to, b"text", "", headers, 5_000))
     assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
@@ -93,7 +93,9 @@ async def test_what_cannot_be_written_is_refused(to: str, headers: dict[str, str
     ],
 )
 @pytest.mark.parametrize("when", ["recipient", "text"])
-async def test_what_a_reply_means(when: str, reply: str, result: AttemptResult, reason: Reason) -> None:
+async def test_each_reply_has_its_result_and_reason(
+    when: str, reply: str, result: AttemptResult, reason: Reason
+) -> None:
     async with mail_server() as server:
         if when == "text":
             server.reply = reply
@@ -145,7 +147,7 @@ async def test_only_so_many_conversations_are_held_at_once() -> None:
             task.cancel()
 
 
-async def test_something_that_is_no_mail_server() -> None:
+async def test_a_server_that_speaks_no_smtp_is_a_failure() -> None:
     async def web(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         await writer.drain()

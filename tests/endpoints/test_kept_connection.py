@@ -67,7 +67,7 @@ def seconds_of(story: Callable[[], Awaitable[None]]) -> int:
     return run_virtual(run)
 
 
-def test_a_rest_ends_with_a_goodbye() -> None:
+def test_an_idle_connection_ends_with_a_goodbye() -> None:
     async def story() -> None:
         connection = Connection()
         connection.rest()
@@ -77,7 +77,7 @@ def test_a_rest_ends_with_a_goodbye() -> None:
     assert seconds_of(story) == REST_SECONDS
 
 
-def test_a_use_begins_the_rest_anew() -> None:
+def test_a_use_restarts_the_idle_time() -> None:
     async def story() -> None:
         connection = Connection()
         connection.rest()
@@ -89,7 +89,7 @@ def test_a_use_begins_the_rest_anew() -> None:
     assert seconds_of(story) == 2 * REST_SECONDS - 1
 
 
-def test_a_busy_connection_does_not_rest() -> None:
+def test_a_busy_connection_is_not_closed_as_idle() -> None:
     async def story() -> None:
         connection = Connection()
         connection.busy = True
@@ -100,7 +100,7 @@ def test_a_busy_connection_does_not_rest() -> None:
     assert seconds_of(story) == 10 * REST_SECONDS
 
 
-def test_a_connection_that_is_not_usable_leaves_without_a_rest() -> None:
+def test_an_unusable_connection_is_closed_at_once() -> None:
     async def story() -> None:
         connection = Connection()
         connection.usable = False

@@ -43,7 +43,7 @@ async def waiting(*calls: Callable[[], Coroutine[Any, Any, int]]) -> list["async
     return tasks
 
 
-async def test_who_gives_up_leaves_it_to_the_others() -> None:
+async def test_a_cancelled_caller_leaves_the_work_to_the_others() -> None:
     workshop = Workshop()
     first, second = await waiting(workshop.get, workshop.get)
     first.cancel()
@@ -63,7 +63,7 @@ async def test_a_failure_is_told_to_all_who_wait_and_tried_anew_by_the_next() ->
     assert await workshop.get() == 1
 
 
-async def test_what_is_of_no_use_is_made_anew_and_remembered_no_longer() -> None:
+async def test_unusable_values_are_made_again_and_forgotten() -> None:
     workshop = Workshop()
     workshop.finish()
     assert (await workshop.get("old"), await workshop.get()) == (1, 2)
@@ -83,7 +83,7 @@ async def test_only_what_somebody_had_is_forgotten() -> None:
     assert await workshop.get() == 2
 
 
-async def test_a_close_leaves_nobody_waiting() -> None:
+async def test_a_close_ends_every_wait() -> None:
     workshop = Workshop()
     (task,) = await waiting(workshop.get)
     await workshop.shared.close()

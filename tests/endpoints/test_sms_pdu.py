@@ -40,7 +40,7 @@ _UNITS = st.builds(
     place=st.none() | st.tuples(st.integers(0, 0xFFFF), st.integers(2, 255), st.integers(1, 255)),
     header=st.booleans(),
 )
-def test_what_is_handed_in_is_read_as_it_was_meant(
+def test_a_submission_is_decoded_as_it_was_encoded(
     source: Address,
     destination: Address,
     octets: bytes,
@@ -72,7 +72,7 @@ def test_what_is_handed_in_is_read_as_it_was_meant(
 
 
 @given(source=_ADDRESSES, destination=_ADDRESSES, octets=st.binary(max_size=140), coding=st.integers(0, 255))
-def test_what_a_telephone_writes_is_read(
+def test_a_delivered_message_is_decoded_as_it_was_encoded(
     source: Address, destination: Address, octets: bytes, coding: int
 ) -> None:
     written = smpp34.DeliverSm(
@@ -99,7 +99,7 @@ def test_units_are_taken_however_they_are_cut(units: list[Pdu], size: int) -> No
 
 
 @given(st.binary(max_size=400))
-def test_whatever_comes_is_read_or_garbled(octets: bytes) -> None:
+def test_any_octets_are_read_or_garbled(octets: bytes) -> None:
     assert isinstance(said(octets), Said)
     with contextlib.suppress(Garbled):
         delivered(octets)
@@ -109,7 +109,7 @@ def test_whatever_comes_is_read_or_garbled(octets: bytes) -> None:
             assert len(unit.body) <= len(octets)
 
 
-def test_what_a_centre_says_of_its_own() -> None:
+def test_message_ids_and_texts_of_a_response_are_read() -> None:
     assert said(b"") == Said("", "")
     assert said(b"id-1\0") == Said("id-1", "")
     assert said(b"\0\x14\0\0\3abc\0\x1d\0\6never\0") == Said("", "never")

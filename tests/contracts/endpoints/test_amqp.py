@@ -86,7 +86,7 @@ async def test_a_message_of_many_frames(rabbitmq: RabbitMq) -> None:
     await endpoint.close()
 
 
-async def test_what_is_not_there_ends_a_session_and_nobody_elses(rabbitmq: RabbitMq) -> None:
+async def test_a_missing_entity_ends_its_own_session_alone(rabbitmq: RabbitMq) -> None:
     """RabbitMQ says so of exchanges; a queue it would make."""
     endpoint = amqp_endpoint(rabbitmq.url(addresses="/exchange/"))
     there, nowhere = f"{NAMESPACE}/topics/amq.topic", f"{NAMESPACE}/topics/nowhere"
@@ -139,7 +139,7 @@ async def _push(keeper: Broker, settle: Settle) -> Attempt:
 
 @pytest.mark.parametrize(("condition", "result", "reason", "status"), _CONDITIONS)
 @pytest.mark.parametrize("way", [brokers.reject, brokers.detach])
-async def test_what_a_condition_means(
+async def test_each_error_condition_has_its_result_and_reason(
     way: object, condition: str, result: AttemptResult, reason: Reason, status: int
 ) -> None:
     assert callable(way)
@@ -157,7 +157,7 @@ async def test_a_link_that_is_not_opened() -> None:
 
 
 @pytest.mark.parametrize("settle", [brokers.release, brokers.disconnect("amqp:connection:forced", "upgrade")])
-async def test_what_may_go_better_next_time(settle: Settle) -> None:
+async def test_released_and_interrupted_messages_are_failures_to_retry(settle: Settle) -> None:
     async with broker() as keeper:
         attempt = await _push(keeper, settle)
     assert (attempt.result, attempt.reason, attempt.status) == (
@@ -178,7 +178,7 @@ async def test_one_large_message_is_not_held_against_the_others() -> None:
         await endpoint.close()
 
 
-async def test_what_is_larger_than_the_entity_takes_is_not_sent() -> None:
+async def test_messages_larger_than_the_entity_takes_are_not_sent() -> None:
     async with broker() as keeper:
         keeper.message_bytes_max = 1000
         endpoint = amqp_endpoint(f"amqp://127.0.0.1:{keeper.port}")
@@ -265,7 +265,7 @@ async def test_a_broker_that_does_not_say_goodbye_is_left(monkeypatch: pytest.Mo
         assert not endpoint._connections.connections
 
 
-async def test_a_broker_that_lets_in_nobody_with_a_password() -> None:
+async def test_a_broker_that_refuses_the_password_denies_the_attempt() -> None:
     async with broker() as keeper:
         endpoint = amqp_endpoint(f"amqp://guest:guest@127.0.0.1:{keeper.port}")
         attempt = await endpoint.push(amqp_parcel())
@@ -285,7 +285,7 @@ async def test_nonsense_is_no_broker() -> None:
         await endpoint.close()
 
 
-async def test_it_is_encrypted_and_the_certificate_is_looked_at(tmp_path: Path) -> None:
+async def test_amqps_verifies_the_brokers_certificate(tmp_path: Path) -> None:
     certificate = local_authority(tmp_path, ["localhost"], SystemClock().now())
     async with broker(server_context(certificate.server_file, certificate.server_file)) as keeper:
         url = f"amqps://localhost:{keeper.port}"
@@ -359,7 +359,7 @@ def test_a_namespace_is_read(text: str, namespace: Namespace) -> None:
         "Endpoint=sb://bus;SharedAccessSignature=s",
     ],
 )
-async def test_what_is_no_namespace_takes_nothing(text: str) -> None:
+async def test_malformed_namespace_addresses_refuse_every_push(text: str) -> None:
     endpoint = amqp_endpoint(text)
     attempt = await endpoint.push(amqp_parcel())
     assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)

@@ -154,7 +154,7 @@ async def test_without_keys_amazon_itself_is_not_called(endpoint: HttpEndpoint, 
     assert attempt.response == "No credentials were found to sign with"
 
 
-async def test_that_there_are_no_keys_is_believed_for_a_minute(
+async def test_missing_credentials_are_looked_up_once_a_minute(
     caller: Caller, hook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked = 0
@@ -174,7 +174,7 @@ async def test_that_there_are_no_keys_is_believed_for_a_minute(
     assert looked == 2
 
 
-async def test_who_takes_too_long_to_say_so_costs_no_more_than_the_attempt(
+async def test_slow_credentials_time_out_with_the_attempt(
     caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def never(_: AwsCredentials) -> None:

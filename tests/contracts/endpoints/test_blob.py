@@ -48,7 +48,7 @@ async def test_a_folder_may_be_written_as_a_url(tmp_path: Path) -> None:
     assert (tmp_path / "teststore/letters" / PATH).exists()
 
 
-async def test_what_is_written_again_is_there_once(tmp_path: Path) -> None:
+async def test_a_blob_written_again_is_there_once(tmp_path: Path) -> None:
     endpoint = _folder_endpoint(tmp_path)
     for text in ("[1]", "[1, 2]"):
         assert (await endpoint.push(blob_parcel(text))).delivered
@@ -193,7 +193,9 @@ async def test_a_connection_string_without_an_account_refuses(hook: Webhook) -> 
         ("503 Service Unavailable", AttemptResult.FAILED, Reason.SERVER_ERROR),
     ],
 )
-async def test_what_a_status_means(hook: Webhook, status: str, result: AttemptResult, reason: Reason) -> None:
+async def test_each_status_has_its_result_and_reason(
+    hook: Webhook, status: str, result: AttemptResult, reason: Reason
+) -> None:
     hook.say(answer(status, b"because:\n\n<of>: that"))
     endpoint = blob_endpoint(hook.url("/teststore"))
     attempt = await endpoint.push(blob_parcel())

@@ -104,7 +104,7 @@ async def test_heavier_parts_than_a_call_takes_need_more_calls(
     assert all(len(call.body) <= 4 * MIB for call in calls)
 
 
-async def test_what_no_stream_takes_goes_alone_and_is_refused_alone(
+async def test_a_record_too_large_for_the_stream_is_refused_alone(
     streams: StreamEndpoint, hook: Webhook
 ) -> None:
     large = b"x" * (MIB + 1)
@@ -210,7 +210,7 @@ async def test_parts_of_which_nothing_is_said_are_put_again(
     ],
 )
 @pytest.mark.parametrize("number", [1, 3])
-async def test_what_firehose_says_of_a_call_holds_for_all_of_it(
+async def test_an_error_of_firehose_holds_for_every_record_of_the_call(
     streams: StreamEndpoint,
     hook: Webhook,
     status: str,

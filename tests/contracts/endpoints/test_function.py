@@ -109,7 +109,7 @@ async def test_a_version_or_an_alias_goes_with_the_name(
         (refusal("403 Forbidden", "ExpiredTokenException"), AttemptResult.FAILED, Reason.DENIED),
     ],
 )
-async def test_what_lambda_says(
+async def test_each_error_of_lambda_has_its_result_and_reason(
     functions: FunctionEndpoint, hook: Webhook, said: bytes, result: AttemptResult, reason: Reason
 ) -> None:
     hook.say(said)
@@ -131,7 +131,7 @@ async def test_what_lambda_says(
         (answer("504 Gateway Timeout"), AttemptResult.FAILED, Reason.SERVER_ERROR),
     ],
 )
-async def test_what_others_say_without_lambda_s_names(
+async def test_errors_without_lambdas_codes_are_judged_by_status(
     functions: FunctionEndpoint, hook: Webhook, said: bytes, result: AttemptResult, reason: Reason
 ) -> None:
     hook.say(said)
@@ -150,7 +150,7 @@ async def test_an_error_is_whole_json_however_long_it_is(functions: FunctionEndp
 # ---- servers that wait for the function ----------------------------------------------------------------------------
 
 
-async def test_who_knows_no_events_is_waited_for_from_then_on(
+async def test_functions_without_asynchronous_calls_are_invoked_synchronously(
     functions: FunctionEndpoint, hook: Webhook
 ) -> None:
     """`sam local start-lambda` before 2026."""
@@ -187,7 +187,7 @@ async def test_those_who_find_out_together_are_all_delivered(
     assert [attempt.result for attempt in attempts] == [AttemptResult.DELIVERED] * 3
 
 
-async def test_who_implements_nothing_is_asked_twice_and_not_for_ever(
+async def test_a_server_that_implements_neither_call_is_asked_twice(
     functions: FunctionEndpoint, hook: Webhook
 ) -> None:
     hook.say(answer("501 Not Implemented", b"never heard of it"))
@@ -247,6 +247,6 @@ async def test_a_region_that_would_lead_to_another_host_is_refused(
     assert attempt.response.endswith("names no region")
 
 
-async def test_what_is_no_arn_is_refused(endpoint: HttpEndpoint) -> None:
+async def test_a_malformed_function_arn_is_refused(endpoint: HttpEndpoint) -> None:
     attempt = await function_endpoint(endpoint, **{"lambda": "aws"}).push(push_request("a:b:lambda"))
     assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)

@@ -41,7 +41,7 @@ async def _push(endpoint: HttpEndpoint, hook: Webhook, says: bytes) -> Attempt:
         ("599 Unheard Of", AttemptResult.FAILED, Reason.SERVER_ERROR),
     ],
 )
-async def test_what_a_status_means(
+async def test_each_status_has_its_result_and_reason(
     endpoint: HttpEndpoint, hook: Webhook, status: str, result: AttemptResult, reason: Reason
 ) -> None:
     attempt = await _push(endpoint, hook, answer(status, b"because"))
@@ -49,7 +49,7 @@ async def test_what_a_status_means(
     assert attempt.response == "because"
 
 
-async def test_the_parcel_says_the_verb_and_which_headers_of_the_answer_are_kept(
+async def test_the_push_request_sets_the_method_and_the_headers_kept_of_the_answer(
     endpoint: HttpEndpoint, hook: Webhook
 ) -> None:
     hook.say(answer("200 OK", b"", "WebHook-Allowed-Origin: *", "Set-Cookie: secret"))
@@ -81,7 +81,7 @@ async def test_without_a_body_the_reason_phrase_is_what_it_said(
         ("gzip", b"because"),
     ],
 )
-async def test_what_it_said_is_read_through_its_encoding(
+async def test_an_encoded_response_is_decoded(
     endpoint: HttpEndpoint, hook: Webhook, encoding: str, body: bytes
 ) -> None:
     attempt = await _push(endpoint, hook, answer("500 Oh", body, f"Content-Encoding: {encoding}"))
@@ -96,7 +96,7 @@ async def test_a_compressed_giant_stays_small(endpoint: HttpEndpoint, hook: Webh
     assert len(http._inflated(giant[:4096], "gzip", 4096)) == 4096
 
 
-async def test_what_is_no_text_is_shown_as_far_as_it_is(endpoint: HttpEndpoint, hook: Webhook) -> None:
+async def test_undecodable_bytes_of_a_response_are_replaced(endpoint: HttpEndpoint, hook: Webhook) -> None:
     attempt = await _push(endpoint, hook, answer("200 OK", b"caf\xe9"))
     assert attempt.response == "caf\ufffd"
 
@@ -175,7 +175,7 @@ async def test_half_an_answer_is_none(endpoint: HttpEndpoint, hook: Webhook, say
 
 
 @pytest.mark.filterwarnings("ignore:Sending a large body")  # so large that the sockets do not swallow it
-async def test_an_answer_before_the_parcel_was_read_counts(endpoint: HttpEndpoint) -> None:
+async def test_an_answer_before_the_request_was_read_counts(endpoint: HttpEndpoint) -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(answer("403 Forbidden", b"too much"))
@@ -191,7 +191,7 @@ async def test_an_interim_answer_is_not_the_answer(endpoint: HttpEndpoint, hook:
     assert attempt.status == 200
 
 
-async def test_it_takes_as_long_as_it_takes(hook: Webhook) -> None:
+async def test_the_duration_of_an_attempt_is_measured(hook: Webhook) -> None:
     moments = iter([1_000, 1_042])
     endpoint = http_endpoint(now=lambda: next(moments))
     assert (await endpoint.push(http_parcel(hook.url()))).duration_ms == 42

@@ -29,7 +29,7 @@ async def _pushed(policy: HttpPolicy, url: str) -> Attempt:
 # ---- the request -------------------------------------------------------------------------------------------------
 
 
-async def test_the_request_has_the_parcels_headers_and_no_others(
+async def test_the_request_has_the_push_requests_headers_and_no_others(
     endpoint: HttpEndpoint, hook: Webhook
 ) -> None:
     headers = {"x-amz-sns-message-type": "Notification", "User-Agent": "Agent", "Accept-Encoding": "gzip"}
@@ -83,7 +83,7 @@ async def test_a_url_is_sent_as_it_was_given(
         "",
     ],
 )
-async def test_what_is_no_webhook_is_refused(endpoint: HttpEndpoint, url: str) -> None:
+async def test_addresses_that_are_no_webhooks_are_refused(endpoint: HttpEndpoint, url: str) -> None:
     attempt = await endpoint.push(http_parcel(url))
     assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.FORBIDDEN_ADDRESS)
     assert attempt.response

@@ -10,14 +10,14 @@ from redrive.model.attempt import AttemptResult, Reason
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, Place, closed_port
 
 
-async def test_what_is_pushed_arrives(place: Place) -> None:
+async def test_a_pushed_text_arrives_unchanged(place: Place) -> None:
     text = 'Grüße 🚗\n\n.\n.dot at the beginning\n{"json": "with \\"quotes\\""}\n' + "long " * 1000
     attempt = await place.endpoint.push(place.push_request(text))
     assert (attempt.result, attempt.reason) == (AttemptResult.DELIVERED, Reason.ACCEPTED)
     assert place.received() == [text]
 
 
-async def test_it_arrives_once_for_each_push(place: Place) -> None:
+async def test_a_message_arrives_once_for_each_push(place: Place) -> None:
     push_request = place.push_request("again")
     for _ in range(3):
         assert (await place.endpoint.push(push_request)).delivered
@@ -31,7 +31,7 @@ async def test_many_at_once_are_not_mixed_up(place: Place) -> None:
     assert sorted(place.received()) == sorted(texts)
 
 
-async def test_one_that_hangs_holds_up_nobody(place: Place) -> None:
+async def test_a_hanging_push_does_not_delay_other_pushes(place: Place) -> None:
     place.hang_on("hang")
     async with asyncio.TaskGroup() as group:
         hanging = group.create_task(place.endpoint.push(place.push_request("hang")))
@@ -63,7 +63,7 @@ async def test_closed_before_an_answer(place: Place) -> None:
     assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.FAILED, Reason.CONNECTION, 0)
 
 
-async def test_nobody_listens(place: Place) -> None:
+async def test_a_refused_connection_is_a_failure_to_retry(place: Place) -> None:
     endpoint, push_request = place.elsewhere("127.0.0.1", closed_port())
     attempt = await endpoint.push(push_request)
     await endpoint.close()
@@ -97,7 +97,7 @@ async def test_in_trouble_for_now(place: Place) -> None:
     assert "in trouble" in attempt.response
 
 
-async def test_what_the_endpoint_says_is_shortened(place: Place) -> None:
+async def test_a_long_response_is_shortened(place: Place) -> None:
     place.fail("word " * 2000)
     assert len((await place.endpoint.push(place.push_request())).response) <= 1024
 

@@ -59,7 +59,7 @@ def web() -> Iterator[Web]:
 
 
 class TestApple:
-    async def test_what_it_is_given(self, apple: Apple) -> None:
+    async def test_a_push_carries_the_token_and_apples_headers_alone(self, apple: Apple) -> None:
         async with pushing(apple) as endpoint:
             attempt = await endpoint.push(apple_parcel(token="a/b c", apns_priority="5", colour="blue"))
         assert (verdict(attempt), attempt.status) == ((AttemptResult.DELIVERED, Reason.ACCEPTED), 200)
@@ -90,7 +90,7 @@ class TestApple:
             (599, "", TROUBLE),
         ],
     )
-    async def test_what_it_says(
+    async def test_each_reason_of_apple_has_its_result(
         self, apple: Apple, status: int, reason: str, means: tuple[AttemptResult, Reason]
     ) -> None:
         apple.say(status, {"reason": reason} if reason else None)
@@ -99,7 +99,7 @@ class TestApple:
         assert (verdict(attempt), attempt.status) == (means, status)
         assert reason in attempt.response
 
-    async def test_one_token_for_forty_minutes(self, apple: Apple) -> None:
+    async def test_one_provider_token_serves_for_forty_minutes(self, apple: Apple) -> None:
         now = [real_now()]
         endpoint = PushEndpoint(lambda: now[0], random.Random(7), {"apns": apple.url})
         for minutes in (-90, -60, -51, -50, -49):  # tokens are not looked at for their age by this service
@@ -131,7 +131,7 @@ class TestApple:
             {"team": "OTHER"},
         ],
     )
-    async def test_who_is_not_known(self, apple: Apple, changed: dict[str, str]) -> None:
+    async def test_wrong_credentials_are_denied_by_apple(self, apple: Apple, changed: dict[str, str]) -> None:
         async with pushing(apple) as endpoint:
             attempt = await endpoint.push(apple_parcel(**changed))
         assert (verdict(attempt), attempt.status) == (DENIED, 403)
@@ -141,7 +141,9 @@ class TestApple:
         "credential",
         ["secret", "", pem(account_key()), pem(ec.generate_private_key(ec.SECP384R1())), "-----BEGIN X-----"],
     )
-    async def test_what_is_no_signing_key(self, apple: Apple, credential: str) -> None:
+    async def test_an_unusable_signing_key_is_denied_before_connecting(
+        self, apple: Apple, credential: str
+    ) -> None:
         async with pushing(apple) as endpoint:
             attempt = await endpoint.push(apple_parcel(credential=credential))
         assert (verdict(attempt), attempt.status) == (DENIED, 0)
@@ -158,7 +160,7 @@ class TestApple:
                 await endpoint.push(apple_parcel(principal=principal))
         assert apple.opened == 2
 
-    async def test_what_cannot_be_said_leaves_the_connection(self, apple: Apple) -> None:
+    async def test_an_unsendable_header_leaves_the_connection_open(self, apple: Apple) -> None:
         async with pushing(apple) as endpoint:
             odd = await endpoint.push(apple_parcel(apns_topic="a\nb"))
             assert verdict(odd) == (AttemptResult.FAILED, Reason.CONNECTION)
@@ -255,7 +257,7 @@ class TestConnections:
         server.close()
         await server.wait_closed()
 
-    async def test_one_that_hangs_among_others_is_not(self, apple: Apple) -> None:
+    async def test_a_hanging_push_times_out_alone(self, apple: Apple) -> None:
         apple.script = lambda pushed: None if pushed.token == "hang" else Saying()
         async with pushing(apple) as endpoint:
             hanging = asyncio.create_task(endpoint.push(apple_parcel(token="hang", timeout_ms=300)))
@@ -265,7 +267,7 @@ class TestConnections:
             assert (await endpoint.push(apple_parcel())).delivered
         assert apple.opened == 1
 
-    async def test_what_is_not_http2(self, web: Web) -> None:
+    async def test_a_server_without_http2_is_a_connection_failure(self, web: Web) -> None:
         endpoint = push_endpoint({"apns": web.url})
         attempt = await endpoint.push(apple_parcel())
         await endpoint.close()
@@ -344,7 +346,7 @@ class TestTls:
                 assert apple.next().headers["apns-topic"] == "mine"
             assert apple.opened == 2
 
-    async def test_who_cannot_be_trusted(self, authority: Authority) -> None:
+    async def test_an_untrusted_certificate_is_a_tls_failure(self, authority: Authority) -> None:
         with Apple(authority.context()).serving() as apple:
             async with pushing(apple) as endpoint:
                 attempt = await endpoint.push(apple_parcel())

@@ -45,7 +45,7 @@ def web() -> Iterator[Web]:
 
 
 class TestGoogle:
-    async def test_what_it_is_given(self, web: Web) -> None:
+    async def test_a_push_sends_the_given_document(self, web: Web) -> None:
         body = {"message": {"token": "d1", "data": {"default": "hello"}}}
         async with pushing(web) as endpoint:
             attempt = await endpoint.push(google_parcel(body))
@@ -66,7 +66,7 @@ class TestGoogle:
             (503, "UNAVAILABLE", "UNAVAILABLE", TROUBLE),
         ],
     )
-    async def test_what_it_says(
+    async def test_each_error_of_google_has_its_result(
         self, web: Web, status: int, code: str, error_code: str, means: tuple[AttemptResult, Reason]
     ) -> None:
         web.say(status, fcm_error(status, code, error_code))
@@ -81,7 +81,7 @@ class TestGoogle:
         async with pushing(web) as endpoint:
             assert verdict(await endpoint.push(google_parcel())) == WRONG
 
-    async def test_one_login_for_all_until_it_ends(self, web: Web) -> None:
+    async def test_one_login_serves_all_pushes_until_it_expires(self, web: Web) -> None:
         now = [real_now()]
         endpoint = PushEndpoint(lambda: now[0], random.Random(7), web.urls)
         await asyncio.gather(*(endpoint.push(google_parcel()) for _ in range(20)))
@@ -141,7 +141,9 @@ class TestGoogle:
             service_account(private_key=pem(signing_key())),
         ],
     )
-    async def test_what_is_no_service_account(self, web: Web, credential: str) -> None:
+    async def test_an_unusable_service_account_is_denied_before_login(
+        self, web: Web, credential: str
+    ) -> None:
         async with pushing(web) as endpoint:
             attempt = await endpoint.push(google_parcel(credential=credential))
         assert (verdict(attempt), attempt.status, web.logins) == (DENIED, 0, [])
@@ -156,7 +158,7 @@ class TestGoogle:
         assert (verdict(attempt), attempt.status) == (DENIED, 400)
         assert "Invalid account" in attempt.response
 
-    async def test_what_the_account_says_of_itself(self, web: Web) -> None:
+    async def test_the_login_assertion_names_the_account_and_its_key(self, web: Web) -> None:
         async with pushing(web) as endpoint:
             await endpoint.push(google_parcel())
         assertion = web.logins[0]["assertion"]
@@ -165,7 +167,7 @@ class TestGoogle:
 
 
 class TestLogins:
-    async def test_who_hears_late_that_a_token_is_over_shows_the_next_one(self, web: Web) -> None:
+    async def test_a_late_refusal_of_an_expired_token_retries_with_the_current_token(self, web: Web) -> None:
         """Of many pushes under way with one token, the last refusals come when others have logged in anew."""
         http = HttpEndpoint(real_now, random.Random(7))
         tokens = AccessTokens(real_now, http)
@@ -195,7 +197,7 @@ class TestLogins:
 
 
 class TestAmazon:
-    async def test_what_it_is_given(self, web: Web) -> None:
+    async def test_a_push_carries_the_document_and_amazons_headers(self, web: Web) -> None:
         web.say(200, {"registrationID": "d1"})
         async with pushing(web) as endpoint:
             attempt = await endpoint.push(amazon_parcel(token="d/1"))
@@ -218,7 +220,7 @@ class TestAmazon:
             (500, "", TROUBLE),
         ],
     )
-    async def test_what_it_says(
+    async def test_each_reason_of_amazon_has_its_result(
         self, web: Web, status: int, reason: str, means: tuple[AttemptResult, Reason]
     ) -> None:
         web.say(status, {"reason": reason})

@@ -67,7 +67,7 @@ async def test_a_text_is_one_submission(endpoint: SmsEndpoint, centre: Smsc) -> 
         ("12345", (3, 0, "12345")),
     ],
 )
-async def test_who_it_is_from(
+async def test_a_sender_id_has_its_address_type(
     endpoint: SmsEndpoint, centre: Smsc, sender: str, address: tuple[int, int, str]
 ) -> None:
     assert (await endpoint.push(sms_parcel(Sender=sender))).delivered
@@ -129,7 +129,7 @@ async def test_texts_without_a_name_are_told_apart_by_what_they_say(
     assert centre.texts() == ["y" * 161, "x" * 161]
 
 
-async def test_one_part_refused_is_the_end_of_it(endpoint: SmsEndpoint, centre: Smsc) -> None:
+async def test_a_refused_part_refuses_the_text_message(endpoint: SmsEndpoint, centre: Smsc) -> None:
     answers = iter([smsc.THROTTLED, smsc.INVALID_DESTINATION])
     centre.answer = lambda _: next(answers, OK)
     attempt = await endpoint.push(sms_parcel(LONG))
@@ -167,7 +167,7 @@ async def test_a_sender_that_cannot_be_said(endpoint: SmsEndpoint, centre: Smsc)
         (0x01, AttemptResult.REFUSED, Reason.TOO_LARGE, 413),
     ],
 )
-async def test_what_a_status_means(
+async def test_each_status_has_its_result_and_reason(
     endpoint: SmsEndpoint, centre: Smsc, status: int, result: AttemptResult, reason: Reason, nearest: int
 ) -> None:
     centre.answer = lambda _: status
@@ -254,7 +254,7 @@ async def test_a_lost_session_is_bound_again(
     ]
 
 
-async def test_what_is_under_way_when_the_session_ends_is_tried_again(
+async def test_messages_in_flight_when_the_session_ends_fail_and_may_be_retried(
     endpoint: SmsEndpoint, centre: Smsc
 ) -> None:
     waiting: list[Any] = []
@@ -337,7 +337,7 @@ async def test_a_centre_that_goes_on_talking_does_not_hold_up_goodbye(
     assert centre.unbound == 1
 
 
-async def test_it_says_goodbye(centre: Smsc) -> None:
+async def test_closing_the_endpoint_unbinds_the_session(centre: Smsc) -> None:
     endpoint = sms_endpoint(gateway_url(centre.port))
     assert (await endpoint.push(sms_parcel())).delivered
     await endpoint.close()
@@ -375,7 +375,7 @@ async def test_tls(tmp_path: Path) -> None:
 # ---- what telephones write -----------------------------------------------------------------------------------------
 
 
-async def test_what_a_telephone_writes_is_read(endpoint: SmsEndpoint, centre: Smsc) -> None:
+async def test_incoming_text_messages_are_read(endpoint: SmsEndpoint, centre: Smsc) -> None:
     read: list[tuple[str, str]] = []
 
     async def reader(number: str, text: str) -> None:
@@ -398,7 +398,7 @@ async def test_what_a_telephone_writes_is_read(endpoint: SmsEndpoint, centre: Sm
     ]
 
 
-async def test_what_could_not_be_kept_is_not_acknowledged(
+async def test_an_incoming_text_message_that_cannot_be_kept_is_not_acknowledged(
     endpoint: SmsEndpoint, centre: Smsc, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def reader(number: str, text: str) -> None:

@@ -93,7 +93,7 @@ async def test_an_account_that_the_settings_do_not_tell_of(settings: str | None)
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"\xff"])
-async def test_an_answer_nobody_can_read_is_an_answer(hook: Webhook, body: bytes) -> None:
+async def test_an_unreadable_answer_counts_by_its_status(hook: Webhook, body: bytes) -> None:
     endpoint = queue_endpoint(hook.url("/teststore"))
     hook.say(answer("201 Created", body))
     assert (await endpoint.push(queue_parcel())).delivered

@@ -50,7 +50,7 @@ async def test_a_log_that_grows_begins_anew(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_a_checkpoint_that_fails_costs_nobody_an_answer(
+async def test_a_failing_checkpoint_fails_no_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object) -> int:

@@ -55,7 +55,7 @@ async def test_a_delayed_delivery_comes_at_its_time(plain: Bench) -> None:
     assert bodies(await plain.claim(NOON + 1000)) == ["late"]
 
 
-async def test_what_has_waited_longest_comes_first_whenever_it_arrived(plain: Bench) -> None:
+async def test_the_delivery_due_first_is_claimed_first_whenever_it_arrived(plain: Bench) -> None:
     await plain.send("delayed", delay_ms=1000)
     await plain.send("at once")
     await plain.send("delayed less", delay_ms=500)
@@ -108,7 +108,7 @@ async def test_a_claim_of_no_duration_is_due_again_at_once(plain: Bench) -> None
 
 
 @pytest.mark.parametrize("group", [None, "g"])
-async def test_what_is_out_of_its_retention_period_is_removed_on_the_way(
+async def test_claiming_removes_deliveries_past_their_retention_period(
     plain: Bench, group: str | None
 ) -> None:
     await plain.send("old", "older", group=group)
@@ -142,7 +142,7 @@ async def test_a_claim_ends_though_very_many_have_expired(plain: Bench) -> None:
     assert (bodies(claimed.deliveries), expired) == (["young"], 3000)
 
 
-async def test_when_all_have_expired_the_answer_is_empty(plain: Bench) -> None:
+async def test_a_claim_of_expired_deliveries_alone_is_empty(plain: Bench) -> None:
     await plain.send("a", "b")
     assert await plain.request(NOON + HOUR_MS, limits=HOUR) == Claimed(expired=2)
     assert await plain.peek() == []

@@ -81,7 +81,7 @@ async def test_a_key_whose_time_is_over_is_taken_by_one_of_the_nodes(stores: lis
     assert len(await nodes[0].peek()) == 5
 
 
-async def test_what_is_sent_later_stands_later_whatever_the_node(stores: list[Store]) -> None:
+async def test_messages_keep_their_sending_order_across_nodes(stores: list[Store]) -> None:
     nodes = await benches(stores, ordered=True)
     sent = [str(number) for number in range(30)]
     for number, body in enumerate(sent):

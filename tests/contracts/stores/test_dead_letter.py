@@ -63,7 +63,9 @@ async def test_equal_contents_do_not_swallow_each_other(fifo: Bench, fifo_dead_l
     assert bodies(await fifo_dead_letters.peek()) == ["equal", "equal"]
 
 
-async def test_the_rest_of_the_order_is_filled(plain: Bench, dead_letters: Bench) -> None:
+async def test_a_claim_is_filled_behind_the_dead_lettered_deliveries(
+    plain: Bench, dead_letters: Bench
+) -> None:
     await plain.send("a", "b", "c")
     await exhaust(plain, 3)
     await plain.send("d", "e", now=NOON + 50)
@@ -90,14 +92,14 @@ async def test_a_fair_group_goes_on_behind_its_dead(plain: Bench, dead_letters: 
     assert sorted(bodies(await dead_letters.claim(LATER))) == ["a1", "a2"]
 
 
-async def test_without_a_dead_letter_queue_it_is_offered_for_ever(plain: Bench) -> None:
+async def test_without_a_dead_letter_queue_a_delivery_is_offered_for_ever(plain: Bench) -> None:
     await plain.send("a")
     for number in range(1, 6):
         claimed = await plain.request(NOON + number, lease_ms=1, limits=Limits(attempts_max=1))
         assert [delivery.attempts for delivery in claimed.deliveries] == [number]
 
 
-async def test_out_of_its_retention_period_it_is_removed_and_not_buried(
+async def test_an_expired_delivery_is_removed_and_not_dead_lettered(
     plain: Bench, dead_letters: Bench
 ) -> None:
     await plain.send("a")
@@ -129,7 +131,9 @@ async def test_settling_the_first_as_dead_frees_its_group(fifo: Bench, fifo_dead
     assert bodies(await fifo_dead_letters.claim()) == ["a1"]
 
 
-async def test_a_late_claimer_cannot_bury_what_another_holds(plain: Bench, dead_letters: Bench) -> None:
+async def test_a_late_claimer_cannot_dead_letter_a_delivery_that_another_holds(
+    plain: Bench, dead_letters: Bench
+) -> None:
     await plain.send("a")
     late = await plain.claim_one(lease_ms=1)
     latest = await plain.claim_one(NOON + 1)
@@ -145,7 +149,7 @@ async def test_dead_letters_stand_in_order_behind_those_before(fifo: Bench, fifo
     assert await fifo_dead_letters.claim() == []
 
 
-async def test_each_dead_letter_is_buried_once(plain: Bench, dead_letters: Bench) -> None:
+async def test_each_delivery_is_dead_lettered_once(plain: Bench, dead_letters: Bench) -> None:
     await plain.send(*(str(number) for number in range(30)))
     await exhaust(plain, 1)
     dying = plain.dying(1, dead_letters)
@@ -155,7 +159,7 @@ async def test_each_dead_letter_is_buried_once(plain: Bench, dead_letters: Bench
 
 
 @pytest.mark.parametrize("group", [None, "g"])
-async def test_a_letter_that_is_sent_is_new_in_its_queue(
+async def test_a_dead_letter_sent_as_new_is_new_in_its_queue(
     plain: Bench, dead_letters: Bench, group: str | None
 ) -> None:
     await plain.send("a", group=group)
@@ -169,7 +173,7 @@ async def test_a_letter_that_is_sent_is_new_in_its_queue(
     assert (letter.first_claimed_at, letter.message_id) == (None, last.message_id)
 
 
-async def test_a_letter_that_is_sent_in_order_keeps_its_group_and_name(
+async def test_a_dead_letter_sent_as_new_in_order_keeps_its_group(
     fifo: Bench, fifo_dead_letters: Bench
 ) -> None:
     await fifo.send("a1", "a2", group="a")

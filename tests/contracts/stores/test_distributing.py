@@ -66,7 +66,7 @@ async def test_each_node_plans_as_the_statements_are_written_for(
         assert {name: await ask(node, f"SHOW {name}") for name in PLANNER} == PLANNER
 
 
-async def test_what_was_sent_before_is_moved_and_not_left_behind(undistributed: str) -> None:
+async def test_rows_written_before_the_distribution_are_moved(undistributed: str) -> None:
     store = PostgresStore(undistributed, SystemClock(), "one")
     await store.open()
     queues = [Bench(store, await store.new_id()) for _ in range(20)]

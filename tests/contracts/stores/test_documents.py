@@ -22,7 +22,7 @@ async def keys(store: Store, prefix: str, after: str = "", limit: int | None = N
     return [resource.key for resource in await store.find("queue", prefix, after, limit)]
 
 
-async def test_what_was_put_is_got_back(store: Store) -> None:
+async def test_a_document_is_read_as_it_was_written(store: Store) -> None:
     document: dict[str, Any] = {
         "name": ["0", "eu", "né\u20ac\U0001d11e"],
         "large": 2**53 + 1,
@@ -50,7 +50,7 @@ async def test_a_change_of_another_version_is_refused(store: Store, version: int
     assert await store.get("queue", "a") == Resource("queue", "a", 2, {"n": 1})
 
 
-async def test_what_is_not_there_cannot_be_changed(store: Store) -> None:
+async def test_changing_a_missing_document_is_a_conflict(store: Store) -> None:
     with pytest.raises(Conflict):
         await put(store, "a", 1, n=1)
     assert await store.get("queue", "a") is None
@@ -133,7 +133,7 @@ async def test_numbers_are_never_given_twice(lasting_home: Home) -> None:
     assert min(given) > 0
 
 
-async def test_nothing_is_there_under_a_key_that_no_text_of_a_database_can_be(store: Store) -> None:
+async def test_keys_with_a_nul_character_find_nothing(store: Store) -> None:
     for key in ("a", "ab", "b"):
         await put(store, key)
     assert await store.get("queue", "a\0b") is None

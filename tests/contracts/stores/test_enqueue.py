@@ -12,7 +12,7 @@ from tests.contracts.stores.bench import NOON, Bench, bodies
 from tests.contracts.stores.homes import Home, in_file
 
 
-async def test_nothing_is_asked_and_nothing_done(plain: Bench) -> None:
+async def test_enqueuing_nothing_does_nothing(plain: Bench) -> None:
     assert await plain.store.enqueue([]) == []
     assert await plain.peek() == []
 
@@ -145,7 +145,7 @@ async def test_places_grow_after_a_crash_with_a_gap_that_can_still_be_typed(
     await home.leave()
 
 
-async def test_what_was_answered_outlives_the_store(lasting_home: Home) -> None:
+async def test_acknowledged_messages_survive_a_restart_of_the_store(lasting_home: Home) -> None:
     store = await lasting_home.open()
     queue_id = await store.new_id()
     await Bench(store, queue_id).send("a", "b")

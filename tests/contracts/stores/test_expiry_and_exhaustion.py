@@ -23,7 +23,7 @@ async def exhaust(queue: Bench, claims: int) -> None:
         await queue.claim(NOON + number, 100, lease_ms=1)
 
 
-async def test_without_a_dead_letter_queue_it_is_dropped_where_the_queue_has_it_so(plain: Bench) -> None:
+async def test_without_a_dead_letter_queue_exhausted_deliveries_are_dropped_if_set_so(plain: Bench) -> None:
     await plain.send("a")
     for number in (1, 2):
         claimed = await plain.request(NOON + number, lease_ms=1, limits=DROPPED_AFTER_TWO)
@@ -32,7 +32,7 @@ async def test_without_a_dead_letter_queue_it_is_dropped_where_the_queue_has_it_
     assert await plain.peek() == []
 
 
-async def test_where_a_dead_letter_queue_stands_it_is_buried_all_the_same(
+async def test_with_a_dead_letter_queue_exhausted_deliveries_are_dead_lettered_not_dropped(
     plain: Bench, dead_letters: Bench
 ) -> None:
     await plain.send("a")
@@ -52,7 +52,7 @@ async def test_a_claim_takes_the_next_behind_the_dropped(plain: Bench, group: st
     assert (bodies(claimed.deliveries), claimed.dropped) == (["c"], 2)
 
 
-async def test_what_is_kept_too_long_is_buried_where_the_queue_has_it_so(
+async def test_expired_deliveries_are_dead_lettered_if_the_queue_is_set_so(
     plain: Bench, dead_letters: Bench
 ) -> None:
     await plain.send("a")
@@ -65,13 +65,13 @@ async def test_what_is_kept_too_long_is_buried_where_the_queue_has_it_so(
     assert (dead.body, dead.origin, dead.attempts, dead.enqueued_at) == ("a", plain.id, 1, NOON)
 
 
-async def test_without_a_dead_letter_queue_what_is_kept_too_long_goes(plain: Bench) -> None:
+async def test_without_a_dead_letter_queue_expired_deliveries_are_removed(plain: Bench) -> None:
     await plain.send("a")
     assert await plain.request(LATER, limits=Limits(1000, buries_expired=True)) == Claimed(expired=1)
 
 
 @pytest.mark.parametrize("group", [None, "g"])
-async def test_endings_are_found_though_nobody_claims(
+async def test_expired_and_exhausted_deliveries_end_without_a_claim(
     plain: Bench, dead_letters: Bench, group: str | None
 ) -> None:
     await plain.send("old", now=NOON - 1000, group=group)
@@ -86,7 +86,7 @@ async def test_endings_are_found_though_nobody_claims(
     assert bodies(await plain.claim(limits=BURIED_AFTER_A_SECOND)) == ["new"]
 
 
-async def test_what_somebody_holds_is_not_ended(plain: Bench) -> None:
+async def test_a_held_delivery_neither_expires_nor_exhausts(plain: Bench) -> None:
     await plain.send("a")
     held = await plain.claim_one()
     limits = Limits(1000, attempts_max=1, drops_exhausted=True)
@@ -95,7 +95,7 @@ async def test_what_somebody_holds_is_not_ended(plain: Bench) -> None:
     assert (await plain.request(held.available_at, limits=limits, claims_nothing=True)).expired == 1
 
 
-async def test_exhausted_ones_are_dropped_though_nobody_claims(plain: Bench) -> None:
+async def test_exhausted_deliveries_are_dropped_without_a_claim(plain: Bench) -> None:
     await plain.send("a", "b")
     await exhaust(plain, 2)
     await plain.send("c", now=NOON + 50)
@@ -171,7 +171,9 @@ async def test_a_copy_says_when_it_was_had_last_or_published(
     }
 
 
-async def test_what_is_settled_as_dead_leaves_a_copy(plain: Bench, dead_letters: Bench, store: Store) -> None:
+async def test_a_delivery_settled_as_dead_lettered_leaves_a_copy(
+    plain: Bench, dead_letters: Bench, store: Store
+) -> None:
     backlog = Bench(store, await store.new_id())
     await plain.send("a")
     delivery = await plain.claim_one()

@@ -81,7 +81,7 @@ async def test_a_claim_without_order_is_extended_until_another_claims(plain: Ben
     assert await plain.peek() == [latest]
 
 
-async def test_what_is_gone_cannot_be_extended(queue: Bench) -> None:
+async def test_a_settled_delivery_cannot_be_extended(queue: Bench) -> None:
     await queue.send("a", group="g")
     claim = await queue.claim_one()
     await queue.settle(claim)

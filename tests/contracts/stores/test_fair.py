@@ -40,7 +40,7 @@ async def test_a_group_in_flight_does_not_block_itself(plain: Bench) -> None:
     assert await plain.request() == Claimed(next_at=LAPSE)
 
 
-async def test_what_comes_while_others_of_its_group_are_in_flight_is_claimed(plain: Bench) -> None:
+async def test_a_message_of_a_group_in_flight_can_be_claimed(plain: Bench) -> None:
     await plain.send("a1", group="a")
     await plain.claim_one()
     await plain.send("a2", group="a")
@@ -93,7 +93,7 @@ async def test_after_everything_was_settled_nothing_is_left_behind(plain: Bench)
     assert await plain.peek() == []
 
 
-async def test_what_follows_comes_when_it_is_due_by_the_clock_of_who_sent_it(plain: Bench) -> None:
+async def test_the_next_message_of_a_group_is_due_by_its_senders_clock(plain: Bench) -> None:
     await plain.send("a1", group="a")
     await plain.send("a2", now=NOON + 5000, group="a")  # at a node whose clock is ahead
     assert bodies(await plain.claim()) == ["a1"]

@@ -16,7 +16,7 @@ async def test_as_many_of_a_group_as_possible_then_of_the_next(fifo: Bench) -> N
     assert bodies(await fifo.claim(limit=4)) == ["a1", "a2", "a3", "b1"]
 
 
-async def test_one_in_flight_blocks_the_later_ones_of_its_group_alone(fifo: Bench) -> None:
+async def test_a_message_in_flight_blocks_later_messages_of_its_group_alone(fifo: Bench) -> None:
     await fifo.send("a1", "a2", group="a")
     await fifo.send("b1", group="b")
     await fifo.claim_one()
@@ -61,7 +61,7 @@ async def test_an_extended_follower_blocks_itself_and_later_ones_alone(fifo: Ben
     assert bodies(await fifo.claim(LAPSE + LEASE_MS)) == ["a1", "a2", "a3", "a4", "a5"]
 
 
-async def test_when_those_before_an_extended_follower_are_settled_it_blocks_on(fifo: Bench) -> None:
+async def test_an_extended_follower_blocks_its_group_after_those_before_are_settled(fifo: Bench) -> None:
     await fifo.send("a1", "a2", "a3", group="a")
     a1, a2 = await fifo.claim(limit=2)
     await fifo.extend(a2, LAPSE + 500)

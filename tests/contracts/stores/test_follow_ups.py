@@ -40,7 +40,7 @@ async def claim_sent(queue: Bench, *texts: str) -> list[Delivery]:
 @pytest.mark.parametrize(
     "outcome", [Outcome.DELIVERED, Outcome.DEAD_LETTERED, Outcome.EXPIRED, Outcome.DROPPED], ids=str
 )
-async def test_it_arrives_with_every_ending(queue: Bench, letters: Bench, outcome: Outcome) -> None:
+async def test_follow_ups_arrive_with_every_outcome(queue: Bench, letters: Bench, outcome: Outcome) -> None:
     a, b = await claim_sent(queue, "a", "b")
     assert (
         await queue.settle(a, NOON + 7, outcome, follow_ups=[letters.new_delivery("about a", NOON + 7)])
@@ -51,7 +51,7 @@ async def test_it_arrives_with_every_ending(queue: Bench, letters: Bench, outcom
 
 
 @pytest.mark.parametrize("outcome", [Outcome.DELIVERED, Outcome.DEAD_LETTERED], ids=str)
-async def test_it_arrives_behind_what_the_delivery_itself_becomes(
+async def test_a_follow_up_arrives_behind_the_dead_lettered_or_handed_over_delivery(
     queue: Bench, letters: Bench, outcome: Outcome
 ) -> None:
     (a,) = await claim_sent(queue, "a")
@@ -61,7 +61,7 @@ async def test_it_arrives_behind_what_the_delivery_itself_becomes(
     assert bodies(await letters.peek()) == ["a", "about a"]
 
 
-async def test_it_arrives_as_it_was_given(plain: Bench, letters: Bench) -> None:
+async def test_a_follow_up_arrives_as_it_was_given(plain: Bench, letters: Bench) -> None:
     (a,) = await claim_sent(plain, "a")
     note = AttemptNote(1, NOON, duration_ms=7, reason="status", status=503, response="no")
     letter = letters.new_delivery("about a", group="h", delay_ms=500, origin=plain.id, attempts=1, note=note)
@@ -74,7 +74,7 @@ async def test_it_arrives_as_it_was_given(plain: Bench, letters: Bench) -> None:
     assert await plain.store.notes(plain.id, letter.message_id) == [note]
 
 
-async def test_one_end_may_lead_to_several_queues(
+async def test_follow_ups_of_one_settlement_may_go_to_several_queues(
     queue: Bench, dead_letters: Bench, fifo_dead_letters: Bench
 ) -> None:
     (a,) = await claim_sent(queue, "a")
@@ -94,7 +94,7 @@ async def test_back_in_the_same_group_it_stands_behind_the_others(fifo: Bench) -
     assert bodies(await fifo.claim(LAPSE)) == ["b", "c", "a"]
 
 
-async def test_with_nobody_else_there_it_has_its_groups_turn(queue: Bench) -> None:
+async def test_a_follow_up_alone_in_its_group_is_its_head(queue: Bench) -> None:
     (a,) = await claim_sent(queue, "a")
     await queue.settle(a, follow_ups=[queue.new_delivery(text, group="g") for text in ("b", "c")])
     assert bodies(await queue.claim()) == ["b", "c"]
@@ -164,7 +164,9 @@ async def test_the_same_claim_ends_once(queue: Bench, letters: Bench) -> None:
     assert bodies(await letters.peek()) == ["a dropped", "b dropped"]
 
 
-async def test_what_waits_again_is_not_ended_by_the_same_claim(queue: Bench, letters: Bench) -> None:
+async def test_a_delivery_settled_as_retry_is_not_settled_again_by_the_same_claim(
+    queue: Bench, letters: Bench
+) -> None:
     (a,) = await claim_sent(queue, "a")
     retry = Settlement(a.seq, a.token or 0, Outcome.RETRY, NOON + 5)
     drop = Settlement(a.seq, a.token or 0, Outcome.DROPPED, follow_ups=about(letters, "a"))
@@ -173,7 +175,7 @@ async def test_what_waits_again_is_not_ended_by_the_same_claim(queue: Bench, let
     assert (bodies(await queue.peek()), await letters.peek()) == (["a"], [])
 
 
-async def test_ends_that_meet_lead_to_each_letter_once(queue: Bench, letters: Bench) -> None:
+async def test_concurrent_settlements_write_each_follow_up_once(queue: Bench, letters: Bench) -> None:
     claims = await claim_sent(queue, *(str(number) for number in range(20)))
     calls = [queue.settle(claim, follow_ups=about(letters, claim.body)) for claim in claims * 2]
     answers = await asyncio.gather(*calls)
@@ -181,7 +183,7 @@ async def test_ends_that_meet_lead_to_each_letter_once(queue: Bench, letters: Be
     assert sorted(map(int, bodies(await letters.peek()))) == list(range(20))
 
 
-async def test_nodes_that_end_the_same_claims_lead_to_each_letter_once(shared_home: Home) -> None:
+async def test_nodes_that_settle_the_same_claims_write_each_follow_up_once(shared_home: Home) -> None:
     stores = [await shared_home.open(str(number)) for number in range(3)]
     queue_id, letters_id = await stores[0].new_id(), await stores[0].new_id()
     nodes = [(Bench(store, queue_id), Bench(store, letters_id, ordered=True)) for store in stores]
@@ -197,7 +199,9 @@ async def test_nodes_that_end_the_same_claims_lead_to_each_letter_once(shared_ho
     assert sorted(map(int, bodies(await nodes[0][1].peek()))) == list(range(60))
 
 
-async def test_where_it_cannot_arrive_nothing_ends(queue: Bench, letters: Bench) -> None:
+async def test_a_settlement_fails_whole_where_its_follow_up_cannot_be_written(
+    queue: Bench, letters: Bench
+) -> None:
     a, b = await claim_sent(queue, "a", "b")
     impossible = letters.new_delivery("about a")
     impossible.message_id = None  # type: ignore[assignment]  # what no store takes

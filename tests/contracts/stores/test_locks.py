@@ -122,7 +122,7 @@ WAITING_VERBS: dict[str, Verb] = {
 
 
 @pytest.mark.parametrize("name", WAITING_VERBS)
-async def test_whoever_touches_a_group_waits_for_its_lock(
+async def test_every_verb_that_touches_a_group_waits_for_its_lock(
     queues: dict[str, Bench], other: OtherHand, name: str
 ) -> None:
     await queues["fifo"].send("a", "b", group="g")
@@ -135,7 +135,7 @@ async def test_whoever_touches_a_group_waits_for_its_lock(
 
 
 @pytest.mark.parametrize("how", ["claim", "settle", "lead to", "move"])
-async def test_whoever_enters_a_group_of_another_queue_waits_for_its_lock_there(
+async def test_entering_a_group_of_another_queue_waits_for_its_lock(
     queues: dict[str, Bench], other: OtherHand, how: str
 ) -> None:
     fifo, dead = queues["fifo"], queues["fifo dead"]
@@ -153,7 +153,9 @@ async def test_whoever_enters_a_group_of_another_queue_waits_for_its_lock_there(
     assert bodies(await dead.peek()) == ["a"]
 
 
-async def test_without_groups_nobody_waits_for_any_lock(queues: dict[str, Bench], other: OtherHand) -> None:
+async def test_verbs_on_messages_without_groups_wait_for_no_lock(
+    queues: dict[str, Bench], other: OtherHand
+) -> None:
     plain, dead = queues["plain"], queues["plain dead"]
     await plain.send("fair 1", "fair 2", group="g")
     fair = await plain.claim()
@@ -171,7 +173,7 @@ async def test_without_groups_nobody_waits_for_any_lock(queues: dict[str, Bench]
         assert await plain.store.purge(plain.id, 10**9, 10) == 3
 
 
-async def test_after_its_first_pass_a_claim_waits_for_nobody(
+async def test_after_its_first_pass_a_claim_waits_for_no_lock(
     queues: dict[str, Bench], other: OtherHand
 ) -> None:
     fifo = queues["fifo"]
@@ -195,7 +197,7 @@ async def test_a_claim_passes_over_what_another_is_about_to_take(
         assert bodies(await plain.claim(NOON + 1)) == ["free"]
 
 
-async def test_what_another_is_about_to_take_is_worth_looking_again(
+async def test_a_claim_that_meets_only_locked_deliveries_is_due_at_once(
     queues: dict[str, Bench], other: OtherHand
 ) -> None:
     plain = queues["plain"]
@@ -239,7 +241,7 @@ async def test_an_extension_is_met_though_the_claim_was_just_extended(
 
 
 @pytest.mark.parametrize("verb", ["purge", "sweep"])
-async def test_what_was_just_extended_is_removed_all_the_same(
+async def test_a_delivery_extended_concurrently_is_removed_by_purge_and_sweep(
     queues: dict[str, Bench], other: OtherHand, verb: str
 ) -> None:
     plain = queues["plain"]

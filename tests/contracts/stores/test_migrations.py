@@ -89,7 +89,7 @@ async def test_a_second_start_changes_nothing(lasting_home: Home) -> None:
     assert await traces(lasting_home) == before
 
 
-async def test_what_a_newer_version_made_is_refused_and_left_alone(lasting_home: Home) -> None:
+async def test_a_store_of_a_newer_version_is_refused_and_left_unchanged(lasting_home: Home) -> None:
     await lasting_home.close(await lasting_home.open())
     await lasting_home.query(_NEWER[lasting_home.kind])
     before = await traces(lasting_home)

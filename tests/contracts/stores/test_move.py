@@ -11,7 +11,9 @@ async def test_moving_nothing(dead_letters: Bench, plain: Bench) -> None:
     assert (moved.total, moved.left) == (0, False)
 
 
-async def test_what_is_moved_is_a_new_message_with_the_old_content(plain: Bench, dead_letters: Bench) -> None:
+async def test_a_moved_dead_letter_is_a_new_message_with_the_old_content(
+    plain: Bench, dead_letters: Bench
+) -> None:
     new_delivery = plain.new_delivery("a", group="g", deduplication_id="d")
     new_delivery.headers = b"h"
     await plain.store.enqueue([new_delivery])
@@ -54,7 +56,7 @@ async def test_claimed_and_delayed_ones_stay(plain: Bench, dead_letters: Bench) 
     assert moved.total == 2
 
 
-async def test_what_arrived_later_stays(plain: Bench, dead_letters: Bench) -> None:
+async def test_dead_letters_that_arrived_later_are_not_moved(plain: Bench, dead_letters: Bench) -> None:
     _, last = await dead_letters.send("a", "b")
     await dead_letters.send("late")
     moved, _ = await dead_letters.move(seq_max=last, destination=plain.target)
@@ -80,7 +82,7 @@ async def test_each_goes_back_where_it_came_from(plain: Bench, fifo: Bench, dead
 
 
 @pytest.mark.parametrize("limit", [2, 10])
-async def test_what_has_no_known_origin_stays_and_holds_up_nothing_else(
+async def test_dead_letters_of_unknown_origin_stay_without_blocking_others(
     plain: Bench, fifo: Bench, dead_letters: Bench, limit: int
 ) -> None:
     await dead_letters.send("sent here 1", "sent here 2", "sent here 3")
@@ -122,7 +124,7 @@ async def test_a_fair_group_moves_as_a_whole(plain: Bench, dead_letters: Bench) 
     assert bodies(await plain.claim(limit=30)) == [str(number) for number in range(30)]
 
 
-async def test_what_is_moved_joins_a_group_that_is_there(fifo: Bench, fifo_dead_letters: Bench) -> None:
+async def test_a_moved_dead_letter_joins_the_end_of_its_group(fifo: Bench, fifo_dead_letters: Bench) -> None:
     await fifo.bury("a1", into=fifo_dead_letters, group="a")
     await fifo.send("a2", group="a")
     await fifo_dead_letters.move(destination=fifo.target)

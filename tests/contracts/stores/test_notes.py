@@ -85,7 +85,7 @@ async def test_notes_go_with_their_message(plain: Bench, fifo: Bench, outcome: O
     assert await notes_of(queue, a) == []
 
 
-async def test_a_dead_letter_can_be_asked_what_it_went_through(plain: Bench, dead_letters: Bench) -> None:
+async def test_the_notes_of_a_dead_letters_attempts_can_be_read(plain: Bench, dead_letters: Bench) -> None:
     await plain.send("a")
     await retry(plain, 1)
     claim = await plain.claim_one()
@@ -95,7 +95,9 @@ async def test_a_dead_letter_can_be_asked_what_it_went_through(plain: Bench, dea
     assert await plain.store.notes(plain.id, dead.message_id) == [note(1), note(2)]
 
 
-async def test_what_could_not_be_tried_brings_its_note(plain: Bench, dead_letters: Bench) -> None:
+async def test_a_delivery_enqueued_without_an_attempt_brings_its_note(
+    plain: Bench, dead_letters: Bench
+) -> None:
     new_delivery = dead_letters.new_delivery("a", origin=plain.id, attempts=1, note=note(1))
     await plain.store.enqueue([new_delivery])
     (dead,) = await dead_letters.peek()
@@ -115,7 +117,7 @@ async def test_old_notes_are_swept(plain: Bench) -> None:
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-async def test_what_is_delivered_to_a_queue_is_new_there(fifo: Bench, ordered: bool) -> None:
+async def test_a_delivery_handed_over_to_a_queue_is_new_there(fifo: Bench, ordered: bool) -> None:
     await fifo.send("a1", "a2", group="a")
     await retry(fifo, 1)
     a1 = await fifo.claim_one()
@@ -129,7 +131,7 @@ async def test_what_is_delivered_to_a_queue_is_new_there(fifo: Bench, ordered: b
     assert bodies(await fifo.claim(NOON + 9)) == ["a2"]
 
 
-async def test_what_another_claimed_since_is_not_handed_over(plain: Bench, dead_letters: Bench) -> None:
+async def test_a_superseded_claim_hands_nothing_over(plain: Bench, dead_letters: Bench) -> None:
     await plain.send("a")
     late = await plain.claim_one(lease_ms=1)
     latest = await plain.claim_one(NOON + 1)

@@ -75,7 +75,7 @@ async def queue(store: PostgresStore) -> Bench:
 # ---- outages -----------------------------------------------------------------------------------------------
 
 
-async def test_nothing_acknowledged_is_lost_in_a_crash(
+async def test_acknowledged_messages_survive_a_crash_of_the_database(
     durable_postgres: PostgresServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = PostgresStore(durable_postgres.url(), SystemClock(), "one")
@@ -129,7 +129,7 @@ async def test_each_call_ends_though_the_database_says_nothing(wire: Wire, queue
     await works_again(queue)
 
 
-async def test_what_may_have_been_committed_is_not_sent_again(wire: Wire, queue: Bench) -> None:
+async def test_a_statement_that_may_have_committed_is_not_repeated(wire: Wire, queue: Bench) -> None:
     await queue.send("answered")  # the next statement is known to the connection, and needs one message
     wire.silence()
     with pytest.raises(StoreUnavailable):
@@ -247,7 +247,7 @@ async def test_a_changed_document_is_told_though_its_node_died_at_the_commit(
     assert await other.changed() == ("queue", "a")
 
 
-async def test_what_was_not_changed_is_not_told(two: tuple[Bench, Bench, Ears, Ears]) -> None:
+async def test_unchanged_documents_are_not_announced(two: tuple[Bench, Bench, Ears, Ears]) -> None:
     queue, _, _, other = two
     with pytest.raises(Conflict):
         await queue.store.write([Put("queue", "a", {}, 7)])
@@ -263,7 +263,7 @@ async def test_news_of_very_many_queues_is_heard(two: tuple[Bench, Bench, Ears, 
     assert {await other.arrived() for _ in queues} == {one.id for one in queues}
 
 
-async def test_whoever_could_not_hear_is_told_that_anything_may_have_happened(wire: Wire) -> None:
+async def test_after_a_lost_connection_listeners_hear_that_anything_may_have_changed(wire: Wire) -> None:
     store = PostgresStore(wire.url, SystemClock(), "one")
     ears = Ears(store)
     await store.open()

@@ -15,7 +15,7 @@ def queue(request: pytest.FixtureRequest, plain: Bench, fifo: Bench) -> Bench:
 
 
 @pytest.mark.parametrize("outcome", [Outcome.DELIVERED, Outcome.EXPIRED, Outcome.DROPPED])
-async def test_a_settled_delivery_is_gone(queue: Bench, outcome: Outcome) -> None:
+async def test_a_settled_delivery_is_removed(queue: Bench, outcome: Outcome) -> None:
     await queue.send("a", "b", group="g")
     a, b = await queue.claim()
     assert await queue.settle(a, LAPSE - 1, outcome) == DONE
@@ -98,7 +98,7 @@ async def test_each_of_many_is_answered_for_itself(queue: Bench) -> None:
     assert bodies(await queue.peek()) == ["b", "c"]
 
 
-async def test_nothing_to_settle_is_nothing(queue: Bench) -> None:
+async def test_settling_and_extending_nothing_does_nothing(queue: Bench) -> None:
     assert await queue.store.settle(queue.id, [], NOON, ordered=queue.ordered) == []
     assert await queue.store.extend(queue.id, [], NOON, ordered=queue.ordered) == []
 

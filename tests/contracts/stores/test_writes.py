@@ -77,7 +77,7 @@ async def test_a_write_of_nothing_is_answered(written: Store) -> None:
     ],
 )
 @pytest.mark.parametrize("last", [True, False])
-async def test_one_refusal_undoes_all_and_names_its_document(
+async def test_one_refused_change_undoes_the_write_and_names_its_document(
     written: Store, plain: Bench, refused: Change, key: str, last: bool
 ) -> None:
     before = await documents(written)
@@ -111,7 +111,7 @@ async def test_a_refused_write_leaves_its_neighbours_alone(written: Store) -> No
         ([Remove("subscription", "t/a"), Put("subscription", "t0", {})], True),
     ],
 )
-async def test_what_must_not_be_there_is_what_the_write_leaves(
+async def test_require_none_is_checked_against_the_documents_the_write_leaves(
     written: Store, changes: Sequence[Change], is_free: bool
 ) -> None:
     write = written.write([RequireNone("subscription", "t/"), *changes])
@@ -199,7 +199,7 @@ async def test_of_a_removal_and_an_addition_below_it_one_is_refused(shared_home:
 # ---- a crash in the midst of it --------------------------------------------------------------------------------
 
 
-async def test_nothing_is_left_of_a_write_whose_commit_failed(tmp_path: Path) -> None:
+async def test_a_write_whose_commit_failed_leaves_nothing(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "redrive.db")
     await store.open()
     queue = Bench(store, await store.new_id())
@@ -214,7 +214,7 @@ async def test_nothing_is_left_of_a_write_whose_commit_failed(tmp_path: Path) ->
     await store.close()
 
 
-async def test_nothing_is_left_of_a_write_that_was_cut_off_before_its_commit(
+async def test_a_write_cut_off_before_its_commit_leaves_nothing(
     shared_home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def die(*_: object) -> None:
