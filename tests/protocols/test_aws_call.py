@@ -51,7 +51,7 @@ def test_a_policy_is_told(key: str) -> None:
     assert not may({"StringNotEquals": {key: TOLD[key]}})
 
 
-def test_what_the_client_does_not_say_is_missing() -> None:
+def test_condition_keys_without_a_header_are_missing() -> None:
     assert may({"Null": {"aws:UserAgent": "true", "aws:Referer": "true"}}, {"host": "localhost"})
 
 

@@ -85,7 +85,7 @@ def test_of_several_attributes_all_change_or_none(sqs: Sqs) -> None:
 @pytest.mark.parametrize(
     "name", ["Colour", "QueueArn", "CreatedTimestamp", "ApproximateNumberOfMessages", "All"]
 )
-def test_an_attribute_nobody_sets(sqs: Sqs, name: str) -> None:
+def test_attributes_that_cannot_be_set_are_refused(sqs: Sqs, name: str) -> None:
     with refused("InvalidAttributeName", f"Unknown Attribute {name}."):
         sqs.queue().set(**{name: "1"})
     with refused("InvalidAttributeName", f"Unknown Attribute {name}."):

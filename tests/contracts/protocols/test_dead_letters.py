@@ -111,7 +111,7 @@ def test_a_dead_letter_may_die_again(sqs: Sqs) -> None:
     assert attributes["ApproximateReceiveCount"] == "3"
 
 
-def test_whoever_waits_at_the_dead_letter_queue_is_told(sqs: Sqs) -> None:
+def test_a_long_poll_at_the_dead_letter_queue_is_woken(sqs: Sqs) -> None:
     queue, dead = sqs.with_dead_letters(1)
     queue.send("body")
     queue.one()
@@ -184,7 +184,7 @@ def test_without_a_policy_a_message_is_received_for_ever(sqs: Sqs) -> None:
     assert dead.receive() == []
 
 
-def test_nothing_is_lost_where_the_dead_letter_queue_is_gone(sqs: Sqs) -> None:
+def test_without_its_dead_letter_queue_a_message_stays_in_its_queue(sqs: Sqs) -> None:
     queue, dead = sqs.with_dead_letters(1)
     queue.send("body")
     dead.call("delete_queue")
@@ -202,7 +202,7 @@ def allow(permission: str, *sources: str) -> str:
     return orjson.dumps(policy).decode()
 
 
-def test_a_queue_may_want_no_dead_letters(sqs: Sqs) -> None:
+def test_a_queue_may_refuse_all_dead_letters(sqs: Sqs) -> None:
     dead = sqs.queue(RedriveAllowPolicy=allow("denyAll"))
     policy = redrive_policy(dead, 3)
     refusal = f"Value {policy} for parameter RedrivePolicy is invalid. Reason: {NOT_ALLOWED}"
@@ -215,7 +215,7 @@ def test_a_queue_may_want_no_dead_letters(sqs: Sqs) -> None:
         sqs.queue().set(RedrivePolicy=policy)
 
 
-def test_a_queue_may_name_whose_dead_letters_it_wants(sqs: Sqs) -> None:
+def test_a_queue_may_name_the_sources_of_its_dead_letters(sqs: Sqs) -> None:
     named, other = sqs.queue(), sqs.queue()
     dead = sqs.queue(RedriveAllowPolicy=allow("byQueue", named.arn))
     assert orjson.loads(dead.attributes()["RedriveAllowPolicy"]) == {

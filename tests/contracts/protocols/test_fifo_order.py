@@ -76,7 +76,7 @@ def test_a_receive_holds_10_messages_of_one_group(sqs: Sqs) -> None:
 # ---- the lock of a group -----------------------------------------------------------------------------------------
 
 
-def test_a_group_rests_while_one_of_its_messages_is_in_flight(sqs: Sqs) -> None:
+def test_a_group_is_blocked_while_one_of_its_messages_is_in_flight(sqs: Sqs) -> None:
     queue = sqs.fifo()
     send(queue, "a1", "a2", "b1")
     (first,) = queue.receive(1)
@@ -86,7 +86,7 @@ def test_a_group_rests_while_one_of_its_messages_is_in_flight(sqs: Sqs) -> None:
     assert queue.bodies() == ["a2"]
 
 
-def test_a_group_rests_until_the_last_in_flight_is_deleted(sqs: Sqs) -> None:
+def test_a_group_is_blocked_until_the_last_in_flight_is_deleted(sqs: Sqs) -> None:
     queue = sqs.fifo()
     send(queue, "a1", "a2", "a3")
     first, second = queue.receive(2)
@@ -138,7 +138,7 @@ def test_an_extended_message_holds_up_those_behind_it_alone(sqs: Sqs) -> None:
     assert queue.bodies() == ["a2", "a3"]
 
 
-def test_an_extended_group_rests_longer(sqs: Sqs) -> None:
+def test_an_extended_lease_blocks_the_group_longer(sqs: Sqs) -> None:
     queue = sqs.fifo(VisibilityTimeout="10")
     send(queue, "a1", "a2")
     (first,) = queue.receive(1)

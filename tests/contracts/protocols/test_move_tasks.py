@@ -238,7 +238,7 @@ def test_an_account_has_100_running_tasks(server_on_sqlite: Server) -> None:
 # ---- refusals ----------------------------------------------------------------------------------------------------
 
 
-def test_a_source_is_somebodys_dead_letter_queue(sqs: Sqs) -> None:
+def test_a_source_must_be_a_dead_letter_queue(sqs: Sqs) -> None:
     with refused("InvalidParameterValue", "Source queue must be configured as a Dead Letter Queue."):
         start(sqs.queue())
 

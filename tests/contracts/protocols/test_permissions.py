@@ -186,7 +186,7 @@ def test_an_action_of_the_owner_alone_cannot_be_permitted(sqs: Sqs, action: str)
 
 
 @pytest.mark.parametrize("account", ["", "12345678901", "friend", "*"])
-def test_whom_nothing_can_be_permitted(sqs: Sqs, account: str) -> None:
+def test_permissions_for_invalid_accounts_are_refused(sqs: Sqs, account: str) -> None:
     with refused("InvalidParameterValue"):
         sqs.queue().call("add_permission", Label="l", AWSAccountIds=[account], Actions=["SendMessage"])
 
@@ -201,7 +201,7 @@ def test_a_permission_needs_a_label_accounts_and_actions(sqs: Sqs, missing: str)
 
 
 @pytest.mark.parametrize("empty", ["AWSAccountIds", "Actions"])
-def test_a_permission_of_nobody_or_nothing(sqs: Sqs, empty: str) -> None:
+def test_a_permission_without_accounts_or_actions_is_refused(sqs: Sqs, empty: str) -> None:
     queue = sqs.queue()
     with refused("MissingParameter"):
         queue.call(
@@ -280,7 +280,7 @@ def test_a_policy_has_8192_bytes(sqs: Sqs) -> None:
         ({"Service": "sns.amazonaws.com"}, set()),
     ],
 )
-def test_whom_a_policy_lets_in(sqs: Sqs, principal: Any, lets_in: set[str]) -> None:
+def test_a_policy_admits_exactly_its_principals(sqs: Sqs, principal: Any, lets_in: set[str]) -> None:
     queue = sqs.queue(Policy=policy(statement("Allow", principal, "sqs:SendMessage")))
     for account in (FRIEND, STRANGER):
         if account in lets_in:

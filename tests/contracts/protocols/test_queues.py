@@ -104,7 +104,7 @@ def test_a_name_is_free_again_60_seconds_after_its_queue_was_deleted(sqs: Sqs) -
     assert sqs.create(queue.name).bodies() == []
 
 
-def test_a_deleted_queue_is_gone_at_once(sqs: Sqs) -> None:
+def test_a_deleted_queue_is_not_found_at_once(sqs: Sqs) -> None:
     queue = sqs.queue()
     queue.call("delete_queue")
     with refused(NO_SUCH_QUEUE, no_such_queue(sqs)):

@@ -46,7 +46,7 @@ def started(store: str, *flags: str, log: Path) -> Iterator[Sqs]:
 # ---- ending ------------------------------------------------------------------------------------------------------
 
 
-def test_a_server_told_to_end_answers_whoever_waits(store: str, tmp_path: Path) -> None:
+def test_a_server_told_to_end_answers_long_polls(store: str, tmp_path: Path) -> None:
     with started(store, log=tmp_path) as sqs:
         queue = sqs.queue()
         polls = [queue.begin("receive_message", WaitTimeSeconds=20) for _ in range(3)]
@@ -191,7 +191,7 @@ def test_settings_come_from_flags_the_environment_and_a_file(tmp_path: Path) -> 
         server.kill()
 
 
-async def test_failing_upkeep_ends_nobodys_service(
+async def test_failing_upkeep_does_not_end_the_service(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()

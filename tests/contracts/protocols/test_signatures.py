@@ -103,7 +103,7 @@ def test_a_key_of_the_keyring_is_let_in(server: Server, ours: Any) -> None:
     assert ours.receive_message(QueueUrl=url)["Messages"][0]["Body"] == "signed ü&=+ \n"
 
 
-def test_whoever_does_not_sign_is_not(server: Server, protocol: Protocol) -> None:
+def test_requests_without_a_known_key_are_refused(server: Server, protocol: Protocol) -> None:
     client = sdk(server.url, protocol)
     unsigned = boto3.client(
         "sqs", "us-east-1", endpoint_url=server.url, config=Config(signature_version=UNSIGNED)

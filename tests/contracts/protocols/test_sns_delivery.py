@@ -244,7 +244,7 @@ class TestWebhooks:
             topic.publish("back again")
             assert webhook.next().document["Message"] == "back again"
 
-    def test_a_subscription_nobody_confirms_is_gone_after_three_days(self, sns: Sns, server: Server) -> None:
+    def test_an_unconfirmed_subscription_is_deleted_after_three_days(self, sns: Sns, server: Server) -> None:
         topic = sns.topic()
         with Webhook().serving() as webhook:
             arn = topic.subscribe("http", webhook.url)
@@ -259,7 +259,7 @@ class TestWebhooks:
                 sns.client.get_subscription_attributes(SubscriptionArn=arn)
 
 
-class TestOtherWaysIn:
+class TestApiGateway:
     def test_api_gateway_publishes_without_a_version_and_wants_json(self, sns: Sns, server: Server) -> None:
         topic = sns.topic()
         queue = topic.queue(RawMessageDelivery="true")

@@ -139,7 +139,9 @@ def test_a_message_to_a_device(sns: Sns, server: Server, apple: Apple, web: Web,
     assert pushed.headers["apns-push-type"] == ("voip" if voip else "alert")
 
 
-def test_one_topic_for_all_platforms(sns: Sns, server: Server, apple: Apple, web: Web) -> None:
+def test_one_topic_pushes_to_devices_of_all_platforms(
+    sns: Sns, server: Server, apple: Apple, web: Web
+) -> None:
     topic = sns.topic()
     for platform in ("APNS", "GCM"):
         topic.subscribe("application", device(sns, application(sns, platform)))
@@ -165,7 +167,7 @@ def test_one_topic_for_all_platforms(sns: Sns, server: Server, apple: Apple, web
     assert message["android"]["ttl"] == "60s"
 
 
-def test_a_device_that_is_gone(sns: Sns, server: Server, web: Web) -> None:
+def test_an_endpoint_whose_device_is_gone_is_disabled(sns: Sns, server: Server, web: Web) -> None:
     topic = sns.topic()
     heard = topic.queue(RawMessageDelivery="true")
     names = ("EventEndpointUpdated", "EventDeliveryFailure")

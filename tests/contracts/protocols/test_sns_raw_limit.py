@@ -31,7 +31,9 @@ def reasons(server: Server, dead: Queue) -> list[str]:
     return [letter["reason"] for letter in letters]
 
 
-def test_when_they_are_published(sns: Sns, server: Server) -> None:
+def test_raw_messages_with_too_many_attributes_are_dead_lettered_when_published(
+    sns: Sns, server: Server
+) -> None:
     topic = sns.topic()
     queue, dead = subscribed(topic)
     topic.publish("crowded", MessageAttributes=CROWD)
@@ -41,7 +43,9 @@ def test_when_they_are_published(sns: Sns, server: Server) -> None:
     assert reasons(server, dead) == ["too_large"]
 
 
-def test_when_they_are_sent_back(sns: Sns, server: Server) -> None:
+def test_raw_messages_with_too_many_attributes_are_dead_lettered_when_redriven(
+    sns: Sns, server: Server
+) -> None:
     topic = sns.topic()
     queue, dead = subscribed(topic)
     topic.publish("crowded", MessageAttributes=CROWD)
@@ -52,7 +56,9 @@ def test_when_they_are_sent_back(sns: Sns, server: Server) -> None:
     assert reasons(server, dead) == ["too_large"]
 
 
-def test_when_they_waited_behind_a_replay(sns: Sns, server: Server) -> None:
+def test_raw_messages_with_too_many_attributes_are_dead_lettered_after_a_replay(
+    sns: Sns, server: Server
+) -> None:
     archive = '{"MessageRetentionPeriod":"1"}'
     topic = sns.topic(fifo=True, ContentBasedDeduplication="true", ArchivePolicy=archive)
     topic.publish("early", MessageGroupId="g", MessageAttributes=CROWD)

@@ -32,7 +32,7 @@ def test_a_name_that_no_application_may_have(sns: Sns, name: str, reason: str) -
     ("given", "missing"),
     [("PlatformPrincipal", "PlatformCredential"), ("PlatformCredential", "PlatformPrincipal")],
 )
-def test_one_half_of_the_credentials_of_a_platform(sns: Sns, given: str, missing: str) -> None:
+def test_one_half_of_a_platforms_credentials_is_refused(sns: Sns, given: str, missing: str) -> None:
     text = f"Invalid parameter: Attributes Reason: {given} attribute provided without {missing}"
     with refused("InvalidParameter", text):
         sns.client.create_platform_application(Name="app", Platform="ADM", Attributes={given: "dummy"})

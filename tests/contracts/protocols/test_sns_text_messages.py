@@ -260,7 +260,9 @@ def test_a_number_that_does_not_exist_is_not_tried_again(
     assert entry["status"] == "FAILURE"
 
 
-def test_nothing_is_lost_while_the_gateway_is_away(sns: Sns, server: Server, centre: MessageCentre) -> None:
+def test_text_messages_are_delivered_after_the_gateway_was_away(
+    sns: Sns, server: Server, centre: MessageCentre
+) -> None:
     centre.stop()
     said = len(server.log.read_text())
     for number in range(3):
@@ -281,7 +283,9 @@ def test_nothing_is_lost_while_the_gateway_is_away(sns: Sns, server: Server, cen
 # ---- opting out ----------------------------------------------------------------------------------------------------
 
 
-def test_whoever_answers_stop_gets_no_more(sns: Sns, server: Server, centre: MessageCentre) -> None:
+def test_a_number_that_answers_stop_gets_no_more_messages(
+    sns: Sns, server: Server, centre: MessageCentre
+) -> None:
     topic = sns.topic()
     topic.subscribe("sms", QUEUE_RECORD)
     other = sns.elsewhere(region="eu-west-1")

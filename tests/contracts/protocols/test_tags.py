@@ -45,7 +45,7 @@ def test_tags_that_are_none(sqs: Sqs, tags: dict[str, str]) -> None:
     assert tags_of(queue) == {}
 
 
-def test_nothing_to_tag(sqs: Sqs) -> None:
+def test_tagging_without_tags_is_refused(sqs: Sqs) -> None:
     with refused("MissingParameter"):
         sqs.queue().call("tag_queue")
     with refused("MissingParameter"):

@@ -108,7 +108,7 @@ def test_visibility_can_be_changed_after_the_timeout(sqs: Sqs) -> None:
 # ---- deleting ----------------------------------------------------------------------------------------------------
 
 
-def test_a_deleted_message_is_gone_for_good(sqs: Sqs) -> None:
+def test_a_deleted_message_does_not_come_again(sqs: Sqs) -> None:
     queue = sqs.queue()
     queue.send()
     message = queue.one()

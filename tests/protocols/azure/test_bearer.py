@@ -56,7 +56,7 @@ async def test_the_secret_of_a_key_gets_a_token(keyring: Keyring, clock: Virtual
     assert not await verifying.accepts(request(None), "nobody", KEY.secret)
 
 
-async def test_who_is_refused_is_counted_and_named_in_the_log(
+async def test_refused_callers_are_counted_and_logged(
     keyring: Keyring, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     refusals = Refusals(clock)

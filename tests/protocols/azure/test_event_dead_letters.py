@@ -96,7 +96,7 @@ def test_the_dead_event_of_event_grids_schema() -> None:
     assert found == [*STORAGE_EVENT.items(), *ADDED.items()]
 
 
-def test_its_members_come_in_the_documented_order_whatever_the_publishers() -> None:
+def test_members_of_a_dead_letter_are_in_the_documented_order() -> None:
     backwards = dict(reversed(STORAGE_EVENT.items()))
     found = kept(backwards, EVENT_GRID_SCHEMA, EVENT_GRID_SCHEMA)
     assert found == [*STORAGE_EVENT.items(), *ADDED.items()]
@@ -128,7 +128,7 @@ def test_the_dead_custom_event() -> None:
     ]
 
 
-async def test_letters_are_written_five_minutes_after_the_last_attempt(stage: Stage) -> None:
+async def test_dead_letters_are_written_five_minutes_after_the_last_attempt(stage: Stage) -> None:
     stage.web.otherwise = answer(400)
     topic = await stage.topic()
     await stage.subscribe(topic, "Watcher-1", dead_letters=True)
@@ -187,7 +187,7 @@ async def test_without_a_place_for_dead_letters_an_event_is_dropped(stage: Stage
     assert not stage.memory.dead
 
 
-async def test_a_blob_of_letters_is_an_event_of_its_account(stage: Stage) -> None:
+async def test_a_blob_of_dead_letters_is_an_event_of_its_account(stage: Stage) -> None:
     stage.web.script.extend([answer(400), answer(400)])
     topic = await stage.topic()
     await stage.subscribe(topic, dead_letters=True)

@@ -225,7 +225,7 @@ async def test_a_queue_of_this_server_is_a_destination(stage: Stage) -> None:
     assert attributes == {}
 
 
-async def test_a_queue_that_is_gone_is_tried_by_the_schedule_and_its_letters_reach_their_container(
+async def test_deliveries_to_a_deleted_queue_are_retried_and_dead_lettered(
     stage: Stage,
 ) -> None:
     topic = await stage.topic()
@@ -244,7 +244,7 @@ async def test_a_queue_that_is_gone_is_tried_by_the_schedule_and_its_letters_rea
     assert (letter["deliveryAttempts"], letter["lastDeliveryOutcome"]) == (2, "NotFound")
 
 
-async def test_what_is_too_long_for_a_queue_is_a_letter_in_its_container(stage: Stage) -> None:
+async def test_an_event_too_long_for_its_queue_is_dead_lettered_in_the_container(stage: Stage) -> None:
     topic = await stage.topic()
     await stage.engine.resources.queues.create(replace(INBOX_QUEUE, body_bytes_max=10))
     await stage.subscribe(topic, protocol="queue", endpoint=INBOX, dead_letters=True)
@@ -255,7 +255,7 @@ async def test_what_is_too_long_for_a_queue_is_a_letter_in_its_container(stage: 
     assert (letter["deliveryAttempts"], letter["lastDeliveryOutcome"]) == (1, "PayloadTooLarge")
 
 
-async def test_dead_letters_of_a_queue_that_was_gone_are_redriven_into_it(stage: Stage) -> None:
+async def test_dead_letters_of_a_deleted_queue_are_redriven_into_its_successor(stage: Stage) -> None:
     topic = await stage.topic()
     subscription = await stage.subscribe(
         topic,

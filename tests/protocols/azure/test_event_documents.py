@@ -91,7 +91,9 @@ def refused(**given: Any) -> str:
         ),
     ],
 )
-def test_where_deliveries_go(destination: dict[str, Any], protocol: str, endpoint: str) -> None:
+def test_each_destination_has_its_protocol_and_endpoint(
+    destination: dict[str, Any], protocol: str, endpoint: str
+) -> None:
     found = accepted(destination=destination).destination
     assert (found.protocol, found.endpoint) == (protocol, endpoint)
 
@@ -221,7 +223,7 @@ def test_the_largest_delivery_attributes() -> None:
     assert accepted(destination=webhook(deliveryAttributeMappings=mappings))
 
 
-def test_what_is_sent_back_as_it_was_shown_stays() -> None:
+def test_a_destination_sent_back_as_it_was_shown_keeps_its_secrets() -> None:
     mappings = [static("x-secret", "s3cret", isSecret=True), static("x-plain", "Hidden")]
     before = accepted(destination=webhook(deliveryAttributeMappings=mappings)).properties
     shown = shown_destination(before["destination"])
@@ -247,7 +249,7 @@ def test_events_are_delivered_as_they_came_in_unless_somebody_says(incoming: str
         ("CustomEventSchema", {"EventGridSchema", "CloudEventSchemaV1_0", "CustomInputSchema"}),
     ],
 )
-def test_what_an_input_can_be_delivered_as(incoming: str, possible: set[str]) -> None:
+def test_each_input_schema_has_its_delivery_schemas(incoming: str, possible: set[str]) -> None:
     for schema in ("EventGridSchema", "CloudEventSchemaV1_0", "CustomInputSchema"):
         if schema in possible:
             assert accepted(schema=incoming, eventDeliverySchema=schema)
@@ -315,7 +317,7 @@ def test_a_subscription_without_a_filter_takes_everything() -> None:
     assert (made.filter_text, made.dead_letter, made.expires_at) == (None, None, None)
 
 
-def test_who_is_waited_for_too_long_has_failed() -> None:
+def test_a_subscription_not_validated_in_time_has_failed() -> None:
     made = engine_subscription(topic(), "x/billing", accepted(), "AwaitingManualAction", NOW)
     assert not made.confirmed
     assert [state_of(made, now) for now in (NOW - 1, NOW)] == [
@@ -362,7 +364,7 @@ _JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(_KNOWN), _JSON, max_size=4))
-def test_whatever_is_sent_is_taken_or_refused(given: dict[str, Any]) -> None:
+def test_a_document_accepted_once_is_accepted_again_as_it_is_shown(given: dict[str, Any]) -> None:
     try:
         taken = FORM.accepted({"destination": webhook(), **given}, {}, topic(), PLACES.get, NOW)
     except AzureError:

@@ -95,7 +95,7 @@ async def stage(clock: VirtualClock) -> AsyncIterator[Measured]:
     await stage.engine.close()
 
 
-async def test_what_is_published_and_delivered(stage: Measured) -> None:
+async def test_published_matched_and_delivered_events_are_counted(stage: Measured) -> None:
     topic = await stage.topic()
     await stage.subscribe(topic)
     await stage.subscribe(topic, "other", wants={"includedEventTypes": ["none"]})
@@ -112,7 +112,7 @@ async def test_what_is_published_and_delivered(stage: Measured) -> None:
     assert await stage.total(f"{TOPIC.text}/eventSubscriptions/other", "DeliverySuccessCount") == 0
 
 
-async def test_what_fails_and_what_becomes_of_it(stage: Measured) -> None:
+async def test_failed_dead_lettered_and_dropped_events_are_counted(stage: Measured) -> None:
     topic = await stage.topic()
     retry = {"maxDeliveryAttempts": 2}
     await stage.subscribe(topic, retryPolicy=retry, dead_letters=True)
@@ -146,7 +146,7 @@ async def test_a_dead_letter_store_that_stays_away_drops(stage: Measured) -> Non
     assert await stage.total(WATCHER, "DeadLetteredCount", timespan=day) == 0
 
 
-async def test_how_many_advanced_filters_were_asked(stage: Measured) -> None:
+async def test_evaluated_advanced_filters_are_counted(stage: Measured) -> None:
     """The first that an event does not pass is the last that is asked, and none is where its type is not wanted."""
     topic = await stage.topic()
     sizes = [
@@ -169,7 +169,7 @@ async def test_how_many_advanced_filters_were_asked(stage: Measured) -> None:
     assert counted == {"Watcher": 8, "Large": 3}
 
 
-async def test_what_nobody_wanted(stage: Measured) -> None:
+async def test_unmatched_events_are_counted(stage: Measured) -> None:
     topic = await stage.topic()
     await stage.subscribe(topic, "other", wants={"includedEventTypes": ["none"]})
     await stage.post(EVENT, EVENT)
@@ -235,7 +235,7 @@ async def test_without_names_every_metric_is_told(stage: Measured) -> None:
         {"_filter": "Error like 'x'"},
     ],
 )
-async def test_what_cannot_be_read(stage: Measured, query: dict[str, str]) -> None:
+async def test_malformed_metrics_queries_are_refused(stage: Measured, query: dict[str, str]) -> None:
     with pytest.raises(AzureError) as refusal:
         await stage.read(TOPIC.text, **query)
     assert refusal.value.status == 400

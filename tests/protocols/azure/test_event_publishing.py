@@ -109,7 +109,9 @@ async def test_numbers_keep_their_digits(stage: Stage, publishers: Publishers) -
 
 @pytest.mark.parametrize("name", ["id", "subject", "eventType", "eventTime"])
 @pytest.mark.parametrize("value", [None, 5])
-async def test_what_an_event_needs(stage: Stage, publishers: Publishers, name: str, value: object) -> None:
+async def test_an_event_without_a_required_property_is_refused(
+    stage: Stage, publishers: Publishers, name: str, value: object
+) -> None:
     await stage.topic()
     error = await refusal(publishers, request([EVENT, EVENT | {name: value}]))
     assert (error.status, error.code) == (400, "BadRequest")
@@ -139,7 +141,9 @@ async def test_what_an_event_needs(stage: Stage, publishers: Publishers, name: s
         ([EVENT] * 5001, "5000 events"),
     ],
 )
-async def test_what_is_not_taken(stage: Stage, publishers: Publishers, body: object, said: str) -> None:
+async def test_malformed_publications_are_refused_as_a_whole(
+    stage: Stage, publishers: Publishers, body: object, said: str
+) -> None:
     topic = await stage.topic()
     await stage.subscribe(topic)
     error = await refusal(publishers, request(body))
@@ -155,14 +159,14 @@ def nested(depth: int) -> bytes:
 
 
 @pytest.mark.parametrize("depth", [100, 400])
-async def test_what_is_nested_is_taken(stage: Stage, publishers: Publishers, depth: int) -> None:
+async def test_nested_events_are_accepted(stage: Stage, publishers: Publishers, depth: int) -> None:
     topic = await stage.topic()
     await taken(stage, publishers, topic, request(nested(depth)))
     assert orjson.loads(stage.web.pushed[0][1].body)[0]["id"] == "e-1"
 
 
 @pytest.mark.parametrize("depth", [1000, 2000, 100_000])
-async def test_what_is_nested_too_deep_is_refused(stage: Stage, publishers: Publishers, depth: int) -> None:
+async def test_events_nested_too_deep_are_refused(stage: Stage, publishers: Publishers, depth: int) -> None:
     await stage.topic()
     assert (await refusal(publishers, request(nested(depth)))).status == 400
 
@@ -368,7 +372,7 @@ async def test_a_cloud_events_source_picks_the_domains_topic(stage: Stage, publi
         ("/", "orders.local-1.eventgrid.azure.net", False),
     ],
 )
-async def test_which_requests_are_for_publishers(
+async def test_only_requests_to_a_topics_endpoint_are_publications(
     publishers: Publishers, path: str, host: str, handled: bool
 ) -> None:
     assert publishers.handles(path, host) is handled
@@ -408,7 +412,7 @@ async def test_a_topic_that_is_not_there(publishers: Publishers) -> None:
     assert (error.status, error.code) == (404, "NotFound")
 
 
-async def test_what_a_topic_says_of_itself(stage: Stage, publishers: Publishers) -> None:
+async def test_a_topic_answers_options_with_its_schema(stage: Stage, publishers: Publishers) -> None:
     await stage.topic(inputSchema=CLOUD_EVENT_SCHEMA)
     answer: Response = await publishers.answer(request(b"", method="OPTIONS"))
     assert answer.status == 200

@@ -116,7 +116,7 @@ STATUSES: list[tuple[int, str, float | None, str]] = [
 
 
 @pytest.mark.parametrize(("status", "kind", "seconds", "result"), STATUSES)
-async def test_what_a_status_leads_to(
+async def test_each_status_has_its_retry_and_outcome(
     stage: Stage, status: int, kind: str, seconds: float | None, result: str
 ) -> None:
     topic = await stage.topic()
@@ -138,7 +138,7 @@ async def test_what_a_status_leads_to(
 
 
 @pytest.mark.parametrize("status", range(200, 205))
-async def test_what_counts_as_delivered(stage: Stage, status: int) -> None:
+async def test_successful_statuses_count_as_delivered(stage: Stage, status: int) -> None:
     topic = await stage.topic()
     await stage.subscribe(topic, dead_letters=True)
     stage.web.otherwise = http(status)
@@ -163,7 +163,7 @@ REASONS: list[tuple[Reason, float, str]] = [
 
 
 @pytest.mark.parametrize(("reason", "seconds", "result"), REASONS)
-async def test_an_endpoint_rests_and_new_events_wait_with_the_others(
+async def test_an_endpoint_on_probation_holds_new_events_with_the_others(
     stage: Stage, reason: Reason, seconds: float, result: str
 ) -> None:
     topic = await stage.topic()
@@ -222,7 +222,7 @@ async def test_an_event_that_only_ever_waited_says_so(stage: Stage) -> None:
     assert letters["e-1"]["deliveryAttempts"] == 1
 
 
-async def test_nobody_waits_longer_than_thirty_seconds(stage: Stage) -> None:
+async def test_an_attempt_times_out_after_thirty_seconds(stage: Stage) -> None:
     topic = await stage.topic()
     await stage.subscribe(topic)
     stage.web.takes_ms = 300_000

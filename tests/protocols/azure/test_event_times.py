@@ -59,7 +59,7 @@ def test_moments(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [*NO_MOMENTS, None, 5, True, [], {}])
-def test_what_is_none(text: object) -> None:
+def test_malformed_times_are_refused(text: object) -> None:
     assert not is_moment(text)
     assert not is_moment(text, zoned=False)
 

@@ -89,7 +89,9 @@ class Failing:
         (errors.RedriveError("other"), 500, "InternalServerError"),
     ],
 )
-async def test_what_goes_wrong_is_answered(stage: Stage, failure: Exception, status: int, code: str) -> None:
+async def test_each_failure_has_its_status_and_code(
+    stage: Stage, failure: Exception, status: int, code: str
+) -> None:
     gateway = AzureGateway(stage.engine.runtime, [Failing(failure)])
     answered = await gateway.answer(request("/"))
     assert (answered.status, orjson.loads(answered.body)["error"]["code"]) == (status, code)
@@ -121,7 +123,7 @@ async def test_the_same_question_by_another_host(gateway: AzureGateway) -> None:
     assert await issuer(host="redrive.example") == "http://redrive.example/t/v2.0"
 
 
-async def test_nothing_of_azures_is_there(gateway: AzureGateway) -> None:
+async def test_unknown_azure_paths_are_not_found(gateway: AzureGateway) -> None:
     paths: list[Callable[[], Request]] = [
         lambda: request("/subscriptions/1/providers/Microsoft.Compute/disks"),
         lambda: request("/metadata/endpoints", "POST"),

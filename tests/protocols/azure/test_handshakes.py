@@ -64,7 +64,7 @@ async def test_an_answer_leaves_no_question(stage: Stage, topic: Topic) -> None:
 
 
 @pytest.mark.parametrize("schema", ["EventGridSchema", "CloudEventSchemaV1_0"])
-async def test_who_does_not_answer_in_time_is_asked_once_more(
+async def test_a_late_endpoint_is_asked_once_more(
     stage: Stage, topic: Topic, clock: VirtualClock, schema: str
 ) -> None:
     began = clock.now()
@@ -78,7 +78,7 @@ async def test_who_does_not_answer_in_time_is_asked_once_more(
     assert await questions(stage) == ["billing"]
 
 
-async def test_who_answers_otherwise_is_asked_once(stage: Stage, topic: Topic) -> None:
+async def test_an_endpoint_that_fails_otherwise_is_asked_once(stage: Stage, topic: Topic) -> None:
     with pytest.raises(AzureError):
         await ask(
             stage, topic, "billing", SILENT, Attempt(AttemptResult.FAILED, Reason.CONNECTION, 0, "broken", 1)
@@ -109,7 +109,9 @@ async def test_a_refusal_does_not_say_why_nothing_answered(
 
 
 @pytest.mark.parametrize("said", ["", "null", "[]", '"code"', '{"validationResponse": null}', "<html>"])
-async def test_what_has_no_code_may_be_followed_by_a_hand(stage: Stage, topic: Topic, said: str) -> None:
+async def test_a_response_without_the_code_leaves_manual_validation_open(
+    stage: Stage, topic: Topic, said: str
+) -> None:
     answer = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, said, 1)
     assert await ask(stage, topic, "billing", answer) is not None
     assert await questions(stage) == ["billing"]

@@ -21,7 +21,7 @@ values = st.recursive(
 
 
 @given(value=values)
-def test_what_is_read_and_written_stays_the_same(value: Any) -> None:
+def test_json_read_and_written_is_unchanged(value: Any) -> None:
     document = [value, {"value": value}]
     content = json.dumps(document, ensure_ascii=False).encode()
     read = json_text.read(content)
@@ -52,6 +52,6 @@ def test_no_digit_is_lost(digits: str, around: str) -> None:
         "[" * 5000 + "]" * 5000,
     ],
 )
-def test_what_is_no_json(content: str) -> None:
+def test_malformed_json_is_refused(content: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         json_text.read(content.encode())

@@ -22,7 +22,7 @@ NAMES = ["orders", "orders-eu", "billing", "it's"]
         ("(name eq 'billing' or contains(name, 'orders')) and name ne 'billing'", ["orders", "orders-eu"]),
     ],
 )
-def test_what_a_filter_wants(text: str, wanted: list[str]) -> None:
+def test_a_name_filter_selects_the_matching_names(text: str, wanted: list[str]) -> None:
     assert [name for name in NAMES if name_filter(text)(name)] == wanted
 
 

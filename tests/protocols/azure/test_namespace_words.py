@@ -54,7 +54,7 @@ def test_a_duration_is_so_long(text: str, seconds: float) -> None:
 @pytest.mark.parametrize(
     "text", ["", "P", "PT", "P1DT", "1D", "P1M", "P1Y", "PT1D", "P-1D", "pt1m", "P" + "1" * 99]
 )
-def test_what_is_no_duration(text: str) -> None:
+def test_malformed_durations_are_refused(text: str) -> None:
     assert duration_ms(text) is None
 
 
@@ -77,12 +77,12 @@ def test_a_lock_token_is_of_one_queue() -> None:
 
 
 @given(st.text() | st.binary().map(lambda raw: base64.urlsafe_b64encode(raw).decode()))
-def test_anything_else_is_no_lock_token(text: str) -> None:
+def test_other_texts_are_no_lock_tokens(text: str) -> None:
     assert TOKENS.read(text, Queue(7, TOPIC)) is None
 
 
 @given(st.binary(min_size=32, max_size=64))
-def test_nobody_makes_a_lock_token(raw: bytes) -> None:
+def test_forged_lock_tokens_are_refused(raw: bytes) -> None:
     packed = b"\x01" + (7).to_bytes(8, "big") + raw
     assert TOKENS.read(base64.urlsafe_b64encode(packed).decode(), Queue(7, TOPIC)) is None
 
@@ -145,7 +145,7 @@ def test_an_event_lives_no_longer_than_its_topic_keeps_it(
         (DeadLetterReason.REJECTED, "Event was rejected.", "Event was rejected."),
     ],
 )
-def test_a_dead_letter_says_how_it_ended(how: DeadLetterReason, reason: str, result: str) -> None:
+def test_a_dead_letter_says_its_reason(how: DeadLetterReason, reason: str, result: str) -> None:
     envelope = Published("CloudEventSchemaV1_0", WHERE, 1000).envelope()
     copy = as_copy(delivery(headers=envelope), 3, 4, 6000, 300, how)
     text = namespace_letters.text_of(copy, Published.unpack(copy.headers).letter)

@@ -50,7 +50,7 @@ async def read(tokens: WebhookTokens, token: str, audience: str = "api://billing
     return claims
 
 
-async def test_what_a_token_says(tokens: WebhookTokens, clock: VirtualClock) -> None:
+async def test_a_token_has_the_claims_of_event_grid(tokens: WebhookTokens, clock: VirtualClock) -> None:
     claims = await read(tokens, await issued(tokens))
     began = claims["iat"]
     assert began * 1000 <= clock.now() < (began + 55 * 60) * 1000

@@ -49,7 +49,7 @@ def test_says_what_is_wrong(text: str, message: str) -> None:
 
 
 @given(_named, _named, _element, _element, st.text(min_size=1))
-def test_what_is_written_is_read_back(
+def test_a_written_arn_is_parsed_back(
     partition: str, service: str, region: str, account: str, resource: str
 ) -> None:
     arn = Arn(partition, service, region, account, resource)

@@ -273,7 +273,7 @@ def test_a_presigned_request_needs_all_its_parameters(name: str) -> None:
     )
 
 
-def test_one_signature_is_enough() -> None:
+def test_two_signatures_on_one_request_are_refused() -> None:
     in_query = sign("GET", expires_seconds=60)
     both = with_headers(in_query, authorization=sign().headers["authorization"])
     assert _refusal(both).message == (

@@ -96,7 +96,7 @@ def test_an_unsigned_payload_is_taken_if_the_signer_said_so() -> None:
     assert check(replace(request, body=b"another")).access_key_id == KEY_ID
 
 
-def test_nobody_else_can_say_so() -> None:
+def test_an_unsigned_payload_header_added_after_signing_is_refused() -> None:
     request = with_headers(sign(body=b"one"), x_amz_content_sha256="UNSIGNED-PAYLOAD")
     with pytest.raises(SignatureMismatch):
         check(replace(request, body=b"another"))
@@ -110,7 +110,7 @@ def test_a_declared_payload_hash_must_be_the_bodys() -> None:
         check(replace(request, body=b"bar"))
 
 
-def test_a_payload_hash_that_nobody_signed_must_be_the_bodys_too() -> None:
+def test_an_unsigned_payload_hash_must_match_the_body() -> None:
     with pytest.raises(SignatureMismatch):
         check(with_headers(sign(body=b"foo"), x_amz_content_sha256="0" * 64))
 

@@ -42,7 +42,7 @@ class TestConfirm:
         assert attributes["PendingConfirmation"] == "false"
         assert attributes["ConfirmationWasAuthenticated"] == ("false" if account is None else "true")
 
-    async def test_nothing_is_delivered_before(self, stage: Stage) -> None:
+    async def test_nothing_is_delivered_before_the_confirmation(self, stage: Stage) -> None:
         topic, _, token = await _asked(stage)
         await stage.publish(topic, "too early")
         await _confirm(stage, topic, token)
@@ -174,7 +174,7 @@ class TestUnsubscribeByLink:
         await stage.advance(3 * DAY_MS)
         assert (await stage.call("ListSubscriptions"))["Subscriptions"] == []
 
-    async def test_nothing_is_delivered_after(self, stage: Stage) -> None:
+    async def test_nothing_is_delivered_after_the_unsubscribe(self, stage: Stage) -> None:
         topic, arn = await self._confirmed(stage)
         await stage.call("Unsubscribe", account=None, SubscriptionArn=arn)
         await stage.publish(topic)

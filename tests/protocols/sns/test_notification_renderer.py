@@ -105,7 +105,7 @@ async def test_a_webhook_gets_a_notification_that_it_can_check(
 
 
 @pytest.mark.parametrize("name", ["Message", "MessageId", "Subject", "Timestamp", "TopicArn"])
-async def test_whoever_changes_a_notification_is_found_out(
+async def test_a_changed_notification_fails_the_signature_check(
     renderer: NotificationRenderer, pair: SigningPair, name: str
 ) -> None:
     received = orjson.loads((await _parcel(renderer, "http", _message())).body)
@@ -113,7 +113,7 @@ async def test_whoever_changes_a_notification_is_found_out(
         subscriber.check(received | {name: received[name] + "!"}, pair.pem)
 
 
-async def test_somebody_elses_signature_is_found_out(renderer: NotificationRenderer) -> None:
+async def test_another_certificates_signature_fails_the_check(renderer: NotificationRenderer) -> None:
     received = orjson.loads((await _parcel(renderer, "http", _message())).body)
     with pytest.raises(InvalidSignature):
         subscriber.check(received, make_pair(_NOW).pem)

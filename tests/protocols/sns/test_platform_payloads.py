@@ -186,7 +186,7 @@ class TestTimeToLive:
             apple({}, after_ms=61_000, APNS__TTL="60")
         assert refusal.value.reason is Reason.EXPIRED
 
-    def test_nothing_means_now_or_never_but_to_amazon(self) -> None:
+    def test_a_ttl_of_zero_is_sent_to_apple_and_google_and_refused_for_amazon(self) -> None:
         assert apple({}, APNS__TTL="0").headers["apns-expiration"] == "0"
         assert google({}, FCM__TTL="0")["message"]["android"]["ttl"] == "0s"
         with pytest.raises(Unsendable) as refusal:

@@ -91,7 +91,7 @@ async def hearing(stage: Stage) -> str:
     return topic
 
 
-class TestWhatIsPushed:
+class TestPushes:
     @pytest.mark.parametrize(
         ("kind", "service_name"),
         [
@@ -138,7 +138,9 @@ class TestWhatIsPushed:
             "apns-expiration": str(stage.clock.now() // 1000 + 60),
         }
 
-    async def test_its_own_text_is_enough_for_one_device(self, stage: Stage, service: PushService) -> None:
+    async def test_a_push_to_one_device_needs_its_platforms_text_alone(
+        self, stage: Stage, service: PushService
+    ) -> None:
         arn = await device(stage, await application(stage, "APNS"))
         await push(stage, arn, '{"APNS": "{\\"aps\\":{}}"}', MessageStructure="json")
         assert service.push_requests[0].body == b'{"aps":{}}'
@@ -164,7 +166,9 @@ class TestWhatIsPushed:
 
 
 class TestDevices:
-    async def test_one_that_is_gone_is_switched_off(self, stage: Stage, service: PushService) -> None:
+    async def test_an_endpoint_whose_device_is_gone_is_disabled(
+        self, stage: Stage, service: PushService
+    ) -> None:
         topic = await hearing(stage)
         app = await application(stage, EventEndpointUpdated=topic, EventDeliveryFailure=topic)
         arn = await device(stage, app)
@@ -220,7 +224,7 @@ class TestDevices:
             ("DeletePlatformApplication", "Endpoint does not exist"),
         ],
     )
-    async def test_subscribers_that_are_off_or_gone_get_nothing(
+    async def test_disabled_or_deleted_devices_get_no_topic_messages(
         self, stage: Stage, service: PushService, operation: str, words: str
     ) -> None:
         app = await application(stage)
@@ -352,7 +356,7 @@ class TestEvents:
         assert event["EndpointArn"] == devices[0]
         assert len(service.push_requests) == 2  # of the second device, which had not been tried before
 
-    async def test_a_topic_that_is_gone_hears_nothing(self, stage: Stage, service: PushService) -> None:
+    async def test_a_deleted_event_topic_is_told_nothing(self, stage: Stage, service: PushService) -> None:
         app = await application(
             stage, EventEndpointCreated=topic_arn("gone"), EventDeliveryFailure=topic_arn("gone")
         )

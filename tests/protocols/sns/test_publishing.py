@@ -347,7 +347,7 @@ class TestBatch:
         assert answer["Failed"] == []
         assert len(await stage.in_queue("q")) == 10
 
-    async def test_one_entrys_subject_is_its_own_affair(self, stage: Stage) -> None:
+    async def test_an_invalid_entry_of_a_batch_fails_alone(self, stage: Stage) -> None:
         topic = await stage.topic()
         answer = await _batch(
             stage,

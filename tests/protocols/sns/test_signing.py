@@ -68,7 +68,7 @@ async def test_many_subscribers_share_one_signature(pair: SigningPair) -> None:
     signer.close()
 
 
-async def test_one_who_leaves_takes_the_signature_from_nobody(pair: SigningPair) -> None:
+async def test_a_cancelled_caller_does_not_cancel_the_signature_for_others(pair: SigningPair) -> None:
     signer = _Counting(pair)
     leaving, staying = (asyncio.create_task(signer.sign("text", "1")) for _ in range(2))
     await asyncio.sleep(0)

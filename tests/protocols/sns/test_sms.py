@@ -138,5 +138,5 @@ class TestSandbox:
         rest = await stage.call("ListSMSSandboxPhoneNumbers", NextToken=first["NextToken"])
         assert (len(first["PhoneNumbers"]), len(rest["PhoneNumbers"])) == (6, 4)
 
-    async def test_nobody_has_origination_numbers(self, stage: Stage) -> None:
+    async def test_the_list_of_origination_numbers_is_empty(self, stage: Stage) -> None:
         assert await stage.call("ListOriginationNumbers") == {"PhoneNumbers": []}

@@ -60,7 +60,9 @@ class TestEndpoints:
             ("lambda", FUNCTION.replace(ACCOUNT, OTHER)),
         ],
     )
-    async def test_everybody_else_is(self, stage: Stage, protocol: str, endpoint: str) -> None:
+    async def test_other_endpoints_wait_for_their_confirmation(
+        self, stage: Stage, protocol: str, endpoint: str
+    ) -> None:
         topic = await stage.topic()
         wish = {"TopicArn": topic, "Protocol": protocol, "Endpoint": endpoint}
         assert await stage.call("Subscribe", **wish) == {"SubscriptionArn": "pending confirmation"}
@@ -189,7 +191,7 @@ class TestNames:
         with invalid(reason):
             await stage.call(operation, SubscriptionArn=arn, AttributeName="RawMessageDelivery")
 
-    async def test_nobody_is_shown_an_endpoints_password(self, stage: Stage) -> None:
+    async def test_passwords_of_endpoints_are_masked(self, stage: Stage) -> None:
         topic = await stage.topic()
         arn = await stage.subscribe(topic, "https", "https://user:secret@example.com/hook")
         assert arn == await stage.subscribe(topic, "https", "https://user:secret@example.com/hook")

@@ -33,7 +33,7 @@ async def test_links_are_followed_unsigned(stage: Stage, gateway: Gateway) -> No
 
 
 @pytest.mark.parametrize("action", ["Publish", "DeleteTopic", "ListTopics", "Subscribe", "Unknown"])
-async def test_nothing_else_is(gateway: Gateway, action: str) -> None:
+async def test_no_other_operation_is_open_without_a_signature(gateway: Gateway, action: str) -> None:
     query = f"Action={action}&Version=2010-03-31&TopicArn={topic_arn('t')}&Message=m"
     answer = await _follow(gateway, query)
     assert (answer.status, b"MissingAuthenticationToken" in answer.body) == (403, True)

@@ -100,7 +100,7 @@ def test_integers_are_written_as_short_as_they_can_be(number: int, size: int) ->
         "0000",  # two items
     ],
 )
-def test_what_is_no_item_is_refused(written: str) -> None:
+def test_malformed_items_are_refused(written: str) -> None:
     with pytest.raises(cbor.MalformedCbor):
         cbor.decode(bytes.fromhex(written))
 
@@ -260,7 +260,7 @@ def test_an_item_of_another_type_is_refused(kind: str, item: Any) -> None:
         ("map", {"a": None, "b": "c"}, {"b": "c"}),
     ],
 )
-def test_what_is_read_leniently(kind: str, item: Any, value: Any) -> None:
+def test_odd_but_readable_items_are_read(kind: str, item: Any, value: Any) -> None:
     assert reader(of(kind))(item) == value
 
 

@@ -111,7 +111,7 @@ def test_the_framework_s_errors_are_not_the_service_s() -> None:
     assert response.headers["x-amzn-query-error"] == "SignatureDoesNotMatch;Sender"
 
 
-def test_an_error_nobody_has_is_a_fault() -> None:
+def test_an_error_outside_the_model_is_a_fault() -> None:
     with pytest.raises(KeyError):
         SQS.error("NoSuchCode")
 

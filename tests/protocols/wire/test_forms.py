@@ -26,10 +26,10 @@ def test_escapes_are_read_as_the_standard_library_reads_them(text: str) -> None:
 
 
 @given(st.text())
-def test_what_is_escaped_is_read_back(text: str) -> None:
+def test_escaped_text_is_read_back(text: str) -> None:
     assert unescaped(quote_plus(text)) == text
 
 
 @pytest.mark.parametrize("text", ["%", "%%", "%4", "a%zz", "%\\x41"])
-def test_what_is_no_escape_stays(text: str) -> None:
+def test_malformed_escapes_stay_as_they_are(text: str) -> None:
     assert unescaped(text) == text

@@ -159,13 +159,13 @@ def test_requests_of_any_kind(path: str, query: str, body: bytes, headers: dict[
 
 
 @each_json
-def test_what_is_mutated_is_understood(operation: Operation) -> None:
+def test_the_unmutated_documents_are_parsed(operation: Operation) -> None:
     parsed = JSON_1_0.parse(operation, Request("POST", "/", "", {}, orjson.dumps(_document(operation))))
     assert parsed == sample(operation.input, sdk=False)
 
 
 @each_query
-def test_what_is_mutated_is_recognised(operation: Operation) -> None:
+def test_the_unmutated_forms_are_recognised(operation: Operation) -> None:
     recognised = recognise(Request("POST", "/", "", {}, _form(operation)))
     assert recognised is not None
     assert recognised.operation == operation.name

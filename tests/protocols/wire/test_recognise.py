@@ -131,7 +131,7 @@ def test_the_answer_is_json_where_the_client_accepts_it(accept: str, codec: type
     assert type(recognised.codec) is codec
 
 
-def test_what_nobody_claims() -> None:
+def test_an_unrecognised_request_is_an_unknown_operation() -> None:
     response = unrecognised("an-id")
     assert (response.status, response.body) == (404, b"<UnknownOperationException/>\n")
     assert response.headers == {"x-amzn-RequestId": "an-id"}

@@ -96,7 +96,7 @@ def test_the_root_is_no_queue_url() -> None:
 @pytest.mark.parametrize(
     ("query", "body"), [("", b"MessageBody=\xff"), ("MessageBody=%FF", b""), ("", b"MessageBody=%ED%A0%80")]
 )
-def test_what_is_not_utf_8_is_refused(query: str, body: bytes) -> None:
+def test_parameters_that_are_not_utf_8_are_refused(query: str, body: bytes) -> None:
     request = Request("POST", "/", f"Action=SendMessage&{query}", {}, body)
     with pytest.raises(AwsError) as refused:
         parsed(request, "SendMessage")

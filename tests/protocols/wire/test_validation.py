@@ -20,7 +20,7 @@ def refused(service: str, operation: str, params: dict) -> AwsError:
     return error.value
 
 
-def test_one_violation() -> None:
+def test_one_violation_is_named_in_the_error() -> None:
     error = refused("sns", "GetTopicAttributes", {})
     assert (error.code, error.query_code, error.status) == ("ValidationException", "ValidationError", 400)
     assert error.message == (
@@ -169,7 +169,7 @@ def test_phrases(params: dict, expected: str) -> None:
         {"Tags": {}, "Pairs": {"ab": {"Needed": False}}, "Alls": [], "All": {"Needed": True}},
     ],
 )
-def test_what_the_model_allows(params: dict) -> None:
+def test_parameters_that_the_model_allows_have_no_violations(params: dict) -> None:
     assert violations(params) == []
 
 

@@ -31,13 +31,13 @@ XML_TEXT = st.text(
 
 
 @given(XML_TEXT)
-def test_what_xml_can_write_is_read_as_it_was(text: str) -> None:
+def test_escaped_xml_text_is_read_back_unchanged(text: str) -> None:
     element = ET.fromstring(f"<a>{escaped(text)}</a>")
     assert (element.text or "") == text
 
 
 @given(st.text(st.characters()))
-def test_anything_can_be_read(text: str) -> None:
+def test_any_escaped_text_is_readable_xml(text: str) -> None:
     ET.fromstring(f"<a>{escaped(text)}</a>".encode())
 
 

@@ -172,7 +172,7 @@ def test_a_dead_letter_queue_comes_and_goes_with_its_destination(resources: Reso
     assert [one.name for one in subscriptions.list_global_by_subscription()] == []
 
 
-def test_who_ended_is_not_there(resources: Resources, scope: str) -> None:
+def test_an_expired_event_subscription_is_not_found(resources: Resources, scope: str) -> None:
     ends_at = dt.datetime.fromtimestamp(resources.server.now() + 3600, dt.UTC)
     resources.subscribe(scope, expiration_time_utc=ends_at)
     resources.server.advance(3599)
@@ -209,7 +209,7 @@ def test_a_namespace_topic(resources: Resources, scope: str) -> None:
     assert "does not exist" in refused(resources.subscribe, scope, destination=gone)[2]
 
 
-def test_what_the_settings_do_not_say_where(resources: Resources, scope: str) -> None:
+def test_destinations_without_a_configured_endpoint_are_refused(resources: Resources, scope: str) -> None:
     bus = f"{EVENT_GRID.rpartition('/')[0]}/Microsoft.ServiceBus/namespaces/bus/queues/orders"
     elsewhere = (
         models.ServiceBusQueueEventSubscriptionDestination(resource_id=bus),
@@ -225,7 +225,7 @@ def test_what_the_settings_do_not_say_where(resources: Resources, scope: str) ->
 # ---- what is refused ---------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_written_of_what_is_refused(resources: Resources, scope: str) -> None:
+def test_a_refused_event_subscription_is_not_stored(resources: Resources, scope: str) -> None:
     status, code, _ = refused(resources.subscribe, scope, "x")
     assert (status, code) == (400, "InvalidRequest")
     letters = models.StorageBlobDeadLetterDestination(**{**CONTAINER, "blob_container_name": "No Name"})
@@ -233,7 +233,7 @@ def test_nothing_is_written_of_what_is_refused(resources: Resources, scope: str)
     assert list(resources.client.topic_event_subscriptions.list(GROUP, "orders")) == []
 
 
-def test_what_publishes_no_events(resources: Resources) -> None:
+def test_subscribing_to_a_scope_without_events_is_refused(resources: Resources) -> None:
     assert refused(resources.subscribe, f"{EVENT_GRID}/topics/none")[:2] == (404, "ResourceNotFound")
     status, _, message = refused(resources.subscribe, EVENT_GRID.partition("/providers")[0])
     assert (status, "publishes events at the scope" in message) == (400, True)

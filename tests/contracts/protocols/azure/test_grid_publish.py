@@ -118,7 +118,7 @@ def test_a_signed_token(grid: Grid, subscriber: Subscriber) -> None:
     assert subscriber.next().document[0]["data"] == {"order": 1}
 
 
-def test_what_the_sdk_makes_of_a_refusal(grid: Grid) -> None:
+def test_refused_publications_raise_the_sdks_errors(grid: Grid) -> None:
     topic = grid.topic(CLOUD_EVENTS)
     with pytest.raises(HttpResponseError, match="configured to receive event in 'CloudEventV10' schema"):
         grid.publish(topic, [event(1)])
@@ -191,7 +191,7 @@ def test_a_dead_letter_reaches_its_container(grid: Grid, subscriber: Subscriber)
     assert created["data"]["contentLength"] == blob.stat().st_size > 0
 
 
-def test_what_is_counted(grid: Grid, subscriber: Subscriber) -> None:
+def test_published_and_delivered_events_are_counted(grid: Grid, subscriber: Subscriber) -> None:
     topic = grid.topic()
     grid.subscribe(topic.id, subscriber)
     grid.publish(topic, [event(1), event(2)])
@@ -228,7 +228,7 @@ def test_failures_are_in_the_logs(grid: Grid, subscriber: Subscriber) -> None:
     assert record["message"].startswith("Message:outcome=Busy, ")
 
 
-def test_a_day_of_attempts_and_the_letter_in_the_end(grid: Grid, subscriber: Subscriber) -> None:
+def test_an_event_is_retried_for_a_day_and_then_dead_lettered(grid: Grid, subscriber: Subscriber) -> None:
     topic = grid.topic()
     subscriber.status = 404
     grid.subscribe(topic.id, subscriber, "Billing-1", container="dead")

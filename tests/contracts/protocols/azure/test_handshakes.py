@@ -121,7 +121,7 @@ def test_an_endpoint_that_opens_the_url_before_it_answers(resources: Resources) 
     assert resources.shown(topic.id).provisioning_state == "Succeeded"
 
 
-def test_who_agreed_once_needs_no_hand_when_something_else_changes(resources: Resources) -> None:
+def test_a_validated_webhook_is_not_validated_again_when_labels_change(resources: Resources) -> None:
     topic = resources.topic()
     resources.subscribe(topic.id)
     resources.hook.answers = silent
@@ -133,7 +133,7 @@ def test_who_agreed_once_needs_no_hand_when_something_else_changes(resources: Re
     assert resources.shown(topic.id).provisioning_state == "AwaitingManualAction"
 
 
-def test_a_url_that_nobody_was_given(resources: Resources) -> None:
+def test_an_unissued_validation_url_is_not_found(resources: Resources) -> None:
     assert follow(f"{resources.server.url}/eventsubscriptions/billing/validate?id=guessed") == 404
 
 
@@ -154,7 +154,7 @@ def test_an_endpoint_is_told_of_the_end(resources: Resources) -> None:
     assert event["data"] == {"eventSubscriptionId": name}
 
 
-def test_one_of_cloud_events_is_not(resources: Resources) -> None:
+def test_a_cloud_events_endpoint_is_told_of_no_deletion(resources: Resources) -> None:
     topic = resources.topic(input_schema=CLOUD_EVENTS)
     resources.subscribe(topic.id)
     resources.hook.next()

@@ -104,7 +104,7 @@ def test_a_renewed_key_opens_it_no_more(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("authorization", [None, "SharedAccessKey ", "SharedAccessKey", "Basic eDp5"])
-def test_nothing_opens_nothing(shop: Shop, authorization: str | None) -> None:
+def test_a_publication_without_a_usable_key_is_refused(shop: Shop, authorization: str | None) -> None:
     path = f"{shop.endpoint.removeprefix(shop.server.url)}/topics/orders:publish"
     headers = {"content-type": "application/cloudevents-batch+json"}
     if authorization is not None:
@@ -121,7 +121,7 @@ def test_a_bearer_who_manages_the_subscription_may_come_in(shop: Shop, ours: str
         assert shop.server.ask("POST", path, b"[]", headers)[0] == status
 
 
-def test_nobody_learns_which_topics_there_are(shop: Shop) -> None:
+def test_an_unauthorized_publisher_cannot_tell_whether_a_topic_exists(shop: Shop) -> None:
     with pytest.raises(ClientAuthenticationError):
         shop.publisher("bm90IGEga2V5", topic="nothing").send(placed(1))
     key = shop.management.namespaces.list_shared_access_keys(GROUP, NAME).key1

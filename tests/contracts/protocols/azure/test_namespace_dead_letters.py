@@ -54,7 +54,7 @@ def moment(text: str) -> float:
     return dt.datetime.fromisoformat(text).timestamp()
 
 
-def test_what_is_rejected_is_a_dead_letter_at_once(shop: Shop) -> None:
+def test_a_rejected_event_is_dead_lettered_at_once(shop: Shop) -> None:
     shop.subscribe(letters=True)
     shop.publish(1)
     shop.consumer().reject(lock_tokens=tokens(shop.receive()))
@@ -64,7 +64,7 @@ def test_what_is_rejected_is_a_dead_letter_at_once(shop: Shop) -> None:
     assert orjson.loads(letter["body"])["data"] == {"order": 1}
 
 
-def test_an_exhausted_event_is_a_dead_letter_though_nobody_asks(shop: Shop) -> None:
+def test_an_exhausted_event_is_dead_lettered_without_a_receive(shop: Shop) -> None:
     shop.subscribe(letters=True, max_delivery_count=2)
     shop.publish(1)
     for _ in range(2):
@@ -73,7 +73,7 @@ def test_an_exhausted_event_is_a_dead_letter_though_nobody_asks(shop: Shop) -> N
     assert [letter["attempts"] for letter in letters(shop)] == [2]
 
 
-def test_an_event_whose_time_is_over_is_a_dead_letter_though_nobody_asks(shop: Shop) -> None:
+def test_an_expired_event_is_dead_lettered_without_a_receive(shop: Shop) -> None:
     shop.subscribe(letters=True, event_time_to_live=dt.timedelta(minutes=5))
     shop.publish(1)
     shop.server.advance(5 * MINUTE - 1)
@@ -146,7 +146,7 @@ def test_a_blob_says_how_it_came_to_that(shop: Shop, blobs: Path, how: str) -> N
         assert told == ["Time to live was exceeded.", 0, "Event was not acknowledged nor rejected."]
 
 
-def test_a_killed_server_keeps_the_letters_it_owes(shop: Shop, blobs: Path) -> None:
+def test_a_killed_server_keeps_the_dead_letters_it_has_yet_to_write(shop: Shop, blobs: Path) -> None:
     shop.subscribe(letters=True)
     shop.publish(1, 2)
     shop.consumer().reject(lock_tokens=tokens(shop.receive()))

@@ -41,7 +41,7 @@ def test_a_namespace_is_made_and_shown(shop: Shop) -> None:
     assert namespaces.get(GROUP, "second").as_dict() == made.as_dict()
 
 
-def test_its_host_name_is_where_its_clients_go(shop: Shop) -> None:
+def test_the_topics_host_name_is_the_clients_endpoint(shop: Shop) -> None:
     made = shop.management.namespaces.get(GROUP, NAME)
     assert f"http://{made.topics_configuration.hostname}" == shop.endpoint
 

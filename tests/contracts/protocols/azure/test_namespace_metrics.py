@@ -49,7 +49,7 @@ def by(shop: Shop, name: str, dimension: str) -> dict[str, float]:
     return {one["metadatavalues"][0]["value"]: sum(point["total"] for point in one["data"]) for one in series}
 
 
-def test_what_is_published_and_received(shop: Shop) -> None:
+def test_published_received_and_settled_events_are_counted(shop: Shop) -> None:
     shop.subscribe("Billing")
     shop.subscribe("picky", types=["none"])
     shop.publish(1, 2, 3)
@@ -70,7 +70,7 @@ def test_what_is_published_and_received(shop: Shop) -> None:
     assert by(shop, "FailedReleasedEvents", "Error") == {"BadToken": 1}
 
 
-def test_how_long_calls_took(shop: Shop) -> None:
+def test_latencies_are_measured_for_each_operation(shop: Shop) -> None:
     shop.subscribe()
     shop.publish(1)
     consumer = shop.consumer()
@@ -83,7 +83,7 @@ def test_how_long_calls_took(shop: Shop) -> None:
         assert sum(point.get("count", 0) for point in series["data"]) == 1
 
 
-def test_what_is_refused(shop: Shop) -> None:
+def test_refused_calls_are_counted_by_error(shop: Shop) -> None:
     shop.subscribe()
     path = f"{shop.endpoint.removeprefix(shop.server.url)}/topics/orders"
     batch = {"content-type": "application/cloudevents-batch+json"}
@@ -97,7 +97,7 @@ def test_what_is_refused(shop: Shop) -> None:
     assert by(shop, "FailedAcknowledgedEvents", "Error") == {"BadRequest": 1}
 
 
-def test_what_becomes_of_those_that_nobody_processes(shop: Shop) -> None:
+def test_dropped_and_dead_lettered_events_are_counted_by_reason(shop: Shop) -> None:
     shop.subscribe(max_delivery_count=1, event_time_to_live=dt.timedelta(minutes=5))
     shop.subscribe("kept", letters=True)
     shop.publish(1, 2, 3)
@@ -124,7 +124,7 @@ def test_metrics_that_there_are_not(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(("status", "expected"), [(200, [1, 0]), (503, [0, 1])])
-def test_what_is_pushed_counts_as_received(shop: Shop, status: int, expected: list[float]) -> None:
+def test_pushed_events_count_as_received(shop: Shop, status: int, expected: list[float]) -> None:
     with Subscriber().serving() as webhook:
         webhook.status = status
         _push(shop, webhook)

@@ -128,14 +128,14 @@ def test_an_event_may_have_a_mebibyte(shop: Shop) -> None:
         ({"data_base64": "AA=="}, "either data or data_base64"),
     ],
 )
-def test_what_is_no_cloud_event_is_refused(shop: Shop, change: dict[str, Any], about: str) -> None:
+def test_malformed_cloud_events_are_refused(shop: Shop, change: dict[str, Any], about: str) -> None:
     event = {name: value for name, value in {**EVENT, **change}.items() if value is not None}
     status, answer = post(shop, orjson.dumps([event]), {"content-type": BATCH})
     assert (status, answer["error"]["code"]) == (400, "BadRequest")
     assert about in answer["error"]["message"]
 
 
-def test_one_bad_event_keeps_the_others_out(shop: Shop) -> None:
+def test_a_malformed_event_refuses_the_whole_batch(shop: Shop) -> None:
     shop.subscribe()
     status, _ = post(shop, orjson.dumps([EVENT, {"id": "2"}]), {"content-type": BATCH})
     assert status == 400
@@ -155,7 +155,7 @@ def test_the_cause_of_events_as_texts_is_named(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"nonsense", b"1", b'{"a":'])
-def test_what_is_no_json_is_refused(shop: Shop, body: bytes) -> None:
+def test_malformed_json_is_refused(shop: Shop, body: bytes) -> None:
     assert post(shop, body, {"content-type": BATCH})[0] == 400
 
 

@@ -34,7 +34,7 @@ def test_each_subscription_has_a_copy_of_its_own(shop: Shop) -> None:
     assert orders(shop.receive("shipping")) == [1, 2]
 
 
-def test_one_event_comes_unless_more_are_asked_for(shop: Shop) -> None:
+def test_one_event_is_received_unless_more_are_asked_for(shop: Shop) -> None:
     shop.subscribe()
     shop.publish(*range(5))
     consumer = shop.consumer()
@@ -85,7 +85,7 @@ def test_published_before_the_subscription_is_not_for_it(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("wanted", [{"max_events": 0}, {"max_events": 101}])
-def test_how_many_has_bounds(shop: Shop, wanted: dict[str, int]) -> None:
+def test_max_events_outside_its_bounds_is_refused(shop: Shop, wanted: dict[str, int]) -> None:
     shop.subscribe()
     with pytest.raises(HttpResponseError, match="maxEvents") as refusal:
         shop.consumer().receive(**wanted)
@@ -93,13 +93,13 @@ def test_how_many_has_bounds(shop: Shop, wanted: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("seconds", [9, 121])
-def test_how_long_has_bounds(shop: Shop, seconds: int) -> None:
+def test_max_wait_time_outside_its_bounds_is_refused(shop: Shop, seconds: int) -> None:
     shop.subscribe()
     with pytest.raises(HttpResponseError, match="maxWaitTime"):
         shop.consumer().receive(max_wait_time=seconds)
 
 
-def test_nobody_receives_from_what_is_not_there(shop: Shop) -> None:
+def test_missing_topics_and_event_subscriptions_are_not_found(shop: Shop) -> None:
     with pytest.raises(ResourceNotFoundError):
         shop.consumer("nobody").receive()
     with pytest.raises(ResourceNotFoundError):
@@ -131,7 +131,7 @@ def test_a_subscription_gets_what_passes_its_filters(shop: Shop) -> None:
 # ---- acknowledge -------------------------------------------------------------------------------------------------
 
 
-def test_what_is_acknowledged_is_gone(shop: Shop) -> None:
+def test_acknowledged_events_do_not_come_again(shop: Shop) -> None:
     shop.subscribe()
     shop.publish(1, 2)
     received = shop.receive()
@@ -220,7 +220,7 @@ def test_a_lock_is_renewed_for_an_hour_after_the_first_receipt(shop: Shop) -> No
 # ---- release -----------------------------------------------------------------------------------------------------
 
 
-def test_what_is_released_comes_again_at_once(shop: Shop) -> None:
+def test_a_released_event_comes_again_at_once(shop: Shop) -> None:
     shop.subscribe()
     shop.publish(1)
     held = tokens(shop.receive())
@@ -230,7 +230,7 @@ def test_what_is_released_comes_again_at_once(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("delay", ["10", "60", "600", "3600"])
-def test_what_is_released_with_a_delay_comes_after_it(shop: Shop, delay: str) -> None:
+def test_an_event_released_with_a_delay_comes_after_it(shop: Shop, delay: str) -> None:
     shop.subscribe()
     shop.publish(1)
     shop.consumer().release(lock_tokens=tokens(shop.receive()), release_delay=delay)
@@ -255,7 +255,7 @@ def test_a_delay_is_one_of_five(shop: Shop) -> None:
 # ---- what nobody can process ---------------------------------------------------------------------------------------
 
 
-def test_what_is_rejected_is_gone(shop: Shop) -> None:
+def test_rejected_events_do_not_come_again(shop: Shop) -> None:
     shop.subscribe()
     shop.publish(1)
     held = tokens(shop.receive())

@@ -88,7 +88,7 @@ def test_an_endpoint_that_does_not_agree_gets_nothing(shop: Shop) -> None:
     assert refusal.value.status_code == 400
 
 
-def test_nobody_receives_what_is_pushed(shop: Shop, hook: Subscriber) -> None:
+def test_a_push_subscription_refuses_receives(shop: Shop, hook: Subscriber) -> None:
     made = push(shop, hook.url)
     with pytest.raises(HttpResponseError, match="not in queue mode"):
         shop.consumer(made.name).receive()
@@ -125,7 +125,7 @@ def test_after_its_time_an_event_is_tried_no_more(shop: Shop, hook: Subscriber) 
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 414])
-def test_what_will_never_succeed_is_tried_once(shop: Shop, hook: Subscriber, status: int) -> None:
+def test_a_permanent_failure_is_tried_once(shop: Shop, hook: Subscriber, status: int) -> None:
     push(shop, hook.url)
     hook.status = status
     shop.publish(1)

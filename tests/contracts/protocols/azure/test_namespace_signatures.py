@@ -72,7 +72,7 @@ def test_each_key_signs(shop: Shop, of: str, which: str) -> None:
     assert ask(shop, PUBLISH, {"aeg-sas-token": token}) == 200
 
 
-def test_what_opens_nothing(shop: Shop) -> None:
+def test_invalid_shared_access_signatures_are_refused(shop: Shop) -> None:
     good = signed(shop, shop.endpoint)
     over = signed(shop, shop.endpoint, ends_in=-dt.timedelta(seconds=1))
     another = signed(shop, shop.endpoint, "bm90IGEga2V5")

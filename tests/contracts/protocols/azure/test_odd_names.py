@@ -22,7 +22,9 @@ _EVENT_GRID = f"{_GROUP}/rg/providers/Microsoft.EventGrid"
         ("POST", f"/eventgrid/{SUBSCRIPTION}/rg/%00/topics/t:publish", 404),
     ],
 )
-def test_nothing_is_called_so(server: Server, method: str, target: str, status: int) -> None:
+def test_requests_for_impossible_names_are_refused(
+    server: Server, method: str, target: str, status: int
+) -> None:
     assert server.ask(method, target, b'{"location":"local"}')[0] == status
 
 

@@ -60,7 +60,7 @@ def test_every_request_has_a_token(grid: Grid, schema: str, question: str) -> No
     assert (said["azp"], said["sub"]) == ("4962773b-9cdb-44cf-a8bf-237846a00ab7", SUBSCRIPTION)
 
 
-def test_who_asks_for_none_gets_none(resources: Resources) -> None:
+def test_a_webhook_without_entra_settings_gets_no_token(resources: Resources) -> None:
     topic = resources.topic()
     resources.subscribe(topic.id)
     assert "authorization" not in resources.hook.next().headers

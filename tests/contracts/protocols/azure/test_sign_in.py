@@ -74,7 +74,7 @@ def test_an_access_key_manages_its_accounts_subscription(
         assert (refusal.value.status_code, refusal.value.error.code) == (403, "AuthorizationFailed")
 
 
-def test_what_a_document_names_has_to_be_the_callers_too(
+def test_documents_that_name_another_callers_resources_are_refused(
     server: Server, key: tuple[Path, str, str], trusted: str
 ) -> None:
     _, key_id, secret = key
@@ -126,7 +126,7 @@ def test_no_token_and_a_forged_one(server: Server, key: tuple[Path, str, str], t
     assert answers[0].json()["error"]["code"] == "AuthenticationFailed"
 
 
-def test_what_clients_read_before_they_sign_in(server: Server, trusted: str) -> None:
+def test_sign_in_metadata_points_at_this_server(server: Server, trusted: str) -> None:
     cloud = requests.get(f"{server.url}/metadata/endpoints?api-version=2022-09-01", timeout=10).json()
     assert cloud["authentication"]["loginEndpoint"] == server.url
     assert cloud["resourceManager"] == f"{server.url}/"

@@ -36,7 +36,7 @@ def test_a_topic_is_made_and_shown(resources: Resources) -> None:
     assert resources.client.topics.get(GROUP, "orders").as_dict() == made.as_dict()
 
 
-def test_what_older_interfaces_send_is_shown_again(resources: Resources) -> None:
+def test_fields_of_older_api_versions_are_kept_and_shown(resources: Resources) -> None:
     document = {"location": "local", "sku": {"name": "Basic"}, "kind": "Azure", "identity": {"type": "None"}}
     status, made = resources.ask("PUT", f"{EVENT_GRID}/topics/orders", document)
     assert status == 201
@@ -106,7 +106,7 @@ def test_a_document_that_is_too_deep(resources: Resources) -> None:
     assert resources.server.ask("PUT", f"{EVENT_GRID}/topics/orders", body)[0] == 400
 
 
-def test_what_cannot_be_changed(resources: Resources) -> None:
+def test_fixed_fields_of_a_topic_cannot_be_changed(resources: Resources) -> None:
     resources.topic(input_schema=CLOUD_EVENTS)
     status, _, message = refused(resources.topic)
     assert (status, "'inputSchema' is 'CloudEventSchemaV1_0'" in message) == (400, True)
@@ -233,7 +233,7 @@ def test_a_system_topic_needs_a_source_that_publishes(resources: Resources) -> N
     assert refused(topics.begin_create_or_update, GROUP, "letters", wanted)[0] == 400
 
 
-def test_what_there_is_to_subscribe_to(resources: Resources) -> None:
+def test_topic_types_and_event_types_are_listed(resources: Resources) -> None:
     types = resources.client.topic_types
     assert "Microsoft.Storage.StorageAccounts" in names(types.list())
     assert names(types.list_event_types("Microsoft.Storage.StorageAccounts")) == [

@@ -57,7 +57,7 @@ class TestCreate:
             workshop.create(name, archive({"a.py": ""}), "a.b")
         Workshop(workshop.server, account="123456789012").create(name, archive({"a.py": ""}), "a.b")
 
-    def test_what_cannot_be_unpacked_is_refused(self, workshop: Workshop) -> None:
+    def test_archives_that_cannot_be_unpacked_are_refused(self, workshop: Workshop) -> None:
         text = "Could not unzip uploaded file. Please check your file, then try to upload again."
         for code in (b"no archive", archive({"../outside.py": "x"}), archive({"/etc/passwd": "x"})):
             with refused("InvalidParameterValueException", text):
@@ -93,7 +93,7 @@ class TestCreate:
             ),
         ],
     )
-    def test_what_cannot_be_is_refused_with_its_reason(
+    def test_impossible_configurations_are_refused_with_their_reason(
         self, workshop: Workshop, given: dict[str, object], text: str
     ) -> None:
         with refused("InvalidParameterValueException") as error:
@@ -185,7 +185,7 @@ class TestChange:
         variables = workshop.call(name).payload["variables"]
         assert (variables["NEW"], variables.get("OLD")) == ("2", None)
 
-    def test_whoever_decided_by_an_old_revision_is_told_so(self, workshop: Workshop) -> None:
+    def test_an_update_with_an_old_revision_id_is_refused(self, workshop: Workshop) -> None:
         name = workshop.function()
         old = workshop.client.get_function_configuration(FunctionName=name)["RevisionId"]
         workshop.client.update_function_configuration(FunctionName=name, Timeout=9, RevisionId=old)

@@ -74,7 +74,7 @@ def test_policies_belong_to_what_was_named(workshop: Workshop) -> None:
         _allowed(workshop, f"{name}:$LATEST", Principal=OTHER)
 
 
-def test_what_is_wrong_with_a_statement_is_told(workshop: Workshop) -> None:
+def test_refused_policy_statements_name_the_error(workshop: Workshop) -> None:
     name = workshop.function()
     with refused("ResourceNotFoundException", "No policy is associated with the given resource.", 404):
         workshop.client.remove_permission(FunctionName=name, StatementId="s")
