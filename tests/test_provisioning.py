@@ -101,7 +101,7 @@ def refused(server: Server) -> str:
     return str(failed.value)
 
 
-def test_what_is_declared_is_there_when_the_server_starts(house: House) -> None:
+def test_declared_resources_exist_when_the_server_starts(house: House) -> None:
     server = house.started(DECLARED)
     sqs, sns = house.client(server, "sqs"), house.client(server, "sns")
     orders = attributes_of(sqs, "orders")
@@ -172,7 +172,7 @@ def test_a_reset_leaves_what_is_declared(house: House) -> None:
         (("RawMessageDelivery", "Raw"), "topic shop as declared: Invalid parameter: AttributeName"),
     ],
 )
-def test_what_a_service_refuses_ends_the_start_in_its_own_words(
+def test_a_declaration_refused_by_its_service_ends_the_start_with_its_error(
     change: tuple[str, str], why: str, house: House
 ) -> None:
     assert why in refused(house.declaring(DECLARED.replace(*change)))

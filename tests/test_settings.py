@@ -208,7 +208,7 @@ def test_text_messages_go_to_a_message_centre(url: str, why: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_what_a_gateway_says() -> None:
+def test_a_gateway_url_is_read_into_its_settings() -> None:
     assert read_gateway(GATEWAY) == Gateway("smsc.example.org", 2775, "redrive", "secret")
     url = "smpps://me:p%40%2F@[::1]?window=3&sender=%2B4930&system_type=VMA&concatenation=sar"
     gateway = Gateway("::1", 3550, "me", "p@/", True, 3, "+4930", "VMA", False)
@@ -271,7 +271,7 @@ def test_a_stream_has_a_server_of_its_own_or_that_of_all() -> None:
         ("lambda=http://h/{Name}/invocations", "braces"),
     ],
 )
-def test_what_is_no_server_is_refused_without_its_secrets(pairs: str, complaint: str) -> None:
+def test_malformed_servers_are_refused_without_showing_secrets(pairs: str, complaint: str) -> None:
     with pytest.raises(SettingsInvalid, match=re.escape(complaint)) as refused:
         Settings(aws_endpoints=pairs)
     assert "secret" not in str(refused.value)

@@ -54,7 +54,7 @@ def about(condition: Document, key: str) -> Document:
 
 @pytest.mark.parametrize("key", UNKNOWN)
 @pytest.mark.parametrize("condition", CONDITIONS, ids=str)
-def test_of_a_key_that_nobody_knows_deny_holds_and_allow_fails(condition: Document, key: str) -> None:
+def test_of_an_unknown_condition_key_deny_holds_and_allow_fails(condition: Document, key: str) -> None:
     asked = about(condition, key)
     for brought in ({}, {key: "x"}):
         assert not allowed(ask(STRANGER, keys=brought), statement(Condition=asked))
@@ -72,7 +72,7 @@ def test_the_other_conditions_of_a_statement_still_count() -> None:
 @pytest.mark.parametrize(
     "name", [f"{QUEUE}${{aws:NobodyKnows}}", f"{QUEUE}${{aws:NobodyKnows, ''}}", "${sqs:x}"]
 )
-def test_of_a_resource_that_nobody_can_name_deny_holds_and_allow_fails(resource: str, name: str) -> None:
+def test_of_an_unnameable_resource_deny_holds_and_allow_fails(resource: str, name: str) -> None:
     named = {"Resource": None, resource: name}
     assert not allowed(ask(STRANGER), statement(**named))
     assert not allowed(ask(ROOT), statement(), statement(Effect="Deny", **named))
@@ -141,7 +141,7 @@ def test_a_stored_policy_that_cannot_be_read_closes_its_resource(text: str) -> N
         assert not evaluate(stored_policy(text), ask(STRANGER, action), OWNER).allowed
 
 
-def test_it_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unreadable_policy_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "redrive.access")
     text = policy(statement(Sid="y" * CHARS_MAX))
     for _ in range(3):

@@ -152,6 +152,6 @@ def test_key_names_are_of_any_case() -> None:
         ({"StringEquals": {"k": "${}"}}, "is not a policy variable"),
     ],
 )
-def test_what_cannot_be_read_is_refused(block: object, reason: str) -> None:
+def test_malformed_condition_blocks_are_refused(block: object, reason: str) -> None:
     with pytest.raises(PolicyInvalid, match=reason.replace("$", r"\$")):
         parse_conditions(block, variables=True)

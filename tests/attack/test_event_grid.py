@@ -163,7 +163,7 @@ def test_events_do_not_go_to_a_queue_of_another_account_or_none(tenant: Tenant, 
         assert tenant.ask("GET", path)[0] == 404
 
 
-def test_a_password_in_a_url_is_shown_to_nobody(tenant: Tenant) -> None:
+def test_a_password_in_a_url_is_masked(tenant: Tenant) -> None:
     unreachable = "http://user:s3cret@127.0.0.1:1/hook?code=s3cret"
     path = f"{TOPIC}/eventSubscriptions/guarded"
     _, answer = tenant.ask("PUT", path, {"properties": {"destination": subscription(unreachable)}})

@@ -117,7 +117,7 @@ def test_arrays_in_arrays_are_read_once() -> None:
     assert times_counting(lambda: index.filter(subject)) < TIMES_MAX
 
 
-def test_what_is_cut_off_does_not_match_and_is_told_apart() -> None:
+def test_a_match_cut_off_for_its_cost_fails_with_its_own_verdict() -> None:
     found = index_of(CROSSED, {"p": {"a": [7]}}).filter(Subject({}, json.dumps(orders(2_000))))
     assert found.passed == {1}
     assert found.refused == {Verdict.TOO_COSTLY: 1}
@@ -126,7 +126,7 @@ def test_what_is_cut_off_does_not_match_and_is_told_apart() -> None:
     assert policy.match(Subject({}, json.dumps(orders(20)))) is Verdict.BODY
 
 
-def test_nobody_uses_up_the_steps_of_others() -> None:
+def test_a_costly_filter_uses_no_steps_of_other_filters() -> None:
     """A hundred costly filters, and one that needs some steps of its own for a few order lines."""
     modest = {"few": {"id": [3], "paid": [True]}}
     body = orders(5_000) | {"few": [{"id": number, "paid": number == 3} for number in range(20)]}
@@ -172,7 +172,7 @@ def test_events_have_a_budget_too() -> None:
         read_event_filter(json.dumps(said)).asked(Event(document), Budget())
 
 
-def test_what_a_key_names_is_looked_for_once() -> None:
+def test_a_missing_key_of_a_filter_is_looked_up_once_an_event() -> None:
     """The case of a name does not matter, so a key that is not there is compared with all that are."""
     said = {"advancedFilters": [{"operatorType": "NumberIn", "key": "Data.MISSING", "values": [1]}]}
     wants = read_event_filter(json.dumps(said))
@@ -202,7 +202,7 @@ async def test_others_run_between_costly_messages() -> None:
     assert [key for key, _ in itertools.groupby(order)].count("filtered") == publishers
 
 
-async def test_a_publisher_who_leaves_holds_up_nobody() -> None:
+async def test_a_publisher_that_disconnects_does_not_delay_others() -> None:
     turns, done = Turns(), []
 
     async def publish(number: int) -> None:

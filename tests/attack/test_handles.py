@@ -42,7 +42,7 @@ def test_a_handle_tells_no_number() -> None:
 
 
 @given(st.binary(max_size=80) | st.integers(0, 47))
-def test_nobody_makes_or_changes_one(attempt: bytes | int) -> None:
+def test_forged_and_altered_receipt_handles_are_refused(attempt: bytes | int) -> None:
     good = bytearray(base64.urlsafe_b64decode(HANDLES.write(delivery(5, 9), 1)))
     if isinstance(attempt, int):
         good[attempt] ^= 1
@@ -65,7 +65,7 @@ def test_nobody_makes_or_changes_one(attempt: bytes | int) -> None:
     ],
     ids=["another queue's", "another installation's", "for another purpose", "in plain", "é", "empty", "="],
 )
-def test_what_is_none_of_the_queues(handle: str) -> None:
+def test_receipt_handles_of_other_origins_are_refused(handle: str) -> None:
     with pytest.raises(AwsError):
         HANDLES.read(handle, QUEUE)
 

@@ -193,7 +193,7 @@ def test_a_mebibyte_of_empty_lists_costs_what_reading_them_takes(
     assert seconds / plain_seconds < TIMES_PLAIN_OF_VALUES_MAX
 
 
-def test_nothing_of_what_is_refused_is_remembered(holder: Holder) -> None:
+def test_refused_requests_leave_no_memory_behind(holder: Holder) -> None:
     """40 policies of 8 MB were 670 MB for good, and 100 queue URLs 800 MB."""
 
     def ask(number: int) -> None:

@@ -75,7 +75,7 @@ async def test_a_document_is_sealed_and_read_again(reopen: Open) -> None:
     assert await store.get("access_key", "AKIA") == Resource("access_key", "AKIA", 1, SECRET)
 
 
-async def test_what_was_there_before_is_sealed_at_the_start(reopen: Open) -> None:
+async def test_documents_written_unsealed_are_sealed_at_the_next_start(reopen: Open) -> None:
     store = await reopen(UNSEALED)
     await store.write([Put("access_key", "AKIA", SECRET)])
     assert SECRET["secret"] in await raw(store)

@@ -176,20 +176,22 @@ def stage(strict: Server, key: Key) -> Stage:
 
 
 @pytest.mark.parametrize("forge", {**SIGNERS, **CHANGES}.values(), ids=[*SIGNERS, *CHANGES])
-def test_nothing_is_done_that_nobody_signed(stage: Stage, forge: Callable[[Stage], Draft]) -> None:
+def test_forged_requests_change_nothing(stage: Stage, forge: Callable[[Stage], Draft]) -> None:
     status, body = send(stage.server, forge(stage))
     assert b"stolen" not in body
     assert queues(stage.server, stage.key, "stolen") == [], status
 
 
 @pytest.mark.parametrize("forge", SIGNERS.values(), ids=SIGNERS)
-def test_who_has_not_signed_is_told_nothing(stage: Stage, forge: Callable[[Stage], Draft]) -> None:
+def test_unsigned_requests_are_refused_without_the_secret(
+    stage: Stage, forge: Callable[[Stage], Draft]
+) -> None:
     status, body = send(stage.server, forge(stage))
     assert status in (400, 403), body
     assert stage.key[1].encode() not in body
 
 
-def test_what_was_signed_is_done_and_may_be_sent_again(stage: Stage) -> None:
+def test_signed_requests_succeed_and_may_be_sent_again(stage: Stage) -> None:
     """Within a quarter of an hour, as at Amazon: the store keeps no list of signatures."""
     made = signed(stage.server, stage.key, b'{"QueueName":"earnest"}', CREATE)
     assert [send(stage.server, made)[0] for _ in range(2)] == [200, 200]

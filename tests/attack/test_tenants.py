@@ -158,7 +158,9 @@ REFUSED: dict[str, Try] = {
 
 
 @pytest.mark.parametrize("attempt", REFUSED.values(), ids=REFUSED)
-def test_what_is_another_accounts_is_not_ours(ours: Tenant, theirs: Tenant, attempt: Try) -> None:
+def test_attempts_on_another_accounts_resources_are_refused(
+    ours: Tenant, theirs: Tenant, attempt: Try
+) -> None:
     before = ours.state()
     with pytest.raises(ClientError) as refused:
         attempt(theirs, ours)

@@ -89,7 +89,9 @@ def test_strangers_cost_next_to_nothing(strict: Server, attack: Callable[[], Wir
         ("/tenant/oauth2/v2.0/token", FORM),
     ],
 )
-def test_nobody_sends_more_than_anybody_could_use(strict: Server, path: str, headers: dict[str, str]) -> None:
+def test_oversized_requests_are_refused_by_their_head_alone(
+    strict: Server, path: str, headers: dict[str, str]
+) -> None:
     """413 by the head alone: of who shows no credential 64 KiB are taken, of others what the service has use for."""
     size = 8 * MIB
     with_length = headers | {"Content-Length": str(size)}
@@ -102,7 +104,7 @@ def test_nobody_sends_more_than_anybody_could_use(strict: Server, path: str, hea
     connection.close()
 
 
-def test_nothing_of_what_strangers_say_is_remembered(strict: Server) -> None:
+def test_requests_of_strangers_leave_no_memory_behind(strict: Server) -> None:
     """125 requests of 15 KB, each of another long ARN, once took 3.6 GB for good."""
 
     def ask(number: int) -> None:

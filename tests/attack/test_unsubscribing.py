@@ -84,7 +84,7 @@ async def test_strangers_cannot_tell_what_there_is(stage: Stage, gateway: Gatewa
 
 
 @pytest.mark.parametrize("protocol", ["sqs", "lambda", "firehose"])
-async def test_who_is_never_sent_a_link_cannot_follow_one(
+async def test_unsubscribe_links_do_not_work_for_protocols_that_are_sent_none(
     stage: Stage, gateway: Gateway, protocol: str
 ) -> None:
     endpoints = {
@@ -106,7 +106,7 @@ async def test_two_who_subscribe_at_once_make_one_subscription(stage: Stage) -> 
     assert [subscription["SubscriptionArn"] for subscription in listed] == made[:1]
 
 
-async def test_who_subscribes_again_later_has_another_id(stage: Stage) -> None:
+async def test_subscribing_again_after_an_unsubscribe_gives_another_arn(stage: Stage) -> None:
     topic, queue = await stage.topic(), await stage.queue("q")
     first = await stage.subscribe(topic, "sqs", queue)
     assert await stage.subscribe(topic, "sqs", queue) == first

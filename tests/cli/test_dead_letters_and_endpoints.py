@@ -51,7 +51,7 @@ def test_dead_letters_are_listed_shown_and_sent_back(
     assert "there is no dead letter 999" in redrive("dlq", "show", name, "999", status=1)
 
 
-def test_where_nothing_is_that_is_said_beside_the_list(
+def test_an_empty_list_is_explained_on_standard_error(
     sns: Sns, server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", sns.account)
@@ -69,7 +69,7 @@ def test_where_nothing_is_that_is_said_beside_the_list(
     assert capsys.readouterr() == ("", f"redrive: there is nothing in {name}\n")
 
 
-def test_whoever_reads_the_list_may_stop_reading(sns: Sns, server: Server) -> None:
+def test_a_list_ends_quietly_when_its_reader_closes_the_pipe(sns: Sns, server: Server) -> None:
     queue = sns.sqs.queue()
     for _ in range(30):
         queue.send("x" * 60)
@@ -88,7 +88,7 @@ def test_whoever_reads_the_list_may_stop_reading(sns: Sns, server: Server) -> No
     assert (command.returncode, said) == (141, b"")
 
 
-def test_an_endpoint_that_rests_is_shown_and_served_again(
+def test_an_open_circuit_is_shown_and_can_be_closed(
     sns: Sns, server: Server, redrive: Command, webhook: Webhook
 ) -> None:
     topic = sns.topic()
@@ -114,7 +114,7 @@ def test_an_endpoint_that_rests_is_shown_and_served_again(
     assert redrive("endpoints", "lift", name, subscription) == "it was not on probation\n"
 
 
-def test_nobody_is_shown_an_endpoints_password(
+def test_passwords_of_endpoints_are_masked(
     sns: Sns, server: Server, redrive: Command, webhook: Webhook
 ) -> None:
     topic, dead = sns.topic(), sns.sqs.queue()
@@ -137,7 +137,9 @@ def test_nobody_is_shown_an_endpoints_password(
         assert (status, b"secret" in body, b"****" in body) == (200, False, True)
 
 
-def test_a_rest_ends_by_itself(sns: Sns, server: Server, redrive: Command, webhook: Webhook) -> None:
+def test_an_open_circuit_closes_by_itself(
+    sns: Sns, server: Server, redrive: Command, webhook: Webhook
+) -> None:
     topic = sns.topic()
     name = topic.arn.rpartition(":")[2]
     subscription = confirmed(topic, webhook, DeliveryPolicy=orjson.dumps(POLICY).decode())
@@ -177,7 +179,9 @@ def test_a_client_error_may_count_as_delivered(
         (("set", "nothing", "1", "--rests", "on"), "there is no subscription 1 of nothing"),
     ],
 )
-def test_what_is_not_there_is_said(redrive: Command, words: tuple[str, ...], said: str) -> None:
+def test_an_unknown_subscription_is_named_in_the_error(
+    redrive: Command, words: tuple[str, ...], said: str
+) -> None:
     assert said in redrive("endpoints", *words, status=1)
 
 
@@ -233,7 +237,7 @@ def test_a_subscription_may_be_named_by_its_arn(sns: Sns, redrive: Command, webh
 # ---- listings ----------------------------------------------------------------------------------------------------
 
 
-def test_letters_are_listed_page_by_page(
+def test_dead_letters_are_listed_page_by_page(
     sns: Sns, server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(

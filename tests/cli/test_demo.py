@@ -3,7 +3,7 @@ import subprocess
 import sys
 
 
-def test_the_story_comes_true_in_a_few_seconds() -> None:
+def test_the_demo_ends_as_it_says_in_a_few_seconds() -> None:
     told = subprocess.run(
         [sys.executable, "-m", "redrive.cli.main", "demo"],
         capture_output=True,

@@ -24,7 +24,7 @@ def test_a_span_is_read(text: str, duration_ms: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "4", "h", "-4h", "4 weeks", "4h x", "1h30", "1..5s"])
-def test_what_is_no_span_is_refused(text: str) -> None:
+def test_malformed_durations_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a span of time"):
         read_duration(text)
 
@@ -48,5 +48,5 @@ def test_a_span_is_shown(duration_ms: int, text: str) -> None:
 
 
 @given(st.integers(0, 10**10))
-def test_what_is_shown_can_be_read_and_is_right_to_half_a_second(duration_ms: int) -> None:
+def test_a_shown_duration_reads_back_within_half_a_second(duration_ms: int) -> None:
     assert abs(read_duration(show_duration(duration_ms)) - duration_ms) <= 500

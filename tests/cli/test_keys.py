@@ -48,7 +48,7 @@ def test_an_id_is_given_once(store: tuple[str, str], capsys: pytest.CaptureFixtu
         (("--id", "", "--secret", ""), "An access key id has 1 to 128 letters"),
     ],
 )
-def test_what_cannot_be_signed_with_is_refused(
+def test_keys_that_cannot_sign_are_refused(
     words: tuple[str, ...], why: str, store: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert create(store, *words) == 2

@@ -51,7 +51,7 @@ def test_topics_are_listed_with_what_their_subscriptions_are_owed(
 
 
 @pytest.mark.parametrize("what", ["queues", "topics"])
-def test_where_nothing_is_that_is_said(
+def test_an_empty_list_of_queues_or_topics_is_explained(
     what: str, sns: Sns, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([what, "--url", server.url]) == 0
@@ -108,7 +108,7 @@ def test_a_message_of_a_queue_is_traced_by_its_own_id(sns: Sns, redrive: Command
     )
 
 
-def test_what_the_delivery_log_says_of_a_message_is_shown(
+def test_a_trace_shows_the_messages_lines_of_the_delivery_log(
     sns: Sns, server: Server, redrive: Command, webhook: Webhook
 ) -> None:
     role = "arn:aws:iam::000000000000:role/logs"

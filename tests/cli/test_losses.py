@@ -66,7 +66,7 @@ def by_a_text_message(sns: Sns, server: Server, topic: Topic, webhook: Webhook) 
         ),
     ],
 )
-def test_what_is_lost_is_warned_of_and_shown(
+def test_lost_deliveries_are_logged_as_warnings_and_shown(
     sns: Sns, server: Server, redrive: Command, webhook: Webhook, path: Path, said: str, state: str
 ) -> None:
     topic = sns.topic()

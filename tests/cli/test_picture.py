@@ -103,7 +103,7 @@ def test_no_text_of_the_legend_shares_a_line_with_another(name: str) -> None:
     assert all(float(text.attrib["y"]) < float(root.attrib["height"]) for text in below)
 
 
-def test_what_is_left_out_is_a_gap_with_its_number() -> None:
+def test_omitted_retries_are_a_gap_with_their_number() -> None:
     root = ET.fromstring(picture(columns("managed"), "", ""))
     (gap,) = [each for each in root.iter(f"{SVG}polygon") if each.attrib["class"] == "gap"]
     edges = [float(point.split(",")[0]) for point in gap.attrib["points"].split()]

@@ -187,7 +187,7 @@ def test_a_file_that_is_no_database(
     ],
 )
 @pytest.mark.parametrize("command", [("serve", "--port", "0"), ("keys", "list")], ids=" ".join)
-def test_a_database_that_lets_nobody_in_has_lost_nothing(
+def test_a_database_that_refuses_the_login_is_named_in_one_line(
     command: tuple[str, ...],
     change: tuple[str, str],
     why: str,

@@ -179,7 +179,9 @@ def test_the_time_an_attempt_takes_comes_on_top(capsys: Capture) -> None:
         ({"http": {"healthyRetryPolicy": {}}}, "healthyRetryPolicy is not a recognized attribute"),
     ],
 )
-def test_what_is_no_policy_is_refused(policy: Any, complaint: str, tmp_path: Path, capsys: Capture) -> None:
+def test_malformed_delivery_policies_are_refused(
+    policy: Any, complaint: str, tmp_path: Path, capsys: Capture
+) -> None:
     assert main(["schedule", "--policy", written(tmp_path, policy)]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

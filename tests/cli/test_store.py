@@ -25,7 +25,9 @@ def test_a_database_without_the_extension_is_refused(
     assert "redrive: the database has no extension citus" in capsys.readouterr().err
 
 
-def test_it_says_where_each_table_is(citus_cluster: CitusCluster, capsys: pytest.CaptureFixture[str]) -> None:
+def test_distributing_a_store_prints_where_each_table_is(
+    citus_cluster: CitusCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
     with citus_cluster.database() as url:
         assert distribute(url) == 0
         first = capsys.readouterr().out.splitlines()

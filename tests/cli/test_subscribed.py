@@ -61,7 +61,9 @@ def test_a_webhook_without_a_policy(sns: Any, capsys: pytest.CaptureFixture[str]
     assert said(sns, arn, capsys).startswith("https://billing.example/default: 4 attempts, ")
 
 
-def test_a_queues_schedule_is_nobodys_choice(sns: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_queues_subscription_shows_the_schedule_of_managed_endpoints(
+    sns: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     arn = subscribed(sns, "sqs", f"arn:aws:sqs:us-east-1:{ACCOUNT}:fulfilment")
     assert said(sns, arn, capsys).startswith(
         f"arn:aws:sqs:us-east-1:{ACCOUNT}:fulfilment: 100,016 attempts, "

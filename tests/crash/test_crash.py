@@ -28,7 +28,7 @@ def _rounds(store: str, postgres: PostgresServer | None) -> Iterator[Rounds]:
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
-def test_what_was_acknowledged_survives_kill_9(request: pytest.FixtureRequest, store: str) -> None:
+def test_acknowledged_messages_survive_kill_9(request: pytest.FixtureRequest, store: str) -> None:
     rounds: Rounds = request.getfixturevalue(f"on_{store}")
     outcomes = [rounds.run(seed) for seed in SEEDS]
     assert sum(result.acknowledged for result in outcomes) > 100 * len(SEEDS)

@@ -142,7 +142,7 @@ def test_a_schedule_goes_on_where_it_was(
     assert [(one["data"]["order"], one["deliveryAttempts"]) for one in letters] == [(1, 11), (2, 11)]
 
 
-def test_a_probation_outlives_the_server(grid: Grid, subscriber: Subscriber, server: Server) -> None:
+def test_a_probation_survives_kill_9(grid: Grid, subscriber: Subscriber, server: Server) -> None:
     topic = grid.topic()
     grid.subscribe(topic.id, subscriber)
     subscriber.status = 404  # five minutes

@@ -60,7 +60,7 @@ class Hesitating(Billing):
         return status
 
 
-def test_what_was_taken_while_the_database_was_started_anew_is_not_pushed_again(
+def test_deliveries_accepted_while_the_database_restarted_are_not_pushed_again(
     durable_postgres: PostgresServer, tmp_path: Path
 ) -> None:
     billing = Hesitating()

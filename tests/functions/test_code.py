@@ -57,7 +57,7 @@ async def test_an_archive_of_several_pieces_comes_back_whole(store: SqliteStore,
     assert not is_there(folder)
 
 
-async def test_what_is_forgotten_is_gone_and_nothing_else(store: SqliteStore, tmp_path: Path) -> None:
+async def test_forgetting_an_archive_removes_no_other(store: SqliteStore, tmp_path: Path) -> None:
     kept = FunctionCode(store, tmp_path / "functions")
     first, second = archive({"a.py": b"1"}), archive({"a.py": b"2"})
     digests = [

@@ -104,7 +104,7 @@ async def test_a_function_sees_nothing_of_the_servers_environment(
     assert variables["_HANDLER"] == "app.variables"
 
 
-async def test_a_process_that_left_its_session_is_gone_after_close(tmp_path: Path) -> None:
+async def test_a_process_that_left_its_session_is_ended_by_close(tmp_path: Path) -> None:
     workshop = make(tmp_path, Isolation.NONE, lambda _: 1000)
     child = document(await workshop.call(workshop.function("app.flee")))
     assert is_running(child)
@@ -159,7 +159,7 @@ async def test_node_streams_an_answer_part_by_part(workshop: Workshop) -> None:
     assert b"".join(parts) == b"ab"
 
 
-async def test_what_node_logs_in_several_lines_is_one_event(workshop: Workshop) -> None:
+async def test_a_log_entry_of_several_lines_is_one_event(workshop: Workshop) -> None:
     await workshop.call(workshop.function("index.logs", runtime="nodejs20.x"))
     assert workshop.log.lines[2].endswith("\tINFO\ttwo\rlines\n")
 

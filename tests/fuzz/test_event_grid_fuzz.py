@@ -127,7 +127,7 @@ def right_path(method: str, pattern: str) -> str:
     return re.sub(r"\{([\w.]+)\}", lambda match: names[match[1]], pattern)
 
 
-def test_what_is_right_is_accepted() -> None:
+def test_the_unmodified_documents_are_accepted() -> None:
     """The oddities begin with what is accepted; otherwise they would all end at the first check."""
 
     async def ask_all() -> list[tuple[str, bytes]]:

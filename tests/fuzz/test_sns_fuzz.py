@@ -66,7 +66,7 @@ def test_every_operation_is_asked() -> None:
     assert len({operation for operation, _ in RIGHT}) == 42
 
 
-def test_what_is_right_is_answered() -> None:
+def test_the_unmodified_requests_are_accepted() -> None:
     """The oddities begin with requests that are accepted; otherwise they would all end at the first check."""
 
     async def ask_all() -> list[tuple[str, bytes]]:

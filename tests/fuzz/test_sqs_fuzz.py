@@ -74,7 +74,7 @@ def server() -> Iterator[Server]:
 
 
 @given(st.lists(requests(), min_size=1, max_size=5))
-def test_nothing_fails_over_the_wire(server: Server, odds: list[Odd]) -> None:
+def test_odd_requests_over_the_wire_are_no_server_errors(server: Server, odds: list[Odd]) -> None:
     server.reset()
     with contextlib.closing(server.connect()) as connection:
         for odd in odds:
@@ -95,7 +95,7 @@ def test_every_operation_is_asked() -> None:
     assert len(asked) == 23
 
 
-def test_what_is_right_is_answered() -> None:
+def test_the_unmodified_requests_are_accepted() -> None:
     """The oddities begin with requests that are accepted; otherwise they would all end at the first check."""
 
     async def ask_all() -> list[str]:

@@ -21,7 +21,7 @@ _CHUNKED = "Transfer-Encoding: chunked"
         (431, get("/", "X-A: b", "X-B: c"), {"header_count_max": 2}),
     ],
 )
-async def test_what_is_too_big_is_refused(
+async def test_oversized_requests_are_refused(
     serve: Serve, connect: Connect, status: int, raw: bytes, limits: dict[str, int]
 ) -> None:
     client = await connect(await serve(**limits))
@@ -112,7 +112,7 @@ async def test_a_running_handler_has_all_the_time_it_wants(serve: Serve, connect
     assert (await client.ask(b"Host: a\r\n\r\n")).body == b"next"
 
 
-async def test_one_connection_too_many(serve: Serve, connect: Connect) -> None:
+async def test_a_connection_over_the_limit_is_refused(serve: Serve, connect: Connect) -> None:
     front = await serve(connections_max=2)
     first, second = await connect(front), await connect(front)
     assert (await first.ask(get())).status == 200
@@ -182,7 +182,7 @@ async def test_a_client_that_does_not_read_is_not_answered_further(serve: Serve)
     assert calls < 200  # the kernel took some, then the server stopped
 
 
-async def test_one_large_answer_that_is_not_read(serve: Serve) -> None:
+async def test_an_unread_large_response_ends_its_connection(serve: Serve) -> None:
     front = await serve(
         lambda _: Response(body=b"x" * 30_000_000), grace_seconds=0.05, bytes_per_second=1 << 30
     )

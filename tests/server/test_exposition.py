@@ -118,7 +118,7 @@ def _complaints_of_name(name: str, kind: str) -> Iterable[str]:
         yield f"{name}: no unit"
 
 
-async def test_it_keeps_prometheus_s_rules_of_naming(node: Node) -> None:
+async def test_metric_names_follow_prometheuss_conventions(node: Node) -> None:
     assert not list(complaints(await node.text()))
 
 
@@ -183,7 +183,7 @@ async def test_attempts_and_what_did_not_arrive_are_shown_by_their_causes(node: 
     assert (lost["queue", "expired"], lost["subscription", "client_error"]) == (1, 0)
 
 
-async def test_a_store_that_is_away_leaves_the_rest_to_be_seen(
+async def test_without_its_store_a_node_shows_its_other_metrics(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(*_: Any) -> Any:

@@ -111,7 +111,7 @@ def test_programs_and_people_pass(request_: Request) -> None:
 
 
 @pytest.mark.parametrize("request_", PAGES.values(), ids=PAGES)
-def test_what_a_web_page_causes_is_refused(request_: Request) -> None:
+def test_requests_caused_by_a_web_page_are_refused(request_: Request) -> None:
     assert not passes(request_)
 
 

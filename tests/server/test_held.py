@@ -57,7 +57,9 @@ async def test_all_addresses_together_have_one_too(serve: Serve, connect: Connec
     assert (await second.answer()).status == 503
 
 
-async def test_what_is_being_answered_counts_and_what_waits_behind_it(serve: Serve, connect: Connect) -> None:
+async def test_held_bytes_include_requests_in_progress_and_those_behind_them(
+    serve: Serve, connect: Connect
+) -> None:
     release = asyncio.Event()
 
     async def slow(_: Request) -> Response:

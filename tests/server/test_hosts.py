@@ -56,14 +56,14 @@ STRANGE = [
 
 
 @pytest.mark.parametrize("host", LOCAL + OF_CONTAINERS + OF_CLIENTS)
-def test_what_nobody_can_register_and_clients_use_is_known(host: str) -> None:
+def test_hosts_of_clients_that_cannot_be_registered_are_known(host: str) -> None:
     hosts = KnownHosts()
     assert host in hosts
     assert host in hosts  # the second time out of its memory
 
 
 @pytest.mark.parametrize("host", STRANGE, ids=lambda host: host[:40])
-def test_what_somebody_can_register_is_not(host: str) -> None:
+def test_hosts_that_can_be_registered_are_unknown(host: str) -> None:
     assert host not in KnownHosts()
 
 

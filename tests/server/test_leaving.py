@@ -104,7 +104,9 @@ async def test_a_failing_handler_costs_one_answer(
     assert all(record.exc_info for record in caplog.records)
 
 
-async def test_draining_answers_what_is_under_way_and_closes_the_rest(serve: Serve, connect: Connect) -> None:
+async def test_draining_answers_requests_in_flight_and_closes_idle_connections(
+    serve: Serve, connect: Connect
+) -> None:
     poll = _Poll()
     front = await serve(lambda r: poll(r) if r.path == "/poll" else Response(body=r.body))
     busy, idle, sending = await connect(front), await connect(front), await connect(front)
@@ -168,7 +170,7 @@ async def test_a_port_in_use(serve: Serve) -> None:
         await other.start("127.0.0.1", front.port)
 
 
-async def test_nothing_is_left_of_a_connection(serve: Serve, connect: Connect) -> None:
+async def test_a_closed_connection_is_forgotten(serve: Serve, connect: Connect) -> None:
     front = await serve()
     client = await connect(front)
     await client.ask(post(b"x"))

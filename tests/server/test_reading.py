@@ -104,7 +104,7 @@ def test_nothing_is_read_after_the_last_request() -> None:
     assert reader.refusal is None
 
 
-def test_what_came_before_a_bad_request_is_kept() -> None:
+def test_requests_before_a_malformed_one_are_kept() -> None:
     reader = _reader()
     reader.feed(get("/1") + b"BAD\r\n\r\n")
     assert [request.path for request in reader.ready] == ["/1"]
@@ -170,7 +170,7 @@ def _raw(*lines: str) -> bytes:
         (505, b"GET /\r\n\r\n"),
     ],
 )
-def test_what_is_refused(status: int, raw: bytes) -> None:
+def test_each_malformed_request_has_its_status(status: int, raw: bytes) -> None:
     assert _refused(raw) == status
     assert _refused(*(raw[i : i + 1] for i in range(len(raw)))) == status
 
@@ -185,7 +185,7 @@ def test_what_is_refused(status: int, raw: bytes) -> None:
     ],
     ids=["value", "name", "trailer", "extension"],
 )
-def test_what_never_ends_is_not_kept(unending: bytes) -> None:
+def test_an_unending_line_is_refused(unending: bytes) -> None:
     pieces = [b"a" * 1024] * (SLICE_BYTES // 1024 + 1)
     assert _refused(unending, *pieces) == 431
 
@@ -241,7 +241,9 @@ _SENTENCES = [
 @given(
     st.lists(st.sampled_from(_SENTENCES), min_size=1, max_size=4), st.lists(st.integers(0, 900), max_size=8)
 )
-def test_how_the_bytes_are_cut_makes_no_difference(sentences: list[bytes], cuts: list[int]) -> None:
+def test_requests_are_read_the_same_however_their_bytes_are_cut(
+    sentences: list[bytes], cuts: list[int]
+) -> None:
     raw = b"".join(sentences)
     edges = [0, *sorted(cut for cut in cuts if cut < len(raw)), len(raw)]
     pieces = [raw[start:end] for start, end in itertools.pairwise(edges)]

@@ -7,7 +7,7 @@ from tests.server.client import chunked, get, message, post
 from tests.server.conftest import Connect, Serve
 
 
-async def test_one_request_after_another(serve: Serve, connect: Connect) -> None:
+async def test_requests_on_one_connection_are_answered_in_turn(serve: Serve, connect: Connect) -> None:
     client = await connect(await serve())
     for path in ("/one", "/two"):
         answer = await client.ask(get(path))
@@ -17,7 +17,7 @@ async def test_one_request_after_another(serve: Serve, connect: Connect) -> None
         assert "connection" not in answer.headers
 
 
-async def test_what_the_handler_sees(serve: Serve, connect: Connect) -> None:
+async def test_the_handler_receives_the_parsed_request(serve: Serve, connect: Connect) -> None:
     seen: list[Request] = []
 
     def handler(request: Request) -> Response:

@@ -64,7 +64,7 @@ async def test_a_refusal_over_tls_is_read_too(tmp_path: Path) -> None:
     await front.drain(1)
 
 
-async def test_a_client_that_rests_does_not_hold_up_the_end(tmp_path: Path) -> None:
+async def test_an_idle_client_does_not_delay_the_shutdown(tmp_path: Path) -> None:
     kept = local_authority(tmp_path, [], _NOW)
     front = await _started(kept)
     resting = await asyncio.to_thread(_resting, front.port, _trusting(kept))
@@ -151,7 +151,7 @@ def test_a_key_of_another_certificate_is_refused_by_the_files_names(tmp_path: Pa
         server_context(first, second)
 
 
-def test_a_key_with_a_passphrase_is_refused_and_nobody_is_asked_for_it(tmp_path: Path) -> None:
+def test_a_key_with_a_passphrase_is_refused_without_a_prompt(tmp_path: Path) -> None:
     server = local_authority(tmp_path, [], _NOW).server_file
     key = serialization.load_pem_private_key(server.read_bytes(), password=None)
     locked = tmp_path / "locked.pem"

@@ -13,7 +13,7 @@ from tests.services import postgres
 from tests.services.postgres import DatabaseMaker, PostgresMissingError, PostgresServer
 
 
-async def test_each_database_starts_empty_and_is_gone_afterwards(
+async def test_each_database_starts_empty_and_is_dropped_afterwards(
     database_maker: DatabaseMaker, postgres_url: str
 ) -> None:
     with database_maker.database() as first, database_maker.database() as second:
@@ -47,7 +47,7 @@ async def test_a_committed_row_outlives_a_crash(durable_postgres: PostgresServer
     assert await _query(url, "SHOW fsync") == [("on",)]
 
 
-def test_what_a_killed_run_left_behind_is_ended() -> None:
+def test_servers_of_a_killed_run_are_ended() -> None:
     killed_run = (
         "from tests.services.postgres import new_run_directory, own_server\n"
         "server = own_server(new_run_directory())\n"

@@ -87,7 +87,7 @@ def test_a_store_with_one_thing_wrong_is_found_out(mutant: type[InMemory]) -> No
     pytest.fail(f"{mutant.__doc__} … and only this was noticed: {broken}")
 
 
-def test_a_seed_is_the_same_story_in_every_process() -> None:
+def test_a_seed_gives_the_same_history_in_every_process() -> None:
     seed = 3
     here = simulate(seed, InMemory, lines=True)
     script = (

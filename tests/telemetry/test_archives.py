@@ -54,7 +54,7 @@ async def test_of_two_nodes_that_look_one_is_enough(house: House) -> None:
 
 
 @pytest.mark.parametrize("found", [None, TOPIC])
-async def test_an_archive_that_is_gone_is_forgotten(house: House, found: None) -> None:
+async def test_a_deleted_archive_is_forgotten(house: House, found: None) -> None:
     house.telemetry.metrics.archived(ARCHIVING, 1, 10, house.clock.now())
     house.topics.found = found
     await house.advance(MINUTE_MS)

@@ -137,7 +137,7 @@ def test_a_topic_may_ask_as_well(written: Written) -> None:
     assert entry["delivery"]["token"] == "the token"
 
 
-def test_what_is_counted(written: Written) -> None:
+def test_attempts_and_publications_to_devices_are_counted(written: Written) -> None:
     own = log(written, None)
     own.attempted(attempted(TAKEN))
     own.attempted(attempted(GONE, Outcome.RETRY))

@@ -126,7 +126,7 @@ def test_json_patterns_find_json_alone() -> None:
         "{ " + "(" * 500 + "$.a = 1" + ")" * 500 + " }",
     ],
 )
-def test_what_is_no_pattern_is_refused(pattern: str) -> None:
+def test_malformed_filter_patterns_are_refused(pattern: str) -> None:
     with pytest.raises(AwsError) as refused:
         read_pattern(pattern)
     assert (refused.value.code, refused.value.message) == (

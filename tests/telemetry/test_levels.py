@@ -28,7 +28,7 @@ def test_the_fullest_are_shown_and_the_others_together() -> None:
     assert shown[-1] == Level(OTHERS, Counts(4, 0, 0), 7)
 
 
-def test_what_nobody_can_name_is_never_shown_by_name() -> None:
+def test_private_names_are_counted_among_the_others() -> None:
     shown = fullest([level("a", 1), level("+15550100", 2, private=True)], 5)
     assert [each.name.name for each in shown] == ["a", OTHERS.name]
 

@@ -67,7 +67,7 @@ def undelivered(outcome: Outcome, attempt: Attempt = FAILED, **others: Any) -> U
     return Undelivered(attempted(0, attempt, outcome), identify=lambda _: "m", **wanted)
 
 
-def test_what_did_not_arrive_is_a_dead_letter_or_lost(meters: NodeMeters) -> None:
+def test_undelivered_messages_count_as_dead_letters_or_losses(meters: NodeMeters) -> None:
     meters.undelivered(undelivered(Outcome.DEAD_LETTERED, handed=ACCEPTED))
     meters.undelivered(undelivered(Outcome.DROPPED, letter=True))
     meters.undelivered(undelivered(Outcome.DROPPED))

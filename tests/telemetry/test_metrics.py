@@ -59,7 +59,7 @@ def test_a_queue_s_counters(metrics: Metrics) -> None:
     assert {(point.at, point.unit, point.fills) for point in points} == {(T0, "", False)}
 
 
-def test_what_stands_for_one_destination_is_no_topic_of_its_own(metrics: Metrics) -> None:
+def test_publications_to_one_destination_are_not_counted_as_a_topics(metrics: Metrics) -> None:
     alone = TOPIC.name._replace(region="us-east-1:sms", name="+14155550100")
     metrics.published(replace(TOPIC, name=alone), 1, 1, 500, T0)
     assert list(metrics.totals) == []
@@ -104,7 +104,7 @@ def test_an_attempt_counts_by_its_end_and_its_kind_of_endpoint(
     assert counted(metrics.take()) == expected
 
 
-def test_what_queues_took_counts_as_attempts_and_as_sent(metrics: Metrics) -> None:
+def test_deliveries_accepted_by_queues_count_as_attempts_and_as_sent(metrics: Metrics) -> None:
     metrics.accepted(accepted(T0, Q, queue("other", 8)))
     at_once = metrics.take()
     for one in (Q, queue("other", 8)):
@@ -132,7 +132,7 @@ def test_each_minute_is_counted_by_itself(metrics: Metrics) -> None:
     assert sent == {T0: 2, T0 + MINUTE_MS: 1, T0 + 5 * MINUTE_MS: 1}
 
 
-def test_what_was_taken_is_not_counted_again(metrics: Metrics) -> None:
+def test_points_taken_are_not_counted_again(metrics: Metrics) -> None:
     metrics.sent(Q, 1, 1, T0)
     assert len(metrics.take()) == 2
     assert metrics.take() == []
@@ -140,7 +140,7 @@ def test_what_was_taken_is_not_counted_again(metrics: Metrics) -> None:
     assert counted(metrics.take())["messages_sent"] == (1, 1)
 
 
-def test_what_is_put_back_is_added_to_what_came_since(metrics: Metrics) -> None:
+def test_points_put_back_are_added_to_newer_ones(metrics: Metrics) -> None:
     metrics.sent(Q, 1, 10, T0)
     points = metrics.take()
     metrics.sent(Q, 1, 30, T0)
@@ -171,7 +171,7 @@ def test_news_is_told_once_until_it_is_collected() -> None:
     assert len(told) == 2
 
 
-def test_what_is_done_to_a_queue_touches_its_dead_letter_queue_too(metrics: Metrics) -> None:
+def test_activity_of_a_queue_counts_for_its_dead_letter_queue_too(metrics: Metrics) -> None:
     source = queue("source", dead_letter=DEAD_LETTERS)
     metrics.received(source, 1, T0)
     assert metrics.activity == {source.name: T0, DEAD_LETTERS: T0}

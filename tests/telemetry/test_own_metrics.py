@@ -65,7 +65,7 @@ class Logs:
         raise AssertionError(message)
 
 
-async def test_what_is_counted_has_a_name_but_for_what_sns_does_not_tell() -> None:
+async def test_every_counted_metric_has_a_name_except_those_sns_does_not_publish() -> None:
     unnamed = {
         (one.name, dict(one.dimensions).get("endpoint")) for one in await everything() if not names_of(one)
     }

@@ -238,7 +238,7 @@ _FUNCTION = of("lambda", "arn:aws:lambda:us-east-1:123456789012:function:f")
         (of("firehose", "arn:f"), accepted(("request_id", "r")), '{"firehoseRequestId":"r"}'),
     ],
 )
-def test_what_an_endpoint_said(
+def test_each_protocol_has_its_provider_response(
     log: StatusLog, lines: Lines, subscription: Subscription, attempt: Attempt, said: str
 ) -> None:
     log.attempted(attempted(attempt, subscription))
@@ -281,7 +281,7 @@ def test_retries_share_an_id_and_count_up(log: StatusLog, lines: Lines) -> None:
 
 
 @pytest.mark.parametrize(("attributes", "expected"), [(LOGGED, 2), ({}, 0)])
-def test_what_queues_took_is_logged_one_by_one_if_asked_for(
+def test_deliveries_accepted_by_queues_are_logged_each_if_configured(
     log: StatusLog, lines: Lines, attributes: dict[str, str], expected: int
 ) -> None:
     topic = replace(TOPIC, attributes=attributes)

@@ -141,7 +141,7 @@ async def running_house(*, leaps: bool) -> AsyncIterator[House]:
 # ---- writing down ----------------------------------------------------------------------------------------------
 
 
-async def test_what_was_counted_is_written_down_some_seconds_later(house: House) -> None:
+async def test_metrics_are_flushed_some_seconds_later(house: House) -> None:
     house.telemetry.metrics.sent(Q, 2, 10, house.clock.now())
     await house.advance(FLUSH_MS - 1)
     assert await house.totals("messages_sent") == {}
@@ -149,20 +149,20 @@ async def test_what_was_counted_is_written_down_some_seconds_later(house: House)
     assert await house.totals("messages_sent") == {0: 2}
 
 
-async def test_what_a_facade_counted_is_written_down_as_soon(house: House) -> None:
+async def test_metrics_of_a_facade_are_flushed_with_the_others(house: House) -> None:
     at = house.clock.now() // MINUTE_MS * MINUTE_MS
     house.telemetry.count([MetricPoint(queue_series(Q.name, "apples"), at, "", Statistics.of(3))])
     await house.advance(FLUSH_MS)
     assert await house.totals("apples") == {0: 3}
 
 
-async def test_whoever_reads_can_have_it_written_down_at_once(house: House) -> None:
+async def test_a_reader_can_flush_metrics_at_once(house: House) -> None:
     house.telemetry.metrics.sent(Q, 2, 10, house.clock.now())
     await house.telemetry.flush()
     assert await house.totals("messages_sent") == {0: 2}
 
 
-async def test_closing_writes_down_the_rest(house: House) -> None:
+async def test_closing_flushes_the_remaining_metrics(house: House) -> None:
     house.telemetry.metrics.sent(Q, 2, 10, house.clock.now())
     house.telemetry.logs.write(GROUP, "s", 5, "line")
     await house.telemetry.close()
@@ -170,7 +170,7 @@ async def test_closing_writes_down_the_rest(house: House) -> None:
     assert list((await house.store.log_bytes()).values()) == [30]
 
 
-async def test_what_the_store_does_not_take_is_tried_again(
+async def test_points_that_the_store_refused_are_written_later(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(_: object) -> None:
@@ -320,7 +320,9 @@ async def leaping() -> AsyncIterator[House]:
         yield house
 
 
-async def test_a_leap_wakes_nobody_up(leaping: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_leap_of_the_clock_schedules_no_sampling(
+    leaping: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await leaping.enqueue(Q, "a")
     leaping.telemetry.metrics.sent(Q, 1, 1, leaping.clock.now())
     await leaping.advance(MINUTE_MS)  # news is sampled when the next minute begins
@@ -422,7 +424,7 @@ async def test_events_are_dropped_by_their_group_s_retention(house: House) -> No
     assert list(await house.store.log_bytes()) == [2]
 
 
-async def test_what_a_deleted_group_left_is_dropped(house: House) -> None:
+async def test_events_of_a_deleted_log_group_are_removed(house: House) -> None:
     await house.store.add_events([LogEvent(5, 1, house.clock.now(), 0, "left")] * 3)
     await house.telemetry.sweep()
     assert await house.store.log_bytes() == {}

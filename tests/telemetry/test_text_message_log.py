@@ -111,7 +111,7 @@ def test_a_topic_s_telephones_are_in_its_own_groups() -> None:
     assert entry["notification"]["topicArn"] == f"arn:aws:sns:{REGION}:{ACCOUNT}:news"
 
 
-def test_of_what_nobody_could_push_the_parts_are_counted() -> None:
+def test_parts_of_an_unpushed_text_message_are_counted() -> None:
     kept = Kept(ALL)
     nowhere = Attempt(AttemptResult.REFUSED, Reason.MISSING, 0, "not set up", 0)
     kept.log.attempted(fact(nowhere, Outcome.DROPPED, text="x" * 161))
@@ -120,7 +120,7 @@ def test_of_what_nobody_could_push_the_parts_are_counted() -> None:
 
 
 @pytest.mark.parametrize("attributes", [None, {}, {"DeliveryStatusSuccessSamplingRate": "100"}])
-def test_nobody_asked(attributes: Mapping[str, str] | None) -> None:
+def test_without_a_logging_role_nothing_is_logged(attributes: Mapping[str, str] | None) -> None:
     kept = Kept(attributes)
     for attempt, outcome in ((OK, Outcome.DELIVERED), (BUSY, Outcome.DROPPED)):
         kept.log.attempted(fact(attempt, outcome))
@@ -134,7 +134,7 @@ def test_some_percent_of_the_successes() -> None:
     assert 250 < len(kept.lines) < 350
 
 
-def test_what_is_counted() -> None:
+def test_success_rates_and_spending_are_counted() -> None:
     kept = Kept(None)
     kept.log.attempted(fact(BUSY, Outcome.RETRY))
     assert kept.points == []

@@ -48,7 +48,7 @@ def test_an_endpoint_is_made_to_fail_and_retried_on_the_servers_time(redrive_ser
         client.close()
 
 
-def test_it_is_stopped_with_the_run(pytester: pytest.Pytester) -> None:
+def test_the_server_is_stopped_with_the_run(pytester: pytest.Pytester) -> None:
     pytester.makeconftest('pytest_plugins = ["redrive.testing.plugin"]')
     pytester.makepyfile(
         """

@@ -62,7 +62,7 @@ def test_time_outs_of_asyncio_are_virtual_too() -> None:
     assert run_virtual(story) == 3_600_000
 
 
-def test_who_waits_for_ever_is_told_so_by_name() -> None:
+def test_tasks_that_wait_for_ever_are_named_in_the_error() -> None:
     async def story(clock: VirtualClock, chance: random.Random) -> None:
         never = asyncio.get_running_loop().create_future()
         await asyncio.wait([asyncio.create_task(asyncio.wait_for(never, None), name="the one who waits")])
