@@ -12,6 +12,7 @@ from redrive.cli import (
     config,
     demo,
     dlq,
+    doctor,
     endpoints,
     keys,
     queues,
@@ -29,7 +30,7 @@ from redrive.settings import SettingsInvalid
 _INTERRUPTED: Final = 130
 _NOBODY_READS: Final = 141
 
-COMMANDS = (serve, demo, queues, topics, trace, dlq, endpoints, schedule, keys, store, config)
+COMMANDS = (serve, demo, queues, topics, trace, dlq, endpoints, schedule, keys, store, config, doctor)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -43,8 +43,14 @@ def settings_of(parsed: argparse.Namespace) -> tuple[Settings, list[Origin]]:
     """
     for warning in _unknown(os.environ):
         note(warning)
+    return read_settings(vars(parsed), os.environ, file_of(parsed))
+
+
+def file_of(parsed: argparse.Namespace) -> Path | None:
+    """The file that settings are read from, if there is one."""
     named = os.environ.get(_CONFIG_VARIABLE)
-    return read_settings(vars(parsed), os.environ, parsed.config or (Path(named) if named else None))
+    file: Path | None = parsed.config or (Path(named) if named else None)
+    return file
 
 
 def _unknown(environment: Mapping[str, str]) -> Iterator[str]:

@@ -1,0 +1,134 @@
+"""Hardening: what of the settings leaves a server open to others, each with what closes it.
+
+The steps are those of docs/how-to/harden.md. A server on loopback with `--auth off` is open by choice; this is about one
+that others can reach, or that keeps what others must not see.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from ipaddress import ip_address
+from typing import Final, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from redrive.settings.networks import ANY_HOST, is_loopback, read_hosts, read_networks
+from redrive.settings.pairs import AWS_SERVICES, read_addresses, read_aws_endpoints
+from redrive.settings.table import Settings
+
+_EVERY_ADDRESS: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared, not bound
+_CLOSED_ADDRESSES: Final = tuple(map(ip_address, ("127.0.0.1", "::1", "169.254.169.254", "fd00:ec2::254")))
+
+
+class Finding(NamedTuple):
+    """The answer to one check.
+
+    Attributes:
+        check: Its name.
+        open: What is open, and what closes it; empty: nothing.
+    """
+
+    check: str
+    open: str = ""
+
+
+def findings(settings: Settings) -> Iterator[Finding]:
+    """All checks of the settings, in the order of the steps."""
+    for check, look in _CHECKS.items():
+        yield Finding(check, look(settings))
+
+
+def _signatures(settings: Settings) -> str:
+    if settings.auth == "required":
+        return ""
+    return "whoever reaches the port is every account; auth = required lets in those who sign"
+
+
+def _test_switches(settings: Settings) -> str:
+    switches = ("allow_reset", "insecure_test_keys", "skip_queue_waits")
+    used = [name for name in switches if getattr(settings, name)]
+    if settings.clock == "simulated":
+        used.append("clock")
+    return f"{', '.join(used)}: for tests; leave them as they are by default" if used else ""
+
+
+def _sealed(settings: Settings) -> str:
+    if settings.store_key_file:
+        return ""
+    return "whoever reads the store or a backup has every secret in it; store_key_file seals them"
+
+
+def _encryption(settings: Settings) -> str:
+    encrypted = bool(settings.tls_cert) or settings.tls != "off" or settings.public_url.startswith("https://")
+    if encrypted or is_loopback(settings.host):
+        return ""
+    return (
+        "requests and answers cross the network in clear; tls_cert with tls_key encrypts them, or tls = auto"
+    )
+
+
+def _database(settings: Settings) -> str:
+    if settings.store.startswith("sqlite:"):
+        return ""
+    parts = urlsplit(settings.store)
+    verified = parse_qs(parts.query).get("sslmode", [""])[-1] == "verify-full"
+    if verified or not parts.hostname or is_loopback(parts.hostname):
+        return ""
+    return "the database may be somebody else; ?sslmode=verify-full at the end of store proves that it is not"
+
+
+def _listening(settings: Settings) -> str:
+    if settings.host not in _EVERY_ADDRESS:
+        return ""
+    return "every network of the machine reaches the port; host names the address that clients use"
+
+
+def _hosts(settings: Settings) -> str:
+    if settings.auth == "required" or ANY_HOST not in read_hosts(settings.allow_hosts):
+        return ""
+    return "any web page can reach the server by a name of its own; allow_hosts names yours"
+
+
+def _pushes(settings: Settings) -> str:
+    if not settings.forbids_private:
+        return "endpoints may be addresses that only this machine reaches; forbid_private_endpoints = true"
+    opened = [
+        str(network)
+        for network in read_networks(settings.allow_private_endpoints)
+        if any(address in network for address in _CLOSED_ADDRESSES)
+    ]
+    if not opened:
+        return ""
+    return f"{', '.join(opened)} in allow_private_endpoints opens this machine, or where clouds keep its credentials"
+
+
+def _lent(settings: Settings) -> str:
+    names = [name for name in read_aws_endpoints(settings.aws_endpoints) if name in AWS_SERVICES]
+    names += [name for name in read_addresses(settings.azure_endpoints) if "/" not in name]
+    if not names:
+        return ""
+    return f"every account uses the credentials of {', '.join(names)}; name ARNs and resource ids instead"
+
+
+def _functions(settings: Settings) -> str:
+    if settings.functions == "off" or settings.functions_isolation != "none":
+        return ""
+    return "functions run as the server's user and read its store; functions_isolation = bubblewrap, or user"
+
+
+def _mail(settings: Settings) -> str:
+    if not settings.smtp_host or settings.smtp_starttls or is_loopback(settings.smtp_host):
+        return ""
+    return "mail and the relay's password may go out in clear; smtp_starttls = true"
+
+
+_CHECKS: Final[Mapping[str, Callable[[Settings], str]]] = {
+    "signatures": _signatures,
+    "test switches": _test_switches,
+    "sealed secrets": _sealed,
+    "encryption": _encryption,
+    "database": _database,
+    "listening": _listening,
+    "hosts": _hosts,
+    "pushes": _pushes,
+    "lent credentials": _lent,
+    "functions": _functions,
+    "mail": _mail,
+}
