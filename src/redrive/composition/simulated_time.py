@@ -29,14 +29,16 @@ class SimulatedTime:
     async def advance(self, milliseconds: int) -> int:
         """Let time pass, doing everything that falls due on the way, in order; how many deliveries were attempted.
 
-        Upkeep is once at the end: nobody can look in between, and a year has a million rounds.
+        Upkeep is once at the end: nobody can look in between, and a year has a million rounds. So is waiting for the
+        disk: of what happens on the way nobody gets an answer before the end.
         """
         before = self._engine.attempts
-        await self._clock.advance(milliseconds, self._quiet)
-        await self._engine.tidy()
-        await self._telemetry.tidy()
-        now = self._clock.now()
-        await self._engine.resources.documents.update_or_create(_MOMENT, "moment", now, lambda _: now)
+        async with self._engine.deferring():
+            await self._clock.advance(milliseconds, self._quiet)
+            await self._engine.tidy()
+            await self._telemetry.tidy()
+            now = self._clock.now()
+            await self._engine.resources.documents.update_or_create(_MOMENT, "moment", now, lambda _: now)
         return self._engine.attempts - before
 
     async def _quiet(self) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 
 from redrive.engine.configuration.directory import Directory
 from redrive.engine.configuration.queues import Queues
@@ -212,8 +213,13 @@ class Engine:
     async def quiet(self) -> None:
         """Return when nothing that was set off is under way any more."""
         await self._replayer.quiet()
-        await self._dispatcher.quiet()
+        if not self._dispatcher.is_quiet:  # a simulated clock asks many times, and mostly for nothing
+            await self._dispatcher.quiet()
         await self._store.flush()
+
+    def deferring(self) -> AbstractAsyncContextManager[None]:
+        """See `Store.deferring`."""
+        return self._store.deferring()
 
     async def run(self) -> None:
         """Carry on move tasks and replays, look into backlogs and sweep, each for itself, until cancelled.

@@ -1,6 +1,7 @@
 """The store: everything that must survive, as the engine's own verbs."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from redrive.engine.ports.documents import Change, Resource
@@ -36,6 +37,14 @@ class Store(Protocol):
 
     async def flush(self) -> None:
         """Return when every call made before this one has been answered."""
+        ...
+
+    def deferring(self) -> AbstractAsyncContextManager[None]:
+        """Within it, what the task that entered it writes may be on disk only when it is left; so for tasks it begins.
+
+        For work that has one answer, at its end. What others write meanwhile is on disk when they are answered, and with
+        it all that was written before.
+        """
         ...
 
     def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:

@@ -94,6 +94,11 @@ class BacklogConsumer:
             self._consuming = asyncio.get_running_loop().create_task(self._consume())
             self._consuming.add_done_callback(self._consumed)
 
+    @property
+    def is_busy(self) -> bool:
+        """True if a task runs."""
+        return self._consuming is not None or bool(self._attempts)
+
     def work(self) -> list[asyncio.Task[None]]:
         """The tasks that run."""
         return [*self._attempts, *([self._consuming] if self._consuming else [])]

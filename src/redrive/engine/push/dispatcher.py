@@ -101,6 +101,11 @@ class Dispatcher:
         """Return when no attempt is under way but those that hang: simulated time must not run ahead of the others."""
         await self.parts.soft_timeout.quiet(self._work)
 
+    @property
+    def is_quiet(self) -> bool:
+        """True if no attempt is under way."""
+        return not any(consumer.is_busy for consumer in self._consumers.values())
+
     def _work(self) -> list[asyncio.Task[None]]:
         return [task for consumer in self._consumers.values() for task in consumer.work()]
 

@@ -23,7 +23,7 @@ class SoftTimeout:
         """Wait by this clock."""
         self._clock = clock
         self._waiting: dict[asyncio.Task[Any] | None, asyncio.Future[None]] = {}  # done when it hangs
-        self._begun = asyncio.Event()
+        self._begun: asyncio.Future[None] | None = None  # done when somebody begins to wait
 
     @contextlib.contextmanager
     def begin(self) -> "Iterator[asyncio.Future[None]]":
@@ -41,7 +41,8 @@ class SoftTimeout:
         task, over = asyncio.current_task(), asyncio.get_running_loop().create_future()
         timer = self._clock.call_at(until, lambda: None if over.done() else over.set_result(None))
         self._waiting[task] = hangs
-        self._begun.set()
+        if self._begun is not None and not self._begun.done():
+            self._begun.set_result(None)
         try:
             await asyncio.wait([pushing, over], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -56,10 +57,7 @@ class SoftTimeout:
             hanging = [self._waiting[task] for task in left if task in self._waiting]
             if len(hanging) == len(left) and all(hangs.done() for hangs in hanging):
                 return
-            self._begun.clear()
-            begun = asyncio.ensure_future(self._begun.wait())
+            if self._begun is None or self._begun.done():
+                self._begun = asyncio.get_running_loop().create_future()
             not_yet = [hangs for hangs in hanging if not hangs.done()]
-            try:
-                await asyncio.wait([*left, *not_yet, begun], return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                begun.cancel()
+            await asyncio.wait([*left, *not_yet, self._begun], return_when=asyncio.FIRST_COMPLETED)

@@ -5,6 +5,7 @@ few connections that are made again when they are lost (`connections`); what oth
 to them (`listening`). Durability is PostgreSQL's own: an answer follows a commit.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -108,6 +109,10 @@ class PostgresStore(TelemetryVerbs):
         for lanes in (self._plain, self._special, self._publications, self._claimer, self._settler):
             await lanes.idle()
         await self._connections.idle()
+
+    def deferring(self) -> contextlib.AbstractAsyncContextManager[None]:
+        """See `Store.deferring`: the database has every call on disk at once."""
+        return contextlib.nullcontext()
 
     def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
         """See `Store.listen`."""

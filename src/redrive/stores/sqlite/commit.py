@@ -9,20 +9,24 @@ so the cost of the disk per call falls as load grows.
     waiting calls ──begin, run each──► open transaction ──commit thread──► on disk ──► each caller's answer
          ▲                                                                    │
          └────────────── calls that arrived meanwhile ◄───────────────────────┘
+
+A group of nothing but deferred calls is answered at once, and committed later: see `deferral`.
 """
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import apsw
 
 from redrive.engine.ports import GROUP_CALLS_MAX, UNMEASURED, CommitMeter
 from redrive.model.errors import RedriveError, StoreUnavailable
+from redrive.stores.sqlite.deferral import Deferral
 from redrive.stores.sqlite.transaction import Transaction
 
 logger = logging.getLogger(__name__)
@@ -33,12 +37,15 @@ T = TypeVar("T")
 # second over 32 connections. A turn is about 5 us, and a lone caller has none.
 GATHER_TURNS = 10
 
+_TOUCH: Final = "INSERT INTO counters VALUES ('check', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"
+
 _COMMIT, _END = True, False  # what the commit thread may be told
 
 
 class _Call(NamedTuple):
     run: Callable[[Transaction], Any]
     answer: asyncio.Future[Any]
+    deferred: bool
 
 
 class GroupCommit:
@@ -72,6 +79,7 @@ class GroupCommit:
         self._idle = asyncio.Event()
         self._idle.set()
         self._loop = asyncio.get_running_loop()
+        self.deferral = Deferral(connection, self._loop)
         self._jobs: SimpleQueue[bool] = SimpleQueue()
         self._thread = threading.Thread(target=self._commit_forever, name="redrive-commit", daemon=True)
         if not inline:
@@ -86,17 +94,32 @@ class GroupCommit:
         if self._closed:
             answer.set_exception(StoreUnavailable("the store is closed"))
             return answer
-        self._waiting.append(_Call(run, answer))
+        self._waiting.append(_Call(run, answer, self.deferral.applies))
         if not self._busy:
             self._busy = True
             self._idle.clear()
             self._loop.call_soon(self._next_group)
         return answer
 
+    @property
+    def is_idle(self) -> bool:
+        """True if every call was answered."""
+        return not self._busy
+
+    @contextlib.asynccontextmanager
+    async def deferring(self) -> AsyncIterator[None]:
+        """See `Store.deferring`: the last commit syncs the log, and with it all that was written before."""
+        try:
+            with self.deferral.begun():
+                yield
+        finally:
+            await self.submit(touch)
+
     async def close(self) -> None:
         """Finish what is waiting, then refuse."""
         self._closed = True
         await self._idle.wait()
+        self.deferral.commit()
         if not self._inline:
             self._jobs.put(_END)
             self._thread.join()
@@ -106,8 +129,12 @@ class GroupCommit:
     def _next_group(self) -> None:
         calls = [self._waiting.popleft() for _ in range(min(len(self._waiting), GROUP_CALLS_MAX))]
         calls = [call for call in calls if not call.answer.done()]  # given up before they began
+        if calls and all(call.deferred for call in calls):
+            self._run_deferred(calls)
+            return
         changes = self._connection.total_changes()
         try:
+            self.deferral.commit()
             self._group = self._run_together(calls)
         except apsw.Error as error:
             self._fail(calls, error)
@@ -117,9 +144,20 @@ class GroupCommit:
         else:
             self._jobs.put(_COMMIT)
 
+    def _run_deferred(self, calls: list[_Call]) -> None:
+        try:
+            self._group = self.deferral.run(lambda: self._run_each(calls))
+        except apsw.Error as error:
+            self._fail(calls, error)
+        else:
+            self._answer()
+
     def _run_together(self, calls: list[_Call]) -> list[tuple[_Call, Any]]:
+        self._cursor.execute("BEGIN IMMEDIATE")
+        return self._run_each(calls)
+
+    def _run_each(self, calls: list[_Call]) -> list[tuple[_Call, Any]]:
         transaction = self._transaction
-        transaction.cursor.execute("BEGIN IMMEDIATE")
         results: list[tuple[_Call, Any]] = []
         for call in calls:
             try:
@@ -204,6 +242,11 @@ class GroupCommit:
         else:
             self._busy = False
             self._idle.set()
+
+
+def touch(transaction: Transaction) -> None:
+    """Write as little as can be written. It has to change something: a page that stays as it is is not written."""
+    transaction.cursor.execute(_TOUCH)
 
 
 def _deliver(call: _Call, result: object) -> None:

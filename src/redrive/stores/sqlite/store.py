@@ -43,7 +43,7 @@ from redrive.model.errors import StoreUnavailable
 from redrive.stores.seal import UNSEALED, Seal
 from redrive.stores.sqlite import arriving, claiming, documents, looking, notes, occupied, settling
 from redrive.stores.sqlite.checkpoint import Checkpointer
-from redrive.stores.sqlite.commit import GroupCommit
+from redrive.stores.sqlite.commit import GroupCommit, touch
 from redrive.stores.sqlite.holding import FileHold, make_private, tighten
 from redrive.stores.sqlite.migrate import migrate
 from redrive.stores.sqlite.telemetry import TelemetryVerbs
@@ -51,8 +51,6 @@ from redrive.stores.sqlite.transaction import ResourceCounts, Transaction
 
 T = TypeVar("T")
 
-# As small as a write can be. It has to change something: a page that stays as it is is not written.
-_TOUCH = "INSERT INTO counters VALUES ('check', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"
 _DAMAGES = (apsw.CorruptError, orjson.JSONDecodeError)
 
 _WRITER_PRAGMAS = (
@@ -87,6 +85,7 @@ class SqliteStore(TelemetryVerbs):
         self._seal = seal
         self._meter = meter
         self._held: FileHold | None = None
+        self._reads = 0  # under way
 
     async def open(self) -> None:
         """Open or create the file and bring its schema up to date.
@@ -149,12 +148,18 @@ class SqliteStore(TelemetryVerbs):
 
     async def check(self) -> None:
         """See `Store.check`."""
-        await self._commit.submit(lambda transaction: transaction.cursor.execute(_TOUCH))
+        await self._commit.submit(touch)
 
     async def flush(self) -> None:
         """See `Store.flush`: the groups are answered in order, and so is what is read."""
-        await self._commit.submit(lambda _: None)
-        await self._read(lambda _: None)
+        if not self._commit.is_idle:
+            await self._commit.submit(lambda _: None)
+        if self._reads:
+            await self._read(lambda _: None)
+
+    def deferring(self) -> contextlib.AbstractAsyncContextManager[None]:
+        """See `Store.deferring`."""
+        return self._commit.deferring()
 
     def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
         """One process has the file to itself: there is nobody to hear of."""
@@ -284,10 +289,14 @@ class SqliteStore(TelemetryVerbs):
         if self._path is None:
             return await self._commit.submit(lambda transaction: look(transaction.cursor))
         loop = asyncio.get_running_loop()
+        self._reads += 1
         try:
+            self._commit.deferral.commit()
             return await loop.run_in_executor(self._reading, lambda: look(self._reader.cursor()))
         except (apsw.Error, orjson.JSONDecodeError) as error:
             raise self._unavailable(error) from error
+        finally:
+            self._reads -= 1
 
     def _unavailable(self, error: Exception) -> StoreUnavailable:
         if isinstance(error, _DAMAGES):
