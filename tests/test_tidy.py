@@ -60,6 +60,12 @@ _LONG_BODY = "    pass\n" * tidy.FUNCTION_LINES_MAX
         (tidy.docstrings_begin_with_a_noun_or_a_verb, _CORE, 'def f():\n    """Whether it does."""'),
         (tidy.loops_name_their_elements, _CORE, "for one in ():\n    pass"),
         (tidy.loops_name_their_elements, _CORE, "settled = [one for one in ()]"),
+        (tidy.tests_names_state_the_case, "tests/test_settle.py", "def test_what_was_settled(): ..."),
+        (
+            tidy.tests_names_state_the_case,
+            "tests/test_settle.py",
+            "class TestSettle:\n    async def test_it(self): ...",
+        ),
         (tidy.errors_say_what_was_wrong, _CORE, "# ValueError: It is none."),
         (tidy.classes_stand_in_the_glossary, _CORE, "class NeverHeardOf: ..."),
         (tidy.modules_introduce_themselves, _CORE, "settled = 1"),
@@ -91,6 +97,7 @@ def test_a_rule_bites(rule: Rule, path: str, text: str) -> None:
         (_CORE, "settle(1)  # type: ignore[arg-type]  # the stub says str, the library takes both"),
         (_CORE, f'def settle():\n    """Settles.\n{_LONG_PROSE}    """\n'),
         ("tests/test_settle.py", "import asyncio\nasyncio.sleep(0)"),
+        ("tests/test_settle.py", "def test_itemised_settlements_state_what_they_settle(): ..."),
         ("docs/README.md", "See https://example.com/home and ~/work/."),
     ],
 )

@@ -247,6 +247,21 @@ def loops_name_their_elements(source: Source) -> Iterator[str]:
             yield source.at(node.target.lineno, "an element called `one`: name it")
 
 
+_PRONOUN: Final = re.compile(
+    r"test_(what|whatever|who|whoever|whom|whose|which|where|when|whether|why|how|nobody|somebody|anybody|everybody"
+    r"|it|its|that)(_|$)"
+)
+
+
+def tests_names_state_the_case(source: Source) -> Iterator[str]:
+    """A test that fails is read by its name first: the case and the expectation in nouns, not `what` is done to `it`."""
+    if not source.is_python("tests"):
+        return
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _PRONOUN.match(node.name):
+            yield source.at(node.lineno, f"{node.name}: name the case, and what is expected of it")
+
+
 _NONE: Final = re.compile(r"\bIt is (none|neither|something else)\b")
 
 
@@ -333,6 +348,7 @@ RULES: Final[tuple[Rule, ...]] = (
     the_core_needs_only_python,
     docstrings_begin_with_a_noun_or_a_verb,
     loops_name_their_elements,
+    tests_names_state_the_case,
     errors_say_what_was_wrong,
     classes_stand_in_the_glossary,
     nothing_is_left_over,

@@ -104,7 +104,7 @@ def test_keys_are_told_apart_in_lower_case() -> None:
     assert not any(map(is_known, map(str.lower, UNKNOWN)))
 
 
-def test_who_sets_a_policy_about_unknown_keys_is_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_setting_a_policy_about_unknown_keys_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "redrive.access")
     new_policy(policy(statement(Condition={"Bool": {"aws:SecureTransport": "true"}})))
     assert not caplog.messages

@@ -135,7 +135,7 @@ def test_a_signature_for_a_service_opens_no_control_route(
     assert is_untouched(open_to_tests, now)
 
 
-def test_what_is_not_allowed_is_not_there(strict: Server, key: Key) -> None:
+def test_disabled_control_routes_are_not_found(strict: Server, key: Key) -> None:
     """Not even for a key holder."""
     for path in (RESET, FAULTS, CLOCK):
         draft = signed(strict, key, b"{}", {}, target=path, service="redrive")

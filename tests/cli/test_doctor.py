@@ -60,7 +60,9 @@ def test_a_hardened_server_has_nothing_open() -> None:
         ("mail", {"smtp_starttls": False}, "smtp_starttls = true"),
     ],
 )
-def test_what_is_open_is_found_with_what_closes_it(check: str, changed: dict[str, Any], told: str) -> None:
+def test_each_open_door_is_found_with_the_setting_that_closes_it(
+    check: str, changed: dict[str, Any], told: str
+) -> None:
     found = [each for each in findings(Settings(**(HARDENED | changed))) if each.open]
     assert [finding.check for finding in found] == [check]
     assert told in found[0].open

@@ -76,7 +76,7 @@ def test_libraries_tell_no_signatures_and_headers_at_debug(
         root.setLevel(before)
 
 
-def test_what_a_text_has_names_for_are_members_too() -> None:
+def test_named_values_of_a_line_are_members_of_its_json() -> None:
     shown = json.loads(
         JsonFormatter().format(
             event("endpoint.resting subscription=%s status=%d seconds=%+.1f: %s", "s", 503, 1.5, "x")

@@ -30,7 +30,7 @@ async def test_a_claim_given_back_is_free_at_once_and_counts(queue: Bench) -> No
     assert await queue.extend(claim, LAPSE, NOON + 5) == refused("superseded")
 
 
-async def test_what_is_given_back_comes_before_younger_ones(queue: Bench) -> None:
+async def test_a_delivery_given_back_comes_before_younger_ones(queue: Bench) -> None:
     await queue.send("a", group="g")
     claim = await queue.claim_one()
     await queue.send("b", now=NOON + 1, group="h")
@@ -38,7 +38,7 @@ async def test_what_is_given_back_comes_before_younger_ones(queue: Bench) -> Non
     assert bodies(await queue.claim(NOON + 5)) == ["a", "b"]
 
 
-async def test_what_is_given_back_behind_others_keeps_its_place(plain: Bench) -> None:
+async def test_deliveries_given_back_together_keep_their_order(plain: Bench) -> None:
     await plain.send("a")
     await plain.send("b", now=NOON + 1)
     await plain.send("c", now=NOON + 2)
