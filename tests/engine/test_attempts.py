@@ -16,7 +16,7 @@ from redrive.model.delivery import Outcome
 from redrive.model.message import Publication
 from redrive.model.retry import Phase, RetrySchedule
 from redrive.model.retry import Stage as RetryStage
-from redrive.model.retry_plans import CUSTOMER_ENDPOINT, MANAGED_ENDPOINT
+from redrive.model.retry_plans import CUSTOMER_ENDPOINT, FUNCTION_BUSY, FUNCTION_ERROR, MANAGED_ENDPOINT
 from redrive.testing import VirtualClock, run_virtual
 from tests.engine.stage import BROKEN, GONE, OK, Stage, name
 
@@ -175,21 +175,29 @@ class TestParts:
 
 
 SLOWER = Attempt(AttemptResult.FAILED, Reason.THROTTLED, 503, "", 1)
+UNMADE = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "", 0)
 
 
 class TestThrottling:
     """An endpoint that asks for a slower pace gets another schedule, which counts what was throttled alone."""
 
-    def _waits(self, *script: Attempt, batch: int = 1) -> tuple[list[int], list[Outcome]]:
+    def _waits(
+        self,
+        *script: Attempt,
+        batch: int = 1,
+        schedule: RetrySchedule = MANAGED_ENDPOINT,
+        slower: RetrySchedule = CUSTOMER_ENDPOINT,
+        **changes: object,
+    ) -> tuple[list[int], list[Outcome]]:
         """The waits between attempts, in thousandths of the nominal ones; and how it ended, two days later."""
         waits: list[int] = []
         endings: list[Outcome] = []
 
         async def story(clock: VirtualClock, chance: random.Random) -> None:
             stage = Stage(clock, chance, *script)
-            stage.profile.schedule = replace(MANAGED_ENDPOINT, earlier_permille=0)
-            slower = replace(CUSTOMER_ENDPOINT, earlier_permille=0)
-            stage.profile.changes = {"throttled_schedule": slower, "batch": Batch(batch, 1000)}
+            stage.profile.schedule = replace(schedule, earlier_permille=0)
+            throttled = replace(slower, earlier_permille=0)
+            stage.profile.changes = {"throttled_schedule": throttled, "batch": Batch(batch, 1000), **changes}
             await published_while_away(stage, *"ab"[:batch])
             await clock.sleep_until(clock.now() + 48 * 60 * MINUTE_MS)
             moments = [at for at, _ in stage.endpoint.pushed]
@@ -219,6 +227,23 @@ class TestThrottling:
     def test_throttled_attempts_are_counted_over_others_between_them(self) -> None:
         waits, _ = self._waits(SLOWER, BROKEN, SLOWER, BROKEN, SLOWER, BROKEN, SLOWER)
         assert waits == [10_000, 0, 10_000, 1_000, 10_000, 1_000, 11_155]
+
+    def test_attempts_that_do_not_count_leave_the_other_schedule_whole(self) -> None:
+        uncounted = {"uncounted": frozenset({Reason.THROTTLED, Reason.UNMADE})}
+        script = (SLOWER, BROKEN, SLOWER, UNMADE, BROKEN, SLOWER, BROKEN, BROKEN)
+        waits, endings = self._waits(*script, schedule=FUNCTION_ERROR, slower=FUNCTION_BUSY, **uncounted)
+        assert waits == [1_000, 60_000, 2_000, 4_000, 120_000, 8_000]
+        assert endings[-1] is Outcome.DEAD_LETTERED
+
+    def test_throttling_without_end_lasts_as_long_as_the_delivery_may_age(self) -> None:
+        changes = {"uncounted": frozenset({Reason.THROTTLED}), "age_ms_max": 360 * MINUTE_MS}
+        waits, endings = self._waits(
+            *[SLOWER] * 200, schedule=FUNCTION_ERROR, slower=FUNCTION_BUSY, **changes
+        )
+        assert waits[:10] == [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000]
+        assert set(waits[10:]) == {300_000}
+        assert 355 * MINUTE_MS < sum(waits) <= 360 * MINUTE_MS
+        assert endings[-1] is Outcome.DEAD_LETTERED
 
     def test_throttled_parts_of_a_batch_stay_together(self) -> None:
         both = replace(SLOWER, parts=(SLOWER, SLOWER))

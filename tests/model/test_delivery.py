@@ -80,6 +80,23 @@ def test_each_result_of_an_attempt_has_its_outcome(
     assert after(result, *waits_ms, attempts=attempts, limits=limits) == expected
 
 
+@pytest.mark.parametrize(
+    ("until_ms", "dead_letters", "expected"),
+    [
+        (5, True, Transition(Outcome.RETRY, NOON + 5)),
+        (4, True, Transition(Outcome.DEAD_LETTERED, too_old=True)),
+        (4, False, Transition(Outcome.DROPPED, too_old=True)),
+    ],
+)
+def test_an_attempt_that_would_fall_due_too_late_is_not_waited_for(
+    until_ms: int, dead_letters: bool, expected: Transition
+) -> None:
+    limits = Limits(dead_letters=dead_letters, attempts_until=NOON + until_ms)
+    assert after(AttemptResult.FAILED, 5, 7, limits=limits) == expected
+    spent = after(AttemptResult.FAILED, 5, attempts=2, limits=limits)
+    assert (spent.outcome is not Outcome.RETRY, spent.too_old) == (True, False)
+
+
 @pytest.mark.parametrize("result", [AttemptResult.FAILED, AttemptResult.REFUSED])
 @pytest.mark.parametrize(("later_ms", "expired"), [(-1, False), (0, True), (1, True)])
 def test_an_expired_delivery_is_removed_and_not_dead_lettered(

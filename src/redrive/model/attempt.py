@@ -1,7 +1,7 @@
 """An attempt: one try to hand a delivery to its endpoint, and what came of it."""
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 
@@ -49,6 +49,7 @@ class Attempt:
         duration_ms: How long it took.
         identifiers: Names the endpoint gave the request and the message, for the log.
         parts: What came of each part of a request, where the endpoint says so of each; empty: the same of all.
+        answer: The whole of what the endpoint said, where its profile sends that on; nobody keeps it.
     """
 
     result: AttemptResult
@@ -58,6 +59,7 @@ class Attempt:
     duration_ms: int
     identifiers: tuple[tuple[str, str], ...] = ()
     parts: tuple["Attempt", ...] = ()
+    answer: bytes = field(default=b"", repr=False)
 
     @property
     def delivered(self) -> bool:

@@ -84,10 +84,17 @@ class DeadLetterReason(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """The decision: what becomes of the delivery, and for a retry, not before when (ms)."""
+    """The decision: what becomes of the delivery.
+
+    Attributes:
+        outcome: What becomes of it.
+        available_at: For a retry: not before this moment (ms).
+        too_old: It ends though its schedule had another attempt: that would have come later than it may.
+    """
 
     outcome: Outcome
     available_at: int = 0
+    too_old: bool = False
 
 
 class Schedule(Protocol):
@@ -110,6 +117,7 @@ class Limits:
         retention_ms: How long after `enqueued_at` the message is kept; None for ever.
         attempts_max: How many claims it may have when nobody says how they ended; 0: without end.
         dead_letters: Whether a dead-letter queue stands ready.
+        attempts_until: The last moment (ms) that a further attempt may fall due; None: any.
         drops_exhausted: What had its claims and finds no dead-letter queue is dropped, and not offered for ever.
         buries_expired: What is kept too long is a dead letter like what had its claims.
     """
@@ -119,6 +127,7 @@ class Limits:
     dead_letters: bool = False
     drops_exhausted: bool = False
     buries_expired: bool = False
+    attempts_until: int | None = None
 
     @property
     def ends_exhausted(self) -> bool:
@@ -155,6 +164,9 @@ def decide(
     if limits.ended(delivery.enqueued_at, now):
         return EXPIRED
     delay_ms = None if result is AttemptResult.REFUSED else schedule.delay_ms(delivery.attempts, chance)
-    if delay_ms is not None:
-        return Transition(Outcome.RETRY, now + max(delay_ms, floor_ms))
-    return DEAD_LETTERED if limits.dead_letters else DROPPED
+    if delay_ms is None:
+        return DEAD_LETTERED if limits.dead_letters else DROPPED
+    due_at = now + max(delay_ms, floor_ms)
+    if limits.attempts_until is None or due_at <= limits.attempts_until:
+        return Transition(Outcome.RETRY, due_at)
+    return Transition(Outcome.DEAD_LETTERED if limits.dead_letters else Outcome.DROPPED, too_old=True)

@@ -89,4 +89,17 @@ FUNCTION_ERROR: Final = RetrySchedule(
     ),
     attempts_max=3,
     expires_after_ms=6 * HOUR_MS,
+    earlier_permille=0,
+)
+
+# An asynchronous invocation that was throttled, or that this server could not carry out: 1 s, 2 s, 4 s … up to 5 minutes,
+# for as long as its age allows; these attempts do not count in the schedule above.
+_BUSY_MS_MAX: Final = 5 * MINUTE_MS
+_DOUBLED_MS: Final = tuple(2**power * SECOND_MS for power in range(9))  # 1 s to 256 s
+FUNCTION_BUSY: Final = RetrySchedule(
+    (
+        *(Stage(Phase.BACKOFF, 1, wait_ms, wait_ms) for wait_ms in _DOUBLED_MS),
+        Stage(Phase.POST_BACKOFF, 1_000, _BUSY_MS_MAX, _BUSY_MS_MAX),
+    ),
+    earlier_permille=0,
 )

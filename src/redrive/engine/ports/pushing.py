@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
 from redrive.model.answers import USUAL, AnswerProfile
-from redrive.model.attempt import Attempt
+from redrive.model.attempt import Attempt, Reason
 from redrive.model.circuit import CircuitPolicy
 from redrive.model.delivery import Schedule
 
@@ -83,6 +83,10 @@ class Plan:
         schedule: When a failed delivery is tried again.
         throttled_schedule: The same when the endpoint asked for a slower pace; it counts the attempts that ended so, as
             far as they are remembered (`Store.notes`). None: `schedule`.
+        uncounted: The reasons of attempts that do not count in `schedule`: they go by `throttled_schedule`, as an
+            endpoint's wish for a slower pace does. Empty: those wishes go by it, and every attempt counts in `schedule`.
+        age_ms_max: How old a delivery may be when a further attempt falls due; one that would be older ends at once.
+            None: it is looked at only by then (`Schedule.expired`).
         rate_max: Deliveries a second; None: as fast as the endpoint takes them.
         concurrency_max: Attempts under way at once.
         lease_ms: How long an attempt may take before another node may repeat it.
@@ -97,6 +101,8 @@ class Plan:
 
     schedule: Schedule
     throttled_schedule: Schedule | None = None
+    uncounted: frozenset[Reason] = frozenset()
+    age_ms_max: int | None = None
     rate_max: int | None = None
     concurrency_max: int = 32
     lease_ms: int = 30_000

@@ -8,14 +8,23 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import Claim, Endpoint, PushRequest, SubscriptionContext
 from redrive.engine.push.parts import PushParts
 from redrive.engine.push.settlement import OVERDUE, AttemptSettlement, SettleItem, accepted
 from redrive.model.attempt import NO_ENDPOINT, Attempt, AttemptResult, Reason
-from redrive.model.delivery import DEAD_LETTERED, EXPIRED, Delivery, Limits, Outcome, Transition, decide
+from redrive.model.delivery import (
+    DEAD_LETTERED,
+    EXPIRED,
+    Delivery,
+    Limits,
+    Outcome,
+    Schedule,
+    Transition,
+    decide,
+)
 from redrive.model.errors import StoreUnavailable
 from redrive.model.queue import Queue
 
@@ -24,6 +33,14 @@ logger = logging.getLogger(__name__)
 _UNMADE: Final = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "this server could not say what to push", 0)
 _UNPUSHED: Final = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "this server failed in pushing it", 0)
 _NO_ANSWER: Final = "No answer in the time given"
+_THROTTLED: Final = frozenset({Reason.THROTTLED})
+
+
+class _Counted(NamedTuple):
+    """A schedule, and the number of attempts that count in it."""
+
+    schedule: Schedule
+    attempts: int
 
 
 class DeliveryAttempt:
@@ -205,57 +222,68 @@ class DeliveryAttempt:
         return parts or [attempt] * len(self._deliveries)
 
     async def _decide_when_counted(self, results: Sequence[Attempt], now: int) -> list[Transition]:
-        """Decide, with the number of throttled attempts where the plan has a schedule for those."""
+        """Decide, with the attempts before this one where the plan has a schedule for some of them."""
         if self._context.plan.throttled_schedule is None:
             return self._decide(results, now)
         retry = self._parts.retrier.retry_until_lease_ends
-        throttles = await retry(len(results), self._holds_until, lambda: self._count_throttles(results))
-        return self._decide(results, now, throttles)
+        counted = await retry(len(results), self._holds_until, lambda: self._count_apart(results))
+        return self._decide(results, now, counted)
 
-    async def _count_throttles(self, results: Sequence[Attempt]) -> dict[int, int]:
-        """The number of throttled attempts, this one included, by the seq of each delivery that was throttled now.
+    async def _count_apart(self, results: Sequence[Attempt]) -> dict[int, _Counted]:
+        """The schedule of each delivery and the attempts that count in it, this one included, by the delivery's seq.
 
-        A schedule for throttling counts them alone: an outage before would have used it up, and an endpoint that comes
-        back from an outage asks for a slower pace.
+        A schedule for throttling counts throttled attempts alone: an outage before would have used it up, and an endpoint
+        that comes back from an outage asks for a slower pace. Those that are `uncounted` do not count in the other.
         """
-        throttled = [
-            delivery
+        plan = self._context.plan
+        apart = plan.uncounted or _THROTTLED
+        concerned = [
+            (delivery, attempt.reason in apart)
             for delivery, attempt in zip(self._deliveries, results, strict=True)
-            if attempt.reason is Reason.THROTTLED
+            if not attempt.delivered and (attempt.reason in apart or plan.uncounted)
         ]
-        counts = await asyncio.gather(*(self._throttled_before(delivery) for delivery in throttled))
-        return {delivery.seq: before + 1 for delivery, before in zip(throttled, counts, strict=True)}
+        before = await asyncio.gather(*(self._ended_before(delivery, apart) for delivery, _ in concerned))
+        return {
+            delivery.seq: _Counted(plan.throttled_schedule, number + 1)
+            if is_apart and plan.throttled_schedule is not None
+            else _Counted(plan.schedule, delivery.attempts - number)
+            for (delivery, is_apart), number in zip(concerned, before, strict=True)
+        }
 
-    async def _throttled_before(self, delivery: Delivery) -> int:
+    async def _ended_before(self, delivery: Delivery, reasons: frozenset[Reason]) -> int:
+        """The number of a delivery's attempts before this one that ended for these reasons."""
         if delivery.attempts == 1:
             return 0
         notes = await self._parts.store.notes(delivery.queue_id, delivery.message_id)
-        return sum(note.reason == Reason.THROTTLED for note in notes)
+        return sum(note.reason in reasons for note in notes)
 
     def _decide(
-        self, results: Sequence[Attempt], now: int, throttles: Mapping[int, int] | None = None
+        self, results: Sequence[Attempt], now: int, counted: Mapping[int, _Counted] | None = None
     ) -> list[Transition]:
         """One decision for all that have come equally far, so that a batch that failed is tried again as a batch."""
-        decided: dict[tuple[Attempt, int], Transition] = {}
+        decided: dict[tuple[Attempt, int, int], Transition] = {}
         transitions = []
         for delivery, attempt in zip(self._deliveries, results, strict=True):
-            throttled = (throttles or {}).get(delivery.seq)
-            as_far = (attempt, throttled or delivery.attempts)
+            apart = (counted or {}).get(delivery.seq)
+            schedule, number = apart or _Counted(self._context.plan.schedule, delivery.attempts)
+            until = self._attempts_until(delivery)
+            as_far = (attempt, number, until or 0)
             if as_far not in decided:
-                decided[as_far] = self._decide_one(delivery, attempt, now, throttled)
+                tried = delivery if number == delivery.attempts else replace(delivery, attempts=number)
+                decided[as_far] = self._decide_one(tried, attempt, schedule, now, until)
             transitions.append(decided[as_far])
         return transitions
 
+    def _attempts_until(self, delivery: Delivery) -> int | None:
+        age_ms_max = self._context.plan.age_ms_max
+        return None if age_ms_max is None else delivery.sent_at + age_ms_max
+
     def _decide_one(
-        self, delivery: Delivery, attempt: Attempt, now: int, throttled: int | None
+        self, delivery: Delivery, attempt: Attempt, schedule: Schedule, now: int, until: int | None
     ) -> Transition:
-        plan = self._context.plan
-        schedule, chance = plan.schedule, self._parts.runtime.chance
-        if throttled is not None and plan.throttled_schedule is not None:
-            schedule, delivery = plan.throttled_schedule, replace(delivery, attempts=throttled)
-        limits = Limits(dead_letters=self._context.dead_letter is not None)
-        floor_ms = plan.answers.floor_ms(attempt)
-        return decide(delivery, attempt.result, schedule, limits, now, chance, floor_ms)
+        limits = Limits(dead_letters=self._context.dead_letter is not None, attempts_until=until)
+        floor_ms = self._context.plan.answers.floor_ms(attempt)
+        return decide(delivery, attempt.result, schedule, limits, now, self._parts.runtime.chance, floor_ms)
 
     # ---- the circuit breaker ----------------------------------------------------------------------------
 
