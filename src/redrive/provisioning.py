@@ -13,12 +13,9 @@ from redrive.access.keyring import Keyring
 from redrive.access.keys import SECRET_CHARS_MIN, chosen_access_key
 from redrive.access.principals import account_root
 from redrive.engine.ports import Runtime
-from redrive.model.errors import RedriveError, StoreUnavailable
-from redrive.model.ids import id_text
-from redrive.protocols.aws.call import Call, Facade
+from redrive.protocols.aws.call import Facade
+from redrive.protocols.aws.inner_calls import BASE_URL, InnerCalls
 from redrive.protocols.aws.wire.errors import AwsError
-from redrive.protocols.aws.wire.service import Service
-from redrive.protocols.http import Request
 from redrive.settings import Settings, SettingsInvalid, is_loopback
 from redrive.settings.declared import (
     Declared,
@@ -35,7 +32,6 @@ _ABOUT_OTHERS: Final = ("RedrivePolicy", "RedriveAllowPolicy")
 _TARGET: Final = "deadLetterTargetArn"
 _FIXED: Final = ("FifoQueue", "FifoTopic")  # at creation, for good
 _FIRST: Final = ("FilterPolicyScope",)  # what others are read by
-_BASE_URL: Final = "http://localhost"  # of queue URLs that go from one operation to the next
 
 
 class Provisioner:
@@ -52,7 +48,7 @@ class Provisioner:
             runtime: Time, and ids of calls.
             region: Of what names none.
         """
-        self._facades = facades
+        self._calls = InnerCalls(facades, runtime)
         self._keyring = keyring
         self._runtime = runtime
         self._region = region
@@ -176,23 +172,8 @@ class Provisioner:
         Raises:
             AwsError: The service refuses.
         """
-        operation = Service.load(service).operation(name)
-        operation.check(params)
-        facade = self._facades[service]
-        call = Call(
-            Request("POST", "/", "", {}, b""),
-            account_root(place.account),
-            place.region or self._region,
-            self._runtime.clock.now(),
-            id_text(self._runtime.message_id()),
-            _BASE_URL,
-        )
-        try:
-            return await facade.operations[name](call, params)
-        except StoreUnavailable:
-            raise
-        except RedriveError as refused:
-            raise facade.translated(refused) from refused
+        caller = account_root(place.account)
+        return await self._calls.call(service, name, params, caller, place.region or self._region)
 
 
 def _parted(attributes: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -218,4 +199,4 @@ def check_keys(keys: Sequence[DeclaredKey], settings: Settings) -> None:
 
 
 def _url(queue: DeclaredQueue) -> str:
-    return f"{_BASE_URL}/{queue.account}/{queue.name}"
+    return f"{BASE_URL}/{queue.account}/{queue.name}"

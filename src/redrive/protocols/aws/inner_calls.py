@@ -1,0 +1,73 @@
+"""Calls from within: a part of this server asks another for an operation, as a client would, without the wire.
+
+So each service's own rules hold, and its own words say what is wrong.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from redrive.access.principals import Principal
+from redrive.engine.ports import Runtime
+from redrive.model.errors import RedriveError, StoreUnavailable
+from redrive.model.ids import id_text
+from redrive.protocols.aws.call import Call, Facade
+from redrive.protocols.aws.wire.service import Service
+from redrive.protocols.aws.wire.shapes import Structure
+from redrive.protocols.http import Request
+
+BASE_URL: Final = "http://localhost"  # of queue URLs that go from one operation to the next
+
+
+class InnerCalls:
+    """Calls operations of the services that this server offers."""
+
+    def __init__(self, facades: Mapping[str, Facade], runtime: Runtime) -> None:
+        """Call these facades.
+
+        Args:
+            facades: By botocore's names of the services; one that comes later is found as well.
+            runtime: Time, and ids of calls.
+        """
+        self._facades = facades
+        self._runtime = runtime
+
+    async def call(
+        self,
+        service: str,
+        operation: str,
+        params: Structure,
+        caller: Principal,
+        region: str,
+        headers: Mapping[str, str] | None = None,
+    ) -> Structure:
+        """Call an operation.
+
+        Args:
+            service: Botocore's name of the service.
+            operation: The operation's name.
+            params: Its parameters.
+            caller: The principal that asks.
+            region: Where it asks.
+            headers: Of the request, if the operation looks at any.
+
+        Raises:
+            AwsError: The service refuses.
+            StoreUnavailable: The store is away; nobody knows whether it was carried out.
+        """
+        asked = Service.load(service).operation(operation)
+        asked.check(params)
+        facade = self._facades[service]
+        call = Call(
+            Request("POST", "/", "", dict(headers or {}), b""),
+            caller,
+            region,
+            self._runtime.clock.now(),
+            id_text(self._runtime.message_id()),
+            BASE_URL,
+        )
+        try:
+            return await facade.operations[operation](call, params)
+        except StoreUnavailable:
+            raise
+        except RedriveError as refused:
+            raise facade.translated(refused) from refused
