@@ -233,17 +233,18 @@ async def _core(
 
 
 def _extensions(core: Core) -> list[Extension]:
-    """The facades and their parts; SQS is the last, since it shows messages of all the others."""
+    """The facades and their parts; SQS shows messages of all the others, and functions send to SQS and SNS."""
     parts = [make.extension(core) for make in (mobile_push, text_messages, data_protection)]
-    facades = [
-        *(make.extension(core) for make in (destinations, monitoring, event_grid, functions)),
-        sns.extension(core, [part.sns for part in parts if part.sns is not None]),
-        *parts,
-    ]
+    beyond = destinations.extension(core)
+    topics = sns.extension(core, [part.sns for part in parts if part.sns is not None])
+    facades = [beyond, *(make.extension(core) for make in (monitoring, event_grid)), topics, *parts]
     presenters: dict[str, Presenter] = {}
     for facade in facades:
         presenters |= facade.presenters
-    return [*facades, sqs.extension(core, presenters)]
+    queues = sqs.extension(core, presenters)
+    called = {**topics.services, **queues.services}
+    elsewhere = beyond.endpoints.get(destinations.ELSEWHERE)
+    return [*facades, queues, functions.extension(core, called, elsewhere)]
 
 
 def _server(core: Core, extensions: Sequence[Extension], declared: Declared) -> Server:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
@@ -14,6 +15,9 @@ from redrive.runtime.clock import SystemClock
 from redrive.settings import Settings, address_of, aws_endpoint_of, read_addresses, read_aws_endpoints
 
 logger = logging.getLogger(__name__)
+
+#: The protocol of functions on other servers, where this one runs functions as well and decides for each.
+ELSEWHERE: Final = "lambda.elsewhere"
 
 
 def extension(core: Core) -> Extension:
@@ -74,7 +78,8 @@ def _aws(core: Core) -> dict[str, Endpoint]:
 
     now, named = SystemClock().now, read_aws_endpoints(core.settings.aws_endpoints)
     client = AwsClient(core.web, partial(aws_endpoint_of, named), AwsCredentials(now))
-    return {"lambda": FunctionEndpoint(now, client), "firehose": StreamEndpoint(now, client)}
+    function = "lambda" if core.settings.functions == "off" else ELSEWHERE
+    return {function: FunctionEndpoint(now, client), "firehose": StreamEndpoint(now, client)}
 
 
 def _blob_folder(settings: Settings) -> str:

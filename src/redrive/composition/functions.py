@@ -1,6 +1,7 @@
 """AWS Lambda: functions that this server runs, in processes of their own."""
 
 import tempfile
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -8,43 +9,81 @@ from typing_extensions import override
 
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
-from redrive.engine.ports import LogSink
+from redrive.engine.ports import Endpoint, LogSink
 from redrive.functions import isolation
 from redrive.functions.code import CODE, FunctionCode
 from redrive.functions.environment import Setting
 from redrive.functions.pool import FunctionPool
 from redrive.model.errors import Refused
 from redrive.model.function import FunctionVersion, Isolation
+from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
+from redrive.protocols.aws.call import Facade
+from redrive.protocols.aws.inner_calls import InnerCalls
+from redrive.protocols.aws.lambda_.asynchronous import AsyncInvocations
+from redrive.protocols.aws.lambda_.backlogs import DIALECT, TO_FUNCTION, TO_TARGET
 from redrive.protocols.aws.lambda_.downloads import PATH, Downloads
+from redrive.protocols.aws.lambda_.event_metrics import EventMetrics
 from redrive.protocols.aws.lambda_.execution import Executor
 from redrive.protocols.aws.lambda_.facade import Lambda
 from redrive.protocols.aws.lambda_.lookup import Lookup
 from redrive.protocols.aws.lambda_.metrics import InvocationMetrics
+from redrive.protocols.aws.lambda_.profile import LambdaDeliveryProfile
+from redrive.protocols.aws.lambda_.pushing import InvocationEndpoint
 from redrive.protocols.aws.lambda_.quotas import CONCURRENT_MAX
+from redrive.protocols.aws.lambda_.subscribed import FunctionEndpoint
+from redrive.protocols.aws.lambda_.targets import TargetEndpoint
 from redrive.runtime.clock import SystemClock
 from redrive.runtime.simulated import SimulatedClock
-from redrive.settings import SettingsInvalid
+from redrive.settings import SettingsInvalid, aws_endpoint_of, read_aws_endpoints
 
 
-def extension(core: Core) -> Extension:
-    """Functions, where the settings allow this server to run what callers bring; else nothing."""
+def extension(core: Core, services: Mapping[str, Facade], elsewhere: Endpoint | None) -> Extension:
+    """Functions, where the settings allow this server to run what callers bring; else nothing.
+
+    Args:
+        core: What it is built on.
+        services: Those that functions' dead letters and records go to; Lambda itself is added here.
+        elsewhere: Invokes functions of other servers, where the settings name any.
+    """
     if core.settings.functions == "off":
         return Extension()
     core.keyring.believe(core.function_keys.find)
     folder = Path(tempfile.mkdtemp(prefix="redrive-functions-"))
     folder.chmod(0o755)  # a function may have a user of its own, who has to see its code
-    code = FunctionCode(core.store, folder)
-    pool = _pool(core, folder / "environments")
-    lookup = Lookup(core.engine.resources.documents)
-    executor = Executor(code, pool, core.runtime.clock, InvocationMetrics(core.telemetry.count))
-    downloads = Downloads(code, core.secret, SystemClock())
+    code, clock = FunctionCode(core.store, folder), core.runtime.clock
+    pool, metrics = _pool(core, folder / "environments"), InvocationMetrics(core.telemetry.count)
+    lookup, executor = Lookup(core.engine.resources.documents), Executor(code, pool, clock, metrics)
+    downloads, invocations = (
+        Downloads(code, core.secret, SystemClock()),
+        AsyncInvocations(core.engine, metrics),
+    )
+    facade = Lambda(core.engine, lookup, code, pool, executor, invocations, downloads)
     return Extension(
-        services={"lambda": Lambda(core.engine, lookup, code, pool, executor, downloads)},
+        services={"lambda": facade},
         paths={PATH: downloads.answer},
+        profiles={DIALECT: LambdaDeliveryProfile(core.store.notes)},
+        endpoints={
+            "lambda": FunctionEndpoint(
+                lookup,
+                invocations,
+                SystemClock(),
+                lambda: id_text(core.runtime.message_id()),
+                elsewhere=partial(_elsewhere, read_aws_endpoints(core.settings.aws_endpoints), elsewhere),
+                open_functions=core.settings.auth == "off",
+            ),
+            TO_FUNCTION: InvocationEndpoint(lookup, executor, core.runtime.chance),
+            TO_TARGET: TargetEndpoint(InnerCalls({**services, "lambda": facade}, core.runtime)),
+        },
+        listeners=[(EventMetrics(metrics), (DIALECT,))],
         kinds=[*Lambda.kinds, CODE],
         close=(pool.close, code.close),
     )
+
+
+def _elsewhere(named: Mapping[str, str], elsewhere: Endpoint | None, arn: str) -> Endpoint | None:
+    """The endpoint of a function that the settings put on another server."""
+    return None if aws_endpoint_of(named, arn) is None else elsewhere
 
 
 def _pool(core: Core, folder: Path) -> FunctionPool:

@@ -8,6 +8,7 @@ from redrive.engine.resources import Draft
 from redrive.model.ids import id_text
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.lambda_ import names, paging
+from redrive.protocols.aws.lambda_.backlogs import follow_in, remove_in
 from redrive.protocols.aws.lambda_.errors import invalid, no_function, no_such, outdated, taken
 from redrive.protocols.aws.lambda_.lookup import Lookup, function_in, key_beginning
 from redrive.protocols.aws.lambda_.names import LATEST, Named, arn_of
@@ -70,7 +71,7 @@ class AliasOperations:
         revision = self._revision()
 
         async def decide(draft: Draft) -> Alias:
-            await function_in(draft, named)
+            function = await function_in(draft, named)
             key = alias_key(named.name, params["Name"])
             before = await draft.get(ALIAS, key)
             if before is None:
@@ -86,6 +87,7 @@ class AliasOperations:
             )
             await _check_in(draft, after)
             draft.put(ALIAS, key, after)
+            await follow_in(draft, self._engine.resources, function)
             return after
 
         return _rendered(await self._engine.resources.write(decide))
@@ -102,6 +104,7 @@ class AliasOperations:
                 return
             draft.remove(ALIAS, alias_key(named.name, alias))
             draft.put(FUNCTION, named.name.key, _without_policy(function, alias))
+            await remove_in(draft, self._engine.resources, function.name, alias)
 
         await self._engine.resources.write(decide)
         return {}

@@ -4,7 +4,6 @@ from redrive.engine.ports import Clock
 from redrive.model.function import FunctionVersion, Invocation, InvocationResult
 from redrive.protocols.aws.lambda_.lookup import Meant
 from redrive.protocols.aws.lambda_.metrics import InvocationMetrics
-from redrive.protocols.aws.lambda_.names import Named
 from redrive.protocols.aws.lambda_.ports import CodeKeeper, Runner
 from redrive.protocols.aws.lambda_.records import Configuration
 
@@ -30,7 +29,7 @@ class Executor:
         self,
         meant: Meant,
         version: Configuration,
-        named: Named,
+        invoked_as: str,
         payload: bytes,
         request_id: str,
         *,
@@ -42,7 +41,7 @@ class Executor:
         Args:
             meant: What was named.
             version: The version of it that is run.
-            named: As the caller named it, which the function is told.
+            invoked_as: The ARN as the caller named it, which the function is told.
             payload: The event.
             request_id: Stays the same over the attempts of one event.
             trace: A trace header to hand on.
@@ -52,7 +51,7 @@ class Executor:
             Throttled: As many are under way as may be.
         """
         function = await self._runnable(version, meant.function.reserved)
-        invocation = Invocation(request_id, payload, named.arn, trace, client_context)
+        invocation = Invocation(request_id, payload, invoked_as, trace, client_context)
         with self._metrics.counting(meant, version, self._clock.now()) as counted:
             result = await self._runner.invoke(function, invocation)
             counted.result = result

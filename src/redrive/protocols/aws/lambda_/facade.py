@@ -8,8 +8,10 @@ from redrive.engine.ports import DocumentKind
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Verb
 from redrive.protocols.aws.lambda_.aliases import AliasOperations
+from redrive.protocols.aws.lambda_.asynchronous import AsyncInvocations
 from redrive.protocols.aws.lambda_.downloads import Downloads
 from redrive.protocols.aws.lambda_.errors import translated
+from redrive.protocols.aws.lambda_.event_settings import EventSettingsOperations
 from redrive.protocols.aws.lambda_.execution import Executor
 from redrive.protocols.aws.lambda_.functions import FunctionOperations
 from redrive.protocols.aws.lambda_.invoking import Invoking
@@ -17,7 +19,7 @@ from redrive.protocols.aws.lambda_.lookup import Lookup
 from redrive.protocols.aws.lambda_.permissions import Permissions
 from redrive.protocols.aws.lambda_.ports import CodeKeeper, Runner
 from redrive.protocols.aws.lambda_.quotas import Quotas
-from redrive.protocols.aws.lambda_.records import ALIAS, FUNCTION, VERSION
+from redrive.protocols.aws.lambda_.records import ALIAS, EVENTS, FUNCTION, VERSION
 from redrive.protocols.aws.lambda_.tags import TagOperations
 from redrive.protocols.aws.lambda_.versions import VersionOperations
 from redrive.protocols.aws.operations import operations_of
@@ -34,6 +36,7 @@ class Lambda:
         code: CodeKeeper,
         runner: Runner,
         executor: Executor,
+        invocations: AsyncInvocations,
         downloads: Downloads,
     ) -> None:
         """Speak for this engine.
@@ -44,6 +47,7 @@ class Lambda:
             code: Keeps their code.
             runner: Runs them.
             executor: Has them run, and counts it.
+            invocations: Takes events for them.
             downloads: Where their code can be fetched from.
         """
         self.operations: Mapping[str, Verb] = operations_of(
@@ -54,10 +58,11 @@ class Lambda:
             Permissions(engine, lookup),
             Quotas(engine, lookup),
             TagOperations(engine, lookup),
-            Invoking(engine, lookup, executor),
+            Invoking(engine, lookup, executor, invocations),
+            EventSettingsOperations(engine, lookup),
         )
 
-    kinds: tuple[DocumentKind[Any], ...] = (FUNCTION, VERSION, ALIAS)
+    kinds: tuple[DocumentKind[Any], ...] = (FUNCTION, VERSION, ALIAS, EVENTS)
     """All that callers make through this service."""
 
     def translated(self, refusal: RedriveError) -> AwsError:

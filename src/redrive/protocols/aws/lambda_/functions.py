@@ -10,6 +10,7 @@ from redrive.model.ids import id_text
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.lambda_ import names, paging
 from redrive.protocols.aws.lambda_.archives import archive_of
+from redrive.protocols.aws.lambda_.backlogs import follow_in, remove_in
 from redrive.protocols.aws.lambda_.downloads import Downloads
 from redrive.protocols.aws.lambda_.errors import denied, invalid, no_function, outdated, taken
 from redrive.protocols.aws.lambda_.lookup import Lookup, function_in, key_beginning
@@ -176,6 +177,7 @@ class FunctionOperations:
                 return before, latest, latest
             function = replace(function, latest=latest)
             draft.put(FUNCTION, named.name.key, function)
+            await follow_in(draft, self._engine.resources, function)
             if not params.get("Publish"):
                 return before, latest, latest
             return before, latest, await publish_in(draft, function, of_version, call.now)
@@ -217,6 +219,7 @@ class FunctionOperations:
             for key, _ in await draft.find(ALIAS, beginning):
                 draft.remove(ALIAS, key)
             draft.remove(FUNCTION, named.name.key)
+            await remove_in(draft, self._engine.resources, function.name)
             return {function.latest.code, *(version.code for _, version in versions)}
 
         codes = await self._engine.resources.write(decide)
@@ -243,6 +246,7 @@ class FunctionOperations:
                 qualifier: policy for qualifier, policy in function.policies.items() if qualifier != version
             }
             draft.put(FUNCTION, named.name.key, replace(function, policies=policies))
+            await remove_in(draft, self._engine.resources, function.name, version)
             return gone
 
         gone = await self._engine.resources.write(decide)

@@ -1,4 +1,4 @@
-"""Invocations that are waited for, and dry runs."""
+"""Invocations: those that are waited for, those that are not, and dry runs."""
 
 import base64
 from http import HTTPStatus
@@ -10,7 +10,8 @@ from redrive.engine.engine import Engine
 from redrive.model.function import Throttled
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.lambda_ import names
-from redrive.protocols.aws.lambda_.errors import error, invalid, throttled
+from redrive.protocols.aws.lambda_.asynchronous import AsyncInvocations
+from redrive.protocols.aws.lambda_.errors import error, throttled, unoffered
 from redrive.protocols.aws.lambda_.execution import Executor
 from redrive.protocols.aws.lambda_.lookup import Lookup, Meant
 from redrive.protocols.aws.lambda_.names import Named
@@ -18,17 +19,28 @@ from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 
 REQUEST_BYTES_MAX: Final = 6 * 1024 * 1024
+EVENT_BYTES_MAX: Final = 1024 * 1024
 _TRACE: Final = "x-amzn-trace-id"
 
 
 class Invoking:
     """Invokes functions for callers."""
 
-    def __init__(self, engine: Engine, lookup: Lookup, executor: Executor) -> None:
-        """Find functions here, and have them run by this executor."""
+    def __init__(
+        self, engine: Engine, lookup: Lookup, executor: Executor, invocations: AsyncInvocations
+    ) -> None:
+        """Invoke them.
+
+        Args:
+            engine: Whose chance chooses between an alias's versions.
+            lookup: Finds functions.
+            executor: Runs those that are waited for.
+            invocations: Takes events for the others.
+        """
         self._engine = engine
         self._lookup = lookup
         self._executor = executor
+        self._invocations = invocations
 
     async def invoke(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html."""
@@ -37,10 +49,15 @@ class Invoking:
         kind = params.get("InvocationType", "RequestResponse")
         for parameter in ("TenantId", "DurableExecutionName"):
             if params.get(parameter):
-                raise invalid(f"Redrive does not offer the parameter {parameter}.")
+                raise unoffered(parameter)
         if kind == "DryRun":
             return {"StatusCode": HTTPStatus.NO_CONTENT}
         payload = params.get("Payload") or b"{}"
+        if kind == "Event":
+            check_payload(payload, kind, EVENT_BYTES_MAX)
+            trace = call.request.headers.get(_TRACE)
+            await self._invocations.accept(meant.function, named, payload, call.id, trace)
+            return {"StatusCode": HTTPStatus.ACCEPTED}
         return await self._wait(call, named, meant, payload, params)
 
     async def _wait(
@@ -52,7 +69,7 @@ class Invoking:
             result = await self._executor.run(
                 meant,
                 version,
-                named,
+                named.arn,
                 payload,
                 call.id,
                 trace=call.request.headers.get(_TRACE),

@@ -1,7 +1,7 @@
 """Finding functions: what a name and a qualifier mean now, and whether the caller may do what it asks there."""
 
 import random
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -12,7 +12,7 @@ from redrive.engine.resources import Documents, Draft
 from redrive.model.names import ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.lambda_.errors import denied, no_function
-from redrive.protocols.aws.lambda_.names import LATEST, Named, arn_of, is_version
+from redrive.protocols.aws.lambda_.names import LATEST, Named, arn_of, is_version, of_arn
 from redrive.protocols.aws.lambda_.records import (
     ALIAS,
     FUNCTION,
@@ -24,6 +24,8 @@ from redrive.protocols.aws.lambda_.records import (
     alias_key,
     version_key,
 )
+
+_ARN_PARTS: Final = 6
 
 
 class Meant(NamedTuple):
@@ -70,6 +72,14 @@ class Lookup:
         if found is None:
             raise no_function(named.arn)
         return found
+
+    async def at(self, arn: str) -> Meant | None:
+        """The version that a whole ARN means; None: it is not one of a function here."""
+        named = of_arn(arn)
+        if named is None:
+            return None
+        function = await self._documents.get(FUNCTION, named.name.key)
+        return None if function is None else await self.version(function, named.qualifier)
 
     async def version(self, function: FunctionRecord, qualifier: str | None) -> Meant | None:
         """The version that a qualifier means; None: there is no such version and no such alias."""
@@ -133,28 +143,32 @@ def check(call: Call, function: FunctionRecord, named: Named, action: str) -> No
         raise denied(call.principal.name, action, named.arn)
 
 
-def service_may_invoke(
-    function: FunctionRecord, qualifier: str | None, service: str, source_arn: str, account: str
+def may_be_invoked_for(
+    function: FunctionRecord, qualifier: str | None, source_arn: str, *, is_open: bool
 ) -> bool:
-    """True if the function's policy lets a service invoke it for one of its resources.
+    """True if the function's policy lets the service of a resource invoke it for that.
 
     Args:
         function: What is to be invoked.
         qualifier: The version or alias that was named.
-        service: Its name in host names, `sns`.
-        source_arn: The resource that it acts for.
-        account: That resource's owner.
+        source_arn: The resource: `arn:aws:sns:…`, whose service is `sns.amazonaws.com`.
+        is_open: Whether a function without a policy takes events of its own account. Amazon's does not.
     """
+    parts = source_arn.split(":")
+    if len(parts) < _ARN_PARTS:
+        return False
+    service, region, account = parts[2:5]
     text = _text_of(function, qualifier)
     owner = function.name.account
+    if text is None:
+        return is_open and account == owner
     keys = request_keys(
         resource_keys(region=function.name.region, account=owner),
         source_keys(arn=source_arn, account=account),
     )
-    principal = service_principal(service, function.name.region)
+    principal = service_principal(service, region)
     asked = AccessRequest(principal, "lambda:InvokeFunction", arn_of(function.name, qualifier), keys)
-    policy = None if text is None else stored_policy(text)
-    return evaluate(policy, asked, owner).allowed
+    return evaluate(stored_policy(text), asked, owner).allowed
 
 
 def key_beginning(name: ResourceName) -> str:

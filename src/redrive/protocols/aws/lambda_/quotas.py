@@ -8,6 +8,7 @@ from redrive.engine.resources import Draft
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.lambda_ import names
 from redrive.protocols.aws.lambda_.archives import UNZIPPED_BYTES_MAX, ZIPPED_BYTES_MAX
+from redrive.protocols.aws.lambda_.backlogs import follow_in
 from redrive.protocols.aws.lambda_.errors import invalid
 from redrive.protocols.aws.lambda_.lookup import Lookup, function_in
 from redrive.protocols.aws.lambda_.names import Named
@@ -58,6 +59,7 @@ class Quotas:
         async def decide(draft: Draft) -> None:
             function = replace(await function_in(draft, named), reserved=wanted)
             draft.put(FUNCTION, named.name.key, function)
+            await follow_in(draft, self._engine.resources, function)
 
         await self._engine.resources.write(decide)
 

@@ -151,6 +151,40 @@ class Alias:
         return cls(**{**document, "function": ResourceName(*document["function"])})
 
 
+@dataclass(frozen=True, slots=True)
+class EventSettings:
+    """The settings of the asynchronous invocations of a function, by what of it is named.
+
+    They are there from the first such invocation on, whether a caller gave any or not.
+
+    Attributes:
+        function: Whose.
+        qualifier: `$LATEST`, a version or an alias.
+        retries: How often a failed event is tried again; None: as often as usual.
+        age_seconds: How old an event may become; None: as old as usual.
+        on_success: The ARN that records of successes go to; empty: none.
+        on_failure: The same of failures.
+        modified_at: When a caller gave them (ms); None: nobody did.
+    """
+
+    function: ResourceName
+    qualifier: str
+    retries: int | None = None
+    age_seconds: int | None = None
+    on_success: str = ""
+    on_failure: str = ""
+    modified_at: int | None = None
+
+    def to_document(self) -> dict[str, Any]:
+        """The settings as a JSON-ready document."""
+        return asdict(self) | {"function": list(self.function)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        return cls(**{**document, "function": ResourceName(*document["function"])})
+
+
 FUNCTION: Final[DocumentKind[FunctionRecord]] = DocumentKind(
     "function", FunctionRecord.to_document, FunctionRecord.from_document
 )
@@ -158,6 +192,10 @@ VERSION: Final[DocumentKind[Configuration]] = DocumentKind(
     "function_version", Configuration.to_document, Configuration.from_document
 )
 ALIAS: Final[DocumentKind[Alias]] = DocumentKind("function_alias", Alias.to_document, Alias.from_document)
+
+EVENTS: Final[DocumentKind[EventSettings]] = DocumentKind(
+    "function_events", EventSettings.to_document, EventSettings.from_document
+)
 
 _DIGITS: Final = 10  # so that keys are in the order of the numbers
 
@@ -170,3 +208,8 @@ def version_key(name: ResourceName, version: str) -> str:
 def alias_key(name: ResourceName, alias: str) -> str:
     """The key of an alias."""
     return f"{name.key}/{alias}"
+
+
+def events_key(name: ResourceName, qualifier: str) -> str:
+    """The key of the settings of asynchronous invocations."""
+    return f"{name.key}/{qualifier}"

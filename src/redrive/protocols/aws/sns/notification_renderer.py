@@ -23,6 +23,8 @@ Render: TypeAlias = Callable[[Subscription, Delivery], Awaitable[PushRequest]]
 TIMEOUT_MS: Final = 15_000
 _JSON: Final = "application/json"
 _TRACE: Final = "X-Amzn-Trace-Id"
+#: The header of a request to a function that names the topic it comes from; endpoints within this server look at it.
+SOURCE: Final = "x-redrive-source-arn"
 _REPLAYED: Final = {"Replayed": ("String", "true")}
 _HTTP: Final = frozenset({"http", "https"})
 _SUBJECT: Final = "AWS Notification Message"
@@ -70,7 +72,8 @@ class NotificationRenderer:
             return await self._mail(subscription, published, delivery.body, display_name)
         if protocol == "lambda":
             event = await self._event(published, delivery.body)
-            return _parcel(subscription, event, _JSON, {_TRACE: published.trace} if published.trace else None)
+            trace = {_TRACE: published.trace} if published.trace else {}
+            return _parcel(subscription, event, _JSON, {SOURCE: published.topic, **trace})
         if protocol == "firehose":
             return _parcel(subscription, self._record(published, delivery.body), _JSON)
         return _parcel(subscription, delivery.body, CONTENT_TYPE)

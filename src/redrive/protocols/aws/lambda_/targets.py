@@ -1,0 +1,72 @@
+"""Targets of events' ends: letters and records go to queues, topics and functions of this server."""
+
+from http import HTTPStatus
+from typing import Final
+
+import orjson
+
+from redrive.access.principals import account_root
+from redrive.engine.ports import PushRequest
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.protocols.aws.lambda_ import profile
+from redrive.protocols.aws.lambda_.attempts import failure
+from redrive.protocols.aws.lambda_.ports import ServiceCalls
+from redrive.protocols.aws.wire.errors import AwsError
+from redrive.protocols.aws.wire.shapes import Structure
+
+_SLOWER: Final = frozenset(
+    {"TooManyRequestsException", "ThrottlingException", "Throttling", "RequestThrottled"}
+)
+
+
+class TargetEndpoint:
+    """Hands letters and records over as the function's account (`redrive.engine.ports.Endpoint`)."""
+
+    def __init__(self, calls: ServiceCalls) -> None:
+        """Hand them over by these calls."""
+        self._calls = calls
+
+    async def push(self, push_request: PushRequest) -> Attempt:
+        """Send, publish or invoke."""
+        service, region = push_request.endpoint.split(":")[2:4]
+        operation, params = _asked(push_request)
+        caller = account_root(push_request.headers[profile.ACCOUNT])
+        try:
+            await self._calls.call(service, operation, params, caller, region)
+        except AwsError as error:
+            return _refused(error)
+        return Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, HTTPStatus.OK, "", 0)
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def _asked(push_request: PushRequest) -> tuple[str, Structure]:
+    """The operation that hands a message over, and its parameters."""
+    arn, trace = push_request.endpoint, push_request.headers.get(profile.TRACE)
+    service, account, name = arn.split(":")[2], arn.split(":")[4], arn.split(":")[-1]
+    attributes = {
+        name: {"DataType": kind, "StringValue": text}
+        for name, (kind, text) in orjson.loads(push_request.headers[profile.ATTRIBUTES]).items()
+    }
+    if service == "lambda":
+        return "Invoke", {"FunctionName": arn, "InvocationType": "Event", "Payload": push_request.body}
+    if service == "sns":
+        message = push_request.body.decode()
+        return "Publish", {"TopicArn": arn, "Message": message, "MessageAttributes": attributes}
+    params: Structure = {
+        "QueueUrl": f"http://localhost/{account}/{name}",
+        "MessageBody": push_request.body.decode(),
+        "MessageAttributes": attributes,
+    }
+    if trace:
+        params["MessageSystemAttributes"] = {"AWSTraceHeader": {"DataType": "String", "StringValue": trace}}
+    return "SendMessage", params
+
+
+def _refused(error: AwsError) -> Attempt:
+    if error.code in _SLOWER:
+        return failure(AttemptResult.FAILED, Reason.THROTTLED, error.status, error.code, error.message)
+    if not error.sender:
+        return failure(AttemptResult.FAILED, Reason.SERVER_ERROR, error.status, error.code, error.message)
+    return failure(AttemptResult.REFUSED, Reason.CLIENT_ERROR, error.status, error.code, error.message)
