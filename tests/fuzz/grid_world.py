@@ -1,8 +1,13 @@
 """Event Grid but for its sockets, in memory, with a resource of each kind and something waiting in it."""
 
+import itertools
 import logging
+import os
 import random
+import shutil
 from collections.abc import Awaitable, Mapping
+from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, Final
 
 import orjson
@@ -11,6 +16,7 @@ from redrive.access.keyring import Keyring
 from redrive.access.keys import AccessKey
 from redrive.access.secret import InstallationSecret
 from redrive.endpoints.addresses import read_url
+from redrive.endpoints.containers import BlobContainers
 from redrive.engine.engine import Engine
 from redrive.engine.ports import PushRequest, Runtime
 from redrive.model.attempt import Attempt, AttemptResult, Reason
@@ -19,6 +25,7 @@ from redrive.protocols.azure import handshake
 from redrive.protocols.azure.arm.event_sources import EventSources
 from redrive.protocols.azure.arm.operations import build_operations
 from redrive.protocols.azure.arm.service import Arm
+from redrive.protocols.azure.arm.storage import StorageOperations
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.entra import Entra
 from redrive.protocols.azure.eventgrid import names
@@ -66,6 +73,7 @@ MAPPING: Final[Mapping[str, Any]] = {
         "topic": {"sourceField": "place"},
     },
 }
+_WORLDS: Final = itertools.count()
 
 
 class Webhook:
@@ -118,6 +126,9 @@ class GridWorld(Watched):
         for listener, hears in self._measures.listeners():
             self.engine.add_listener(listener, *hears)
         self._keyring = Keyring(self._store, self._clock)
+        self._blobs = (
+            Path(gettempdir()) / f"redrive-fuzz-{os.getpid()}-{next(_WORLDS)}"
+        )  # made when it is needed
         self.arm: Arm
         self.gateway = self._gateway(runtime, endpoints, secured=secured)
         self.complaints = Complaints()
@@ -127,8 +138,11 @@ class GridWorld(Watched):
         authentication: Authentication = Verifying(self._keyring, clock) if secured else Believing()
         handshakes = Handshakes(engine, endpoints, self._tokens, clock)
         sources = EventSources(engine, Subscribers(engine))
+        storage = StorageOperations(BlobContainers(str(self._blobs)), _where)
         insights = Insights(self._store, self._telemetry.flush, sources.resource)
-        self.arm = Arm(clock, authentication, build_operations(engine, handshakes, _where, [insights]), None)
+        self.arm = Arm(
+            clock, authentication, build_operations(engine, handshakes, _where, [insights, storage]), None
+        )
         credentials = Credentials(authentication, clock, required=secured)
         services = [
             Publishers(engine, credentials, self._measures),
@@ -208,6 +222,7 @@ class GridWorld(Watched):
 
     async def close(self) -> None:
         """Stop what is under way."""
+        shutil.rmtree(self._blobs, ignore_errors=True)
         logging.getLogger("redrive").removeHandler(self.complaints)
         await super().close()
 

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from redrive.composition.core import Core
@@ -12,7 +11,7 @@ from redrive.endpoints.blob import BlobEndpoint
 from redrive.endpoints.email import EmailEndpoint, Relay
 from redrive.engine.ports import Endpoint
 from redrive.runtime.clock import SystemClock
-from redrive.settings import Settings, address_of, aws_endpoint_of, read_addresses, read_aws_endpoints
+from redrive.settings import address_of, aws_endpoint_of, read_addresses, read_aws_endpoints
 
 logger = logging.getLogger(__name__)
 
@@ -24,11 +23,10 @@ def extension(core: Core) -> Extension:
     """The endpoints that deliveries are pushed to; mail only where a relay is named."""
     settings = core.settings
     address = partial(address_of, read_addresses(settings.azure_endpoints))
-    folder = settings.blob_store or _blob_folder(settings)
     endpoints: dict[str, Endpoint] = {
         "http": core.web,
         "https": core.web,
-        "blob": BlobEndpoint(SystemClock().now, address, folder, core.ca_file),
+        "blob": BlobEndpoint(SystemClock().now, address, core.blob_store, core.ca_file),
     }
     if settings.azure_endpoints:
         endpoints |= _brokers(core, address)
@@ -80,9 +78,3 @@ def _aws(core: Core) -> dict[str, Endpoint]:
     client = AwsClient(core.web, partial(aws_endpoint_of, named), AwsCredentials(now))
     function = "lambda" if core.settings.functions == "off" else ELSEWHERE
     return {function: FunctionEndpoint(now, client), "firehose": StreamEndpoint(now, client)}
-
-
-def _blob_folder(settings: Settings) -> str:
-    """Beside the SQLite file, so that what is backed up together lies together; else where the server was started."""
-    _, _, file = settings.store.partition("sqlite:///")
-    return str(Path(file).parent / "redrive-blobs")

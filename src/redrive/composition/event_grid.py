@@ -4,9 +4,11 @@ from functools import partial
 
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
+from redrive.endpoints.containers import BlobContainers
 from redrive.protocols.azure.arm.event_sources import EventSources
 from redrive.protocols.azure.arm.operations import KINDS, build_operations
 from redrive.protocols.azure.arm.service import Arm
+from redrive.protocols.azure.arm.storage import StorageOperations
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.entra import Entra
 from redrive.protocols.azure.eventgrid import dialect
@@ -47,7 +49,8 @@ def _gateway(core: Core, measures: Measures, tokens: WebhookTokens) -> AzureGate
     resolve = partial(address_of, read_addresses(core.settings.azure_endpoints))
     sources = EventSources(engine, Subscribers(engine))
     insights = Insights(core.store, core.telemetry.flush, sources.resource)
-    operations = build_operations(engine, handshakes, resolve, [insights])
+    storage = StorageOperations(BlobContainers(core.blob_store), resolve)
+    operations = build_operations(engine, handshakes, resolve, [insights, storage])
     credentials = Credentials(core.bearer, clock, core.public_url, required=required, refusals=core.refusals)
     return AzureGateway(
         core.runtime,

@@ -14,8 +14,10 @@ from obstore.exceptions import BaseError
 from obstore.store import AzureStore, LocalStore, S3Store
 from typing_extensions import override
 
-from redrive.endpoints import blob_verdicts
-from redrive.endpoints.azure.storage_accounts import read_connection_string, read_container
+from redrive.endpoints import blob_verdicts, verdicts
+from redrive.endpoints.azure.storage_accounts import Container, read_connection_string, read_container
+from redrive.endpoints.azure.storage_verdicts import BY_STATUS
+from redrive.endpoints.containers import BlobContainers
 from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import ACCEPTED, Verdict
 from redrive.engine.ports import PushRequest
@@ -23,7 +25,10 @@ from redrive.engine.ports import PushRequest
 if TYPE_CHECKING:  # the library has these names for type checkers alone
     from obstore.store import AzureConfig, ClientConfig, ObjectStore, RetryConfig
 
+CONTAINER: Final = "container"  # a header
+REQUIRED: Final = "required"
 _CREATED: Final = 201
+_NOT_FOUND: Final = 404
 _STORES_MAX: Final = 1000  # open at once, one a container; each keeps its connections
 
 # Segments that mean the same in a URL and in a file system. Nothing that a name leads out of the folder by.
@@ -35,6 +40,10 @@ _ONCE: Final["RetryConfig"] = {"max_retries": 0, "retry_timeout": timedelta(minu
 _REQUEST_MAX: Final = timedelta(minutes=5)
 
 
+class _ContainerMissing(Exception):  # noqa: N818 - what became of the request
+    """The container that a request is for does not exist."""
+
+
 class BlobEndpoint(TimedEndpoint):
     """Writes each request as a blob.
 
@@ -42,7 +51,8 @@ class BlobEndpoint(TimedEndpoint):
     or not at all, and on disk before the attempt is a success. One that is there already is replaced: an attempt whose
     success nobody heard of is repeated, and brings the same.
 
-    A container of Azure has to be there. One of a folder or of S3 is a beginning of paths, and needs no making.
+    A container of Azure has to be there, and one of a folder where the request has the header `container` with the value
+    `required`: event subscriptions that were made when it needed no making do without. One of S3 is a beginning of paths.
 
     Args:
         now: Milliseconds, for durations.
@@ -65,6 +75,7 @@ class BlobEndpoint(TimedEndpoint):
         self._ca_file = ca_file
         self._azure = lru_cache(_STORES_MAX)(self._opened_azure)
         self._shared: LocalStore | S3Store | None = None
+        self._containers = BlobContainers(store)
 
     @override
     async def close(self) -> None:
@@ -77,6 +88,8 @@ class BlobEndpoint(TimedEndpoint):
         try:
             async with asyncio.timeout(push_request.timeout_ms / 1000):
                 tag = await self._write(push_request)
+        except _ContainerMissing as missing:
+            return verdicts.of_status(_NOT_FOUND, str(missing), BY_STATUS)
         except (BaseError, OSError, ValueError) as error:
             return blob_verdicts.of_failure(error)
         known = {"etag": tag, "content-length": str(len(push_request.body))}
@@ -91,12 +104,20 @@ class BlobEndpoint(TimedEndpoint):
         connection_string = self._connection_string(push_request.endpoint)
         if connection_string is not None:
             return await _put(self._azure(connection_string, container.name), path, push_request)
+        if push_request.headers.get(CONTAINER) == REQUIRED:
+            await self._check(container)
         store = self._shared = self._shared or self._opened_shared()
         shared_path = f"{container.account}/{container.name}/{path}"
         tag = await _put(store, shared_path, push_request)
         if isinstance(store, LocalStore):
             await asyncio.to_thread(_settle, self._folder, shared_path)
         return tag
+
+    async def _check(self, container: Container) -> None:
+        if not await self._containers.is_there(container.account, container.name):
+            raise _ContainerMissing(
+                f"ContainerNotFound: {container.account}/{container.name} does not exist."
+            )
 
     @property
     def _folder(self) -> Path:

@@ -11,6 +11,7 @@ from azure.storage.blob import BlobServiceClient, ContainerClient
 
 from redrive.endpoints.azure.storage_accounts import read_connection_string
 from redrive.endpoints.blob import BlobEndpoint
+from redrive.endpoints.containers import BlobContainers
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, NOW
 from tests.contracts.endpoints.storage import (
@@ -53,6 +54,32 @@ async def test_a_blob_written_again_is_there_once(tmp_path: Path) -> None:
     for text in ("[1]", "[1, 2]"):
         assert (await endpoint.push(blob_parcel(text))).delivered
     assert list(_files(tmp_path).values()) == ["[1, 2]"]
+
+
+async def test_a_container_that_is_required_has_to_be_there(tmp_path: Path) -> None:
+    endpoint, parcel = _folder_endpoint(tmp_path), blob_parcel()
+    required = replace(parcel, headers={**parcel.headers, "container": "required"})
+    attempt = await endpoint.push(required)
+    assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.REFUSED, Reason.MISSING, 404)
+    assert attempt.response == "ContainerNotFound: teststore/letters does not exist."
+    assert _files(tmp_path) == {}
+    assert await BlobContainers(str(tmp_path)).make("TestStore", "letters")
+    assert (await endpoint.push(required)).delivered
+
+
+async def test_containers_of_a_folder_are_its_folders(tmp_path: Path) -> None:
+    containers = BlobContainers(f"file://{tmp_path}/blobs")
+    assert await containers.names("store") == []
+    assert [await containers.make("store", name) for name in ("b", "a", "a")] == [True, True, False]
+    assert await containers.names("store") == ["a", "b"]
+    assert [await containers.remove("store", "a") for _ in range(2)] == [True, False]
+    assert [await containers.is_there("store", name) for name in ("a", "b")] == [False, True]
+
+
+async def test_a_bucket_has_every_container(tmp_path: Path) -> None:
+    containers = BlobContainers("s3://bucket/prefix")
+    assert await containers.is_there("store", "any")
+    assert (await containers.make("store", "any"), await containers.remove("store", "any")) == (False, False)
 
 
 async def test_file_and_folders_are_on_disk_before_it_is_a_success(

@@ -12,6 +12,7 @@ from azure.core.credentials import AzureKeyCredential
 from azure.eventgrid import EventGridPublisherClient
 from azure.mgmt.eventgrid import models
 
+from tests.contracts.protocols.azure.namespaces import make_container
 from tests.contracts.protocols.azure.resources import STORAGE, Resources
 from tests.services.answering import answering
 from tests.services.server import Server
@@ -100,6 +101,7 @@ class Grid:
     ) -> None:
         """Subscribe a webhook to a topic, or to whatever else sends events."""
         if container:
+            make_container(self.server, container)
             fields["dead_letter_destination"] = models.StorageBlobDeadLetterDestination(
                 resource_id=STORAGE, blob_container_name=container
             )

@@ -37,6 +37,13 @@ def management(url: str, authentication: Any = None) -> EventGridManagementClien
     )
 
 
+def make_container(server: Server, name: str = "dead") -> None:
+    """Make a container for dead letters."""
+    path = f"{ACCOUNT}/blobServices/default/containers/{name}?api-version=2023-05-01"
+    status, answer = server.ask("PUT", path, b"{}")
+    assert status in (200, 201), answer
+
+
 @dataclass
 class Shop:
     """The namespace `shop` with its topic `orders` and some subscriptions in queue mode."""

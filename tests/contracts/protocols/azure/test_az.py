@@ -72,6 +72,11 @@ def test_batches_of_a_storage_accounts_events(az: Az, hook: Webhook) -> None:
     of_account = ("--storage-account", "letters", "-g", "rg")
     assert az("storage", "container-rm", "create", "--name", "dead", *of_account)["name"] == "dead"
     assert az("storage", "container-rm", "show", "--name", "dead", *of_account)["name"] == "dead"
+    az("storage", "container-rm", "create", "--name", "other", *of_account)
+    assert [one["name"] for one in az("storage", "container-rm", "list", *of_account)] == ["dead", "other"]
+    az("storage", "container-rm", "delete", "--name", "other", "--yes", *of_account)
+    with pytest.raises(CommandFailedError, match="does not exist"):
+        az("storage", "container-rm", "show", "--name", "other", *of_account)
     storage = az("storage", "account", "show", "--name", "letters", "--resource-group", "rg", "--query", "id")
     assert storage == STORAGE
     batching = ("--max-events-per-batch", "1000", "--preferred-batch-size-in-kilobytes", "512")

@@ -191,6 +191,29 @@ def test_a_dead_letter_reaches_its_container(grid: Grid, subscriber: Subscriber)
     assert created["data"]["contentLength"] == blob.stat().st_size > 0
 
 
+def test_a_dead_letter_whose_container_does_not_exist_is_dropped_counted_and_told(
+    grid: Grid, subscriber: Subscriber
+) -> None:
+    topic = grid.topic()
+    grid.subscribe(topic.id, subscriber, container="dead")
+    assert grid.resources.ask("DELETE", f"{STORAGE}/blobServices/default/containers/dead")[0] == 200
+    subscriber.status = 400
+    grid.publish(topic, event(1))
+    subscriber.next()
+    grid.server.advance(6 * 60)
+    assert grid.letters("watcher") == []
+    asked = "metricnames=DroppedEventCount,DeadLetteredCount&aggregation=total&api-version=2023-10-01"
+    _, body = grid.server.ask("GET", f"{topic.id}/providers/Microsoft.Insights/metrics?{asked}")
+    read = orjson.loads(body)["value"]
+    totals = {
+        one["name"]["value"]: sum(p["total"] for series in one["timeseries"] for p in series["data"])
+        for one in read
+    }
+    assert totals == {"DroppedEventCount": 1, "DeadLetteredCount": 0}
+    (warning,) = [line for line in grid.server.log.read_text().splitlines() if "ContainerNotFound" in line]
+    assert "WARNING" in warning
+
+
 def test_published_and_delivered_events_are_counted(grid: Grid, subscriber: Subscriber) -> None:
     topic = grid.topic()
     grid.subscribe(topic.id, subscriber)

@@ -9,7 +9,15 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 
-from tests.contracts.protocols.azure.namespaces import GROUP, SUBSCRIPTION, Shop, counts, orders, tokens
+from tests.contracts.protocols.azure.namespaces import (
+    GROUP,
+    SUBSCRIPTION,
+    Shop,
+    counts,
+    make_container,
+    orders,
+    tokens,
+)
 from tests.services.server import Server, new_server
 
 MINUTE = 60
@@ -24,6 +32,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
     blobs = ("--blob-store", str(tmp_path / "blobs"))
     one = new_server(store, "--clock", "simulated", *blobs, directory=tmp_path)
     one.start()
+    make_container(one)
     try:
         yield one
     finally:

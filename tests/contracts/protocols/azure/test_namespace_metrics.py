@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from tests.contracts.protocols.azure.grid import Subscriber
-from tests.contracts.protocols.azure.namespaces import GROUP, NAME, SUBSCRIPTION, Shop, tokens
+from tests.contracts.protocols.azure.namespaces import GROUP, NAME, SUBSCRIPTION, Shop, make_container, tokens
 
 NAMESPACE = (
     f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}/providers/Microsoft.EventGrid/namespaces/{NAME}"
@@ -99,6 +99,7 @@ def test_refused_calls_are_counted_by_error(shop: Shop) -> None:
 
 def test_dropped_and_dead_lettered_events_are_counted_by_reason(shop: Shop) -> None:
     shop.subscribe(max_delivery_count=1, event_time_to_live=dt.timedelta(minutes=5))
+    make_container(shop.server)
     shop.subscribe("kept", letters=True)
     shop.publish(1, 2, 3)
     consumer = shop.consumer()

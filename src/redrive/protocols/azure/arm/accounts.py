@@ -1,4 +1,4 @@
-"""Surroundings of Event Grid's resources: Azure subscriptions, tenants, providers, resource groups, storage accounts.
+"""Surroundings of Event Grid's resources: Azure subscriptions, tenants, providers and resource groups.
 
 As much of it as `az` asks for around its Event Grid commands. An Azure subscription is the account of the caller, so
 there is one for each access key; every provider is registered; groups are known once they were made, and nothing needs
@@ -16,11 +16,6 @@ from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Draft
 from redrive.protocols.azure.arm import paging, schema
 from redrive.protocols.azure.arm.call import ArmCall, Verb
-from redrive.protocols.azure.arm.destinations import (
-    EndpointResolver,
-    check_container,
-    check_storage_account,
-)
 from redrive.protocols.azure.arm.resource import location
 from redrive.protocols.azure.arm.schema import Document, Field, Schema
 from redrive.protocols.azure.arm.subscribers import Subscribers
@@ -38,8 +33,6 @@ GROUP: Final[DocumentKind[Group]] = DocumentKind("azure_resource_group", dict, d
 TENANT: Final = "00000000-0000-0000-0000-000000000000"
 _SUBSCRIPTION: Final = "/subscriptions/{subscription}"
 _GROUP: Final = f"{_SUBSCRIPTION}/resourceGroups/{{group}}"
-_STORAGE: Final = f"{_GROUP}/providers/Microsoft.Storage/storageAccounts/{{storageAccount}}"
-_CONTAINER: Final = f"{_STORAGE}/blobServices/default/containers/{{container}}"
 _GROUP_CHARS_MAX: Final = 90
 _GROUP_NAME: Final = re.compile(rf"[\w.()-]{{1,{_GROUP_CHARS_MAX}}}(?<!\.)")
 
@@ -59,18 +52,16 @@ _GROUP_SCHEMA: Final = Schema(
 class AccountOperations:
     """The operations on what surrounds Event Grid's resources."""
 
-    def __init__(self, engine: Engine, subscribers: Subscribers, resolve: EndpointResolver) -> None:
+    def __init__(self, engine: Engine, subscribers: Subscribers) -> None:
         """Offer them on this engine.
 
         Args:
             engine: Keeps groups.
             subscribers: Removes a group's topics with their event subscriptions.
-            resolve: What stands behind the id of a storage account.
         """
         self._documents = engine.resources.documents
         self._topics = engine.resources.topics
         self._subscribers = subscribers
-        self._resolve = resolve
 
     @property
     def routes(self) -> Mapping[str, Verb]:
@@ -88,11 +79,6 @@ class AccountOperations:
             f"GET {_GROUP}": self.group,
             f"HEAD {_GROUP}": self.has_group,
             f"DELETE {_GROUP}": self.delete_group,
-            f"POST {_SUBSCRIPTION}/providers/Microsoft.Storage/checkNameAvailability": self.name_available,
-            f"PUT {_STORAGE}": self.storage_account,
-            f"GET {_STORAGE}": self.storage_account,
-            f"PUT {_CONTAINER}": self.container,
-            f"GET {_CONTAINER}": self.container,
         }
 
     # ---- the caller's ------------------------------------------------------------------------------------------
@@ -190,52 +176,6 @@ class AccountOperations:
             await self._documents.remove(NAMESPACE, namespace.name.key)
         await self._documents.remove(GROUP, key)
         return empty_answer(HTTPStatus.OK)
-
-    # ---- storage accounts --------------------------------------------------------------------------------------
-
-    async def name_available(self, call: ArmCall) -> Response:
-        """Tell that a storage account may have a name, which `az storage account create` asks first."""
-        schema.text(call.document, "name")
-        return json_answer({"nameAvailable": True})
-
-    async def storage_account(self, call: ArmCall) -> Response:
-        """Show a storage account: one that the settings name, or the server's own, which needs no making."""
-        resource = _storage_account(call)
-        check_storage_account(resource)
-        shown = {
-            "id": resource.text,
-            "name": resource.name,
-            "type": "Microsoft.Storage/storageAccounts",
-            "location": "local",
-            "kind": "StorageV2",
-            "sku": {"name": "Standard_LRS", "tier": "Standard"},
-            "tags": {"redrive": "own" if self._resolve(resource.text) is None else "named"},
-            "properties": {"provisioningState": "Succeeded"},
-        }
-        return json_answer(shown)
-
-    async def container(self, call: ArmCall) -> Response:
-        """Show a container of a storage account, which needs no making where the server keeps the blobs itself."""
-        account = _storage_account(call)
-        check_storage_account(account)
-        resource = account.child("blobServices", "default").child("containers", call.params["container"])
-        check_container(resource.name)
-        shown = {
-            "id": resource.text,
-            "name": resource.name,
-            "type": "Microsoft.Storage/storageAccounts/blobServices/containers",
-            "properties": {"publicAccess": "None"},
-        }
-        return json_answer(shown)
-
-
-def _storage_account(call: ArmCall) -> ArmId:
-    return ArmId(
-        call.params["subscription"],
-        call.params["group"],
-        "Microsoft.Storage",
-        ("storageAccounts", call.params["storageAccount"]),
-    )
 
 
 def _subscription(guid: str) -> Mapping[str, Any]:

@@ -44,7 +44,7 @@ def build_operations(
     subscribers = Subscribers(engine)
     sources = EventSources(engine, subscribers)
     return [
-        AccountOperations(engine, subscribers, resolve),
+        AccountOperations(engine, subscribers),
         TopicCollection(engine, specs.TOPICS, subscribers),
         TopicCollection(engine, specs.DOMAINS, subscribers),
         DomainTopicCollection(engine, subscribers, sources),

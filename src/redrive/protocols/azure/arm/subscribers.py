@@ -118,6 +118,7 @@ class Subscribers:
             confirmed=False,
             filter_text=None,
             dead_letter=None,
+            attributes={**wanted.attributes, settings.CONTAINER: settings.REQUIRED},
         )
         return CopyTarget((await self._subscriptions.put_in(draft, store)).queue_id, DELAY_MS)
 

@@ -15,7 +15,7 @@ from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.azure.eventgrid import dead_letters, names, namespace_letters
+from redrive.protocols.azure.eventgrid import dead_letters, names, namespace_letters, settings
 from redrive.protocols.azure.eventgrid.blob_created import blob_created
 from redrive.protocols.azure.eventgrid.event_profile import as_it_is, event_id
 from redrive.protocols.azure.eventgrid.published import Letter, Published
@@ -63,7 +63,7 @@ class DeadLetterProfile:
             endpoint=context.subscription.endpoint,
             body=f"[{','.join(texts)}]".encode(),
             content_type=_BLOB_TYPE,
-            headers={"path": self._path(context.subscription, deliveries[0])},
+            headers={"path": self._path(context.subscription, deliveries[0]), **_container_of(context)},
             timeout_ms=_TIMEOUT_MS,
             headers_kept=("etag", "content-length"),
         )
@@ -91,6 +91,11 @@ class DeadLetterProfile:
         if letter is None:
             raise ValueError(f"delivery {delivery.seq} is no dead letter")
         return dead_letters.text_of(delivery.body, published, letter)
+
+
+def _container_of(context: SubscriptionContext) -> dict[str, str]:
+    attributes = context.subscription.attributes
+    return {name: attributes[name] for name in (settings.CONTAINER,) if name in attributes}
 
 
 class NamespaceDeadLetterProfile(DeadLetterProfile):

@@ -27,6 +27,9 @@ CUSTOM_INPUT_SCHEMA: Final = "CustomInputSchema"  # a subscription's
 ID: Final = "id"  # the resource's ARM id, as it was spelt
 PROPERTIES: Final = "properties"  # JSON: its ARM properties, as accepted
 KEYS: Final = ("key1", "key2")  # a topic's access keys, in base64
+# An attribute of what writes dead letters: whether their container has to be there. Without it a folder's is made.
+CONTAINER: Final = "container"
+REQUIRED: Final = "required"
 STATE: Final = "state"  # an event subscription's provisioning state
 
 WEBHOOK: Final = "WebHook"

@@ -1,0 +1,63 @@
+"""The containers of the blob store: folders of a folder, or beginnings of paths in a bucket.
+
+A folder's container is there when its folder is, whoever made that. A bucket's needs no making and cannot be removed.
+"""
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Final
+
+_S3: Final = "s3://"
+
+
+class BlobContainers:
+    """Makes, finds and removes containers; names have been checked by whoever asks, and lead out of no folder."""
+
+    def __init__(self, store: str) -> None:
+        """Look into this store: a folder, or `s3://BUCKET[/PREFIX]`."""
+        self._folder = None if store.startswith(_S3) else Path(store.removeprefix("file://")).absolute()
+
+    async def make(self, account: str, container: str) -> bool:
+        """Make a container; False: it was there.
+
+        Raises:
+            OSError: The disk is full, or the folder is not to be written to.
+        """
+        return await asyncio.to_thread(self._make, self._place(account, container))
+
+    async def is_there(self, account: str, container: str) -> bool:
+        """True if blobs can be written to it."""
+        place = self._place(account, container)
+        return place is None or await asyncio.to_thread(place.is_dir)
+
+    async def names(self, account: str) -> list[str]:
+        """The containers of an account; none of a bucket, which knows no containers without blobs."""
+        if self._folder is None:
+            return []
+        return await asyncio.to_thread(_folders_in, self._folder / account.lower())
+
+    async def remove(self, account: str, container: str) -> bool:
+        """Remove a container with its blobs; False: it was not there, or cannot be removed.
+
+        Raises:
+            OSError: The folder is not to be written to.
+        """
+        place = self._place(account, container)
+        if place is None or not await asyncio.to_thread(place.is_dir):
+            return False
+        await asyncio.to_thread(shutil.rmtree, place)
+        return True
+
+    def _place(self, account: str, container: str) -> Path | None:
+        return None if self._folder is None else self._folder / account.lower() / container.lower()
+
+    def _make(self, place: Path | None) -> bool:
+        if place is None or place.is_dir():
+            return False
+        place.mkdir(parents=True, exist_ok=True)
+        return True
+
+
+def _folders_in(folder: Path) -> list[str]:
+    return sorted(place.name for place in folder.iterdir() if place.is_dir()) if folder.is_dir() else []

@@ -1,0 +1,144 @@
+"""Storage accounts, their keys and their containers, as far as dead letters are written to them.
+
+An account that the settings name is somewhere else, and whatever is asked of it there is believed to be there. Any other
+is the server's own: it needs no making, and its containers are those of the blob store.
+"""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final, Protocol
+
+from redrive.protocols.azure.arm import schema
+from redrive.protocols.azure.arm.call import ArmCall, Verb
+from redrive.protocols.azure.arm.destinations import EndpointResolver, check_container, check_storage_account
+from redrive.protocols.azure.wire.answers import empty_answer, json_answer
+from redrive.protocols.azure.wire.arm_id import ArmId
+from redrive.protocols.azure.wire.errors import not_found
+from redrive.protocols.http import Response
+
+_SUBSCRIPTION: Final = "/subscriptions/{subscription}"
+_ACCOUNT: Final = (
+    f"{_SUBSCRIPTION}/resourceGroups/{{group}}/providers/Microsoft.Storage/storageAccounts/{{storageAccount}}"
+)
+_CONTAINERS: Final = f"{_ACCOUNT}/blobServices/default/containers"
+_CONTAINER: Final = f"{_CONTAINERS}/{{container}}"
+
+
+class Containers(Protocol):
+    """The containers of the server's own blob store, by their accounts' names and their own."""
+
+    async def make(self, account: str, container: str) -> bool:
+        """Make a container; False: it was there."""
+        ...
+
+    async def is_there(self, account: str, container: str) -> bool:
+        """True if blobs can be written to it."""
+        ...
+
+    async def names(self, account: str) -> list[str]:
+        """The containers of an account."""
+        ...
+
+    async def remove(self, account: str, container: str) -> bool:
+        """Remove a container with its blobs; False: it was not there."""
+        ...
+
+
+class StorageOperations:
+    """The operations on storage accounts and containers."""
+
+    def __init__(self, containers: Containers, resolve: EndpointResolver) -> None:
+        """Offer them on these containers; `resolve` says what stands behind the id of a storage account."""
+        self._containers = containers
+        self._resolve = resolve
+
+    @property
+    def routes(self) -> Mapping[str, Verb]:
+        """See `Operations.routes`."""
+        return {
+            f"POST {_SUBSCRIPTION}/providers/Microsoft.Storage/checkNameAvailability": self.name_available,
+            f"PUT {_ACCOUNT}": self.account,
+            f"GET {_ACCOUNT}": self.account,
+            f"GET {_CONTAINERS}": self.containers,
+            f"PUT {_CONTAINER}": self.put_container,
+            f"GET {_CONTAINER}": self.container,
+            f"DELETE {_CONTAINER}": self.delete_container,
+        }
+
+    async def name_available(self, call: ArmCall) -> Response:
+        """Tell that a storage account may have a name, which `az storage account create` asks first."""
+        schema.text(call.document, "name")
+        return json_answer({"nameAvailable": True})
+
+    async def account(self, call: ArmCall) -> Response:
+        """Show a storage account: one that the settings name, or the server's own, which needs no making."""
+        resource = _account(call)
+        shown = {
+            "id": resource.text,
+            "name": resource.name,
+            "type": "Microsoft.Storage/storageAccounts",
+            "location": "local",
+            "kind": "StorageV2",
+            "sku": {"name": "Standard_LRS", "tier": "Standard"},
+            "tags": {"redrive": "own" if self._is_own(resource) else "named"},
+            "properties": {"provisioningState": "Succeeded"},
+        }
+        return json_answer(shown)
+
+    async def containers(self, call: ArmCall) -> Response:
+        """List the containers of an account of the server's own; of another none are known."""
+        account = _account(call)
+        names = await self._containers.names(account.name) if self._is_own(account) else []
+        return json_answer({"value": [_shown(_container(account, name)) for name in names]})
+
+    async def put_container(self, call: ArmCall) -> Response:
+        """Make a container; whatever stands in it stays."""
+        account, container = _named(call)
+        is_new = self._is_own(account) and await self._containers.make(account.name, container.name)
+        return json_answer(_shown(container), HTTPStatus.CREATED if is_new else HTTPStatus.OK)
+
+    async def container(self, call: ArmCall) -> Response:
+        """Show a container."""
+        account, container = _named(call)
+        if self._is_own(account) and not await self._containers.is_there(account.name, container.name):
+            raise not_found("The specified container does not exist.", "ContainerNotFound")
+        return json_answer(_shown(container))
+
+    async def delete_container(self, call: ArmCall) -> Response:
+        """Remove a container with its blobs, which an account elsewhere does itself."""
+        account, container = _named(call)
+        removed = self._is_own(account) and await self._containers.remove(account.name, container.name)
+        return empty_answer(HTTPStatus.OK if removed else HTTPStatus.NO_CONTENT)
+
+    def _is_own(self, account: ArmId) -> bool:
+        return self._resolve(account.text) is None
+
+
+def _account(call: ArmCall) -> ArmId:
+    account = ArmId(
+        call.params["subscription"],
+        call.params["group"],
+        "Microsoft.Storage",
+        ("storageAccounts", call.params["storageAccount"]),
+    )
+    check_storage_account(account)
+    return account
+
+
+def _named(call: ArmCall) -> tuple[ArmId, ArmId]:
+    account, name = _account(call), call.params["container"]
+    check_container(name)
+    return account, _container(account, name)
+
+
+def _container(account: ArmId, name: str) -> ArmId:
+    return account.child("blobServices", "default").child("containers", name)
+
+
+def _shown(container: ArmId) -> Mapping[str, Any]:
+    return {
+        "id": container.text,
+        "name": container.name,
+        "type": "Microsoft.Storage/storageAccounts/blobServices/containers",
+        "properties": {"publicAccess": "None"},
+    }
