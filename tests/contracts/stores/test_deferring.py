@@ -80,7 +80,7 @@ async def bodies(queue: Bench) -> list[str]:
     return [delivery.body for delivery in await queue.peek(1000)]
 
 
-async def test_what_is_deferred_is_seen_at_once_and_stays(store: Store, plain: Bench) -> None:
+async def test_deferred_changes_are_seen_at_once_and_stay(store: Store, plain: Bench) -> None:
     async with store.deferring():
         await plain.send("a")
         assert await bodies(plain) == ["a"]
@@ -117,7 +117,7 @@ async def test_many_deferred_calls_are_few_commits_and_one_sync(
     assert disk.syncs == 2
 
 
-async def test_what_others_write_meanwhile_is_on_disk_with_all_before_it(
+async def test_writes_of_others_meanwhile_are_on_disk_with_all_before_them(
     disk: Disk, open_seconds: float
 ) -> None:
     queue = await disk.open()

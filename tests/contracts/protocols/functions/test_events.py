@@ -90,7 +90,7 @@ class TestRetries:
         assert _sum(workshop, function.name, "AsyncEventsReceived") == 1
         assert _sum(workshop, function.name, "AsyncEventsDropped") == 1
 
-    def test_what_succeeds_is_done(self, workshop: Workshop) -> None:
+    def test_a_successful_event_is_done(self, workshop: Workshop) -> None:
         function = Counting(workshop)
         workshop.send(function.name, {})
         workshop.server.advance(3600)
@@ -151,7 +151,7 @@ class TestRetries:
         workshop.server.advance(3600)
         assert len(function.calls) == 2
 
-    def test_what_is_owed_to_a_deleted_function_is_dropped(self, workshop: Workshop) -> None:
+    def test_events_owed_to_a_deleted_function_are_dropped(self, workshop: Workshop) -> None:
         function = Counting(workshop)
         workshop.send(function.name, {"fail": "x"})
         workshop.server.advance(0)
@@ -232,7 +232,7 @@ class TestDestinations:
         workshop.server.advance(0)
         assert len(second.calls) == 1
 
-    def test_what_a_target_refuses_for_good_is_counted(self, workshop: Workshop) -> None:
+    def test_a_final_refusal_by_a_target_is_counted(self, workshop: Workshop) -> None:
         gone = workshop.sqs.queue()
         function = Counting(workshop, DeadLetterConfig={"TargetArn": gone.arn})
         gone.call("delete_queue")
