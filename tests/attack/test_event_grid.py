@@ -170,3 +170,32 @@ def test_a_password_in_a_url_is_masked(tenant: Tenant) -> None:
     assert "s3cret" not in orjson.dumps(answer).decode()
     _, answer = tenant.ask("PUT", path, {"properties": {"destination": subscription("ftp://user:s3cret@a")}})
     assert "s3cret" not in orjson.dumps(answer).decode()
+
+
+# ---- documents ---------------------------------------------------------------------------------------------------
+
+
+def many(count: int, mark: str = "a") -> Any:
+    return {f"{mark}{number}": "" for number in range(count)}
+
+
+@pytest.mark.parametrize(
+    "path", [TOPIC, f"{GRID}/domains/large", f"{GRID}/namespaces/shop", f"{TOPIC}/eventSubscriptions/large"]
+)
+def test_a_document_longer_than_anybody_could_use_is_refused(tenant: Tenant, path: str) -> None:
+    """Fields that no schema knows are kept and remembered: 60 topics took 190 MB, and a list of them a second."""
+    document = {"location": "local", "properties": many(50_000)}
+    status, answer = tenant.ask("PUT", path, document)
+    assert (status, answer["error"]["code"]) == (413, "RequestEntityTooLarge")
+
+
+@pytest.mark.parametrize("path", [TOPIC, f"{GRID}/namespaces/shop", f"{GRID}/namespaces/shop/topics/orders"])
+def test_a_document_does_not_grow_beyond_that_by_changes(tenant: Tenant, path: str) -> None:
+    statuses = [
+        tenant.ask("PATCH", path, {"properties": many(6_000, f"of-change-{number}-")})[0]
+        for number in range(4)
+    ]
+    assert statuses[-1] == 413
+    shown = tenant.ask("GET", path)[1]
+    assert len(orjson.dumps(shown)) < 300_000
+    assert not any(name.startswith("of-change-3-") for name in shown["properties"])

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 
 import orjson
 
+from redrive.protocols.azure.arm.schema import check_bytes
 from redrive.protocols.azure.wire.arm_id import ArmId
 from redrive.protocols.azure.wire.bearer import Caller
 from redrive.protocols.azure.wire.errors import AzureError, forbidden, invalid
@@ -43,8 +44,9 @@ class ArmCall:
         """The body.
 
         Raises:
-            AzureError: It is no JSON object, or one that is nested too deeply to be shown again.
+            AzureError: It is too long, no JSON object, or one that is nested too deeply to be shown again.
         """
+        check_bytes(len(self.request.body))
         try:
             read = orjson.loads(self.request.body)
             orjson.dumps(reduce(_wrapped, range(_LEVELS_ABOVE), read))

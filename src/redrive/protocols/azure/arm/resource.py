@@ -210,7 +210,7 @@ def _beside(record: Record) -> dict[str, Any]:
 
 
 def _with(spec: ResourceSpec, record: R, beside: Document, properties: Document) -> R:
-    written = {settings.PROPERTIES: orjson.dumps(properties).decode()}
+    written = {settings.PROPERTIES: schema.kept(properties)}
     if spec.beside is not None:
-        written[BESIDE] = orjson.dumps(beside).decode()
+        written[BESIDE] = schema.kept(beside)
     return replace(record, attributes={**record.attributes, **written})

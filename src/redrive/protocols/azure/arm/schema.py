@@ -6,9 +6,16 @@ A reader checks one field: it returns the value in the form that is kept, None w
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from http import HTTPStatus
+from typing import Any, Final, TypeVar
+
+import orjson
 
 from redrive.protocols.azure.wire.errors import AzureError, invalid
+
+#: Of a request, and of what is kept of it and of those before: fields that no schema knows are kept and remembered, too.
+#: The longest that can be meant is an event subscription with 25 filters, whose values are 25 texts of 512 characters.
+BYTES_MAX: Final = 256 * 1024
 
 Document = Mapping[str, Any]
 Reader = Callable[[Document, str], Any]
@@ -174,6 +181,28 @@ def merged(before: Document, change: Document) -> dict[str, Any]:
         elif value is not None:
             made[name] = value
     return made
+
+
+def kept(document: Document) -> str:
+    """The JSON of a document as it is kept.
+
+    Raises:
+        AzureError: It is too long.
+    """
+    written = orjson.dumps(document)
+    check_bytes(len(written))
+    return written.decode()
+
+
+def check_bytes(size: int) -> None:
+    """Check the length of a document.
+
+    Raises:
+        AzureError: It is too long.
+    """
+    if size > BYTES_MAX:
+        message = f"The resource has {size} bytes; {BYTES_MAX} are the most."
+        raise AzureError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "RequestEntityTooLarge", message)
 
 
 def present(document: Document) -> dict[str, Any]:

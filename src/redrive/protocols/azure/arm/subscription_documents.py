@@ -165,7 +165,7 @@ def engine_subscription(
     has_dead_letters = any(part_at(accepted.properties, _dead_letters(accepted.properties)))
     attributes = {
         settings.ID: resource_id,
-        settings.PROPERTIES: orjson.dumps(accepted.properties).decode(),
+        settings.PROPERTIES: schema.kept(accepted.properties),
         settings.STATE: state,
     }
     if state == AWAITING:
