@@ -30,7 +30,7 @@ _numbers: Final = itertools.count()
 
 
 class Attack(NamedTuple):
-    """What hostile connections send.
+    """Bytes that hostile connections send.
 
     Attributes:
         requests: Each connection sends the next of them, as soon as its last was answered.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much of everything.
+    """The size of a run: how much of everything.
 
     Attributes:
         seconds: Of one run under load.
@@ -64,7 +64,7 @@ SMALL = Scale(
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What every question gets.
+    """Arguments of every question.
 
     Attributes:
         scale: How much.

@@ -1,4 +1,4 @@
-"""How many events a second go through one process to one webhook of Event Grid, in batches and one by one?
+"""Events a second through one process to one webhook of Event Grid, in batches and one by one.
 
 From the first publication to the last event that the webhook has, publishing included. Events are published 1,000 a
 request over one connection, as a publisher with much to say does.

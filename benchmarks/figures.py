@@ -1,4 +1,4 @@
-"""What a measurement says: one figure, the bound it is held to, and the line it is printed as."""
+"""Results of a measurement: one figure, the bound it is held to, and the line it is printed as."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,7 +6,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a figure has to keep to.
+    """A bound that a figure has to keep to.
 
     Attributes:
         side: Whether the figure must not fall below the limit, or must stay under it.

@@ -1,4 +1,4 @@
-"""What do thousands of filters that do not match cost a publication, beside the same without them?
+"""The cost of thousands of filters that do not match a publication, beside the same without them.
 
 The subscriptions are put into the store before the server starts: SNS itself lets a topic have 200 filters.
 """

@@ -38,7 +38,7 @@ _PROBE: Final = b"GET /_localstack/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 @dataclass(slots=True)
 class Calls:
-    """How long calls took (ms): those answered with 200 in time, and the others until they were given up."""
+    """Durations of calls (ms): those answered with 200 in time, and the others until they were given up."""
 
     answered: list[float] = field(default_factory=list)
     unanswered: list[float] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Calls:
 
 @dataclass(slots=True)
 class Seen:
-    """What was seen from outside during an attack.
+    """Observations from outside during an attack.
 
     Attributes:
         calls: Those of others.

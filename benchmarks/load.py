@@ -22,7 +22,7 @@ class LoadFailedError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run said.
+    """Results of one run.
 
     Attributes:
         per_second: Messages, or whole lives of messages.

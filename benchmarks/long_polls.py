@@ -1,4 +1,4 @@
-"""What do a thousand long polls cost while nothing comes, and how soon does one of them get what does come?"""
+"""The cost of a thousand long polls while nothing comes, and the time until one of them gets a message."""
 
 import asyncio
 import time
@@ -81,7 +81,7 @@ class Polls:
         return not self._woken.empty()
 
     async def received_at(self) -> float:
-        """When the next message came; whoever was answered waits again."""
+        """Return the time of the next message; a poll that was answered begins again."""
         while True:
             woken = await self._woken.get()
             self._wait(woken.connection)

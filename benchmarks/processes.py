@@ -1,4 +1,4 @@
-"""What the kernel says of a process: its processor time, its memory and what it writes."""
+"""The kernel's figures of a process: its processor time, its memory and what it writes."""
 
 import os
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Process:
         return self._number("status", "VmRSS") * 1024
 
     def written_bytes(self) -> int:
-        """What it has given the disks to write since it began, in whole pages."""
+        """Return the bytes given to the disks since the process began, in whole pages."""
         return self._number("io", "write_bytes")
 
     def _number(self, file: str, name: str) -> int:

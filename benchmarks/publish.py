@@ -1,4 +1,4 @@
-"""How fast is a publication that four queues get, beside the least work that four durable inserts can be?"""
+"""The rate of a publication to four queues, beside the least work that four durable inserts can be."""
 
 from collections.abc import Iterator
 from typing import Any, Final

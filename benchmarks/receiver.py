@@ -25,7 +25,7 @@ _EVENT: Final = b'"eventType":"'  # once in each event of a batch
 
 
 class Inbox:
-    """What was posted, and who waits for an answer."""
+    """Posted bodies, and the waiters for an answer."""
 
     def __init__(self) -> None:
         self._tokens: dict[str, str] = {}

@@ -40,7 +40,7 @@ def in_turn(scale: Scale, lanes: Sequence[Lane], load: str, connections: int) ->
 
 
 def compared(what: str, runs: Runs, bound: Bound | None = None) -> Figure:
-    """How many times the second lane's speed the first one has, by the run in the middle of each.
+    """Return the speed of the first lane as a multiple of the second's, by the run in the middle of each.
 
     The detail also has the ratio by processor time: it does not count the time a neighbour has the core or the disk.
     """

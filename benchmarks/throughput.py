@@ -1,4 +1,4 @@
-"""How fast are send, batch and the whole life of a message, beside the least that a durable queue can do?"""
+"""The rate of send, batch and the whole life of a message, beside the least that a durable queue can do."""
 
 from collections.abc import Iterator
 from typing import Final

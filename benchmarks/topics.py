@@ -71,7 +71,7 @@ async def publish_batch(connection: Connection, topic: str, messages: int = _BAT
 
 
 class Report(NamedTuple):
-    """What a webhook was posted; see `benchmarks.receiver`."""
+    """Posts to a webhook; see `benchmarks.receiver`."""
 
     received: int
     last_at: float
@@ -102,7 +102,7 @@ class Webhook:
         await self._ask("/release")
 
     async def received(self, messages: int) -> Report:
-        """What it was posted, when it was that many."""
+        """Wait until the webhook was posted that many, and return its report."""
         while (report := await self._ask("/report"))["received"] < messages:  # noqa: ASYNC110 - likewise
             await asyncio.sleep(_LOOK_SECONDS)
         return Report(**report)

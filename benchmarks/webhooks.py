@@ -1,4 +1,4 @@
-"""How fast does one process push its deliveries to one webhook that answers at once?
+"""The rate at which one process pushes its deliveries to one webhook that answers at once.
 
 The webhook holds its answers back until all is published, so that publishing takes nothing from what is measured.
 """

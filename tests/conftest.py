@@ -1,4 +1,4 @@
-"""What every test may ask for: a PostgreSQL database, and how hard Hypothesis searches.
+"""Fixtures for every test: a PostgreSQL database, and how hard Hypothesis searches.
 
 `pytest` repeats the same examples on every machine; `pytest --hypothesis-profile=deep` searches for new ones, and
 `pytest --quick --hypothesis-profile=quick` is over in a minute.

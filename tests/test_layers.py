@@ -107,7 +107,7 @@ def test_the_right_imports_keep_every_contract(tmp_path: Path) -> None:
 
 
 def _check_imports(folder: Path, imports: dict[str, str]) -> str:
-    """What the import linter says of a `redrive` of empty packages with these imports between them."""
+    """Return the output of the import linter for a `redrive` of empty packages with these imports between them."""
     for room in {"", *_ROOMS, *imports}:
         package = folder.joinpath("redrive", *room.split("."))
         package.mkdir(parents=True, exist_ok=True)

@@ -95,7 +95,7 @@ def attributes_of(sqs: Any, name: str) -> dict[str, str]:
 
 
 def refused(server: Server) -> str:
-    """What a server says that does not start."""
+    """Return the output of a server that does not start."""
     with pytest.raises(ServerFailedError, match="exit status 2") as failed:
         server.start()
     return str(failed.value)

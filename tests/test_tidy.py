@@ -58,6 +58,7 @@ _LONG_BODY = "    pass\n" * tidy.FUNCTION_LINES_MAX
         (tidy.names_say_what_they_hold, _CORE, "class PublishHandler: ..."),
         (tidy.docstrings_begin_with_a_noun_or_a_verb, _CORE, '"""What settles."""'),
         (tidy.docstrings_begin_with_a_noun_or_a_verb, _CORE, 'def f():\n    """Whether it does."""'),
+        (tidy.docstrings_begin_with_a_noun_or_a_verb, "tests/test_settle.py", '"""What settles."""'),
         (tidy.loops_name_their_elements, _CORE, "for one in ():\n    pass"),
         (tidy.loops_name_their_elements, _CORE, "settled = [one for one in ()]"),
         (tidy.tests_names_state_the_case, "tests/test_settle.py", "def test_what_was_settled(): ..."),

@@ -41,7 +41,7 @@ class Source:
 
     @functools.cached_property
     def origins(self) -> dict[str, str]:
-        """What each imported name stands for: `{"sleep": "asyncio.sleep"}` after `from asyncio import sleep`."""
+        """The full name of each imported name: `{"sleep": "asyncio.sleep"}` after `from asyncio import sleep`."""
         origins: dict[str, str] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
@@ -226,7 +226,7 @@ _OPENING: Final = re.compile(r"(What|Who|Whose|Whom|Whether|Where|When|Which|Why
 
 def docstrings_begin_with_a_noun_or_a_verb(source: Source) -> Iterator[str]:
     """A docstring that begins with `What` or `Who` talks around the name of a thing, and readers look for the name."""
-    if not source.is_python("src/redrive"):
+    if not source.is_python("src/redrive", "tests", "benchmarks"):
         return
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

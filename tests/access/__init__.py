@@ -1,1 +1,1 @@
-"""Who may do what: keys, principals and policies."""
+"""Tests of authorization: keys, principals and policies."""

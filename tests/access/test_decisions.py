@@ -1,4 +1,4 @@
-"""Who may: principals, actions and resources, and the order in which statements speak."""
+"""Decisions on a request: principals, actions and resources, and the order in which statements count."""
 
 import pytest
 from hypothesis import given

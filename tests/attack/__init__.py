@@ -1,1 +1,1 @@
-"""What was tried to get in, to stop the server, or to see what others keep; each held by a test."""
+"""Attempts to get in, to stop the server, or to see other users' data; each one is refused in a test."""

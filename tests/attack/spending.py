@@ -1,4 +1,4 @@
-"""What requests cost the server's process: its processor time, and the memory that it keeps."""
+"""Costs of requests to the server's process: its processor time, and the memory that it keeps."""
 
 import os
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def send(server: Server, wire: Wire, connection: HTTPConnection | None = None) -
 
 
 def processor_seconds(server: Server) -> float:
-    """What all threads of the server have run so far."""
+    """Return the processor time that all threads of the server have used so far."""
     spent = 0
     for thread in Path(f"/proc/{server.process.pid}/task").iterdir():
         spent += int((thread / "schedstat").read_text().split()[0])
@@ -70,6 +70,6 @@ def spent(server: Server, once: Callable[[], object], times: int) -> float:
 
 
 def times_plain(server: Server, wire: Wire, times: int = 3) -> float:
-    """How many plain requests one costs."""
+    """Return the cost of a request as a multiple of a plain one."""
     plain = spent(server, lambda: send(server, PLAIN), 20)
     return spent(server, lambda: send(server, wire), times) / plain

@@ -128,7 +128,7 @@ def test_no_header_stands_for_a_signature(open_to_tests: Server, now: float, hea
 def test_a_signature_for_a_service_opens_no_control_route(
     open_to_tests: Server, now: float, service: str
 ) -> None:
-    """Who may see a call to a service cannot make one of its signature that removes everything."""
+    """A captured call to a service cannot be turned into one that removes everything."""
     for path in (RESET, CLOCK):
         draft = signed(open_to_tests, TEST_KEY, b'{"advance_seconds": 60}', {}, target=path, service=service)
         assert send(open_to_tests, draft)[0] == 403

@@ -35,7 +35,7 @@ def count() -> None:
 
 
 def times_counting(call: Callable[[], object]) -> float:
-    """How many times the processor time of counting to `STEPS` something takes, the least of some readings."""
+    """Processor time of a call as a multiple of counting to `STEPS`, the least of some readings."""
     readings = []
     for _ in range(4):
         began = time.process_time()

@@ -143,7 +143,7 @@ async def test_a_damaged_file_is_told_of_in_a_sentence(tmp_path: Path, seed: int
 
 
 async def complaint_of(store: SqliteStore) -> str | None:
-    """What a store says that cannot be read; None: it can."""
+    """Return the refusal of a store that cannot be read; None: it can."""
     try:
         await store.open()
     except StoreUnavailable as error:

@@ -58,7 +58,7 @@ class Tenant:
         return status, orjson.loads(answer)
 
     def state(self) -> Any:
-        """What nobody else may change."""
+        """Read everything that no other account may change."""
         queues = [
             self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
             for url in (self.queue, self.letters)

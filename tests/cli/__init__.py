@@ -1,1 +1,1 @@
-"""What the commands print, each run in this process."""
+"""Output of the commands, each run in this process."""

@@ -1,4 +1,4 @@
-"""What a server writes to its log: one line when it starts, and, where that is asked for, one for each request."""
+"""The server's log: one line when it starts, and, where that is asked for, one for each request."""
 
 import json
 import re

@@ -61,7 +61,7 @@ class Days:
         return 0.0
 
     def end(self, began: float, calls: int) -> None:
-        """It is done."""
+        """The commit is done."""
 
     def committed(self) -> bool:
         self.commits += 1

@@ -44,7 +44,7 @@ _OK: Final = 299
 
 @dataclass
 class Office:
-    """Where administrators work: a server, and what they were told.
+    """Administrators at work on a server, and the answers they were given.
 
     Attributes:
         told: What stands, by the keys of topics, queues and subscriptions.

@@ -1,4 +1,4 @@
-"""What must hold when the server is back: everything acknowledged, nothing twice, locks, handles, order, memory."""
+"""Conditions after a crash: everything acknowledged is there, nothing twice, locks, handles, order, memory."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ class Checks:
     seen: Counter[str] = field(default_factory=Counter)
 
     async def at_once(self) -> None:
-        """What can be seen before time goes on."""
+        """Check the conditions that can be seen before time goes on."""
         for journal in (self.load.standard, self.load.fifo):
             await self._nothing_lost_nothing_back(journal)
         await self._dead_letters_once()
@@ -32,7 +32,7 @@ class Checks:
         await self._repetitions_known(self.load.fifo)
 
     async def after_all_leases(self) -> None:
-        """When every lease and delay is over: what is left comes once, in order, and then nothing."""
+        """Check that when every lease and delay is over the remaining messages come once, in order."""
         for journal in (self.load.standard, self.load.fifo):
             for entry in journal.entries.values():
                 entry.held, entry.delayed = False, False

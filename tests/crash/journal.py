@@ -1,4 +1,4 @@
-"""What the clients know: which sends and deletes were acknowledged, which handles they hold, what is in doubt.
+"""The clients' knowledge: acknowledged sends and deletes, the handles they hold, and calls in doubt.
 
 A call that was asked and never answered may or may not have happened. `None` says so, in every field: neither True
 nor False is known.

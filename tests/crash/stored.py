@@ -1,4 +1,4 @@
-"""What a server that is gone has left in its store: the documents of the engine, and those of its facades."""
+"""Documents that a killed server has left in its store: the engine's, and those of its facades."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -32,7 +32,7 @@ async def read_stored(url: str) -> "Stored":
 
 
 class Stored(Configuration):
-    """What is configured, facades' own documents included."""
+    """The stored configuration, facades' own documents included."""
 
     def __init__(self, found: dict[str, Sequence[Resource]]) -> None:
         super().__init__(found)

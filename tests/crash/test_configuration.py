@@ -65,7 +65,7 @@ def test_no_crash_leaves_half_of_a_configuration(server: Server, request: pytest
 
 
 def _check_counts(sns: Sns, found: Configuration) -> None:
-    """What is counted and what is listed is what stands."""
+    """Check that counts and lists agree with the stored documents."""
     listed = [topic["TopicArn"] for topic in sns.client.list_topics()["Topics"]]
     assert sorted(arn.rpartition(":")[2] for arn in listed) == _names_of(found.topics)
     for arn in listed:

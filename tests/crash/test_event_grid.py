@@ -52,7 +52,7 @@ def event(number: int) -> EventGridEvent:
 
 
 def orders(subscriber: Subscriber) -> list[int]:
-    """What the subscriber got since it was asked last."""
+    """Return the orders the subscriber got since the last call."""
     found: list[int] = []
     while not subscriber.is_idle:
         found += [one["data"]["order"] for one in subscriber.next().document]

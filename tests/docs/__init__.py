@@ -1,4 +1,4 @@
-"""What the documentation shows works, and what the server offers is documented.
+"""Examples in the documentation work, and everything the server offers is documented.
 
 The pages are followed as a reader would: a page's fences run in order, in one directory, with one set of
 environment variables and one Python namespace. What a fence's second word means:

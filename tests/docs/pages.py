@@ -75,7 +75,7 @@ class Page:
 
     @cached_property
     def anchors(self) -> set[str]:
-        """What `#…` may follow a link to this page."""
+        """The anchors (`#…`) that a link to this page may have."""
         return {_anchor(heading) for heading in self.sections}
 
     @cached_property

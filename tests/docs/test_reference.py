@@ -1,4 +1,4 @@
-"""What the server offers, taken from its own tables, has its entry in docs/reference/."""
+"""Everything the server offers, taken from its own tables, has its entry in docs/reference/."""
 
 import argparse
 import asyncio

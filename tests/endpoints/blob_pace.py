@@ -1,4 +1,4 @@
-"""How many blobs a second BlobEndpoint writes to a folder, and the processor's time for each.
+"""Measures the blobs a second that BlobEndpoint writes to a folder, and the processor's time for each.
 
 python -m tests.endpoints.blob_pace FOLDER
 """

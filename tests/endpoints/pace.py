@@ -1,4 +1,4 @@
-"""How many requests a second one process pushes, and what signing them costs.
+"""Measures the requests a second that one process pushes, and the cost of signing them.
 
 python -m tests.server.hello 9000 bare &
 python -m tests.endpoints.pace 9000

@@ -1,4 +1,4 @@
-"""What many wait for together is made once, and anew when it is of no use."""
+"""Shared values: made once for all who wait, and made again when unusable."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

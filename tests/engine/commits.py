@@ -20,6 +20,6 @@ class Commits:
         return False  # let it be committed
 
     def taken(self) -> int:
-        """How many there were since somebody asked last."""
+        """Return how many commits there were since the last call."""
         number, self.number = self.number, 0
         return number

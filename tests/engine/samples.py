@@ -38,7 +38,7 @@ async def mark_deleted(engine: Engine, origin: Queue, dead_letters: Queue, *text
 
 
 async def bodies(engine: Engine, queue: Queue) -> list[str]:
-    """What is in a queue, in order of arrival."""
+    """Return the bodies in a queue, in order of arrival."""
     return [one.body for one in await engine._store.peek(queue.id, 10_000)]
 
 

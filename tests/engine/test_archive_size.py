@@ -1,4 +1,4 @@
-"""How much an archive holds: exactly while it is small, else by what is spread over it."""
+"""The size of an archive: exact while it is small, else estimated from a sample spread over it."""
 
 import pytest
 

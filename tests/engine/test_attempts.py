@@ -1,4 +1,4 @@
-"""What a plan may say besides its schedule: batches, an end of time, patience, rests, and what ends lead to."""
+"""Attempts under a plan: batches, expiry, throttling, soft timeout, circuit breaker and follow-ups."""
 
 import asyncio
 import random
@@ -136,7 +136,7 @@ class TestBatches:
 
 
 class TestParts:
-    """What an endpoint says of each delivery of a batch."""
+    """Outcomes that an endpoint gives each delivery of a batch."""
 
     async def test_each_part_of_a_batch_has_its_own_outcome(
         self, clock: VirtualClock, chance: random.Random

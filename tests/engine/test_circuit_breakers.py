@@ -1,4 +1,4 @@
-"""Whose endpoints rest, as several nodes see it, and when that is forgotten."""
+"""Open circuits of endpoints, as several nodes see them, and their end."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""Who wants an event: filters on events beside filter policies, and subscriptions that have ended."""
+"""Matching of events: filters on events beside filter policies, and subscriptions that have expired."""
 
 import random
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a node remembers of queues is not more the longer it runs."""
+"""Memory that a node has of queues does not grow the longer it runs."""
 
 import gc
 import random
@@ -20,7 +20,7 @@ TOPICS = 20  # of one life
 
 
 def sizes(part: object) -> dict[str, int]:
-    """How much there is in each of an object's collections."""
+    """Return the size of each of an object's collections."""
     return {where: len(held) for where, held in vars(part).items() if isinstance(held, Sized)}
 
 

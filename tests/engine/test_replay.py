@@ -100,10 +100,10 @@ async def test_messages_published_during_a_replay_come_after_the_replayed_ones(
     assert await state(engine, subscription) is ReplayState.COMPLETED
 
 
-async def test_a_late_one_is_let_go_at_once(
+async def test_a_message_written_after_the_replay_ended_is_delivered_at_once(
     engine: Engine, store: HeldStore, topic: Topic, queue: Queue, subscription: Subscription
 ) -> None:
-    """Its routes were found while the replay was under way, and it is written when that has ended."""
+    """The routes were found while the replay was under way, and the message is written when that has ended."""
     await publish(engine, topic, "a")
     await take(engine, queue)
     beginning = store.hold("last_seq")

@@ -1,4 +1,4 @@
-"""What was pushed while the store was away: settled when it is back, and not pushed again."""
+"""Deliveries pushed while the store was away: settled when it is back, and not pushed again."""
 
 import asyncio
 import random

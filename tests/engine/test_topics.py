@@ -1,4 +1,4 @@
-"""Who wants a message, as one node remembers it."""
+"""Subscriptions that match a message, as one node caches them."""
 
 import asyncio
 from dataclasses import replace

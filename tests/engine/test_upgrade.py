@@ -1,4 +1,4 @@
-"""What an older version left half done is put right when a store of its is opened first."""
+"""Unfinished work of an older version is completed when its store is first opened."""
 
 import asyncio
 from collections.abc import Callable
@@ -50,7 +50,7 @@ async def upgrade(engine: Engine) -> None:
 
 
 async def buried(engine: Engine, queue_id: int, name: str, **fields: bool) -> QueueRecord:
-    """What an older version wrote first of all when it deleted something."""
+    """Write a tombstone, as an older version did first of all when it deleted something."""
     tombstone = QueueRecord(queue_id, named(name), deleted_at=engine.clock.now(), **fields)
     await engine.resources.documents.create(
         TOMBSTONE, f"{tombstone.name.key}/{number_key(queue_id)}", tombstone

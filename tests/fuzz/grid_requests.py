@@ -410,7 +410,7 @@ _LOCKS: Final = st.sampled_from(
 
 @st.composite
 def pulls(draw: st.DrawFn) -> Asked:
-    """What is asked of a namespace: publish, receive, and settle with spoilt tokens."""
+    """Requests to a namespace: publish, receive, and settle with spoilt tokens."""
     verb = draw(st.sampled_from(["publish", "receive", "acknowledge", "release", "reject", "renewLock", "x"]))
     headers = {"content-type": "application/json", "authorization": draw(_BEARERS)}
     method = draw(st.sampled_from([*["POST"] * 9, "GET"]))

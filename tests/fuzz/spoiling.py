@@ -1,4 +1,4 @@
-"""What values are exchanged for: texts, numbers and documents that nobody sends, put where others were."""
+"""Replacements for values: texts, numbers and documents that no client sends, put where others were."""
 
 import json
 from base64 import b64encode

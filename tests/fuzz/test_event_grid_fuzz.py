@@ -54,7 +54,7 @@ async def read(world: GridWorld, path: str, query: str = "", method: str = "GET"
 
 
 async def assert_stands(world: GridWorld, one: Asked) -> None:
-    """What was accepted can be read and is listed."""
+    """Check that an accepted document can be read and is listed."""
     status, said = await read(world, one.path)
     assert status == 200, (one, said)
     if "/storageaccounts/" in one.path.lower():

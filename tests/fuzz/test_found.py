@@ -1,4 +1,4 @@
-"""What the fuzz of Event Grid and of SNS found: answered 500 or 503, taken and not shown, or refused too late."""
+"""Findings of the fuzz of Event Grid and of SNS: answered 500 or 503, taken and not shown, or refused too late."""
 
 import asyncio
 from collections.abc import Mapping

@@ -16,7 +16,7 @@ _NOT_COMPARED: Final = frozenset({"counters", "sqlite_schema"})  # a number may 
 
 
 class Complaints(logging.Handler):
-    """What was logged as an error: nothing a request asks for may go wrong behind its answer either."""
+    """Collects logged errors: nothing a request asks for may go wrong behind its answer either."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -28,7 +28,7 @@ class Complaints(logging.Handler):
 
 
 class Watched(ABC):
-    """What worlds have in common.
+    """Base of the worlds: an engine on a simulated clock, and a log that must stay clean.
 
     Attributes:
         known: What stands for what only the server knows, and what that is.

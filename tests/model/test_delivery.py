@@ -217,7 +217,7 @@ def test_laws_of_the_offer(delivery: Delivery, limits: Limits, now: int) -> None
 
 
 def changed(before: Delivery, after: Delivery) -> dict[str, object]:
-    """What differs, by name."""
+    """Return the fields that differ, by name."""
     names = [field.name for field in fields(Delivery)]
     return {name: getattr(after, name) for name in names if getattr(after, name) != getattr(before, name)}
 

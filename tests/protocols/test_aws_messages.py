@@ -1,4 +1,4 @@
-"""What SQS and SNS share of messages."""
+"""Rules for messages that SQS and SNS share."""
 
 from hypothesis import example, given
 from hypothesis import strategies as st

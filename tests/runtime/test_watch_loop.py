@@ -1,4 +1,4 @@
-"""How late the event loop is with what it was asked for."""
+"""Measurement of the event loop's delay."""
 
 import asyncio
 

@@ -53,7 +53,7 @@ class Client:
         return await self.answer(method)
 
     async def rest(self) -> bytes:
-        """What still comes until the server closes the connection, in whichever way."""
+        """Read everything that comes until the server closes the connection, in whichever way."""
         received = b""
         async with asyncio.timeout(PATIENCE_SECONDS):
             try:

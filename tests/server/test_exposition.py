@@ -1,4 +1,4 @@
-"""What /_redrive/metrics shows, read by Prometheus's own parser and held to its naming rules."""
+"""The text of /_redrive/metrics, read by Prometheus's own parser and held to its naming rules."""
 
 import re
 import time
@@ -89,7 +89,7 @@ async def test_prometheus_s_own_parser_reads_it(node: Node) -> None:
 
 
 def complaints(text: str) -> Iterable[str]:
-    """What `promtool check metrics` says, as far as it concerns us."""
+    """Return the complaints of `promtool check metrics`, as far as they concern us."""
     heads = re.findall(r"^# (HELP|TYPE) (\S+) (.+)$", text, re.MULTILINE)
     helped = [name for kind, name, _ in heads if kind == "HELP"]
     typed = [name for kind, name, _ in heads if kind == "TYPE"]

@@ -33,7 +33,7 @@ class AwsCall:
     body: bytes
 
     def proved(self, secret: str = SECRET) -> Signed:
-        """Who signed it; fails a test whose signature does not hold."""
+        """Return the id of the key that signed the call; fails a test whose signature does not hold."""
         path, _, query = self.target.partition("?")
         request = Request("POST", path, query, dict(self.headers), self.body)
         return verify(request, lambda _: secret, SystemClock().now())
@@ -59,14 +59,14 @@ class AwsCall:
 
     @property
     def records(self) -> list[bytes]:
-        """What it puts into a stream."""
+        """The records that the call puts into a stream."""
         single = self.operation == "PutRecord"
         entries = [self.document["Record"]] if single else self.document["Records"]
         return [b64decode(entry["Data"]) for entry in entries]
 
 
 def put_answer(records: int, *failed: int, code: str = "ServiceUnavailableException") -> bytes:
-    """What PutRecordBatch answers of so many records, those with these places failed; `records=1` for PutRecord."""
+    """Answer of PutRecordBatch to so many records, those with these places failed; `records=1` for PutRecord."""
     if records == 1:
         return orjson.dumps({"Encrypted": False, "RecordId": "r0"})
     entries = [

@@ -35,7 +35,7 @@ class Azurite:
 
     @property
     def connection_string(self) -> str:
-        """What clients of Azure's storage accounts are made from."""
+        """The connection string for clients of Azure's storage accounts."""
         return ";".join(
             (
                 f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY}",

@@ -129,7 +129,7 @@ class OpenCall:
         return self._answer.done()
 
     def answer(self) -> Any:
-        """What boto3 returns or raises."""
+        """Return the answer of boto3, or raise its error."""
         return self._answer.result(timeout=30)
 
 

@@ -29,7 +29,7 @@ class CompanionMissingError(RuntimeError):
 
 
 def shared(run_directory: Path, name: str, start: Callable[[Path], Mapping[str, str]]) -> Mapping[str, str]:
-    """What the run's server of this name is reached by, started by whichever process asks first.
+    """Return the address of the run's server of this name, started by whichever process asks first.
 
     Args:
         run_directory: Where the processes of the run meet; `redrive-tests-{pid of its owner}-…`.
@@ -80,7 +80,7 @@ def run(directory: Path, *command: str, ready: str, count: int = 1, **environmen
 
 
 def program(name: str, advice: str) -> str:
-    """Where a program is.
+    """Return the path of a program.
 
     Raises:
         CompanionMissingError: It is not on the PATH.

@@ -119,7 +119,7 @@ class DatabaseMaker:
 
 
 def new_run_directory() -> Path:
-    """Where the processes of one test run meet; its name says which process owns the run."""
+    """Make the directory where the processes of one test run meet; its name says which process owns the run."""
     root = _run_roots()[-1]
     directory = Path(tempfile.mkdtemp(prefix=f"{_RUN_PREFIX}{os.getpid()}-", dir=root))
     directory.chmod(0o755)  # the server may run as another user and has to pass through
@@ -183,7 +183,7 @@ def binary(name: str) -> Path:
 
 
 def _run_roots() -> list[Path]:
-    """Where run directories may be, the best place last."""
+    """Return the folders that run directories may be in, the best last."""
     roots = [Path(tempfile.gettempdir())]
     if _MEMORY_DISK.is_dir() and shutil.disk_usage(_MEMORY_DISK).free >= _MEMORY_DISK_BYTES_MIN:
         roots.append(_MEMORY_DISK)

@@ -48,7 +48,7 @@ class Pushed:
 
 @dataclass(frozen=True)
 class Saying:
-    """What a service says: a status and a document; a status of 0 closes the connection instead."""
+    """A service's answer: a status and a document; a status of 0 closes the connection instead."""
 
     status: int = 200
     document: Any = field(default_factory=dict)
@@ -89,7 +89,7 @@ def service_account(**changed: str) -> str:
 
 
 class Service:
-    """What all of them have: a script, and a memory."""
+    """Base of the push services: a script, and a memory."""
 
     def __init__(self) -> None:
         self.pushed: queue.Queue[Pushed] = queue.Queue()
@@ -130,7 +130,7 @@ class Apple(Service):
         self.issued_ats: list[int] = []
 
     def refusal(self, headers: dict[str, str], *, certified: bool) -> Saying | None:
-        """What is wrong with the caller."""
+        """Return the reason to refuse the caller."""
         if certified:
             return None
         scheme, _, token = headers.get("authorization", "").partition(" ")

@@ -28,7 +28,7 @@ class RabbitMq:
     port: int
 
     def url(self, user: str = "guest:guest", addresses: str = "/queue/") -> str:
-        """Its URL; `/queue/` makes a queue of every name that is sent to."""
+        """Return the broker's URL; `/queue/` makes a queue of every name that is sent to."""
         return f"amqp://{user}@127.0.0.1:{self.port}{addresses}"
 
 

@@ -67,7 +67,7 @@ class Smsc:
     bound: asyncio.Event = field(default_factory=asyncio.Event)
 
     def texts(self) -> list[str]:
-        """What arrived, put together as a telephone does, in order of completion."""
+        """Return the texts that arrived, put together as a telephone does, in order of completion."""
         whole, parts = [], defaultdict[tuple[str, int, int], dict[int, bytes]](dict)
         for message in self.messages:
             octets, wide = bytes(message.short_message), message.data_coding == 8
@@ -163,7 +163,7 @@ class Smsc:
 
 
 def place_of(message: Any) -> tuple[int, int, int] | None:
-    """Which part of how many a message is: the reference, the total and the number."""
+    """Return a message's place among its parts: the reference, the total and the number."""
     if message.esm_class & 0x40:
         octets = bytes(message.short_message)
         assert octets[:3] == b"\5\0\3", octets[:6]

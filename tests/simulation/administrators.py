@@ -38,7 +38,7 @@ def named(name: str) -> ResourceName:
 
 @dataclass
 class Told:
-    """What administrators were told last, by the key of a document.
+    """The last answers to administrators, by the key of a document.
 
     Attributes:
         topics: Whether the topic stands; None: nobody knows.
@@ -53,7 +53,7 @@ class Told:
     doubtful_until: dict[str, int] = field(default_factory=dict)
 
     def check(self, stored: Configuration) -> None:
-        """What was acknowledged stands, and what was deleted is gone."""
+        """Check that acknowledged documents stand, and deleted ones are gone."""
         for told, there in (
             (self.topics, stored.topics.keys()),
             (self.queues, stored.queues.keys()),

@@ -35,7 +35,7 @@ class Backlog:
 
     @property
     def plan(self) -> SubscriptionPlan:
-        """How it is pushed."""
+        """The plan by which the backlog is pushed."""
         return self.seen.plan
 
     def rests(self, circuit: OpenCircuit | None, now: int) -> None:
@@ -76,7 +76,7 @@ class Backlog:
         self.trace.mark("paced", len(self.claimed) > 1)
 
     def end_attempt(self, entry: Entry, one: Settlement, now: int) -> str:
-        """How a delivery leaves; empty where it is to be tried again."""
+        """Check a settlement, and return how the delivery leaves; empty where it is to be tried again."""
         answer = self.seen.answers.get((one.seq, one.token))
         if one.outcome is Outcome.DELIVERED:
             require(
@@ -121,7 +121,7 @@ class Backlog:
         return lives_ms is not None and now - entry.enqueued_at >= lives_ms - self.skew_ms
 
     def follow_ups(self, how: str, entry: Entry, one: Settlement) -> None:
-        """What is given up leads to one letter, where there is a box for it; nothing else leads anywhere."""
+        """Check that a delivery given up has one follow-up, where there is a queue for it; else none."""
         letters = [letter.body for letter in one.follow_ups]
         wanted = [entry.body] if self.plan.letters and how not in ("", "delivered") else []
         require(letters == wanted, Rule.LED, entry, how, "leads to", letters)

@@ -40,7 +40,7 @@ from tests.simulation.trace import Trace, short
 
 @dataclass
 class Books:
-    """What the store should hold.
+    """The expected content of the store.
 
     Attributes:
         now: The true time (ms).
@@ -243,7 +243,7 @@ class Books:
         self.trace.mark("a claim repeated")
 
     def _sort_out(self, request: ClaimRequest, answer: Claimed, after: Snapshot) -> None:
-        """What a claim found expired or exhausted on its way."""
+        """Check and enter the deliveries that a claim found expired or exhausted on its way."""
         gone = self._missing(request.queue_id, after)
         dead = [entry for entry in gone if not self._expired(entry, request.now)]
         require(len(gone) - len(dead) == answer.expired, Rule.EXPIRED, answer.expired, "of", *gone)

@@ -29,7 +29,7 @@ NEWS_MS_MAX = 6_000  # until every node has heard of a change, or that it missed
 
 
 class Surroundings(Protocol):
-    """What clients see of the cluster."""
+    """The cluster as clients see it."""
 
     ledger: Ledger
     trace: Trace
@@ -153,7 +153,7 @@ class Consumer(Client):
                 await self._settle(queue, work)
 
     async def _receive(self, queue: Queue) -> list[list[Delivery]]:
-        """What came, in the portions in which it is worked at."""
+        """Receive messages, and return them in the portions in which they are worked at."""
         diligent = self.manners is DILIGENT
         limit = self.chance.randint(1, 10)
         wait_ms = WAIT_MS if diligent else self.chance.choice((0, 5_000, WAIT_MS))

@@ -70,7 +70,7 @@ class Database:
         return answer
 
     async def _check_configuration(self, call: Call) -> None:
-        """Whether a write was carried out or refused, nothing of what is configured may stand half."""
+        """Check that no part of a write stands alone, whether the write was carried out or refused."""
         if call.verb == "write" and are_configuration(call.args[0]):
             half = (await read_configuration(self.store.find)).half_written()
             require(not half, Rule.WHOLE, *half)

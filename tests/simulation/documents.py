@@ -50,7 +50,7 @@ async def read_configuration(find: Find) -> "Configuration":
 
 
 class Configuration:
-    """What is configured.
+    """The configured resources.
 
     Attributes:
         found: The documents, by kind.
@@ -69,7 +69,7 @@ class Configuration:
         return {one.key: kind.read(one.document) for one in self.found[kind.name]}
 
     def half_written(self) -> list[str]:
-        """What stands without what belongs to it, each in a few words; nothing where all is well."""
+        """Return the documents that stand without those they belong with, each in a few words; else nothing."""
         return [
             *self._subscriptions(),
             *self._found_by(),

@@ -26,7 +26,7 @@ class Subscribed(NamedTuple):
 
 @dataclass
 class Ledger:
-    """What was acknowledged to clients.
+    """Calls that were acknowledged to clients.
 
     Attributes:
         skew_ms: How far the clocks of two nodes may be apart.

@@ -1,4 +1,4 @@
-"""What deduplication should remember: a repetition is answered with the original, and nothing else is."""
+"""Expected deduplication: a repetition is answered with the original, and nothing else is."""
 
 from redrive.engine.ports import Enqueued
 from tests.simulation.rules import Rule, require

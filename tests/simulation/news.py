@@ -1,4 +1,4 @@
-"""What nodes hear of each other's changes: late, in order, and not all; but then they hear that they missed some."""
+"""Notices among nodes of each other's changes: late, in order, and incomplete; but a gap is announced."""
 
 import asyncio
 import contextvars

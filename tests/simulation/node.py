@@ -33,7 +33,7 @@ class WrongClock:
         self.skew_ms = skew_ms
 
     def now(self) -> int:
-        """What this node takes for the time (ms)."""
+        """Return this node's time (ms), which may be wrong."""
         return self._clock.now() + self.skew_ms
 
     def call_at(self, at: int, call: Callable[[], None]) -> Timer:

@@ -1,4 +1,4 @@
-"""What a run is made of, drawn from its seed.
+"""The options of a run, drawn from its seed.
 
 Swarm testing: every run switches some troubles off and turns others up. A run in which everything goes wrong at once
 never gets far enough to meet the rare ones, and one in which little goes wrong never meets two at a time.
@@ -15,7 +15,7 @@ DAY_MS = 24 * 60 * MINUTE_MS
 
 @dataclass(frozen=True)
 class FaultInjection:
-    """What goes wrong between the nodes and the store; shares are of calls.
+    """Faults between the nodes and the store; shares are of calls.
 
     Attributes:
         latency_ms_max: Of the way to the store, and of the way back.
@@ -45,7 +45,7 @@ HANG_MS_MAX = 40_000  # longer than the leases here, and than a move task's
 
 @dataclass(frozen=True)
 class Manners:
-    """How consumers behave; shares are of what they receive.
+    """The consumers' behaviour; shares are of the messages they receive.
 
     Attributes:
         slow: Work that takes up to three leases, and is settled late.

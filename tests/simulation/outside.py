@@ -30,7 +30,7 @@ class Pushed(NamedTuple):
 
 @dataclass
 class Seen:
-    """What an endpoint saw, by the place and the claim's token of each delivery.
+    """Deliveries that an endpoint saw, by place and claim token.
 
     Attributes:
         answers: How it answered.
@@ -132,7 +132,7 @@ class Outside:
 
 
 def unpacked(push_request: PushRequest) -> list[Pushed]:
-    """What a dialect's `push_request` packed."""
+    """Return the content that a dialect's `push_request` packed."""
     marks, bodies = push_request.headers["deliveries"].split(), push_request.body.decode().split("\n")
     return [Pushed(*_numbers(mark), body) for mark, body in zip(marks, bodies, strict=True)]
 

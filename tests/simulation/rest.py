@@ -74,13 +74,13 @@ class Rest:
             await self._cluster.pause(1_000)
 
     async def _busy(self, queues: list[Queue]) -> Sequence[object]:
-        """What still stands in the queues; when nothing does, the tasks that are still active."""
+        """Return the messages left in the queues; when there are none, the tasks that are still active."""
         left = [one for queue in queues for one in await self._look(queue)]
         found = [] if left else await self._cluster.database.ask("find", TASK.name, "")
         return left or [one for one in found if TASK.read(one.document).state.active]
 
     async def _look(self, queue: Queue) -> list[Delivery]:
-        """What stands in a queue; the books say the same."""
+        """Return the content of a queue, checked against the books."""
         there: list[Delivery] = await self._cluster.database.ask("peek", queue.id, PEEK_MAX)
         self._books.agree(queue.id, there)
         return there
@@ -120,7 +120,7 @@ class Rest:
         require(ledger.labels_heard <= labels <= ledger.labels_asked, Rule.LOST, labels, "labels")
 
     async def _check_configuration(self) -> None:
-        """What administrators were told holds, and every node counts what the store holds."""
+        """Check that the administrators' answers hold, and every node counts as the store does."""
         cluster = self._cluster
 
         async def find(kind: str, prefix: str) -> Sequence[Resource]:

@@ -1,4 +1,4 @@
-"""What must hold in every run, whatever goes wrong."""
+"""Invariants of every run, whatever goes wrong."""
 
 import enum
 

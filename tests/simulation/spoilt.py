@@ -73,7 +73,7 @@ class Replanned(InMemory):
 
     @staticmethod
     def replan(plan: Plan) -> Plan:
-        """What becomes of a plan."""
+        """Return the plan, spoilt by this mutant."""
         return plan
 
 

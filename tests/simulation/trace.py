@@ -1,4 +1,4 @@
-"""What happened in a run: lines for a reader, counts of what was met, and a sum to compare two runs by."""
+"""The trace of a run: lines for a reader, counts of events met, and a sum to compare two runs by."""
 
 import zlib
 from collections import Counter

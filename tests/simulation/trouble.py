@@ -27,7 +27,7 @@ class Trouble:
         self._chance = cluster.fork()
 
     async def happen(self) -> None:
-        """It is over when all has been sent and the time is up."""
+        """Cause trouble until all has been sent and the time is up."""
         cluster, duration_ms = self._cluster, self._options.duration_ms
         async with asyncio.TaskGroup() as senders:
             passing = [senders.create_task(work) for work in self._passing_work()]
@@ -71,7 +71,7 @@ class Trouble:
             task.cancel()
 
     def _passing_work(self) -> Iterator[Coroutine[Any, Any, None]]:
-        """What goes on until the faults stop."""
+        """Work that goes on until the faults stop."""
         cluster, options = self._cluster, self._options
         if options.death_ms:
             yield self._kill()

@@ -90,7 +90,7 @@ class Wire:
 
 
 def _trouble(faults: FaultInjection, chance: random.Random) -> str:
-    """What befalls this call, or nothing."""
+    """Return the fault that befalls this call, or nothing."""
     roll = chance.random()
     for trouble in ("hung", "request_lost", "answer_lost", "death_before", "death_after"):
         share: float = getattr(faults, trouble)

@@ -1,4 +1,4 @@
-"""What a run is about: the store as it is, and engines as they are."""
+"""The parts of a run: the store as it is, and engines as they are."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""When archives are looked at, and what becomes of topics' totals, on a simulated clock and a real store."""
+"""Sampling of archives and of topics' totals, on a simulated clock and a real store."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -26,7 +26,7 @@ async def house() -> AsyncIterator[House]:
 
 
 async def hours(house: House, name: str) -> dict[int, float]:
-    """What was seen of an archive, by hours since the start."""
+    """Return the samples of an archive, by hours since the start."""
     query = PointQuery((topic_series(TOPIC.name, name),), house.start, 2**62, MINUTE_MS)
     found = await house.store.find_points(query)
     assert {one.statistics.samples for one in found} <= {1}

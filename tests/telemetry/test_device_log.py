@@ -1,4 +1,4 @@
-"""What is written down of pushes to mobile devices, held to the examples of "Amazon SNS mobile app attributes"."""
+"""Delivery logs of pushes to mobile devices, held to the examples of "Amazon SNS mobile app attributes"."""
 
 import random
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Which queues and topics are shown by name, and how backlogs take turns in being looked at."""
+"""Queues and topics shown by name, and the turns in which backlogs are looked at."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the server's log says of deliveries that were not made, and how often."""
+"""Lines of the server's log for deliveries that were not made, and how often they come."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""What a node measures for its operators: histograms, and deliveries that did not arrive by their reasons."""
+"""A node's measurements for its operators: histograms, and undelivered messages by reason."""
 
 import itertools
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What each fact counts as."""
+"""Metrics that each fact is counted in."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def metrics() -> Metrics:
 
 
 def counted(points: list[MetricPoint]) -> dict[str, tuple[float, float]]:
-    """How many samples and their sum, by name and labels."""
+    """Return the number of samples and their sum, by name and labels."""
     found = {}
     for point in points:
         labels = [value for name, value in point.series.dimensions if name not in ("queue", "topic")]

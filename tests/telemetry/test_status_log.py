@@ -49,7 +49,7 @@ assert MISSING is not None
 
 
 class Lines:
-    """Where the lines go."""
+    """Collects the log's lines."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[ResourceName, str, int, str]] = []

@@ -1,4 +1,4 @@
-"""When telemetry is written down, what is sampled, and what is swept, on a simulated clock and a real store."""
+"""Flushing, sampling and sweeping of telemetry, on a simulated clock and a real store."""
 
 import asyncio
 import itertools
@@ -94,7 +94,7 @@ class House:
         await self.clock.advance(milliseconds, settled)
 
     async def totals(self, name: str, queue: Queue = Q) -> dict[int, float]:
-        """What a queue's metric added up to, by minutes since the start."""
+        """Return the totals of a queue's metric, by minutes since the start."""
         query = PointQuery((queue_series(queue.name, name),), self.start, 2**62, MINUTE_MS)
         found = await self.store.find_points(query)
         return {(one.at - self.start) // MINUTE_MS: one.statistics.total for one in found}

@@ -32,7 +32,7 @@ BUSY = Attempt(AttemptResult.FAILED, Reason.THROTTLED, 429, "ESME_RTHROTTLED", 4
 
 
 class Kept:
-    """What was written and counted."""
+    """The written lines and counted points."""
 
     def __init__(self, attributes: Mapping[str, str] | None) -> None:
         self.lines: list[tuple[ResourceName, str, int, dict[str, Any]]] = []

@@ -1,1 +1,1 @@
-"""What Redrive offers to the tests of others, tried as they would use it."""
+"""Fixtures that Redrive offers to other projects' tests, used as they would use them."""

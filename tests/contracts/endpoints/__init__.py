@@ -1,1 +1,1 @@
-"""What every kind of endpoint promises, each test run on every kind, and what HTTP's failures are taken for."""
+"""The contract of every kind of endpoint, each test run on every kind, and HTTP failures with their meaning."""

@@ -52,7 +52,7 @@ def queue_endpoint(url: str) -> StorageQueueEndpoint:
 
 
 def message_text(body: bytes) -> str:
-    """What a message says, from the request that puts it into a queue."""
+    """Return a message's text, from the request that puts it into a queue."""
     found = _TEXT.search(body)
     assert found is not None
     return b64decode(found[1]).decode()

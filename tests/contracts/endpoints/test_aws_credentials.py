@@ -1,4 +1,4 @@
-"""Whose signature goes under a call: keys of the URL, else those of botocore's chain, asked beside the event loop."""
+"""Credentials that sign a call: keys of the URL, else those of botocore's chain, asked beside the event loop."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -45,7 +45,7 @@ class Caller:
         return await self._functions.push(push_request())
 
     async def signer(self) -> str:
-        """Whose key signed a push."""
+        """Return the id of the key that signed a push."""
         self._hook.say(TAKEN)
         assert (await self.push()).delivered
         return call_of(self._hook.received[-1]).proved().access_key_id
@@ -86,7 +86,7 @@ async def test_keys_of_the_url_stand_before_all(
 
 
 def _keys(minutes: float, number: int = 1) -> bytes:
-    """What a container says: keys that hold for so many minutes."""
+    """Answer of a container: keys that are valid for so many minutes."""
     expires = datetime.now(UTC) + timedelta(minutes=minutes)
     keys = {
         "AccessKeyId": f"AKID{number}",

@@ -43,7 +43,7 @@ def _take(hook: Webhook, *failed: int) -> None:
 
 
 def _calls(hook: Webhook) -> list[AwsCall]:
-    """What was called; a test fails for a signature that does not hold."""
+    """Return the received calls; a test fails for a signature that does not hold."""
     calls = [call_of(request) for request in hook.received]
     for call in calls:
         signed = call.proved()

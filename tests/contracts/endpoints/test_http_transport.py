@@ -276,7 +276,7 @@ async def test_a_private_network_that_is_opened_is_connected_to(hook: Webhook) -
 async def test_a_name_that_resolves_anew_cannot_dodge_it(
     hook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is looked at is the address that is connected to, whatever was answered before."""
+    """The address checked is the address connected to, whatever was answered before."""
     monkeypatch.setattr(http, "is_private", lambda address: address == "127.0.0.2")
     endpoint = http_endpoint(_STRICT)
     url = f"http://rebinding.test:{hook.port}/"

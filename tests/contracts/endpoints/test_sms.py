@@ -1,4 +1,4 @@
-"""What the promise of all endpoints does not say: what SMPP makes of a text, and how the session is kept."""
+"""Text messages beyond the contract of all endpoints: encoding for SMPP, and the session that is kept."""
 
 import asyncio
 import logging

@@ -36,7 +36,7 @@ Conversation = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[
 
 @dataclass
 class Webhook:
-    """What it does with a request is its script, which writes an answer or does not."""
+    """Serves requests by a script, which writes an answer or does not."""
 
     script: Script
     received: list[Received] = field(default_factory=list)

@@ -106,7 +106,7 @@ class Watch:
         return found
 
     def sums(self, namespace: str, name: str, **dimensions: str) -> list[float]:
-        """What a metric added up to, minute by minute, earliest first."""
+        """Return a metric's sums, minute by minute, earliest first."""
         metric = {"Namespace": namespace, "MetricName": name, "Dimensions": pairs(dimensions)}
         query = {"Id": "m", "MetricStat": {"Metric": metric, "Period": 60, "Stat": "Sum"}}
         (row,) = self.rows(query, ScanBy="TimestampAscending")

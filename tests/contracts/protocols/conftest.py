@@ -56,6 +56,6 @@ def sqs(server: Server, protocol: Protocol) -> Sqs:
 
 
 def _assert_nothing_went_wrong(server: Server) -> None:
-    """What a client was told can be looked at; what only the log tells must not get lost."""
+    """Fail on errors in the log: a client sees its own answers, but not failures that only the log tells."""
     log = server.log.read_text()
     assert not [line for line in log.splitlines() if " ERROR " in line or "Traceback" in line], log[-5000:]

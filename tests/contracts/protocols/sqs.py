@@ -184,7 +184,7 @@ class Queue:
         self.call("set_queue_attributes", Attributes=attributes)
 
     def counts(self) -> tuple[int, int, int]:
-        """How many messages may be received, are in flight, and wait."""
+        """Return how many messages may be received, are in flight, and are delayed."""
         shown = self.attributes(*_COUNTED)
         visible, hidden, delayed = (int(shown[name]) for name in _COUNTED)
         return visible, hidden, delayed

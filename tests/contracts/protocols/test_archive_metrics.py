@@ -33,7 +33,7 @@ def replay() -> str:
 
 
 def sums(watch: Watch, topic: Topic, *names: str) -> dict[str, float]:
-    """What each metric of a topic added up to; left out where it has no points."""
+    """Return the sum of each metric of a topic; metrics without points are left out."""
     name = topic.arn.rpartition(":")[2]
     found = {metric: watch.sums("AWS/SNS", metric, TopicName=name) for metric in names}
     return {metric: sum(values) for metric, values in found.items() if values}

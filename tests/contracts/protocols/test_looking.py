@@ -1,4 +1,4 @@
-"""What is asked by hand and by other tools: control routes, LocalStack's routes, Query by GET, JSON answers."""
+"""Requests made by hand and by other tools: control routes, LocalStack's routes, Query by GET, JSON answers."""
 
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -108,7 +108,7 @@ def test_localstacks_health(server: Server) -> None:
 
 
 def peek(queue: Queue, **asked: str) -> list[dict[str, Any]]:
-    """What LocalStack's route shows: messages with their attributes as one mapping."""
+    """Return the messages that LocalStack's route shows, with their attributes as one mapping."""
     query = urlencode({"QueueUrl": queue.url, **asked})
     answer = document(queue.sqs.server.ask("GET", f"/_aws/sqs/messages?{query}", headers=JSON))
     result = answer["ReceiveMessageResponse"]["ReceiveMessageResult"] or {}

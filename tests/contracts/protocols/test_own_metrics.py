@@ -37,7 +37,7 @@ def of_queue(watch: Watch, queue: Queue, name: str) -> list[float]:
 
 
 def of_topic(watch: Watch, topic: Topic, *names: str) -> dict[str, float]:
-    """What a topic's metrics add up to, without those that have no points."""
+    """Return the sums of a topic's metrics, without those that have no points."""
     name = topic.arn.rpartition(":")[2]
     found = {metric: watch.sums("AWS/SNS", metric, TopicName=name) for metric in names}
     return {metric: sum(values) for metric, values in found.items() if values}

@@ -1,4 +1,4 @@
-"""Who may do what to a queue: its owner, and whom its policy lets in."""
+"""Access to a queue: its owner's, and that of the accounts its policy admits."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def seen_by(queue: Queue, account: str) -> Queue:
 
 
 def denied(queue: Queue, account: str, action: str) -> Any:
-    """What `account` is answered that may not do `action`."""
+    """Expect the refusal that `account` gets for an action it may not do."""
     action = f"sqs:{action.lower()}"
     message = (
         f"User: arn:aws:iam::{account}:root is not authorized to perform: {action} on resource: {queue.arn}"

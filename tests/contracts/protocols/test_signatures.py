@@ -52,7 +52,7 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 
 def redrive(server: Server, *arguments: str) -> str:
-    """What `redrive keys …` prints, run beside the server on its store."""
+    """Return the output of `redrive keys …`, run beside the server on its store."""
     store = server.flags[server.flags.index("--store") + 1]
     command = [str(REDRIVE), "keys", *arguments, "--store", store]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout

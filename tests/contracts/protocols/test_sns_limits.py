@@ -1,4 +1,4 @@
-"""How many there are, and how many there may be: of subscriptions and of filter policies."""
+"""Counts and limits: of subscriptions and of filter policies."""
 
 import pytest
 

@@ -115,7 +115,7 @@ def enabled(sns: Sns, arn: str) -> str:
 
 
 def written(server: Server, group: str) -> list[Any]:
-    """What stands in a log group."""
+    """Return the entries of a log group."""
     logs = client(server.url, "logs", "json")
     events = logs.filter_log_events(logGroupName=group)["events"]
     return [orjson.loads(event["message"]) for event in events]

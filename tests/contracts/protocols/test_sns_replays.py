@@ -54,7 +54,7 @@ def _drain(queue: Queue) -> list[dict[str, Any]]:
 
 
 def _texts(queue: Queue) -> list[tuple[str, bool]]:
-    """What is in a queue, and whether it is replayed."""
+    """Return the messages in a queue, and whether each is replayed."""
     return [(one["Message"], one.get("Replayed", False)) for one in _drain(queue)]
 
 

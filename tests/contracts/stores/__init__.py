@@ -1,1 +1,1 @@
-"""What a store promises, one file per concern, each test run on every store."""
+"""The contract of a store, one file per concern, each test run on every store."""

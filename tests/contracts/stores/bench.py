@@ -40,7 +40,7 @@ def fresh_token() -> int:
 
 
 def bodies(deliveries: Sequence[Delivery]) -> list[str]:
-    """What was in the messages: the shortest way to say which they are."""
+    """Return the messages' bodies: the shortest way to say which they are."""
     return [delivery.body for delivery in deliveries]
 
 
@@ -148,7 +148,7 @@ class Bench:
             await self.settle(delivery, now, Outcome.DEAD_LETTERED, target=into.target)
 
     def dying(self, attempts_max: int, into: "Bench") -> dict[str, Any]:
-        """What a claim says of a queue with a dead-letter queue."""
+        """Arguments of a claim for a queue with a dead-letter queue."""
         return {
             "limits": Limits(attempts_max=attempts_max, dead_letters=True),
             "dead_letters_to": into.target,

@@ -1,4 +1,4 @@
-"""What a verb costs a database: each statement's way to its tables, and how much of them it touched."""
+"""A verb's cost to a database: each statement's way to its tables, and how much of them it touched."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Where the stores of a test live: a file, memory, or a database, and how a test looks behind a store's back."""
+"""Homes of the tests' stores: a file, memory, or a database, and a way to look behind a store's back."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable

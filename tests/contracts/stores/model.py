@@ -56,13 +56,13 @@ class Model:
     documents: dict[tuple[str, str], Resource] = field(default_factory=dict)
 
     def queue(self, queue_id: int) -> list[Delivery]:
-        """What `peek` shows."""
+        """Return the deliveries that `peek` shows."""
         return sorted(
             (row for row in self.rows.values() if row.queue_id == queue_id), key=lambda row: row.seq
         )
 
     def count(self, queue_id: int, now: int) -> Counts:
-        """What `count` says."""
+        """Return the counts that `count` answers."""
         waiting = [row for row in self.queue(queue_id) if row.available_at > now]
         claimed = sum(row.token is not None for row in waiting)
         return Counts(len(self.queue(queue_id)) - len(waiting), claimed, len(waiting) - claimed)
@@ -189,14 +189,14 @@ class Model:
         assert delivery == self.rows[row.seq]
 
     def _hand_on_turns(self, request: ClaimRequest, left: Rows) -> None:
-        """Who gets a turn in a fair queue goes to the end of the line, as if it were due only now."""
+        """Move a delivery that heads its group in a fair queue to the end of the line, as if it were due only now."""
         for row in self.queue(request.queue_id):
             waits_for_its_turn = row.group_id is not None and row.seq not in self.alone
             if waits_for_its_turn and left[row.seq].available_at == request.now:
                 self.rows[row.seq] = replace(row, available_at=request.now)
 
     def _line(self, request: ClaimRequest | MoveRequest) -> list[Delivery]:
-        """Whom a claim may not pass over: in an ordered queue the oldest of each group, else everyone."""
+        """Deliveries that a claim may not pass over: in an ordered queue the oldest of each group, else all."""
         queue = self.queue(request.queue_id)
         if not request.ordered:
             return queue
@@ -205,7 +205,7 @@ class Model:
     # ---- settling ---------------------------------------------------------------------------------------
 
     def refusal(self, queue_id: int, seq: int, token: int, now: int, *, ordered: bool) -> Settled | None:
-        """Why a claim cannot be settled or extended, if it cannot."""
+        """Return the reason why a claim cannot be settled or extended, if it cannot."""
         row = self.rows.get(seq)
         if row is None or row.queue_id != queue_id:
             return Settled(done=False, reason="gone")

@@ -43,7 +43,7 @@ class Disk:
         return 0.0
 
     def end(self, began: float, calls: int) -> None:
-        """It is done."""
+        """The commit is done."""
 
     def committed(self) -> bool:
         self.commits += 1

@@ -1,4 +1,4 @@
-"""What the end of a delivery leads to arrives in the transaction that ends it, or not at all."""
+"""Follow-ups of a settlement arrive in the transaction that settles the delivery, or not at all."""
 
 import asyncio
 import shutil
@@ -22,7 +22,7 @@ LAPSE = NOON + LEASE_MS
 
 @pytest.fixture(params=["dead_letters", "fifo_dead_letters"])
 def letters(request: pytest.FixtureRequest, dead_letters: Bench, fifo_dead_letters: Bench) -> Bench:
-    """Where letters about deliveries go."""
+    """The queue that follow-ups go to."""
     return dead_letters if request.param == "dead_letters" else fifo_dead_letters
 
 
@@ -238,7 +238,7 @@ def _drop(claim: Delivery, letters: Bench) -> Settlement:
 
 
 async def after_crash(folder: Path, *queues: Bench) -> tuple[list[str], ...]:
-    """What is in these queues for a store that opens the files as they are now."""
+    """Read these queues with a store that opens the files as they are now."""
     for suffix in ("", "-wal"):
         shutil.copy(folder / f"redrive.db{suffix}", folder / f"crashed.db{suffix}")
     home = in_file(folder / "crashed.db")

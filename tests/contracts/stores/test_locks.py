@@ -1,4 +1,4 @@
-"""Who waits for whom among nodes on PostgreSQL: another hand holds a lock, and each verb waits for it or does not."""
+"""Lock waits among nodes on PostgreSQL: another connection holds a lock, and each verb waits for it or not."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -99,7 +99,7 @@ async def test_a_store_of_a_newer_version_is_refused_and_left_unchanged(lasting_
 
 
 async def traces(home: Home) -> Rows:
-    """What any change to the schema would change."""
+    """Return everything that a change to the schema would change."""
     if home.kind.startswith("sqlite"):
         return [*await home.query("PRAGMA schema_version"), *await home.query("PRAGMA user_version")]
     return await home.query("SELECT oid, relname, xmin::text FROM pg_class WHERE relkind IN ('r', 'i', 'S')")

@@ -86,7 +86,7 @@ class History(RuleBasedStateMachine):
         return self.loop.run_until_complete(call)
 
     def look(self, *names: str) -> Rows:
-        """What the store has in these queues, by place."""
+        """Return the deliveries that the store has in these queues, by position."""
         return {row.seq: row for name in names for row in self.run(self.queues[name].peek())}
 
     @rule(
@@ -129,7 +129,7 @@ class History(RuleBasedStateMachine):
 
     @staticmethod
     def enqueued(new_delivery: NewDelivery, there: Rows) -> Enqueued:
-        """What the store would have answered to this arrival."""
+        """Return the store's expected answer to this new delivery."""
         (seq,) = (row.seq for row in there.values() if row.message_id == new_delivery.message_id)
         return Enqueued(new_delivery.message_id, seq, repeated=False)
 

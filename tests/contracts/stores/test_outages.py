@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 30  # a test's own: only a broken store is waited for so long
 
 
 class Ears:
-    """What a store told its engine."""
+    """Collects the notices that a store gives its engine."""
 
     def __init__(self, store: Store) -> None:
         self._arrived: asyncio.Queue[int] = asyncio.Queue()
@@ -236,7 +236,7 @@ async def test_a_changed_document_is_told_though_its_node_died_at_the_commit(
     two: tuple[Bench, Bench, Ears, Ears], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def die(*_: object) -> None:
-        """What is told after a commit is told no more."""
+        """Lose the notices that are sent after a commit."""
 
     queue, _, _, other = two
     assert isinstance(queue.store, PostgresStore)

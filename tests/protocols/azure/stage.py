@@ -198,5 +198,5 @@ class Stage:
 
     @property
     def letters(self) -> list[Any]:
-        """What is in the blobs."""
+        """The dead letters in the blobs."""
         return [letter for blob in self.blobs.bodies for letter in blob]

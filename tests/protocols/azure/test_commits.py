@@ -1,4 +1,4 @@
-"""What the resource manager configures is one commit a call, and one more before an endpoint is asked something."""
+"""Configuration by the resource manager is one commit a call, and one more before an endpoint is asked."""
 
 from http import HTTPStatus
 from typing import Any, Final, cast

@@ -1,4 +1,4 @@
-"""What a subscriber of Event Grid gets: bodies, content types and headers, by schema and kind of destination."""
+"""Deliveries to a subscriber of Event Grid: bodies, content types and headers, by schema and destination."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is counted of topics and event subscriptions, read as Azure Monitor reads it, and failures written down."""
+"""Metrics of topics and event subscriptions, read as Azure Monitor reads them, and the log of failures."""
 
 import random
 from collections.abc import AsyncIterator

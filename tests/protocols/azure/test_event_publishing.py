@@ -73,7 +73,7 @@ async def refusal(publishers: Publishers, asked: Request) -> AzureError:
 async def taken(
     stage: Stage, publishers: Publishers, topic: Topic, asked: Request, **subscription: Any
 ) -> Any:
-    """What a subscriber gets of a request."""
+    """Publish a request, and return the bodies that a subscriber gets of it."""
     await stage.subscribe(topic, **subscription)
     answer = await publishers.answer(asked)
     assert (answer.status, answer.body) == (200, b"")

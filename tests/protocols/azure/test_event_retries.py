@@ -1,4 +1,4 @@
-"""When an event is tried again, by the published schedule, status codes and rests; the clock is simulated."""
+"""Retries of an event, by the published schedule, status codes and probation; the clock is simulated."""
 
 from itertools import pairwise
 
@@ -75,7 +75,7 @@ async def test_the_attempts_may_end_it_first(stage: Stage) -> None:
 
 
 def http(status: int) -> Attempt:
-    """What the web endpoint makes of a status on its own; the profile is to have the last word."""
+    """An answer as the web endpoint judges its status alone; the profile is to have the last word."""
     match status // 100:
         case 2:
             return answer(status, AttemptResult.DELIVERED, Reason.ACCEPTED)

@@ -1,4 +1,4 @@
-"""Which texts are moments, and what publishers of others are told."""
+"""Texts that are times of an event, and the refusal of others."""
 
 from typing import Any
 

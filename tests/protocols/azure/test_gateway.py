@@ -1,4 +1,4 @@
-"""Which requests are Azure's, and a service's refusals as answers."""
+"""Recognition of Azure's requests, and a service's refusals as answers."""
 
 from collections.abc import Callable
 from typing import Any

@@ -67,7 +67,7 @@ def accepted(properties: dict[str, Any], before: dict[str, Any]) -> Accepted:
 
 
 def check_subscription(properties: dict[str, Any]) -> None:
-    """What is accepted becomes a subscription of the engine's, and is accepted again as it is shown."""
+    """Check that an accepted document becomes a subscription, and is accepted again as it is shown."""
     try:
         taken = accepted(properties, {})
     except AzureError:
@@ -108,7 +108,7 @@ def test_an_accepted_webhook_is_accepted_again(url: str, others: dict[str, Any])
 
 
 def check_resource(spec: ResourceSpec, new: R, document: dict[str, Any], change: dict[str, Any]) -> None:
-    """What is accepted, and what a PATCH leaves of it, is accepted again as it is shown."""
+    """Check that an accepted document, also after a PATCH, is accepted again as it is shown."""
     try:
         made = resource.accepted(spec, new, document)
     except AzureError:

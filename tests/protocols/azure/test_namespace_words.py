@@ -1,4 +1,4 @@
-"""What namespaces write and read: durations, lock tokens, schedules, dead letters."""
+"""Texts that namespaces write and read: durations, lock tokens, schedules, dead letters."""
 
 import base64
 

@@ -42,7 +42,7 @@ async def issued(tokens: WebhookTokens, audience: Audience = AUDIENCE) -> str:
 
 
 async def read(tokens: WebhookTokens, token: str, audience: str = "api://billing") -> dict[str, Any]:
-    """What a token says, for who checks it by the published key; these tests' clock is not that of others."""
+    """Return a token's claims, verified by the published key; these tests' clock is not PyJWT's."""
     keys = jwt.PyJWKSet.from_dict(dict(await tokens.key_set()))
     key = keys[jwt.get_unverified_header(token)["kid"]]
     timeless = {"verify_exp": False, "verify_nbf": False, "verify_iat": False}

@@ -1,4 +1,4 @@
-"""When and how a request is refused: codes, statuses and sentences as AWS services answer them."""
+"""Refusals of a signed request: codes, statuses and sentences as AWS services answer them."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What botocore signs is verified, and what anybody changes afterwards is not."""
+"""Signatures by botocore are verified, and any change afterwards is refused."""
 
 from collections.abc import Callable
 from dataclasses import replace

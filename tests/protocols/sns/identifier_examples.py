@@ -1,4 +1,4 @@
-"""What each data identifier finds, and what it does not: numbers that issuers, standards and manuals print.
+"""Examples of each data identifier, found and not found: numbers that issuers, standards and manuals print.
 
 A find stands between « and »; a line without them holds none.
 """

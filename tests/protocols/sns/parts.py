@@ -40,13 +40,13 @@ def sns_profile(
     base_url: str = BASE_URL,
     clock: Clock | None = None,
 ) -> SnsDeliveryProfile:
-    """How topics deliver; without parts, to what takes notifications."""
+    """The delivery profile of topics; without parts, for the protocols that take notifications."""
     renderer = notification_renderer(signing_pair(), base_url, parts)
     return SnsDeliveryProfile(renderer, clock or SimulatedClock(), open_queues=open_queues)
 
 
 def sns_parts(engine: Engine, audit_log: AuditLog) -> list[SnsPart]:
-    """What SNS consists of besides topics and subscriptions."""
+    """The parts of SNS besides topics and subscriptions."""
     return [mobile_push(engine), text_messages(engine), data_protection(engine, audit_log)]
 
 

@@ -28,7 +28,7 @@ def check(message: dict[str, Any], pem: bytes) -> None:
 
 
 def fetch(url: str) -> bytes:
-    """What is served at a URL."""
+    """Return the content that is served at a URL."""
     with urllib.request.urlopen(url, timeout=5) as answer:
         content: bytes = answer.read()
     return content

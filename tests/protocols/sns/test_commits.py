@@ -1,4 +1,4 @@
-"""What SNS configures is one commit a call, whatever is written for it."""
+"""Configuration by SNS is one commit a call, however many documents it writes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What becomes of messages on a topic with a data-protection policy."""
+"""Messages on a topic with a data-protection policy: refused, masked, redacted or audited."""
 
 import threading
 from typing import Any
@@ -172,7 +172,7 @@ class TestInbound:
     async def test_a_custom_identifier_is_never_looked_for_in_the_loop(
         self, stage: Stage, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Its expression may take seconds for a text of any length."""
+        """A custom expression may take seconds for a text of any length."""
         looking: list[threading.Thread] = []
 
         def find(_: CustomFinder, text: bytes) -> list[Span]:

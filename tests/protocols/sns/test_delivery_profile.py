@@ -1,4 +1,4 @@
-"""What SNS's attributes make of deliveries: where they go, how often, and at what pace."""
+"""Deliveries as SNS's attributes make them: where they go, how often, and at what pace."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""What data identifiers find, in the texts that whoever publishes chooses."""
+"""Findings of data identifiers, in texts that an attacker may choose."""
 
 import itertools
 

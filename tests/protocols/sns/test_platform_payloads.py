@@ -1,4 +1,4 @@
-"""What devices get, held to the examples of the developer guide."""
+"""Payloads for devices, held to the examples of the developer guide."""
 
 import contextlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Who may be written to, and what is remembered of it, with an endpoint that takes everything behind."""
+"""Numbers that may be written to, and the memory of it, with an endpoint that takes everything behind."""
 
 import logging
 from decimal import Decimal
@@ -32,7 +32,7 @@ class Telephoned(Recorder):
 
 @pytest.fixture
 def gateway(stage: Stage) -> Telephoned:
-    """What stands behind `Telephones`, at 0.25 USD a part."""
+    """The endpoint behind `Telephones`, at 0.25 USD a part."""
     gateway = Telephoned()
     telephones = Telephones(gateway, stage.engine.resources.documents, stage.clock.now, Decimal("0.25"))
     stage.push_to("sms", telephones)

@@ -1,4 +1,4 @@
-"""Where signatures are required, the links in messages work without one, and nothing else does."""
+"""With signatures required, the links in messages work without one, and nothing else does."""
 
 import pytest
 

@@ -111,7 +111,7 @@ def test_no_bytes_do_harm(content: bytes) -> None:
 
 
 def refusal(content: bytes) -> str | None:
-    """What PutMetricData answers to a body that cannot be read; None where it can."""
+    """Return PutMetricData's refusal of a body that cannot be read; None where it can."""
     try:
         CBOR.parse(CLOUDWATCH.service.operation("PutMetricData"), asked("PutMetricData", content))
     except AwsError as error:

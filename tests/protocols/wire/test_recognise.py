@@ -1,4 +1,4 @@
-"""Which service, operation and protocol a request means."""
+"""Recognition of a request's service, operation and protocol."""
 
 import pytest
 

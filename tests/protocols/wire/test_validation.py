@@ -1,4 +1,4 @@
-"""What services say of requests their models do not allow."""
+"""Refusals of requests that the services' models do not allow."""
 
 import re
 

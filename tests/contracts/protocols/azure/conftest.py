@@ -1,4 +1,4 @@
-"""What the tests of Azure's services share."""
+"""Fixtures that the tests of Azure's services share."""
 
 from collections.abc import Iterator
 

@@ -125,7 +125,7 @@ class Shop:
         self.publisher().send([placed(number) for number in numbers])
 
     def receive(self, name: str = "billing", limit: int = 100) -> list[Any]:
-        """What is there now; the call waits for nothing, as there is something."""
+        """Receive the events that are available; the call waits for nothing, as there is something."""
         return list(self.consumer(name).receive(max_events=limit, max_wait_time=10))
 
     def receive_nothing(self, name: str = "billing") -> None:
@@ -133,7 +133,7 @@ class Shop:
         assert self.waiting(lambda: self.consumer(name).receive(max_events=1, max_wait_time=10)) == []
 
     def waiting(self, call: Callable[[], Any]) -> Any:
-        """What a call answers that waits for the clock, which goes on meanwhile."""
+        """Return the answer of a call that waits for the clock, which goes on meanwhile."""
         with ThreadPoolExecutor(1) as pool:
             answer: Future[Any] = pool.submit(call)
             while not answer.done():
@@ -157,7 +157,7 @@ def tokens(received: Sequence[Any]) -> list[str]:
 
 
 def counts(received: Sequence[Any]) -> list[int]:
-    """How often each was delivered, this time included."""
+    """Return the delivery count of each received event, this time included."""
     return [one.broker_properties.delivery_count for one in received]
 
 

@@ -64,7 +64,7 @@ def test_groups_and_topics(az: Az, server: Server) -> None:
 
 
 def test_batches_of_a_storage_accounts_events(az: Az, hook: Webhook) -> None:
-    """What the page on delivery shows; today's CLI spells its `--resource-id` `--source-resource-id`."""
+    """The command of the page on delivery; today's CLI spells its `--resource-id` `--source-resource-id`."""
     made = az(
         "storage", "account", "create", "-n", "letters", "-g", "rg", "-l", "local", "--sku", "Standard_LRS"
     )

@@ -46,7 +46,7 @@ def blobs(tmp_path: Path) -> Path:
 
 
 def letters(shop: Shop) -> list[Any]:
-    """What stands in the dead-letter queue."""
+    """Return the dead letters in the dead-letter queue."""
     query = urlencode({**PLACE, "queue": LETTERS})
     status, answer = shop.server.ask("GET", f"/_redrive/dead-letters?{query}")
     assert status == 200, answer

@@ -1,4 +1,4 @@
-"""What Azure Monitor says of a namespace, its topics and their event subscriptions."""
+"""Azure Monitor's metrics of a namespace, its topics and their event subscriptions."""
 
 import datetime as dt
 from typing import Any
@@ -34,7 +34,7 @@ def _day(shop: Shop) -> str:
 
 
 def totals(shop: Shop, *names: str, of: str = NAMESPACE) -> list[float]:
-    """What each metric came to."""
+    """Return each metric's total."""
     return [
         sum(
             point["total"] for series in read(shop, of, name, aggregation="Total") for point in series["data"]
@@ -44,7 +44,7 @@ def totals(shop: Shop, *names: str, of: str = NAMESPACE) -> list[float]:
 
 
 def by(shop: Shop, name: str, dimension: str) -> dict[str, float]:
-    """What a metric came to, by one of its dimensions."""
+    """Return a metric's totals by one of its dimensions."""
     series = read(shop, NAMESPACE, name, aggregation="Total", _filter=f"{dimension} eq '*'")
     return {one["metadatavalues"][0]["value"]: sum(point["total"] for point in one["data"]) for one in series}
 

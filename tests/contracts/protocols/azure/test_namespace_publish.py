@@ -149,7 +149,7 @@ def test_base64_has_to_be_base64(shop: Shop) -> None:
 
 
 def test_the_cause_of_events_as_texts_is_named(shop: Shop) -> None:
-    """What azure-eventgrid sends of a CloudEvent of the package cloudevents from version 2 on."""
+    """azure-eventgrid sends such texts for a CloudEvent of the package cloudevents from version 2 on."""
     status, answer = post(shop, b'["CloudEvent(...)"]', {"content-type": BATCH})
     assert (status, "cloudevents" in answer["error"]["message"]) == (400, True)
 

@@ -34,7 +34,7 @@ def signed(shop: Shop, resource: str, key: str = "", ends_in: dt.timedelta = IN_
 
 
 def ask(shop: Shop, what: str, headers: dict[str, str], query: str = "") -> int:
-    """What `orders:publish` or the like is answered with."""
+    """Return the status with which `orders:publish` or the like is answered."""
     path = f"{shop.endpoint.removeprefix(shop.server.url)}/topics/{what}{query}"
     body = b"[]" if what.endswith("publish") else orjson.dumps({"lockTokens": ["none"]})
     return shop.server.ask("POST", path, body, {**BATCH, **headers})[0]

@@ -30,7 +30,7 @@ def grid(resources: Resources) -> Iterator[Grid]:
 
 
 def claims(asked: Asked, authority: str) -> dict[str, Any]:
-    """What a webhook learns of its caller: it knows the authority's URL and its own id, and no key."""
+    """Verify a token as a webhook does: it knows the authority's URL and its own id, and no key."""
     with urlopen(f"{authority}/.well-known/openid-configuration") as answer:
         configuration = orjson.loads(answer.read())
     token = asked.headers["authorization"].removeprefix("Bearer ")
