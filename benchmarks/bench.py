@@ -69,7 +69,7 @@ class Bench:
     Attributes:
         scale: How much.
         directory: On the disk that is measured.
-        store_name: `sqlite` or `postgresql`.
+        store_name: `sqlite`, `postgresql` or `citus`.
         new_store: Makes an empty store; its URL holds as long as the block.
     """
 

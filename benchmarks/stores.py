@@ -7,7 +7,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
+from tests.services.citus import blocking, named_cluster
 from tests.services.postgres import DatabaseMaker, end_run, own_server
+
+from redrive.stores.postgres.distributing import distribute
 
 NewStore = Callable[[], AbstractContextManager[str]]
 
@@ -43,7 +46,22 @@ def postgresql(directory: Path) -> Iterator[NewStore]:
         end_run(directory)
 
 
+@contextlib.contextmanager
+def citus(_: Path) -> Iterator[NewStore]:
+    """Distributed databases of the cluster that REDRIVE_TEST_CITUS names; its own disks are measured."""
+    cluster = named_cluster("redrive_bench")
+
+    @contextlib.contextmanager
+    def new_store() -> Iterator[str]:
+        with cluster.database() as url:
+            blocking(distribute(url))
+            yield url
+
+    yield new_store
+
+
 KINDS: Final[dict[str, Callable[[Path], AbstractContextManager[NewStore]]]] = {
     "sqlite": sqlite,
     "postgresql": postgresql,
+    "citus": citus,
 }

@@ -26,6 +26,8 @@ _RESTART: Final = (
     "SELECT setval(sequencename::regclass, 1, false) FROM pg_sequences WHERE schemaname = 'public'"
 )
 _FORGET_NEWER: Final = "DELETE FROM schema_steps WHERE number >= 1000"  # a test's pretence
+# A node that joins is told of all roles, which two processes at once cannot do.
+_LOCK: Final = "SELECT pg_advisory_lock(21094)"
 
 
 class CitusCluster:
@@ -56,11 +58,16 @@ class CitusCluster:
             await _execute(node, f"CREATE DATABASE {name} TEMPLATE template0")
             await _execute(_at(node, name), "CREATE EXTENSION citus")
         coordinator, *workers = self._nodes
-        await _execute(
-            _at(coordinator, name),
-            f"SELECT citus_set_coordinator_host({_host_and_port(coordinator)})",
-            *(f"SELECT citus_add_node({_host_and_port(worker)})" for worker in workers),
-        )
+        lock = await asyncpg.connect(coordinator)
+        try:
+            await lock.execute(_LOCK)
+            await _execute(
+                _at(coordinator, name),
+                f"SELECT citus_set_coordinator_host({_host_and_port(coordinator)})",
+                *(f"SELECT citus_add_node({_host_and_port(worker)})" for worker in workers),
+            )
+        finally:
+            await lock.close()
 
     async def _drop(self, name: str) -> None:
         for node in self._nodes:

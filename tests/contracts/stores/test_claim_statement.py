@@ -4,7 +4,6 @@ import asyncio
 import itertools
 from dataclasses import replace
 
-import asyncpg
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,7 +43,10 @@ def test_a_claim_by_one_statement_is_that_of_the_model(shared_database: str) -> 
         for attempts, token, age_ms, place, wait_ms in rows:
             (seq,) = await queue.send("a", now=NOON - age_ms)
             first = None if token is None else NOON - 7
-            await connection.execute(SET_BACK, queue.id, seq, attempts, token, first, place, NOON + wait_ms)
+            values = (queue.id, seq, attempts, token, first, place, NOON + wait_ms)
+            await store._connections.run(
+                lambda connection, values=values: connection.execute(SET_BACK, *values)
+            )
         requests = [
             ClaimRequest(queue.id, False, room, NOON, LEASE_MS, next(tokens), limits, resumes=resumes)
             for room in rooms
@@ -56,7 +58,9 @@ def test_a_claim_by_one_statement_is_that_of_the_model(shared_database: str) -> 
             if one.available_at <= NOON
         ]
         front = line[: sum(rooms)]
-        answers = await claiming._claim_ordinary(connection, requests)
+        answers = await store._connections.run(
+            lambda connection: claiming._claim_ordinary(connection, requests)
+        )
         if all(
             place == LinePosition.READY and offer(one, limits, NOON) is Outcome.RETRY for one, place in front
         ):
@@ -71,7 +75,6 @@ def test_a_claim_by_one_statement_is_that_of_the_model(shared_database: str) -> 
     with asyncio.Runner() as runner:
         store = PostgresStore(shared_database, SystemClock(), "one")
         runner.run(store.open())
-        connection = runner.run(asyncpg.connect(shared_database))
         tokens = itertools.count(100)
 
         @given(
@@ -89,5 +92,4 @@ def test_a_claim_by_one_statement_is_that_of_the_model(shared_database: str) -> 
             runner.run(check(rows, rooms, limits, resumes))
 
         every_line()
-        runner.run(connection.close())
         runner.run(store.close())

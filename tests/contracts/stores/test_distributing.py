@@ -66,6 +66,19 @@ async def test_each_node_plans_as_the_statements_are_written_for(
         assert {name: await ask(node, f"SHOW {name}") for name in PLANNER} == PLANNER
 
 
+async def test_a_session_plans_with_the_values_and_sees_the_shards(
+    citus_database: str,
+) -> None:
+    store = PostgresStore(citus_database, SystemClock(), "one")
+    await store.open()
+    shown = [
+        await store._connections.run(lambda connection, name=name: connection.fetchval(f"SHOW {name}"))
+        for name in ("plan_cache_mode", "citus.override_table_visibility")
+    ]
+    await store.close()
+    assert shown == ["auto", "off"]
+
+
 async def test_rows_written_before_the_distribution_are_moved(undistributed: str) -> None:
     store = PostgresStore(undistributed, SystemClock(), "one")
     await store.open()
