@@ -32,6 +32,8 @@ def test_dead_letters_are_listed_shown_and_sent_back(
     server.advance(60)
     name = dead.arn.rpartition(":")[2]
     assert re.match(rf"{name} +2 letters\n    from topic .* to {webhook.url}", redrive("dlq", "queues"))
+    assert redrive("dlq", "queues", name) == redrive("dlq", "queues")
+    assert not json.loads(redrive("dlq", "queues", f"{name}-other", "--json"))["queues"]
     lines = {line.split()[-1]: line for line in redrive("dlq", "list", name).splitlines()}
     assert sorted(lines) == ["one", "two"]  # in the order of their last attempts, which jitter decides
     assert "3 attempts  server_error" in lines["one"]

@@ -11,16 +11,22 @@ _DEFAULT_ADDRESS = "127.0.0.1:4566"
 _POSTGRES = "postgresql://redrive@db.example/redrive"
 
 
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One directory, and so one store, for all pages that this process follows: readers go from one to the next."""
+    return tmp_path_factory.mktemp("reader")
+
+
 @pytest.mark.parametrize("page", [page for page in all_pages() if page.fences], ids=str)
 def test_a_page_can_be_followed_and_again_on_what_it_left(
-    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    page: Page, directory: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(directory)
     stand_ins = {}
     if _POSTGRES in page.text:
         stand_ins[_POSTGRES] = request.getfixturevalue("postgres_database")
     for _ in range(2 if _DEFAULT_ADDRESS in page.text else 1):  # what asks no server leaves no store
-        reader = Reader(tmp_path, dict(stand_ins))
+        reader = Reader(directory, dict(stand_ins))
         try:
             reader.follow(page)
         finally:

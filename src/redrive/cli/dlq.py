@@ -17,6 +17,7 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     command = commands.add_parser("dlq", help="list, show and redrive dead letters")
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
     queues = actions.add_parser("queues", help="list the dead-letter queues and who sends to them")
+    queues.add_argument("prefix", nargs="?", default="", help="only those whose names begin so")
     add_json(queues)
     queues.set_defaults(run=asking(_queues))
     listing = actions.add_parser("list", help="list the dead letters of a queue")
@@ -34,12 +35,14 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
 
 def _queues(client: Client, parsed: argparse.Namespace) -> int:
     answer = client.get("/_redrive/dead-letter-queues")
+    queues = [queue for queue in answer["queues"] if queue["queue"].startswith(parsed.prefix)]
     if parsed.json:
-        print_json(answer)
+        print_json({"queues": queues})
         return 0
-    if not answer["queues"]:
-        note("there are no dead-letter queues")
-    for queue in answer["queues"]:
+    if not queues:
+        beginning = f" whose names begin with {parsed.prefix}" if parsed.prefix else ""
+        note(f"there are no dead-letter queues{beginning}")
+    for queue in queues:
         print(f"{queue['queue']:40} {queue['letters']:>8} {many(queue['letters'], 'letter')}")
         for name in queue["from_queues"]:
             print(f"    from queue {name}")
