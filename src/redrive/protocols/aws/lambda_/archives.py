@@ -12,12 +12,15 @@ from redrive.protocols.aws.wire.shapes import Structure
 ZIPPED_BYTES_MAX: Final = 52_428_800
 UNZIPPED_BYTES_MAX: Final = 262_144_000
 _ENTRIES_MAX: Final = 100_000
+_ENTRY: Final = b"PK\x01\x02"  # begins each line of an archive's directory
 _ENCRYPTED: Final = 1  # the first of an entry's flags
 _BUCKET: Final = ("S3Bucket", "S3Key", "S3ObjectVersion")
 
 
 def archive_of(code: Structure) -> bytes:
     """The archive that a caller gives, which can be unpacked.
+
+    Reading the directory takes 5 us an entry, half a second for as many as there may be: it belongs into a thread.
 
     Raises:
         AwsError: There is no archive, it is too large, or it cannot be unpacked.
@@ -37,13 +40,15 @@ def archive_of(code: Structure) -> bytes:
 
 
 def _check(archive: bytes) -> None:
+    if archive.count(_ENTRY) > _ENTRIES_MAX:
+        raise _too_large()
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
             entries = opened.infolist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError):
         raise _unreadable() from None
-    if sum(entry.file_size for entry in entries) > UNZIPPED_BYTES_MAX or len(entries) > _ENTRIES_MAX:
-        raise invalid(f"Unzipped size must be smaller than {UNZIPPED_BYTES_MAX} bytes")
+    if sum(entry.file_size for entry in entries) > UNZIPPED_BYTES_MAX:
+        raise _too_large()
     if not all(_stays_inside(entry.filename) and not entry.flag_bits & _ENCRYPTED for entry in entries):
         raise _unreadable()
 
@@ -51,6 +56,10 @@ def _check(archive: bytes) -> None:
 def _stays_inside(filename: str) -> bool:
     path = PurePosixPath(filename)
     return bool(path.parts) and not path.is_absolute() and ".." not in path.parts and "\\" not in filename
+
+
+def _too_large() -> AwsError:
+    return invalid(f"Unzipped size must be smaller than {UNZIPPED_BYTES_MAX} bytes")
 
 
 def _unreadable() -> AwsError:

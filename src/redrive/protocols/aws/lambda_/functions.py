@@ -1,5 +1,6 @@
 """Functions come, change and go."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -66,7 +67,7 @@ class FunctionOperations:
             params.get("Runtime") and params.get("Handler")
         ):
             raise invalid(_MANDATORY)
-        archive = archive_of(params["Code"])
+        archive = await asyncio.to_thread(archive_of, params["Code"])
         wanted = configured(self._blank(call, named, params), params)
         await self._refuse_standing(named)
         code = await self._code.keep(named.name, archive)
@@ -146,7 +147,7 @@ class FunctionOperations:
         """https://docs.aws.amazon.com/lambda/latest/api/API_UpdateFunctionCode.html."""
         named = names.read(call, params["FunctionName"])
         await self._lookup.function(call, named, "UpdateFunctionCode")
-        archive = archive_of(params)
+        archive = await asyncio.to_thread(archive_of, params)
         code = await self._code.keep(named.name, archive)
         architectures = {name: params[name] for name in ("Architectures",) if name in params}
 
