@@ -1,6 +1,6 @@
 """Signing in: the cloud's description and the token endpoint, as far as a service principal needs them.
 
-And what webhooks need that check tokens of this server's: who issues them, and the key.
+For webhooks that verify this server's tokens: the issuer's description and its public key.
 
 `az cloud register` reads `/metadata/endpoints`; `az login --service-principal` and azure-identity then ask the
 authority, which is this server, for tokens.
@@ -22,26 +22,26 @@ from redrive.protocols.http import Request, Response
 
 CLOUD: Final = "/metadata/endpoints"
 _KEYS: Final = "/discovery/v2.0/keys"
-_SIGNS: Final = ("/oauth2/", "/.well-known/openid-configuration", _KEYS, CLOUD)
-_FIELDS_MAX: Final = 50  # of a form
+_PATH_PARTS: Final = ("/oauth2/", "/.well-known/openid-configuration", _KEYS, CLOUD)
+_FIELDS_MAX: Final = 50  # fields of a form
 _FORM_BYTES_MAX: Final = 4 * 1024  # an id, a secret and a scope have a few hundred
 
 _Verb = Callable[[Request, Mapping[str, str]], Awaitable[Response]]
 
 
 class Entra:
-    """Issues tokens, and says where (`redrive.protocols.azure.gateway.Service`)."""
+    """Issues tokens, and describes the authority that does (`redrive.protocols.azure.gateway.Service`)."""
 
     def __init__(
         self, clock: Clock, authentication: Authentication, public_url: str | None, tokens: WebhookTokens
     ) -> None:
-        """Issue tokens that this authentication believes.
+        """Issue tokens that this authentication accepts.
 
         Args:
-            clock: The one that clients look at: the system's.
-            authentication: Tells whose secret is right.
-            public_url: What URLs in answers begin with; None for the host that the client used.
-            tokens: Those of webhooks, whose key is shown.
+            clock: The system's, which clients compare the tokens with.
+            authentication: Verifies client secrets.
+            public_url: The beginning of URLs in answers; None for the host that the client used.
+            tokens: Signs the tokens for webhooks; its public key is served.
         """
         self._clock = clock
         self._authentication = authentication
@@ -60,7 +60,7 @@ class Entra:
 
     def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Service
         """See `Service.handles`."""
-        return any(sign in path for sign in _SIGNS)
+        return any(part in path for part in _PATH_PARTS)
 
     async def answer(self, request: Request) -> Response:
         """See `Service.answer`."""
@@ -73,7 +73,7 @@ class Entra:
         return self._public_url or f"{request.scheme}://{request.host}"
 
     async def _cloud(self, request: Request, _: Mapping[str, str]) -> Response:
-        return json_answer(_described(self._base_url(request)))
+        return json_answer(_cloud_description(self._base_url(request)))
 
     async def _configuration(self, request: Request, params: Mapping[str, str]) -> Response:
         authority = f"{self._base_url(request)}/{params['tenant']}"
@@ -119,10 +119,10 @@ class Entra:
             "tid": params["tenant"],
             "ver": "1.0",
         }
-        return json_answer(_granted(bearer.issue(claims, secret), audience, seconds))
+        return json_answer(_token_answer(bearer.issue(claims, secret), audience, seconds))
 
 
-def _granted(token: str, audience: str, seconds: int) -> Mapping[str, Any]:
+def _token_answer(token: str, audience: str, seconds: int) -> Mapping[str, Any]:
     """The answer of the token endpoint; its first version writes numbers as text."""
     lifetime = bearer.LIFETIME_SECONDS
     return {
@@ -149,13 +149,13 @@ def _form(request: Request) -> Mapping[str, str]:
         return {}
 
 
-def _described(base_url: str) -> Mapping[str, Any]:
+def _cloud_description(base_url: str) -> Mapping[str, Any]:
     """The cloud, as `az cloud register --endpoint-resource-manager` reads it: everything is this server.
 
-    Services that are not here are named all the same, because clients refuse a description without them; an address
-    under `.invalid` resolves nowhere.
+    Services that Redrive does not offer are named too, because clients refuse a description without them; a host under
+    `.invalid` never resolves.
     """
-    elsewhere = "https://not-offered.invalid"
+    not_offered = "https://not-offered.invalid"
     return {
         "name": "Redrive",
         "portal": base_url,
@@ -166,17 +166,17 @@ def _described(base_url: str) -> Mapping[str, Any]:
             "tenant": "common",
             "identityProvider": "AAD",
         },
-        "graph": elsewhere,
+        "graph": not_offered,
         "graphAudience": f"{base_url}/",
-        "microsoftGraphResourceId": elsewhere,
-        "gallery": elsewhere,
-        "batch": elsewhere,
-        "media": elsewhere,
-        "sqlManagement": elsewhere,
-        "vmImageAliasDoc": elsewhere,
-        "activeDirectoryDataLake": elsewhere,
-        "appInsightsResourceId": elsewhere,
-        "logAnalyticsResourceId": elsewhere,
+        "microsoftGraphResourceId": not_offered,
+        "gallery": not_offered,
+        "batch": not_offered,
+        "media": not_offered,
+        "sqlManagement": not_offered,
+        "vmImageAliasDoc": not_offered,
+        "activeDirectoryDataLake": not_offered,
+        "appInsightsResourceId": not_offered,
+        "logAnalyticsResourceId": not_offered,
         "suffixes": {
             "storage": "not-offered.invalid",
             "keyVaultDns": "not-offered.invalid",

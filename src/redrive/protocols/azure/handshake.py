@@ -9,9 +9,9 @@ Two questions, each of the schema that the endpoint is to get
 * For CloudEvents an OPTIONS request asks for leave (https://github.com/cloudevents/spec, http-webhook). The endpoint
   answers with WebHook-Allowed-Origin, or calls back within ten minutes.
 
-Who does not answer in time is asked once more, five seconds later.
+An endpoint that does not answer in time is asked once more, five seconds later.
 
-And a farewell: a webhook whose event subscription is deleted is posted a SubscriptionDeletion event.
+A webhook whose event subscription is deleted is posted a SubscriptionDeletion event.
 """
 
 import asyncio
@@ -43,16 +43,16 @@ from redrive.protocols.http import Request, Response
 logger = logging.getLogger(__name__)
 
 ANSWER_MS: Final = 30_000
-AGAIN_MS: Final = 5_000
-ACTION_MS: Final = 10 * 60 * 1000
+SECOND_TRY_MS: Final = 5_000
+MANUAL_ANSWER_MS: Final = 10 * 60 * 1000
 ORIGIN: Final = "eventgrid.azure.net"
-PATH: Final = "/eventsubscriptions/"  # of the URLs that agree
+PATH: Final = "/eventsubscriptions/"  # of validation URLs
 _ALLOWED_ORIGIN: Final = "webhook-allowed-origin"
 _WEB_HOOK: Final = "WebHook"
 _HTTP: Final = frozenset({"http", "https"})  # and not a queue of this server
 _JSON: Final = "application/json; charset=utf-8"
-_QUERY_CHARS_MAX: Final = 1024  # of what anybody may send
-_CLEARED_MAX: Final = 10  # questions cleared away for each one asked
+_QUERY_CHARS_MAX: Final = 1024  # the validation URL is open to everybody
+_REMOVED_MAX: Final = 10  # expired questions removed with each new question
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,12 @@ class Question(Document):
     """The validation question that an endpoint was asked.
 
     Attributes:
-        id: What the URL that agrees says; questions are kept in the order of their ids, which is that of their times.
-        topic: Of the event subscription in question.
-        subscription: Its id within the topic.
-        endpoint: Who is asked: a later one has not agreed.
-        ends_at: Until when it may be answered (ms).
-        agreed: Somebody opened the URL, perhaps before the event subscription was written.
+        id: The id in the validation URL; questions are kept in the order of their ids, which is that of their times.
+        topic: The topic of the event subscription.
+        subscription: The event subscription's id within the topic.
+        endpoint: The endpoint asked; its agreement does not hold for another one.
+        ends_at: End of the time to answer (ms).
+        agreed: The validation URL was opened, perhaps before the event subscription was written.
     """
 
     restored: ClassVar = {"topic": ResourceName._make}
@@ -84,7 +84,7 @@ QUESTION: Final[DocumentKind[Question]] = DocumentKind(
 
 
 class Handshakes:
-    """Asks endpoints, and takes what is answered by hand (`redrive.protocols.azure.gateway.Service`)."""
+    """Asks endpoints, and serves the validation URLs for manual answers (`redrive.protocols.azure.gateway.Service`)."""
 
     def __init__(
         self, engine: Engine, endpoints: Mapping[str, Endpoint], tokens: WebhookTokens, clock: Clock
@@ -92,29 +92,29 @@ class Handshakes:
         """Ask through these endpoints.
 
         Args:
-            engine: Where event subscriptions are.
+            engine: Holds the event subscriptions.
             endpoints: By protocol.
-            tokens: Where a webhook wants one.
-            clock: Endpoints' own: a question is asked anew by it, also where deliveries live on a simulated one.
+            tokens: Issues the bearer tokens of protected webhooks.
+            clock: The endpoints' own clock, real also where deliveries live on a simulated one; it times the second try.
         """
         self._engine = engine
         self._clock = clock
         self._endpoints = endpoints
         self._tokens = tokens
-        self._farewells: set[asyncio.Task[None]] = set()
+        self._deletions: set[asyncio.Task[None]] = set()
 
     async def ask(self, asked: Subscription, base_url: str, now: int) -> Question:
-        """Ask an endpoint; the question, which it agreed to, or which may be answered by hand.
+        """Ask an endpoint, and return the question: agreed to, or open for a manual answer.
 
         Args:
             asked: The event subscription, not written yet.
-            base_url: What the URL that agrees begins with.
+            base_url: The beginning of the validation URL.
             now: ms.
 
         Raises:
-            AzureError: It does not agree.
+            AzureError: The endpoint refuses.
         """
-        await self._clear(now)
+        await self._remove_expired(now)
         question = self._question(asked, now)
         await self._engine.resources.documents.create(QUESTION, question.id, question)
         url = f"{base_url}{PATH}{asked.id}/validate?id={question.id}"
@@ -122,55 +122,55 @@ class Handshakes:
         cloud_events = delivery.schema == settings.CLOUD_EVENT_SCHEMA
         data = {"validationCode": question.id, "validationUrl": url}
         push_request = (
-            _leave(asked, url)
+            _permission_request(asked, url)
             if cloud_events
             else self._event(asked, "SubscriptionValidation", "SubscriptionValidationEvent", data, now)
         )
         attempt = await self._push(asked, push_request)
         if attempt.reason is Reason.TIMED_OUT:
-            await self._clock.sleep_until(self._clock.now() + AGAIN_MS)
+            await self._clock.sleep_until(self._clock.now() + SECOND_TRY_MS)
             attempt = await self._push(asked, push_request)
         try:
-            agreed = _gives_leave(attempt) if cloud_events else _agrees(attempt, question.id)
+            agreed = _allows_origin(attempt) if cloud_events else _has_code(attempt, question.id)
         except ValueError as refusal:
             logger.warning(
                 "handshake.failed subscription=%s reason=%s status=%d: %s",
                 delivery.id,
                 attempt.reason,
                 attempt.status,
-                _detail(attempt),
+                _log_detail(attempt),
             )
             await self._engine.resources.documents.remove(QUESTION, question.id)
             raise _refused(asked.endpoint, str(refusal)) from None
         return replace(question, agreed=agreed)
 
     async def agreed_in(self, draft: Draft, question: Question) -> bool:
-        """True if the endpoint agreed, by its answer, which leaves no question, or by hand meanwhile."""
+        """True if the endpoint agreed, by its answer, which removes the question, or manually meanwhile."""
         stored = await draft.get(QUESTION, question.id)
         if question.agreed:
             draft.remove(QUESTION, question.id)
             return True
         return stored is not None and stored.agreed
 
-    def farewell(self, gone: Subscription, now: int) -> None:
-        """Tell a webhook, once and without waiting for it, that its event subscription is no more.
+    def post_deletion(self, deleted: Subscription, now: int) -> None:
+        """Post a SubscriptionDeletion event to a webhook, once and without waiting for it.
 
-        Those of CloudEvents are not told: their specification has no such thing.
+        Webhooks of CloudEvents get none: their specification has no such event.
         """
-        delivery = settings.delivery_settings(gone)
-        is_webhook = delivery.destination_type == _WEB_HOOK and gone.protocol in _HTTP
+        delivery = settings.delivery_settings(deleted)
+        is_webhook = delivery.destination_type == _WEB_HOOK and deleted.protocol in _HTTP
         if not is_webhook or delivery.schema == settings.CLOUD_EVENT_SCHEMA:
             return
-        task = asyncio.get_running_loop().create_task(self._take_leave(gone, now))
-        self._farewells.add(task)
-        task.add_done_callback(self._farewells.discard)
+        task = asyncio.get_running_loop().create_task(self._post_deletion(deleted, now))
+        self._deletions.add(task)
+        task.add_done_callback(self._deletions.discard)
 
-    async def _take_leave(self, gone: Subscription, now: int) -> None:
-        delivery = settings.delivery_settings(gone)
+    async def _post_deletion(self, deleted: Subscription, now: int) -> None:
+        delivery = settings.delivery_settings(deleted)
         data = {"eventSubscriptionId": delivery.id}
-        push_request = self._event(gone, "SubscriptionDeletion", "SubscriptionDeletedEvent", data, now)
-        attempt = await self._push(gone, push_request)
-        logger.debug("handshake.farewell subscription=%s: %s", delivery.id, _detail(attempt))
+        push_request = self._event(deleted, "SubscriptionDeletion", "SubscriptionDeletedEvent", data, now)
+        attempt = await self._push(deleted, push_request)
+        logger.debug("handshake.farewell subscription=%s: %s", delivery.id, _log_detail(attempt))
 
     async def _push(self, subscription: Subscription, push_request: PushRequest) -> Attempt:
         audience = settings.delivery_settings(subscription).audience
@@ -182,7 +182,7 @@ class Handshakes:
         return path.startswith(PATH)
 
     async def answer(self, request: Request) -> Response:
-        """Take an answer by hand: somebody opened the URL."""
+        """Record the manual answer of a client that opened the validation URL."""
         now = self._engine.clock.now()
         asked = _id_in(request.query)
         question: Question | None = None
@@ -194,7 +194,7 @@ class Handshakes:
         return json_answer("Webhook successfully validated as a subscription endpoint")
 
     async def _agree_in(self, question: Question, draft: Draft) -> None:
-        """Let the event subscription have events, now or, if it is not there yet, when it is written."""
+        """Confirm the event subscription, now or, if it is not there yet, when it is written."""
         stored = await draft.get(QUESTION, question.id)
         if stored is not None:
             draft.change(QUESTION, question.id, stored, lambda asked: replace(asked, agreed=True))
@@ -205,12 +205,12 @@ class Handshakes:
 
     def _question(self, asked: Subscription, now: int) -> Question:
         random_part = id_text(self._engine.runtime.message_id())
-        ends_at = now + ACTION_MS
+        ends_at = now + MANUAL_ANSWER_MS
         return Question(f"{now:012x}-{random_part}", asked.topic, asked.id, asked.endpoint, ends_at)
 
-    async def _clear(self, now: int) -> None:
-        """Forget the oldest questions as far as nobody can answer them."""
-        for question in await self._engine.resources.documents.find(QUESTION, "", limit=_CLEARED_MAX):
+    async def _remove_expired(self, now: int) -> None:
+        """Remove the oldest questions whose time to answer is over."""
+        for question in await self._engine.resources.documents.find(QUESTION, "", limit=_REMOVED_MAX):
             if now < question.ends_at:
                 return
             if not question.agreed:
@@ -251,11 +251,11 @@ class Handshakes:
 
 
 def _id_in(query: str) -> str:
-    """The id in the query of a URL that agrees, or nothing."""
+    """The id in the query of a validation URL, or an empty text."""
     return parse_qs(query).get("id", [""])[-1] if len(query) <= _QUERY_CHARS_MAX else ""
 
 
-def _leave(asked: Subscription, url: str) -> PushRequest:
+def _permission_request(asked: Subscription, url: str) -> PushRequest:
     delivery = settings.delivery_settings(asked)
     headers = {
         **{
@@ -271,14 +271,14 @@ def _leave(asked: Subscription, url: str) -> PushRequest:
     return PushRequest(asked.endpoint, b"", _JSON, headers, ANSWER_MS, method="OPTIONS", headers_kept=kept)
 
 
-def _agrees(attempt: Attempt, code: str) -> bool:
-    """True if the answer to an event has its code; False: it may come by hand.
+def _has_code(attempt: Attempt, code: str) -> bool:
+    """True if the answer to an event has its code; False: a manual answer may follow.
 
     Raises:
-        ValueError: The answer agrees to nothing; why.
+        ValueError: The answer is a refusal; its reason.
     """
     if attempt.status != HTTPStatus.OK:
-        raise ValueError(f"Http POST request failed with {_told(attempt)}")
+        raise ValueError(f"Http POST request failed with {_caller_detail(attempt)}")
     try:
         said = orjson.loads(attempt.response)
     except ValueError:
@@ -289,22 +289,22 @@ def _agrees(attempt: Attempt, code: str) -> bool:
     return answered is not None
 
 
-def _gives_leave(attempt: Attempt) -> bool:
-    """True if the answer to OPTIONS allows our origin; False: it may call back.
+def _allows_origin(attempt: Attempt) -> bool:
+    """True if the answer to OPTIONS allows this server's origin; False: the endpoint may call back.
 
     Raises:
-        ValueError: It does not allow it; why.
+        ValueError: The answer is a refusal; its reason.
     """
     if not HTTPStatus.OK <= attempt.status < HTTPStatus.MULTIPLE_CHOICES:
-        raise ValueError(f"Http OPTIONS request failed with {_told(attempt)}")
+        raise ValueError(f"Http OPTIONS request failed with {_caller_detail(attempt)}")
     allowed = dict(attempt.identifiers).get(_ALLOWED_ORIGIN)
     if allowed is not None and not {each.strip() for each in allowed.lower().split(",")} & {"*", ORIGIN}:
         raise ValueError(f"Http OPTIONS request was answered with {_ALLOWED_ORIGIN}: {allowed}")
     return allowed is not None
 
 
-def _told(attempt: Attempt) -> str:
-    """The text for the caller: the same wherever nothing answered, so that nobody can scan ports through the server."""
+def _caller_detail(attempt: Attempt) -> str:
+    """The text for the caller: the same for every unreachable endpoint, so that it cannot be used to scan ports."""
     return (
         f"response code {attempt.status}"
         if attempt.status
@@ -312,13 +312,13 @@ def _told(attempt: Attempt) -> str:
     )
 
 
-def _detail(attempt: Attempt) -> str:
-    """The text for the log."""
+def _log_detail(attempt: Attempt) -> str:
+    """The text for the log, with the reason of the failure."""
     return f"response code {attempt.status}" if attempt.status else f"{attempt.reason}: {attempt.response}"
 
 
 def _confirmed(current: Subscription, question: Question) -> Subscription:
-    """Succeeded, unless the event subscription goes elsewhere by now."""
+    """The subscription confirmed, unless it has another endpoint by now."""
     if current.endpoint != question.endpoint:
         return current
     return replace(current, confirmed=True, attributes={**current.attributes, settings.STATE: "Succeeded"})

@@ -204,7 +204,7 @@ class EventSubscriptionOperations:
             if found is not None:
                 goes = await self._sources.goes_with_its_last(topic)
                 await self._subscribers.remove(found, topic_goes_too=goes)
-                self._handshakes.farewell(found, call.now)
+                self._handshakes.post_deletion(found, call.now)
         return empty_answer(HTTPStatus.NO_CONTENT)
 
     async def full_url(self, call: ArmCall) -> Response:

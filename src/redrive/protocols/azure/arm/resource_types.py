@@ -17,7 +17,7 @@ from redrive.protocols.azure.arm.resource import PROVIDER, R, ResourceSpec, no_s
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.arm.system_topic import SYSTEM_TOPIC, SystemTopic, system_topic_name
 from redrive.protocols.azure.eventgrid import names
-from redrive.protocols.azure.namespaces.places import NAMESPACE, Namespace, namespace_name, within
+from redrive.protocols.azure.namespaces.places import NAMESPACE, Namespace, namespace_name, topics_prefix
 from redrive.protocols.azure.wire.arm_id import ArmId
 
 
@@ -124,7 +124,7 @@ class NamespaceTopicCollection(TopicCollection):
     async def _find(self, call: ArmCall, after: str, limit: int) -> Sequence[Topic]:
         namespace = call.resource(PROVIDER, "namespaces")
         await self._check_namespace(namespace)
-        return await self._topics.find(within(namespace_name(namespace)), after, limit)
+        return await self._topics.find(topics_prefix(namespace_name(namespace)), after, limit)
 
     @override
     def _lists(self, record: Topic) -> bool:
@@ -187,7 +187,7 @@ class NamespaceCollection(DocumentCollection[Namespace]):
     @override
     async def _remove(self, resource: ArmId) -> None:
         """The namespace goes last, so that a removal that was cut short can be repeated."""
-        topics = await self._resources.topics.find(within(namespace_name(resource)))
+        topics = await self._resources.topics.find(topics_prefix(namespace_name(resource)))
         await self._subscribers.remove_topics(topics)
         await super()._remove(resource)
 

@@ -1,4 +1,4 @@
-"""One call to a namespace, as an operation sees it."""
+"""Calls to a namespace: the parsed request that an operation gets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from redrive.protocols.http import Request
 
 @dataclass(frozen=True, slots=True)
 class NamespaceCall:
-    """One call about a topic.
+    """A call to a topic.
 
     Attributes:
-        request: As it came.
-        topic: Which topic.
-        query: By names in lower case.
-        now: ms.
-        count: Adds to a metric of what the call is about, by the dimensions given.
+        request: The HTTP request, unchanged.
+        topic: The topic of the path.
+        query: The query's parameters, by name in lower case.
+        now: Time of the call (ms).
+        count: Adds to a metric of the topic, or of the event subscription, by the dimensions given.
     """
 
     request: Request
@@ -30,10 +30,10 @@ class NamespaceCall:
     count: "Count"
 
     def number(self, name: str, least: int, most: int, default: int) -> int:
-        """A whole number of the query.
+        """Return a parameter of the query that is a whole number.
 
         Raises:
-            AzureError: Not a number, or out of its range.
+            AzureError: The parameter is not a whole number, or out of its range.
         """
         text = self.query.get(name.lower())
         if text is None:
@@ -46,10 +46,10 @@ class NamespaceCall:
 
 @dataclass(frozen=True, slots=True)
 class PullCall(NamespaceCall):
-    """One call about an event subscription in queue mode.
+    """A call to an event subscription in queue mode.
 
     Attributes:
-        queue: What it is received from.
+        queue: The queue that holds the subscription's events.
     """
 
     queue: Queue
@@ -64,5 +64,5 @@ class Count(Protocol):
 
 
 def refused(message: str) -> AzureError:
-    """A call that cannot succeed as it stands."""
+    """The error 400 of a malformed call."""
     return invalid(message, "BadRequest")

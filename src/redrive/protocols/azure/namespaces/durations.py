@@ -8,12 +8,12 @@ _DURATION: Final = re.compile(
     r"(?:T(?=.)(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?)?"
 )
 _SECONDS: Final = {"weeks": 604_800, "days": 86_400, "hours": 3600, "minutes": 60, "seconds": 1}
-_LONG: Final = 100  # characters; no duration anybody means is that long
+_CHARS_MAX: Final = 99  # more than any meaningful duration has
 
 
 def duration_ms(text: str) -> int | None:
-    """A duration in milliseconds; None: it is none, or one of years and months, which are of no certain length."""
-    found = _DURATION.fullmatch(text) if len(text) < _LONG else None
+    """A duration in milliseconds; None: malformed, or with years or months, whose length varies."""
+    found = _DURATION.fullmatch(text) if len(text) <= _CHARS_MAX else None
     if found is None:
         return None
     parts = ((found[name], seconds) for name, seconds in _SECONDS.items())

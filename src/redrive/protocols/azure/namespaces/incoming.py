@@ -20,7 +20,7 @@ from redrive.protocols.azure.wire.errors import AzureError, Detail, invalid
 from redrive.protocols.http import Request
 
 EVENTS_MAX: Final = 1000
-BYTES_MAX: Final = 1024 * 1024  # of a request, and so of an event
+BYTES_MAX: Final = 1024 * 1024  # for a request, and so for an event
 _BATCH: Final = "application/cloudevents-batch+json"
 _SINGLE: Final = "application/cloudevents+json"
 _HEADER: Final = "ce-"
@@ -32,10 +32,10 @@ Event = Mapping[str, Any]
 
 
 def events_of(request: Request) -> list[Event]:
-    """The events of a request; none where its batch is empty.
+    """The events of a request; an empty batch has none.
 
     Raises:
-        AzureError: It has anything else than events of CloudEvents 1.0, or too much of them.
+        AzureError: The body has more events or bytes than allowed, or anything that is not an event of CloudEvents 1.0.
     """
     if len(request.body) > BYTES_MAX:
         raise _too_large(f"The request has {len(request.body)} bytes; {BYTES_MAX} are allowed.")
@@ -43,7 +43,7 @@ def events_of(request: Request) -> list[Event]:
     if media_type == _BATCH:
         return _batch(request.body)
     if media_type == _SINGLE:
-        return [_checked(_json(request.body))]
+        return [_valid_event(_json(request.body))]
     if not any(name.startswith(_HEADER) for name in request.headers):
         raise AzureError(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
@@ -51,7 +51,7 @@ def events_of(request: Request) -> list[Event]:
             f"The content type '{media_type}' is not supported: send {_BATCH}, {_SINGLE}, or one event whose "
             "attributes are ce- headers.",
         )
-    return [_checked(_binary(request, media_type))]
+    return [_valid_event(_binary(request, media_type))]
 
 
 def _batch(body: bytes) -> list[Event]:
@@ -60,7 +60,7 @@ def _batch(body: bytes) -> list[Event]:
         raise _malformed("The body of a batch must be an array of events.")
     if len(said) > EVENTS_MAX:
         raise _too_large(f"The request has {len(said)} events; {EVENTS_MAX} are allowed.")
-    return [_checked(each) for each in said]
+    return [_valid_event(each) for each in said]
 
 
 def _binary(request: Request, media_type: str) -> dict[str, Any]:
@@ -87,8 +87,8 @@ def _json(body: bytes) -> Any:
         raise _malformed(f"The body is not JSON: {reason}.") from None
 
 
-def _checked(event: Any) -> Event:
-    """An event that is one."""
+def _valid_event(event: Any) -> Event:
+    """Return the event, if its attributes are as CloudEvents 1.0 requires them."""
     if isinstance(event, str):
         raise _malformed(
             "An event is a text, not an object: azure-eventgrid sends the repr of what it does not recognise, and "
@@ -101,12 +101,12 @@ def _checked(event: Any) -> Event:
             raise _malformed(f"It requires the property '{name}' to be set to a text.")
     if event["specversion"] != "1.0":
         raise _malformed(f"The specversion is '{event['specversion']}'; 1.0 is supported.")
-    _check_optional(event)
+    _check_attributes(event)
     _check_content(event)
     return event
 
 
-def _check_optional(event: Event) -> None:
+def _check_attributes(event: Event) -> None:
     for name, value in event.items():
         if name in _TEXTS and value is not None and not isinstance(value, str):
             raise _malformed(f"The property '{name}' must be a text.")

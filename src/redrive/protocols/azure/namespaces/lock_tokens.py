@@ -1,4 +1,4 @@
-"""Lock tokens: a claim, as a text that the receiver gives back; sealed, as SQS's receipt handles are."""
+"""Lock tokens: a claim as a text for the receiver; sealed, as SQS's receipt handles are."""
 
 import struct
 from typing import Final, NamedTuple
@@ -14,11 +14,11 @@ class LockToken(NamedTuple):
     """The fields of a lock token.
 
     Attributes:
-        text: As the receiver has it.
-        seq: Which delivery.
-        token: Under which claim.
-        first_received_at: When the event was received for the first time (ms): a lock is renewed for an hour.
-        deliveries: How often it was received, this time included.
+        text: The token as the receiver has it.
+        seq: The delivery's sequence number.
+        token: The claim token.
+        first_received_at: Time of the first receipt (ms): a lock can be renewed for an hour from then.
+        deliveries: Number of receipts, this one included.
     """
 
     text: str
@@ -32,7 +32,7 @@ class LockTokens:
     """Writes and reads lock tokens."""
 
     def __init__(self, secret: InstallationSecret) -> None:
-        """Seal them with this secret."""
+        """Seal the tokens with this secret."""
         self._sealer = Sealer(secret, "lock tokens")
 
     def write(self, delivery: Delivery) -> str:
@@ -48,7 +48,7 @@ class LockTokens:
         )
 
     def read(self, text: str, queue: Queue) -> LockToken | None:
-        """The claim that a token stands for; None: it is not a token of this subscription."""
+        """Return the claim in a token; None: not a token of this queue."""
         packed = self._sealer.unseal(text)
         if packed is None:
             return None

@@ -1,7 +1,7 @@
 """Names of a namespace's topics and queues in the engine.
 
 A namespace is a document of its own; its topics are engine topics `namespaces:n:t`, and an event subscription in queue
-mode is an engine queue `namespaces:n:t:s`, which publications are routed into at once. All are in the place of the
+mode is an engine queue `namespaces:n:t:s`, which publications are routed into at once. Their account and region are the
 Azure subscription and resource group, in lower case, as `redrive.protocols.azure.eventgrid.names` has it.
 """
 
@@ -26,7 +26,7 @@ class Namespace(Document):
         name: The Azure subscription, the resource group and its own name, in lower case.
         attributes: As a topic's, see `redrive.protocols.azure.eventgrid.settings`: its ARM id as it was spelt, its
             properties and the rest of the resource as JSON, and its two access keys.
-        created_at: ms.
+        created_at: Time of creation (ms).
     """
 
     restored: ClassVar = {"name": ResourceName._make}
@@ -47,7 +47,7 @@ def namespace_id(subscription: str, group: str, name: str) -> ArmId:
 
 
 def namespace_name(resource: ArmId) -> ResourceName:
-    """The name of a namespace's document; `resource` is its ARM id, or that of something within."""
+    """The name of a namespace's document; `resource` is its ARM id, or that of a resource within it."""
     return names.place_of(resource, resource.names[0])
 
 
@@ -57,7 +57,7 @@ def topic_name(resource: ArmId) -> ResourceName:
 
 
 def queue_name(topic: ResourceName, subscription: str) -> ResourceName:
-    """The queue that an event subscription is received from."""
+    """The queue of an event subscription in queue mode."""
     return topic._replace(name=f"{topic.name}:{subscription}")
 
 
@@ -66,6 +66,6 @@ def path_of(resource: ArmId) -> str:
     return f"/eventgrid/{resource.subscription}/{resource.group}/{resource.names[0]}"
 
 
-def within(namespace: ResourceName) -> ResourceName:
-    """The beginning of the names of a namespace's topics."""
+def topics_prefix(namespace: ResourceName) -> ResourceName:
+    """The prefix of the names of a namespace's topics."""
     return namespace._replace(name=f"namespaces:{namespace.name}:")

@@ -21,7 +21,7 @@ class Publishing:
         self._messages = engine.messages
 
     async def publish(self, call: NamespaceCall) -> Response:
-        """Take all of a request's events, or none of them.
+        """Publish all of a request's events, or none of them.
 
         https://learn.microsoft.com/rest/api/eventgrid/dataplane/publish-cloud-events.
         """

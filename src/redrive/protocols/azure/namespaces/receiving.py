@@ -21,7 +21,7 @@ class Receiving:
     """Receives events."""
 
     def __init__(self, messages: Messages, tokens: LockTokens) -> None:
-        """Receive through this part of the engine's door."""
+        """Receive through the engine's messages."""
         self._messages = messages
         self._tokens = tokens
 
@@ -32,14 +32,14 @@ class Receiving:
         """
         limit = call.number("maxEvents", 1, EVENTS_MAX, 1)
         wait = call.number("maxWaitTime", WAIT_SECONDS_MIN, WAIT_SECONDS_MAX, WAIT_SECONDS_DEFAULT)
-        gone = Cancellation()
-        call.request.on_gone = gone.happen
-        deliveries = await self._messages.receive(call.queue, limit, wait_ms=wait * 1000, gone=gone)
+        cancellation = Cancellation()
+        call.request.on_gone = cancellation.happen
+        deliveries = await self._messages.receive(call.queue, limit, wait_ms=wait * 1000, gone=cancellation)
         if deliveries:
             call.count("SuccessfulReceivedEvents", len(deliveries))
-        return json_answer({"value": [self._shown(delivery) for delivery in deliveries]})
+        return json_answer({"value": [self._received_event(delivery) for delivery in deliveries]})
 
-    def _shown(self, delivery: Delivery) -> dict[str, Any]:
+    def _received_event(self, delivery: Delivery) -> dict[str, Any]:
         return {
             "brokerProperties": {
                 "lockToken": self._tokens.write(delivery),

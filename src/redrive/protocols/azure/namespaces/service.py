@@ -1,10 +1,10 @@
-"""The namespaces' one door: which topic or subscription a request is for, and who sends it.
+"""Requests to namespaces: finds a request's topic or event subscription, and checks its credentials.
 
     POST /eventgrid/{subscription}/{group}/{namespace}/topics/{topic}:publish
     POST /eventgrid/{subscription}/{group}/{namespace}/topics/{topic}/eventsubscriptions/{name}:receive …
-    POST https://{namespace}.{region}.eventgrid.{…}/topics/…              where that name leads here
+    POST https://{namespace}.{region}.eventgrid.{…}/topics/…              where DNS resolves that host to this server
 
-Clients are told the part before `/topics/` as their endpoint; the rest they know themselves.
+The part before `/topics/` is the endpoint that clients are configured with; they add the rest.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -41,11 +41,11 @@ from redrive.protocols.azure.wire.errors import AzureError, not_found, unauthori
 from redrive.protocols.azure.wire.routes import Found, RouteTable
 from redrive.protocols.http import Request, Response
 
-_BEGINNING: Final = "/eventgrid/"
+_PATH_PREFIX: Final = "/eventgrid/"
 _TOPIC: Final = "POST /eventgrid/{subscription}/{group}/{namespace}/topics/{topic}"
-_PULLED: Final = f"{_TOPIC}/eventsubscriptions/{{name}}"
+_EVENT_SUBSCRIPTION: Final = f"{_TOPIC}/eventsubscriptions/{{name}}"
 
-#: Of each call, what its latency is counted as, and its refusals.
+#: By operation, the metrics of its latency and of its refusals; an empty name has no metric.
 _METRICS: Final = {
     "publish": ("PublishLatencyInMilliseconds", "FailedPublishedEvents"),
     "receive": ("ReceiveLatencyInMilliseconds", "FailedReceivedEvents"),
@@ -55,7 +55,7 @@ _METRICS: Final = {
 }
 
 _HOST_MARK: Final = ".eventgrid."
-_AT_HOST: Final = "/topics/"
+_HOST_PATH_PREFIX: Final = "/topics/"
 
 _KEY_SCHEME: Final = "sharedaccesskey"
 _NAMESPACE_PARTS: Final = 5  # of a path: nothing, `eventgrid`, the subscription, the group, the namespace
@@ -84,9 +84,9 @@ class Namespaces:
         """Publish and pull through this engine.
 
         Args:
-            engine: Carries it out.
-            credentials: Let in who may come in.
-            measures: Count what is done.
+            engine: Stores and delivers the events.
+            credentials: Verifies keys, signatures and bearer tokens.
+            measures: Counts the metrics.
             secret: Seals lock tokens.
         """
         self._engine = engine
@@ -104,7 +104,7 @@ class Namespaces:
             "renewLock": settling.renew,
         }
         self._pulls: RouteTable[PullOperation] = RouteTable(
-            {f"{_PULLED}:{verb}": pull for verb, pull in pulls.items()}
+            {f"{_EVENT_SUBSCRIPTION}:{verb}": pull for verb, pull in pulls.items()}
         )
 
     @property
@@ -116,7 +116,7 @@ class Namespaces:
         """See `Service.handles`; no other path of Event Grid has a colon."""
         if ":" not in path:
             return False
-        return path[: len(_BEGINNING)].lower() == _BEGINNING or _is_at_host(path, host)
+        return path[: len(_PATH_PREFIX)].lower() == _PATH_PREFIX or _is_at_host(path, host)
 
     async def answer(self, request: Request) -> Response:
         """See `Service.answer`."""
@@ -129,46 +129,48 @@ class Namespaces:
             topic = await self._topic(request, path, pull.params)
             subscription = await self._subscription(topic, pull.params["name"], now)
             queue = await self._queue(subscription, pull.params["name"])
-            verb = _asked_for(pull, request)
-            whose = (SUBSCRIPTION, delivery_settings(subscription).name)
-            count = partial(self._count, topic, (whose,))
+            verb = _operation_of(pull, request)
+            owner = (SUBSCRIPTION, delivery_settings(subscription).name)
+            count = partial(self._count, topic, (owner,))
             pulling = PullCall(request, topic, query_of(request), now, count, queue)
-            return await self._measured(pulling, _verb_in(path), verb(pulling))
+            return await self._measured(pulling, _operation_name(path), verb(pulling))
         publish = self._publishes.find(request.method, path)
         if publish is None:
             raise not_found(f"There is nothing at {request.path}.", "NotFound")
         topic = await self._topic(request, path, publish.params)
-        operation = _asked_for(publish, request)
+        operation = _operation_of(publish, request)
         call = NamespaceCall(request, topic, query_of(request), now, partial(self._count, topic, ()))
-        return await self._measured(call, _verb_in(path), operation(call))
+        return await self._measured(call, _operation_name(path), operation(call))
 
     def _count(
-        self, topic: Topic, whose: Dimensions, name: str, value: float, dimensions: Dimensions = ()
+        self, topic: Topic, owner: Dimensions, name: str, value: float, dimensions: Dimensions = ()
     ) -> None:
-        self._measures.counter.count(topic.name, name, value, self._engine.clock.now(), (*whose, *dimensions))
+        self._measures.counter.count(topic.name, name, value, self._engine.clock.now(), (*owner, *dimensions))
 
     async def _measured(self, call: NamespaceCall, verb: str, answering: Awaitable[Response]) -> Response:
-        """The answer, with how long it took and whether it is a refusal counted where there is a metric for it."""
-        took, failed = _METRICS.get(verb, ("", ""))
+        """Await the answer; its latency or its refusal is counted, where there is a metric for it."""
+        latency, refusals = _METRICS.get(verb, ("", ""))
         try:
             answer = await answering
         except AzureError as refusal:
-            if failed:
+            if refusals:
                 server = refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR
                 kind = "ServerError" if server else "ClientError"
-                call.count(failed, 1, (("Error", refusal.code), ("ErrorType", kind)))
+                call.count(refusals, 1, (("Error", refusal.code), ("ErrorType", kind)))
             raise
-        if took:
-            call.count(took, self._engine.clock.now() - call.now)
+        if latency:
+            call.count(latency, self._engine.clock.now() - call.now)
         return answer
 
     async def _path_of_host(self, host: str) -> str:
-        """The path of the namespace whose host that is, or one that none has."""
+        """The path of the namespace with this host; for an unknown host a path that no namespace has."""
         found = await self._hosts.find(host, self._exists)
-        return f"{_BEGINNING}-/-/{host.partition('.')[0]}" if found is None else f"{_BEGINNING}{found.key}"
+        return (
+            f"{_PATH_PREFIX}-/-/{host.partition('.')[0]}" if found is None else f"{_PATH_PREFIX}{found.key}"
+        )
 
     async def _host_names(self) -> dict[str, ResourceName]:
-        """The namespaces by their own names; of several with one name the first."""
+        """The namespaces by name; of several with one name the first."""
         found: dict[str, ResourceName] = {}
         for namespace in await self._engine.resources.documents.find(NAMESPACE, ""):
             found.setdefault(namespace.name.name, namespace.name)
@@ -178,7 +180,7 @@ class Namespaces:
         return await self._engine.resources.documents.get(NAMESPACE, name.key) is not None
 
     async def _topic(self, request: Request, path: str, params: Mapping[str, str]) -> Topic:
-        """The topic, for somebody who may know of it."""
+        """The topic of the path, after the request's credentials and address were checked."""
         if not all(map(names.is_name, params.values())):
             raise not_found(f"There is nothing at {request.path}.", "NotFound")
         resource = namespace_id(params["subscription"], params["group"], params["namespace"])
@@ -190,7 +192,7 @@ class Namespaces:
         if namespace is None:
             raise not_found(f"The namespace '{resource.name}' does not exist.", "NotFound")
         if not network(namespace.attributes[PROPERTIES]).admits(request.client_host):
-            raise _out_of_network(request)
+            raise _address_refused(request)
         if topic is None:
             raise not_found(f"The namespace has no topic '{params['topic']}'.", "NotFound")
         return topic
@@ -198,7 +200,7 @@ class Namespaces:
     async def _admit(
         self, request: Request, path: str, resource: ArmId, namespace: Namespace | None, topic: Topic | None
     ) -> None:
-        """Let a request pass that brings what opens the path; a namespace that does not exist is opened by no key."""
+        """Check the request's credentials for the path; those for a missing namespace are all refused."""
         place = path.rpartition(":")[0]
         attributes = [record.attributes for record in (namespace, topic) if namespace and record]
         guarded = Guarded(
@@ -212,7 +214,7 @@ class Namespaces:
         try:
             await self._credentials.check(request, guarded)
         except NotAdmitted as refusal:
-            raise _not_admitted(refusal) from refusal
+            raise _unauthorized(refusal) from refusal
 
     async def _subscription(self, topic: Topic, name: str, now: int) -> Subscription:
         subscription = await self._engine.resources.subscriptions.get(topic.name, names.subscription_id(name))
@@ -232,15 +234,15 @@ class Namespaces:
         return queue
 
 
-def _verb_in(path: str) -> str:
+def _operation_name(path: str) -> str:
     return path.rpartition(":")[2].lower()
 
 
 def _is_at_host(path: str, host: str) -> bool:
-    return _HOST_MARK in host.lower() and path[: len(_AT_HOST)].lower() == _AT_HOST
+    return _HOST_MARK in host.lower() and path[: len(_HOST_PATH_PREFIX)].lower() == _HOST_PATH_PREFIX
 
 
-def _not_admitted(refusal: NotAdmitted) -> AzureError:
+def _unauthorized(refusal: NotAdmitted) -> AzureError:
     if refusal.cause is Cause.BEARER:
         return unauthorized(refusal.detail)
     if refusal.cause is Cause.TOKEN:
@@ -250,12 +252,12 @@ def _not_admitted(refusal: NotAdmitted) -> AzureError:
     return AzureError(HTTPStatus.UNAUTHORIZED, "Unauthorized", said)
 
 
-def _out_of_network(request: Request) -> AzureError:
+def _address_refused(request: Request) -> AzureError:
     said = f"The client {request.client_host} is rejected due to IpAddress filtering rules."
     return AzureError(HTTPStatus.FORBIDDEN, "Forbidden", said)
 
 
-def _asked_for(found: Found[T], request: Request) -> T:
+def _operation_of(found: Found[T], request: Request) -> T:
     if found.verb is None:
         said = f"The operation is asked for by POST, not {request.method}."
         status, allowed = HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": ", ".join(found.methods)}

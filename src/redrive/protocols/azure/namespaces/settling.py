@@ -1,7 +1,7 @@
-"""Acknowledge, release, reject, renew: what a receiver says of the events it holds.
+"""Acknowledge, release, reject, renew: the operations on events in flight.
 
-Each call takes several lock tokens and answers which of them it did it for. It is a success as a whole also where no
-token is good any more: which are not is in the answer.
+Each call takes several lock tokens, and lists those that succeeded and those that failed. The call as a whole succeeds
+also where every token failed.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from redrive.protocols.azure.wire.answers import json_answer
 from redrive.protocols.http import Response
 
 RELEASE_DELAYS_SECONDS: Final = (0, 10, 60, 600, 3600)
-RENEWABLE_MS: Final = 60 * 60 * 1000  # from the first receipt on; the last renewal still gives a whole lock
+RENEWABLE_MS: Final = 60 * 60 * 1000  # after the first receipt; the last renewal still gives a whole lock
 
 _BAD: Final = {"code": "BadToken", "message": "The lock token is not one of this event subscription."}
 _LOST: Final = {"code": "TokenLost", "message": "Token has expired."}
@@ -33,15 +33,15 @@ Settle = Callable[[Queue, Sequence[LockToken]], Awaitable[Sequence[Settled]]]
 
 
 class Settling:
-    """Ends and renews locks."""
+    """Settles events and renews their locks."""
 
     def __init__(self, messages: Messages, tokens: LockTokens) -> None:
-        """Settle through this part of the engine."""
+        """Settle through the engine's messages."""
         self._messages = messages
         self._tokens = tokens
 
     async def acknowledge(self, call: PullCall) -> Response:
-        """The events are processed.
+        """Delete events that were processed.
 
         https://learn.microsoft.com/rest/api/eventgrid/dataplane/acknowledge-cloud-events.
         """
@@ -51,10 +51,10 @@ class Settling:
                 queue, [(each.seq, each.token) for each in locks], strict_lease=True
             )
 
-        return await self._settled(call, settle, "AcknowledgedEvents")
+        return await self._settle_each(call, settle, "AcknowledgedEvents")
 
     async def release(self, call: PullCall) -> Response:
-        """The events are to be offered again, at once or later.
+        """Offer events again, at once or after a delay.
 
         https://learn.microsoft.com/rest/api/eventgrid/dataplane/release-cloud-events.
         """
@@ -67,22 +67,22 @@ class Settling:
             claims = [(each.seq, each.token) for each in locks]
             return await self._messages.release(queue, claims, int(delay) * 1000, strict_lease=True)
 
-        return await self._settled(call, settle, "ReleasedEvents")
+        return await self._settle_each(call, settle, "ReleasedEvents")
 
     async def reject(self, call: PullCall) -> Response:
-        """The events will never be processed: they are dead letters, or gone where nobody wants those.
+        """Dead-letter events that will never be processed; without a dead-letter destination they are dropped.
 
         https://learn.microsoft.com/rest/api/eventgrid/dataplane/reject-cloud-events.
         """
 
         async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
-            claims = [(each.seq, each.token, _rejection(each, call.now)) for each in locks]
+            claims = [(each.seq, each.token, _rejection_note(each, call.now)) for each in locks]
             return await self._messages.reject(queue, claims, strict_lease=True)
 
-        return await self._settled(call, settle)
+        return await self._settle_each(call, settle)
 
     async def renew(self, call: PullCall) -> Response:
-        """The locks are to hold for their whole time again.
+        """Renew locks for the whole lock duration.
 
         https://learn.microsoft.com/rest/api/eventgrid/dataplane/renew-cloud-event-locks.
         """
@@ -91,18 +91,18 @@ class Settling:
             claims = [(each.seq, each.token, queue.lease_ms) for each in locks]
             return await self._messages.extend(queue, claims, strict_lease=True)
 
-        return await self._settled(call, settle, first_received_after=call.now - RENEWABLE_MS)
+        return await self._settle_each(call, settle, first_received_after=call.now - RENEWABLE_MS)
 
-    async def _settled(
+    async def _settle_each(
         self, call: PullCall, settle: Settle, counted: str = "", *, first_received_after: int = -1
     ) -> Response:
-        """Do it for the tokens that can be read, and say of each what became of it.
+        """Settle the valid tokens of a call, and answer with the tokens that succeeded and failed.
 
         Args:
-            call: Which tokens.
-            settle: What is done.
-            counted: What the metrics of it end with, if there are any.
-            first_received_after: Events that were first received then (ms) or before are left alone.
+            call: Carries the tokens.
+            settle: Settles or extends the claims of the valid tokens.
+            counted: The end of the metrics' names; empty where there are none.
+            first_received_after: Tokens of events that were first received then (ms) or before fail.
         """
         failed: list[dict[str, Any]] = []
         locks: list[LockToken] = []
@@ -115,8 +115,8 @@ class Settling:
             else:
                 locks.append(lock)
         succeeded = []
-        for lock, one in zip(locks, await settle(call.queue, locks), strict=True):
-            if one.done:
+        for lock, settled in zip(locks, await settle(call.queue, locks), strict=True):
+            if settled.done:
                 succeeded.append(lock.text)
             else:
                 failed.append({"lockToken": lock.text, "error": _LOST})
@@ -145,5 +145,5 @@ def _tokens(call: PullCall) -> list[str]:
     return tokens
 
 
-def _rejection(lock: LockToken, now: int) -> AttemptNote:
+def _rejection_note(lock: LockToken, now: int) -> AttemptNote:
     return AttemptNote(lock.deliveries, now, 0, Reason.REJECTED, 0, "")
