@@ -12,7 +12,7 @@ import uvloop
 
 from redrive.endpoints import blob
 from redrive.endpoints.blob import BlobEndpoint
-from tests.contracts.endpoints.storage import blob_parcel
+from tests.contracts.endpoints.storage import blob_push
 
 _TEXT = "x" * 1024
 _BLOBS = 1000
@@ -25,7 +25,7 @@ async def pace(folder: Path, at_once: int) -> tuple[float, float]:
 
     async def write(number: int) -> None:
         async with turns:
-            attempt = await endpoint.push(blob_parcel(_TEXT, path=f"ORDERS/2026/11/20/9/{number}.json"))
+            attempt = await endpoint.push(blob_push(_TEXT, path=f"ORDERS/2026/11/20/9/{number}.json"))
             assert attempt.delivered, attempt
 
     await write(0)

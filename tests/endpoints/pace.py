@@ -19,7 +19,7 @@ from redrive.protocols.aws.sns import notification
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.sns.signing import Signer
 
-_PARCELS = 20_000
+_PUSHES = 20_000
 _AT_ONCE = 32  # a subscription's usual limit
 _TEXT = "x" * 1100  # about a notification
 
@@ -59,9 +59,9 @@ async def _main(port: int) -> None:
         signer.sign_now(f"on the loop {number} {_TEXT}", "1")
         await push(number)
 
-    await _measure("pushed", push, _PARCELS)
-    await _measure("signed in a thread, and pushed", sign_and_push, _PARCELS // 4)
-    await _measure("signed on the loop, and pushed", sign_here_and_push, _PARCELS // 4)
+    await _measure("pushed", push, _PUSHES)
+    await _measure("signed in a thread, and pushed", sign_and_push, _PUSHES // 4)
+    await _measure("signed on the loop, and pushed", sign_here_and_push, _PUSHES // 4)
     signer.close()
     await endpoint.close()
 

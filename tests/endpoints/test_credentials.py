@@ -11,7 +11,7 @@ from redrive.endpoints.authorization import Challenge, Digest, read_challenges
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.model.attempt import AttemptResult, Reason
 from redrive.server.tls import local_authority, server_context
-from tests.contracts.endpoints.kinds import http_endpoint, http_parcel
+from tests.contracts.endpoints.kinds import http_endpoint, http_push
 from tests.contracts.endpoints.webhook import OK, Received, Webhook, answer, webhook
 
 _NOW = time.time_ns() // 1_000_000  # OpenSSL compares with the real time
@@ -48,7 +48,7 @@ def _authorizations(hook: Webhook) -> list[str | None]:
 async def test_a_password_goes_to_who_asks_for_it(plain: tuple[HttpEndpoint, Webhook]) -> None:
     endpoint, hook = plain
     hook.say(_BASIC, OK)
-    assert (await endpoint.push(http_parcel(_with_password(hook)))).delivered
+    assert (await endpoint.push(http_push(_with_password(hook)))).delivered
     first, second = _authorizations(hook)
     assert first is None
     assert second is not None
@@ -62,21 +62,21 @@ async def test_an_endpoint_that_asked_for_a_password_gets_it_at_once_from_then_o
     endpoint, hook = plain
     hook.say(_BASIC, OK)
     for _ in range(3):
-        assert (await endpoint.push(http_parcel(_with_password(hook)))).delivered
+        assert (await endpoint.push(http_push(_with_password(hook)))).delivered
     assert [given is not None for given in _authorizations(hook)] == [False, True, True, True]
 
 
 async def test_an_endpoint_that_does_not_ask_gets_no_password(plain: tuple[HttpEndpoint, Webhook]) -> None:
     endpoint, hook = plain
     for _ in range(2):
-        await endpoint.push(http_parcel(_with_password(hook)))
+        await endpoint.push(http_push(_with_password(hook)))
     assert _authorizations(hook) == [None, None]
 
 
 async def test_without_a_password_a_challenge_is_a_refusal(plain: tuple[HttpEndpoint, Webhook]) -> None:
     endpoint, hook = plain
     hook.say(_BASIC)
-    attempt = await endpoint.push(http_parcel(hook.url()))
+    attempt = await endpoint.push(http_push(hook.url()))
     assert (attempt.result, attempt.reason, attempt.status) == (
         AttemptResult.REFUSED,
         Reason.CLIENT_ERROR,
@@ -91,7 +91,7 @@ async def test_a_wrong_password_is_a_refusal_and_is_not_remembered(
     endpoint, hook = plain
     hook.say(_BASIC)
     for _ in range(2):
-        attempt = await endpoint.push(http_parcel(_with_password(hook)))
+        attempt = await endpoint.push(http_push(_with_password(hook)))
         assert (attempt.result, attempt.status, attempt.response) == (AttemptResult.REFUSED, 401, "who?")
     assert [given is not None for given in _authorizations(hook)] == [False, True, False, True]
 
@@ -99,8 +99,8 @@ async def test_a_wrong_password_is_a_refusal_and_is_not_remembered(
 async def test_a_password_is_remembered_for_its_own_url(plain: tuple[HttpEndpoint, Webhook]) -> None:
     endpoint, hook = plain
     hook.say(_BASIC, OK)
-    await endpoint.push(http_parcel(_with_password(hook)))
-    await endpoint.push(http_parcel(hook.url()))
+    await endpoint.push(http_push(_with_password(hook)))
+    await endpoint.push(http_push(hook.url()))
     assert _authorizations(hook)[-1] is None
 
 
@@ -112,7 +112,7 @@ async def test_only_so_many_are_remembered(
     hook.say(_BASIC, OK, _BASIC, OK, OK, OK)
     for path in ("/one", "/two", "/two", "/one"):
         url = _with_password(hook).replace("/hook", path)
-        assert (await endpoint.push(http_parcel(url))).delivered
+        assert (await endpoint.push(http_push(url))).delivered
     assert [given is not None for given in _authorizations(hook)] == [False, True, False, True, True, False]
 
 
@@ -121,14 +121,14 @@ async def test_an_answer_other_than_401_is_what_counts_in_the_end(
 ) -> None:
     endpoint, hook = plain
     hook.say(_BASIC, answer("503 Busy"))
-    assert (await endpoint.push(http_parcel(_with_password(hook)))).reason is Reason.SERVER_ERROR
+    assert (await endpoint.push(http_push(_with_password(hook)))).reason is Reason.SERVER_ERROR
 
 
 async def test_a_digest_over_https(secure: tuple[HttpEndpoint, Webhook]) -> None:
     endpoint, hook = secure
     hook.script = _checking_digests
     for _ in range(3):
-        assert (await endpoint.push(http_parcel(_with_password(hook)))).delivered
+        assert (await endpoint.push(http_push(_with_password(hook)))).delivered
     assert len(hook.received) == 4
 
 
@@ -137,7 +137,7 @@ async def test_a_digest_whose_nonce_is_stale_is_made_anew(secure: tuple[HttpEndp
     again = _DIGEST.replace(b'nonce="n1"', b'nonce="n2"')
     hook.say(_DIGEST, OK, again, OK)
     for _ in range(2):
-        assert (await endpoint.push(http_parcel(_with_password(hook)))).delivered
+        assert (await endpoint.push(http_push(_with_password(hook)))).delivered
     nonces = [_challenge(given).parameters["nonce"] for given in _authorizations(hook) if given]
     assert nonces == ["n1", "n1", "n2"]
 
@@ -145,7 +145,7 @@ async def test_a_digest_whose_nonce_is_stale_is_made_anew(secure: tuple[HttpEndp
 async def test_a_digest_is_not_answered_over_http(plain: tuple[HttpEndpoint, Webhook]) -> None:
     endpoint, hook = plain
     hook.say(_DIGEST)
-    assert (await endpoint.push(http_parcel(_with_password(hook)))).status == 401
+    assert (await endpoint.push(http_push(_with_password(hook)))).status == 401
     assert _authorizations(hook) == [None]
 
 

@@ -11,7 +11,7 @@ from redrive.endpoints.email import EmailEndpoint, Relay
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.server.tls import local_authority, server_context
-from tests.contracts.endpoints.kinds import IMPATIENCE_MS, NOW, mail_parcel
+from tests.contracts.endpoints.kinds import IMPATIENCE_MS, NOW, mail_push
 from tests.contracts.endpoints.relay import (
     PASSWORD,
     SENDER,
@@ -25,7 +25,7 @@ from tests.contracts.endpoints.webhook import listening
 
 async def _pushed(port: int, push_request: PushRequest | None = None, **relay: Any) -> Attempt:
     endpoint = EmailEndpoint(lambda: NOW, Relay(relay.pop("host", "127.0.0.1"), port, SENDER, **relay))
-    return await endpoint.push(push_request or mail_parcel())
+    return await endpoint.push(push_request or mail_push())
 
 
 async def _received(push_request: PushRequest) -> tuple[EmailMessage, MailServer]:
@@ -35,7 +35,7 @@ async def _received(push_request: PushRequest) -> tuple[EmailMessage, MailServer
 
 
 async def test_a_mail_says_whom_it_is_from_and_to_and_when() -> None:
-    mail, server = await _received(mail_parcel("the text"))
+    mail, server = await _received(mail_push("the text"))
     assert mail["From"] == f"Rentals <{SENDER}>"
     assert mail["To"] == "ann@example.org"
     assert mail["Subject"] == "News"
@@ -124,7 +124,7 @@ async def test_a_relay_that_does_not_greet() -> None:
         await reader.read()
 
     async with listening(silent) as port:
-        attempt = await _pushed(port, mail_parcel(timeout_ms=IMPATIENCE_MS))
+        attempt = await _pushed(port, mail_push(timeout_ms=IMPATIENCE_MS))
     assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TIMED_OUT)
 
 
@@ -137,10 +137,10 @@ async def test_only_so_many_conversations_are_held_at_once() -> None:
 
     async with listening(silent) as port, asyncio.TaskGroup() as group:
         endpoint = EmailEndpoint(lambda: NOW, Relay("127.0.0.1", port, SENDER, connections_max=2))
-        held = [group.create_task(endpoint.push(mail_parcel())) for _ in range(2)]
+        held = [group.create_task(endpoint.push(mail_push())) for _ in range(2)]
         for _ in held:
             await begun.get()
-        attempt = await endpoint.push(mail_parcel(timeout_ms=IMPATIENCE_MS))
+        attempt = await endpoint.push(mail_push(timeout_ms=IMPATIENCE_MS))
         assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TIMED_OUT)
         assert begun.empty()
         for task in held:

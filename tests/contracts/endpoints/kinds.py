@@ -53,7 +53,7 @@ def http_endpoint(policy: HttpPolicy | None = None, now: Callable[[], int] = lam
     return HttpEndpoint(now, random.Random(7), policy)
 
 
-def http_parcel(url: str, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> PushRequest:
+def http_push(url: str, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> PushRequest:
     return PushRequest(url, text.encode(), "text/plain; charset=UTF-8", {"x-test": "yes"}, timeout_ms)
 
 
@@ -65,7 +65,7 @@ class WebhookPlace:
         self._hook = hook
 
     def push_request(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> PushRequest:
-        return http_parcel(self._hook.url(), text, timeout_ms)
+        return http_push(self._hook.url(), text, timeout_ms)
 
     def received(self) -> list[str]:
         return [request.body.decode() for request in self._hook.received]
@@ -91,7 +91,7 @@ class WebhookPlace:
         self._hook.script = script
 
     def elsewhere(self, host: str, port: int) -> tuple[Endpoint, PushRequest]:
-        return self.endpoint, http_parcel(f"http://{host}:{port}/")
+        return self.endpoint, http_push(f"http://{host}:{port}/")
 
 
 class MailPlace:
@@ -102,7 +102,7 @@ class MailPlace:
         self._server = server
 
     def push_request(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> PushRequest:
-        return mail_parcel(text, timeout_ms)
+        return mail_push(text, timeout_ms)
 
     def received(self) -> list[str]:
         """Mail ends its lines with CRLF, and its last line as well."""
@@ -133,9 +133,7 @@ class MailPlace:
         return EmailEndpoint(lambda: NOW, Relay(host, port, SENDER)), self.push_request()
 
 
-def mail_parcel(
-    text: str = "hello", timeout_ms: int = PATIENCE_MS, to: str = "ann@example.org"
-) -> PushRequest:
+def mail_push(text: str = "hello", timeout_ms: int = PATIENCE_MS, to: str = "ann@example.org") -> PushRequest:
     headers = {"Subject": "News", "From": "Rentals", "Message-ID": "<1.2@redrive.test>"}
     return PushRequest(to, text.encode(), "text/plain; charset=UTF-8", headers, timeout_ms)
 

@@ -20,7 +20,7 @@ NAMESPACE: Final = (
 QUEUE: Final = f"{NAMESPACE}/queues/orders"
 
 
-def amqp_parcel(
+def amqp_push(
     text: str = "hello", timeout_ms: int = PATIENCE_MS, *, entity: str = QUEUE, **headers: str
 ) -> PushRequest:
     beside = {"aeg-event-type": "Notification", "aeg-output-event-id": "event-1", **headers}
@@ -40,7 +40,7 @@ class AmqpPlace:
         self._broker = keeper
 
     def push_request(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> PushRequest:
-        return amqp_parcel(text, timeout_ms)
+        return amqp_push(text, timeout_ms)
 
     def received(self) -> list[str]:
         return [bytes(message.body).decode() for message in self._broker.messages]
@@ -62,7 +62,7 @@ class AmqpPlace:
         self._broker.settle = drop
 
     def elsewhere(self, host: str, port: int) -> tuple[Endpoint, PushRequest]:
-        return amqp_endpoint(f"amqp://{host}:{port}"), amqp_parcel()
+        return amqp_endpoint(f"amqp://{host}:{port}"), amqp_push()
 
 
 @asynccontextmanager

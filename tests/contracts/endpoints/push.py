@@ -48,7 +48,7 @@ def push_endpoint(urls: Mapping[str, str], ca_file: Path | None = None) -> PushE
     return PushEndpoint(real_now, random.Random(7), urls, ca_file)
 
 
-def apple_parcel(
+def apple_push(
     body: Any = None, token: str = "d1", timeout_ms: int = PATIENCE_MS, **headers: str
 ) -> PushRequest:
     given = {
@@ -63,7 +63,7 @@ def apple_parcel(
     return PushRequest(token, text, "application/json", given, timeout_ms)
 
 
-def google_parcel(
+def google_push(
     body: Any = None, token: str = "d1", timeout_ms: int = PATIENCE_MS, credential: str = ""
 ) -> PushRequest:
     given = {"service": "fcm", "credential": credential or service_account()}
@@ -71,7 +71,7 @@ def google_parcel(
     return PushRequest(token, text, "application/json", given, timeout_ms)
 
 
-def amazon_parcel(
+def amazon_push(
     body: Any = None, token: str = "d1", timeout_ms: int = PATIENCE_MS, secret: str = "secret"
 ) -> PushRequest:
     given = {"service": "adm", "principal": "id", "credential": secret}
@@ -89,8 +89,8 @@ class PushPlace:
 
     def push_request(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> PushRequest:
         if isinstance(self._service, Apple):
-            return apple_parcel({"aps": {"alert": text}}, timeout_ms=timeout_ms)
-        return google_parcel({"message": {"token": "d1", "data": {"text": text}}}, timeout_ms=timeout_ms)
+            return apple_push({"aps": {"alert": text}}, timeout_ms=timeout_ms)
+        return google_push({"message": {"token": "d1", "data": {"text": text}}}, timeout_ms=timeout_ms)
 
     def received(self) -> list[str]:
         while not self._service.is_idle:

@@ -20,7 +20,7 @@ PATH: Final = "ORDERS/2026/11/20/9/4f1c.json"
 CREATED: Final = answer("201 Created", b"", 'ETag: "0x8D"', "Last-Modified: Fri, 20 Nov 2026 09:00:00 GMT")
 
 
-def blob_parcel(
+def blob_push(
     text: str = "hello", timeout_ms: int = PATIENCE_MS, *, path: str = PATH, container: str = CONTAINER
 ) -> PushRequest:
     return PushRequest(container, text.encode(), "application/json", {"path": path}, timeout_ms)
@@ -40,7 +40,7 @@ QUEUE: Final = f"{azurite.RESOURCE}/queueServices/default/queues/events"
 _TEXT: Final = re.compile(rb"<MessageText>(.*)</MessageText>", re.DOTALL)
 
 
-def queue_parcel(text: str = "hello", timeout_ms: int = PATIENCE_MS, *, queue: str = QUEUE) -> PushRequest:
+def queue_push(text: str = "hello", timeout_ms: int = PATIENCE_MS, *, queue: str = QUEUE) -> PushRequest:
     return PushRequest(
         queue, text.encode(), "application/json", {"aeg-event-type": "Notification"}, timeout_ms
     )
@@ -73,8 +73,8 @@ class Service:
     text: Callable[[bytes], str]
 
 
-BLOBS: Final = Service(blob_endpoint, blob_parcel, bytes.decode)
-QUEUES: Final = Service(queue_endpoint, queue_parcel, message_text)
+BLOBS: Final = Service(blob_endpoint, blob_push, bytes.decode)
+QUEUES: Final = Service(queue_endpoint, queue_push, message_text)
 
 
 class StoragePlace:

@@ -24,7 +24,7 @@ def sms_endpoint(url: str, ca_file: Path | None = None) -> SmsEndpoint:
     return SmsEndpoint(lambda: NOW, read_gateway(url), ca_file)
 
 
-def sms_parcel(
+def sms_push(
     text: str = "hello", timeout_ms: int = PATIENCE_MS, to: str = QUEUE_RECORD, **headers: str
 ) -> PushRequest:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -39,7 +39,7 @@ class TelephonePlace:
         self._centre = centre
 
     def push_request(self, text: str = "hello", timeout_ms: int = PATIENCE_MS) -> PushRequest:
-        return sms_parcel(text, timeout_ms)
+        return sms_push(text, timeout_ms)
 
     def received(self) -> list[str]:
         return self._centre.texts()

@@ -18,7 +18,7 @@ from redrive.server.tls import local_authority, server_context
 from tests.contracts.endpoints import broker as brokers
 from tests.contracts.endpoints.broker import Broker, Settle, broker
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS
-from tests.contracts.endpoints.namespaces import NAMESPACE, QUEUE, amqp_endpoint, amqp_parcel
+from tests.contracts.endpoints.namespaces import NAMESPACE, QUEUE, amqp_endpoint, amqp_push
 from tests.contracts.endpoints.webhook import listening
 from tests.services.rabbitmq import RabbitMq
 
@@ -49,9 +49,7 @@ def receive(rabbitmq: RabbitMq, entity: str, count: int) -> list[Any]:
 async def test_a_message_as_its_reader_gets_it(rabbitmq: RabbitMq) -> None:
     entity = _entity()
     endpoint = amqp_endpoint(rabbitmq.url())
-    attempt = await endpoint.push(
-        amqp_parcel('{"id": "ü"}', entity=entity, SessionId="s", Label="l", Own="o")
-    )
+    attempt = await endpoint.push(amqp_push('{"id": "ü"}', entity=entity, SessionId="s", Label="l", Own="o"))
     (message,) = await asyncio.to_thread(receive, rabbitmq, entity, 1)
     assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.DELIVERED, Reason.ACCEPTED, 200)
     assert bytes(message.body).decode() == '{"id": "ü"}'
@@ -68,7 +66,7 @@ async def test_a_message_as_its_reader_gets_it(rabbitmq: RabbitMq) -> None:
 async def test_many_messages_to_many_queues_arrive_once(rabbitmq: RabbitMq) -> None:
     entities = [_entity() for _ in range(3)]
     endpoint = amqp_endpoint(rabbitmq.url())
-    push_requests = [amqp_parcel(str(number), entity=entities[number % 3]) for number in range(300)]
+    push_requests = [amqp_push(str(number), entity=entities[number % 3]) for number in range(300)]
     assert all(attempt.delivered for attempt in await asyncio.gather(*map(endpoint.push, push_requests)))
     for place, entity in enumerate(entities):
         messages = await asyncio.to_thread(receive, rabbitmq, entity, 100)
@@ -80,7 +78,7 @@ async def test_a_message_of_many_frames(rabbitmq: RabbitMq) -> None:
     entity = _entity()
     endpoint = amqp_endpoint(rabbitmq.url())
     text = "x" * 1_000_000
-    assert (await endpoint.push(amqp_parcel(text, entity=entity))).delivered
+    assert (await endpoint.push(amqp_push(text, entity=entity))).delivered
     (message,) = await asyncio.to_thread(receive, rabbitmq, entity, 1)
     assert bytes(message.body).decode() == text
     await endpoint.close()
@@ -91,20 +89,20 @@ async def test_a_missing_entity_ends_its_own_session_alone(rabbitmq: RabbitMq) -
     endpoint = amqp_endpoint(rabbitmq.url(addresses="/exchange/"))
     there, nowhere = f"{NAMESPACE}/topics/amq.topic", f"{NAMESPACE}/topics/nowhere"
     for _ in range(2):
-        attempt = await endpoint.push(amqp_parcel(entity=nowhere))
+        attempt = await endpoint.push(amqp_push(entity=nowhere))
         assert (attempt.result, attempt.reason, attempt.status) == (
             AttemptResult.REFUSED,
             Reason.MISSING,
             404,
         )
         assert "nowhere" in attempt.response
-        assert (await endpoint.push(amqp_parcel(entity=there, Label="routing key"))).delivered
+        assert (await endpoint.push(amqp_push(entity=there, Label="routing key"))).delivered
     await endpoint.close()
 
 
 async def test_a_wrong_password_may_be_mended(rabbitmq: RabbitMq) -> None:
     endpoint = amqp_endpoint(rabbitmq.url("guest:wrong"))
-    attempt = await endpoint.push(amqp_parcel(timeout_ms=30_000))  # RabbitMQ takes 3 s to say so
+    attempt = await endpoint.push(amqp_push(timeout_ms=30_000))  # RabbitMQ takes 3 s to say so
     assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.FAILED, Reason.DENIED, 401)
     assert "wrong" not in attempt.response
     await endpoint.close()
@@ -130,9 +128,9 @@ _CONDITIONS = [
 async def _push(keeper: Broker, settle: Settle) -> Attempt:
     keeper.settle = settle
     endpoint = amqp_endpoint(f"amqp://127.0.0.1:{keeper.port}")
-    attempt = await endpoint.push(amqp_parcel())
+    attempt = await endpoint.push(amqp_push())
     keeper.settle, keeper.attach = brokers.accept, None
-    assert (await endpoint.push(amqp_parcel())).delivered  # whatever it was, it is over with the message
+    assert (await endpoint.push(amqp_push())).delivered  # whatever it was, it is over with the message
     await endpoint.close()
     return attempt
 
@@ -173,7 +171,7 @@ async def test_one_large_message_is_not_held_against_the_others() -> None:
         detach = brokers.detach("amqp:link:message-size-exceeded", "one of them")
         keeper.settle = lambda *told: detach(*told) if len(keeper.messages) > 1 else None
         endpoint = amqp_endpoint(f"amqp://127.0.0.1:{keeper.port}")
-        attempts = await asyncio.gather(*(endpoint.push(amqp_parcel(text)) for text in ("small", "large")))
+        attempts = await asyncio.gather(*(endpoint.push(amqp_push(text)) for text in ("small", "large")))
         assert [(one.result, one.status) for one in attempts] == [(AttemptResult.FAILED, 500)] * 2
         await endpoint.close()
 
@@ -183,7 +181,7 @@ async def test_messages_larger_than_the_entity_takes_are_not_sent() -> None:
         keeper.message_bytes_max = 1000
         endpoint = amqp_endpoint(f"amqp://127.0.0.1:{keeper.port}")
         attempts = await asyncio.gather(
-            *(endpoint.push(amqp_parcel(text)) for text in ("x" * 1000, "small", "x" * 2000))
+            *(endpoint.push(amqp_push(text)) for text in ("x" * 1000, "small", "x" * 2000))
         )
         assert [one.reason for one in attempts] == [Reason.TOO_LARGE, Reason.ACCEPTED, Reason.TOO_LARGE]
         assert [bytes(message.body) for message in keeper.messages] == [b"small"]
@@ -194,13 +192,13 @@ async def test_messages_wait_for_credit() -> None:
     async with broker() as keeper:
         keeper.credit = 1
         endpoint = amqp_endpoint(f"amqp://127.0.0.1:{keeper.port}")
-        attempts = await asyncio.gather(*(endpoint.push(amqp_parcel(str(number))) for number in range(20)))
+        attempts = await asyncio.gather(*(endpoint.push(amqp_push(str(number))) for number in range(20)))
         assert all(attempt.delivered for attempt in attempts)
         assert [bytes(message.body) for message in keeper.messages] == [
             b"%d" % number for number in range(20)
         ]
         keeper.credit = 0
-        other = await endpoint.push(amqp_parcel("never", IMPATIENCE_MS, entity=f"{NAMESPACE}/queues/other"))
+        other = await endpoint.push(amqp_push("never", IMPATIENCE_MS, entity=f"{NAMESPACE}/queues/other"))
         assert other.reason is Reason.TIMED_OUT
         assert len(keeper.messages) == 20
         await endpoint.close()
@@ -213,7 +211,7 @@ async def test_a_namespace_has_one_connection_and_each_entity_a_link() -> None:
     async with broker() as keeper:
         endpoint = amqp_endpoint(f"amqp://127.0.0.1:{keeper.port}")
         for entity in (QUEUE, f"{NAMESPACE}/topics/news", _HUB, QUEUE):
-            assert (await endpoint.push(amqp_parcel(entity=entity))).delivered
+            assert (await endpoint.push(amqp_push(entity=entity))).delivered
         assert keeper.addresses == ["orders", "news", "telemetry"]
         assert len(keeper.sessions) == 1
         await endpoint.close()
@@ -225,7 +223,7 @@ async def test_many_entities_are_shared_out_among_connections(monkeypatch: pytes
     async with broker() as keeper:
         endpoint = amqp_endpoint(f"amqp://127.0.0.1:{keeper.port}")
         for name in "ababcda":
-            assert (await endpoint.push(amqp_parcel(entity=f"{NAMESPACE}/queues/{name}"))).delivered
+            assert (await endpoint.push(amqp_push(entity=f"{NAMESPACE}/queues/{name}"))).delivered
         assert keeper.addresses == ["a", "b", "c", "d", "a"]
         assert len(keeper.containers) == 2
         await endpoint.close()
@@ -235,11 +233,11 @@ async def test_after_an_answer_that_did_not_come_another_connection_is_tried() -
     """Of a connection that died without a word nobody knows but by that."""
     async with broker() as keeper:
         endpoint = amqp_endpoint(f"amqp://127.0.0.1:{keeper.port}")
-        assert (await endpoint.push(amqp_parcel())).delivered
+        assert (await endpoint.push(amqp_push())).delivered
         keeper.settle = brokers.hang
-        assert (await endpoint.push(amqp_parcel("hang", IMPATIENCE_MS))).reason is Reason.TIMED_OUT
+        assert (await endpoint.push(amqp_push("hang", IMPATIENCE_MS))).reason is Reason.TIMED_OUT
         keeper.settle = brokers.accept
-        assert (await endpoint.push(amqp_parcel())).delivered
+        assert (await endpoint.push(amqp_push())).delivered
         assert len(set(keeper.containers)) == len(keeper.sessions) == 2
         await endpoint.close()
 
@@ -249,7 +247,7 @@ async def test_a_connection_is_closed_when_it_has_rested(monkeypatch: pytest.Mon
     async with broker() as keeper:
         endpoint = amqp_endpoint(f"amqp://127.0.0.1:{keeper.port}")
         for count in (1, 2):
-            assert (await endpoint.push(amqp_parcel())).delivered
+            assert (await endpoint.push(amqp_push())).delivered
             await asyncio.gather(*(connection.closed for connection in endpoint._connections.connections))
             assert len(keeper.sessions) == count
         await endpoint.close()
@@ -259,7 +257,7 @@ async def test_a_broker_that_does_not_say_goodbye_is_left(monkeypatch: pytest.Mo
     monkeypatch.setattr(kept_connection, "_GOODBYE_SECONDS", 0)
     async with broker() as keeper:
         endpoint = amqp_endpoint(f"amqp://127.0.0.1:{keeper.port}")
-        assert (await endpoint.push(amqp_parcel())).delivered
+        assert (await endpoint.push(amqp_push())).delivered
         monkeypatch.setattr(keeper.sessions[0], "data_received", lambda _: None)
         await endpoint.close()
         assert not endpoint._connections.connections
@@ -268,7 +266,7 @@ async def test_a_broker_that_does_not_say_goodbye_is_left(monkeypatch: pytest.Mo
 async def test_a_broker_that_refuses_the_password_denies_the_attempt() -> None:
     async with broker() as keeper:
         endpoint = amqp_endpoint(f"amqp://guest:guest@127.0.0.1:{keeper.port}")
-        attempt = await endpoint.push(amqp_parcel())
+        attempt = await endpoint.push(amqp_push())
         assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.FAILED, Reason.DENIED, 401)
         await endpoint.close()
 
@@ -281,7 +279,7 @@ async def test_nonsense_is_no_broker() -> None:
 
     async with listening(serve) as port:
         endpoint = amqp_endpoint(f"amqp://127.0.0.1:{port}")
-        assert (await endpoint.push(amqp_parcel())).result is AttemptResult.FAILED
+        assert (await endpoint.push(amqp_push())).result is AttemptResult.FAILED
         await endpoint.close()
 
 
@@ -290,9 +288,9 @@ async def test_amqps_verifies_the_brokers_certificate(tmp_path: Path) -> None:
     async with broker(server_context(certificate.server_file, certificate.server_file)) as keeper:
         url = f"amqps://localhost:{keeper.port}"
         trusting = amqp_endpoint(url, certificate.authority_file)
-        assert (await trusting.push(amqp_parcel())).delivered
+        assert (await trusting.push(amqp_push())).delivered
         await trusting.close()
-        attempt = await amqp_endpoint(url).push(amqp_parcel())
+        attempt = await amqp_endpoint(url).push(amqp_push())
         assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TLS)
 
 
@@ -311,7 +309,7 @@ async def test_attributes_that_mean_something_become_it() -> None:
         "PartitionKey": "p",
         "ViaPartitionKey": "v",
     }
-    push_request = amqp_parcel()
+    push_request = amqp_push()
     async with broker() as keeper:
         endpoint = amqp_endpoint(f"amqp://127.0.0.1:{keeper.port}")
         assert (
@@ -361,12 +359,12 @@ def test_a_namespace_is_read(text: str, namespace: Namespace) -> None:
 )
 async def test_malformed_namespace_addresses_refuse_every_push(text: str) -> None:
     endpoint = amqp_endpoint(text)
-    attempt = await endpoint.push(amqp_parcel())
+    attempt = await endpoint.push(amqp_push())
     assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
 
 
 async def test_a_namespace_that_the_settings_do_not_name() -> None:
-    attempt = await amqp_endpoint(None).push(amqp_parcel())
+    attempt = await amqp_endpoint(None).push(amqp_push())
     assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
 
 

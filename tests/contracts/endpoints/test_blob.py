@@ -18,7 +18,7 @@ from tests.contracts.endpoints.storage import (
     CONTAINER,
     PATH,
     blob_endpoint,
-    blob_parcel,
+    blob_push,
     connection_string,
 )
 from tests.contracts.endpoints.webhook import Webhook, answer
@@ -40,25 +40,25 @@ def _folder_endpoint(folder: Path | str) -> BlobEndpoint:
 
 async def test_a_folder_has_the_layout_of_the_account(tmp_path: Path) -> None:
     endpoint = _folder_endpoint(tmp_path / "not" / "yet")
-    assert (await endpoint.push(blob_parcel("[1]"))).delivered
+    assert (await endpoint.push(blob_push("[1]"))).delivered
     assert _files(tmp_path) == {f"not/yet/teststore/letters/{PATH}": "[1]"}
 
 
 async def test_a_folder_may_be_written_as_a_url(tmp_path: Path) -> None:
-    assert (await _folder_endpoint(f"file://{tmp_path}").push(blob_parcel())).delivered
+    assert (await _folder_endpoint(f"file://{tmp_path}").push(blob_push())).delivered
     assert (tmp_path / "teststore/letters" / PATH).exists()
 
 
 async def test_a_blob_written_again_is_there_once(tmp_path: Path) -> None:
     endpoint = _folder_endpoint(tmp_path)
     for text in ("[1]", "[1, 2]"):
-        assert (await endpoint.push(blob_parcel(text))).delivered
+        assert (await endpoint.push(blob_push(text))).delivered
     assert list(_files(tmp_path).values()) == ["[1, 2]"]
 
 
 async def test_a_container_that_is_required_has_to_be_there(tmp_path: Path) -> None:
-    endpoint, parcel = _folder_endpoint(tmp_path), blob_parcel()
-    required = replace(parcel, headers={**parcel.headers, "container": "required"})
+    endpoint, push_request = _folder_endpoint(tmp_path), blob_push()
+    required = replace(push_request, headers={**push_request.headers, "container": "required"})
     attempt = await endpoint.push(required)
     assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.REFUSED, Reason.MISSING, 404)
     assert attempt.response == "ContainerNotFound: teststore/letters does not exist."
@@ -89,7 +89,7 @@ async def test_file_and_folders_are_on_disk_before_it_is_a_success(
     monkeypatch.setattr(
         os, "fsync", lambda descriptor: settled.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
     )
-    assert (await _folder_endpoint(tmp_path / "blobs").push(blob_parcel(path="A/b.json"))).delivered
+    assert (await _folder_endpoint(tmp_path / "blobs").push(blob_push(path="A/b.json"))).delivered
     blobs = tmp_path / "blobs"
     ways = ["teststore/letters/A/b.json", "teststore/letters/A", "teststore/letters", "teststore"]
     assert settled == [*(str(blobs / way) for way in ways), str(blobs), str(tmp_path)]
@@ -102,16 +102,16 @@ async def test_a_disk_that_fails_to_keep_it_is_tried_again(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", broken)
-    attempt = await _folder_endpoint(tmp_path).push(blob_parcel())
+    attempt = await _folder_endpoint(tmp_path).push(blob_push())
     assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.FULL)
 
 
 async def test_a_folder_that_cannot_be_made_is_tried_again(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    attempt = await _folder_endpoint(tmp_path / "file" / "folder").push(blob_parcel())
+    attempt = await _folder_endpoint(tmp_path / "file" / "folder").push(blob_push())
     assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.SERVER_ERROR)
     (tmp_path / "teststore").touch()
-    attempt = await _folder_endpoint(tmp_path).push(blob_parcel())
+    attempt = await _folder_endpoint(tmp_path).push(blob_push())
     assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.SERVER_ERROR)
 
 
@@ -119,7 +119,7 @@ async def test_a_folder_that_cannot_be_made_is_tried_again(tmp_path: Path) -> No
     "path", ["../x", "a/../../x", "/etc/x", "a//b", "a/.", "..", "", "a b", "a\0b", "ä", "a/"]
 )
 async def test_no_name_leads_out_of_the_container(tmp_path: Path, path: str) -> None:
-    attempt = await _folder_endpoint(tmp_path / "blobs").push(blob_parcel(path=path))
+    attempt = await _folder_endpoint(tmp_path / "blobs").push(blob_push(path=path))
     assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
     assert not _files(tmp_path)
 
@@ -135,12 +135,12 @@ async def test_no_name_leads_out_of_the_container(tmp_path: Path, path: str) -> 
     ],
 )
 async def test_only_a_container_takes_blobs(tmp_path: Path, container: str) -> None:
-    attempt = await _folder_endpoint(tmp_path).push(blob_parcel(container=container))
+    attempt = await _folder_endpoint(tmp_path).push(blob_push(container=container))
     assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
 
 
 async def test_ids_are_read_without_regard_to_case(tmp_path: Path) -> None:
-    assert (await _folder_endpoint(tmp_path).push(blob_parcel(container=CONTAINER.upper()))).delivered
+    assert (await _folder_endpoint(tmp_path).push(blob_push(container=CONTAINER.upper()))).delivered
     assert (tmp_path / "teststore/letters" / PATH).exists()
 
 
@@ -165,7 +165,7 @@ def _resource(name: str) -> str:
 
 
 async def test_a_blob_as_its_owner_reads_it(azure: BlobEndpoint, container: ContainerClient) -> None:
-    push_request = blob_parcel('[{"id": "ü"}]', container=_resource(container.container_name))
+    push_request = blob_push('[{"id": "ü"}]', container=_resource(container.container_name))
     attempt = await azure.push(replace(push_request, headers_kept=("etag", "content-length", "server")))
     blob = container.get_blob_client(PATH)
     properties = blob.get_blob_properties()
@@ -178,12 +178,12 @@ async def test_a_blob_as_its_owner_reads_it(azure: BlobEndpoint, container: Cont
 
 async def test_a_large_blob_is_written_whole(azure: BlobEndpoint, container: ContainerClient) -> None:
     text = "x" * 10_000_000
-    assert (await azure.push(blob_parcel(text, container=_resource(container.container_name)))).delivered
+    assert (await azure.push(blob_push(text, container=_resource(container.container_name)))).delivered
     assert container.download_blob(PATH).readall() == text.encode()
 
 
 async def test_a_container_that_is_not_there_is_not_tried_again(azure: BlobEndpoint) -> None:
-    attempt = await azure.push(blob_parcel(container=_resource("nowhere")))
+    attempt = await azure.push(blob_push(container=_resource("nowhere")))
     assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.REFUSED, Reason.MISSING, 404)
     assert "ContainerNotFound" in attempt.response
 
@@ -191,13 +191,13 @@ async def test_a_container_that_is_not_there_is_not_tried_again(azure: BlobEndpo
 async def test_a_wrong_key_may_be_mended(azurite: Azurite, container: ContainerClient) -> None:
     wrong = azurite.connection_string.replace("AccountKey=c2VjcmV0", "AccountKey=d3Jvbmc=")
     endpoint = BlobEndpoint(lambda: NOW, lambda _: wrong, "")
-    attempt = await endpoint.push(blob_parcel(container=_resource(container.container_name)))
+    attempt = await endpoint.push(blob_push(container=_resource(container.container_name)))
     assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.FAILED, Reason.DENIED, 403)
 
 
 async def test_a_connection_string_without_an_account_refuses(hook: Webhook) -> None:
     endpoint = BlobEndpoint(lambda: NOW, lambda _: "AccountKey=c2VjcmV0", "")
-    attempt = await endpoint.push(blob_parcel())
+    attempt = await endpoint.push(blob_push())
     assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
     assert "c2VjcmV0" not in attempt.response
 
@@ -225,7 +225,7 @@ async def test_each_status_has_its_result_and_reason(
 ) -> None:
     hook.say(answer(status, b"because:\n\n<of>: that"))
     endpoint = blob_endpoint(hook.url("/teststore"))
-    attempt = await endpoint.push(blob_parcel())
+    attempt = await endpoint.push(blob_push())
     assert (attempt.result, attempt.reason, attempt.status) == (result, reason, int(status[:3]))
     assert attempt.response == "because:\n\n<of>: that"
     assert len(hook.received) == 1  # the schedule repeats, nobody else
@@ -235,11 +235,11 @@ async def test_no_signature_is_told_in_what_came_of_it(hook: Webhook) -> None:
     hook.say(answer("500 Oh", b"no"))
     service = f"BlobEndpoint={hook.url('/teststore')};SharedAccessSignature=sv=2023&sig=a%2Fsecret"
     endpoint = BlobEndpoint(lambda: NOW, lambda _: service, "")
-    attempt = await endpoint.push(blob_parcel())
+    attempt = await endpoint.push(blob_push())
     assert "sig=a%2Fsecret" in hook.received[0].line
     assert "secret" not in attempt.response
     hook.script = _closing
-    assert "secret" not in (await endpoint.push(blob_parcel())).response
+    assert "secret" not in (await endpoint.push(blob_push())).response
 
 
 async def _closing(_: object, writer: asyncio.StreamWriter) -> None:
@@ -256,12 +256,12 @@ async def test_s3_has_the_same_layout(hook: Webhook, monkeypatch: pytest.MonkeyP
     }.items():
         monkeypatch.setenv(name, value)
     endpoint = _folder_endpoint("s3://bucket/dead")
-    assert (await endpoint.push(blob_parcel("[1]"))).delivered
+    assert (await endpoint.push(blob_push("[1]"))).delivered
     (received,) = hook.received
     assert received.line == f"PUT /bucket/dead/teststore/letters/{PATH} HTTP/1.1"
     assert (received.body, received.headers["content-type"]) == (b"[1]", "application/json")
     hook.say(answer("404 Not Found", b"NoSuchBucket"))
-    assert (await endpoint.push(blob_parcel())).reason is Reason.MISSING
+    assert (await endpoint.push(blob_push())).reason is Reason.MISSING
 
 
 async def test_a_time_out_leaves_the_next_blob_alone(hook: Webhook) -> None:
@@ -270,10 +270,10 @@ async def test_a_time_out_leaves_the_next_blob_alone(hook: Webhook) -> None:
 
     hook.script = never
     endpoint = blob_endpoint(hook.url("/teststore"))
-    attempt = await endpoint.push(blob_parcel(timeout_ms=IMPATIENCE_MS))
+    attempt = await endpoint.push(blob_push(timeout_ms=IMPATIENCE_MS))
     assert attempt.reason is Reason.TIMED_OUT
     hook.say(answer("201 Created", b"", 'ETag: "1"'))
-    assert (await endpoint.push(blob_parcel())).delivered
+    assert (await endpoint.push(blob_push())).delivered
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ import pytest
 from redrive.endpoints import http
 from redrive.endpoints.http import HttpEndpoint
 from redrive.model.attempt import Attempt, AttemptResult, Reason
-from tests.contracts.endpoints.kinds import IMPATIENCE_MS, http_endpoint, http_parcel
+from tests.contracts.endpoints.kinds import IMPATIENCE_MS, http_endpoint, http_push
 from tests.contracts.endpoints.webhook import OK, Received, Webhook, answer, listening
 
 
 async def _push(endpoint: HttpEndpoint, hook: Webhook, says: bytes) -> Attempt:
     hook.say(says)
-    return await endpoint.push(http_parcel(hook.url()))
+    return await endpoint.push(http_push(hook.url()))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ async def test_the_push_request_sets_the_method_and_the_headers_kept_of_the_answ
     endpoint: HttpEndpoint, hook: Webhook
 ) -> None:
     hook.say(answer("200 OK", b"", "WebHook-Allowed-Origin: *", "Set-Cookie: secret"))
-    push_request = http_parcel(hook.url())
+    push_request = http_push(hook.url())
     asking = replace(push_request, method="OPTIONS", headers_kept=("webhook-allowed-origin", "webhook-rate"))
     attempt = await endpoint.push(asking)
     assert hook.received[0].line == "OPTIONS /hook HTTP/1.1"
@@ -109,7 +109,7 @@ async def test_an_endless_answer_is_not_read_to_its_end(endpoint: HttpEndpoint, 
             await writer.drain()
 
     hook.script = endless
-    attempt = await endpoint.push(http_parcel(hook.url()))
+    attempt = await endpoint.push(http_push(hook.url()))
     assert attempt.delivered
     assert attempt.response == "x" * 1024
 
@@ -123,7 +123,7 @@ async def test_a_connection_with_something_unread_is_not_used_again(
 
     hook.script = never_ending
     for _ in range(2):
-        assert (await endpoint.push(http_parcel(hook.url()))).delivered
+        assert (await endpoint.push(http_push(hook.url()))).delivered
     assert [request.connection for request in hook.received] == [1, 2]
 
 
@@ -133,7 +133,7 @@ async def test_a_body_that_does_not_come_is_no_answer(endpoint: HttpEndpoint, ho
         await asyncio.Event().wait()
 
     hook.script = slow
-    attempt = await endpoint.push(http_parcel(hook.url(), timeout_ms=IMPATIENCE_MS))
+    attempt = await endpoint.push(http_push(hook.url(), timeout_ms=IMPATIENCE_MS))
     assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TIMED_OUT)
 
 
@@ -146,7 +146,7 @@ async def test_a_trickle_earns_no_time(endpoint: HttpEndpoint, hook: Webhook) ->
             await asyncio.sleep(0)
 
     hook.script = trickle
-    attempt = await endpoint.push(http_parcel(hook.url(), timeout_ms=IMPATIENCE_MS))
+    attempt = await endpoint.push(http_push(hook.url(), timeout_ms=IMPATIENCE_MS))
     assert attempt.result is AttemptResult.FAILED
 
 
@@ -168,7 +168,7 @@ async def test_half_an_answer_is_none(endpoint: HttpEndpoint, hook: Webhook, say
         writer.close()
 
     hook.script = partial
-    attempt = await endpoint.push(http_parcel(hook.url()))
+    attempt = await endpoint.push(http_push(hook.url()))
     assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.FAILED, Reason.CONNECTION, 0)
     assert attempt.response
     assert len(hook.received) == 1
@@ -182,7 +182,7 @@ async def test_an_answer_before_the_request_was_read_counts(endpoint: HttpEndpoi
         await asyncio.Event().wait()
 
     async with listening(refuse) as port:
-        push_request = http_parcel(f"http://127.0.0.1:{port}/", "x" * 16_000_000)
+        push_request = http_push(f"http://127.0.0.1:{port}/", "x" * 16_000_000)
         assert (await endpoint.push(push_request)).status == 403
 
 
@@ -194,12 +194,12 @@ async def test_an_interim_answer_is_not_the_answer(endpoint: HttpEndpoint, hook:
 async def test_the_duration_of_an_attempt_is_measured(hook: Webhook) -> None:
     moments = iter([1_000, 1_042])
     endpoint = http_endpoint(now=lambda: next(moments))
-    assert (await endpoint.push(http_parcel(hook.url()))).duration_ms == 42
+    assert (await endpoint.push(http_push(hook.url()))).duration_ms == 42
     await endpoint.close()
 
 
 async def test_a_clock_that_was_set_back_makes_no_negative_duration(hook: Webhook) -> None:
     moments = iter([1_000, 900])
     endpoint = http_endpoint(now=lambda: next(moments))
-    assert (await endpoint.push(http_parcel(hook.url()))).duration_ms == 0
+    assert (await endpoint.push(http_push(hook.url()))).duration_ms == 0
     await endpoint.close()

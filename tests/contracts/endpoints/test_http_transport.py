@@ -13,7 +13,7 @@ from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.server.tls import LocalCertificate, local_authority, server_context
-from tests.contracts.endpoints.kinds import IMPATIENCE_MS, closed_port, http_endpoint, http_parcel
+from tests.contracts.endpoints.kinds import IMPATIENCE_MS, closed_port, http_endpoint, http_push
 from tests.contracts.endpoints.webhook import OK, Received, Webhook, answer, hang, listening, webhook
 
 _NOW = time.time_ns() // 1_000_000  # OpenSSL compares with the real time
@@ -21,7 +21,7 @@ _NOW = time.time_ns() // 1_000_000  # OpenSSL compares with the real time
 
 async def _pushed(policy: HttpPolicy, url: str) -> Attempt:
     endpoint = http_endpoint(policy)
-    attempt = await endpoint.push(http_parcel(url))
+    attempt = await endpoint.push(http_push(url))
     await endpoint.close()
     return attempt
 
@@ -64,7 +64,7 @@ async def test_the_request_has_the_push_requests_headers_and_no_others(
 async def test_a_url_is_sent_as_it_was_given(
     endpoint: HttpEndpoint, hook: Webhook, given: str, sent: str
 ) -> None:
-    assert (await endpoint.push(http_parcel(hook.url(given)))).delivered
+    assert (await endpoint.push(http_push(hook.url(given)))).delivered
     assert hook.received[0].line == f"POST {sent} HTTP/1.1"
 
 
@@ -84,7 +84,7 @@ async def test_a_url_is_sent_as_it_was_given(
     ],
 )
 async def test_addresses_that_are_no_webhooks_are_refused(endpoint: HttpEndpoint, url: str) -> None:
-    attempt = await endpoint.push(http_parcel(url))
+    attempt = await endpoint.push(http_push(url))
     assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.FORBIDDEN_ADDRESS)
     assert attempt.response
 
@@ -98,7 +98,7 @@ async def test_a_header_of_two_lines_is_not_sent(endpoint: HttpEndpoint, hook: W
 async def test_cookies_are_not_kept(endpoint: HttpEndpoint, hook: Webhook) -> None:
     hook.say(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n")
     for _ in range(2):
-        await endpoint.push(http_parcel(f"http://localhost:{hook.port}/"))
+        await endpoint.push(http_push(f"http://localhost:{hook.port}/"))
     assert "cookie" not in hook.received[1].headers
 
 
@@ -107,7 +107,7 @@ async def test_cookies_are_not_kept(endpoint: HttpEndpoint, hook: Webhook) -> No
 
 async def test_a_connection_is_used_again(endpoint: HttpEndpoint, hook: Webhook) -> None:
     for _ in range(5):
-        await endpoint.push(http_parcel(hook.url()))
+        await endpoint.push(http_push(hook.url()))
     assert hook.connections == 1
 
 
@@ -124,7 +124,7 @@ async def test_a_rested_connection_that_was_closed_costs_no_attempt(
 
     hook.script = once_for_each_connection
     for _ in range(3):
-        assert (await endpoint.push(http_parcel(hook.url()))).delivered
+        assert (await endpoint.push(http_push(hook.url()))).delivered
     assert [request.connection for request in hook.received] == [1, 1, 2, 2, 3]
 
 
@@ -133,7 +133,7 @@ async def test_a_fresh_connection_that_is_closed_is_tried_once(endpoint: HttpEnd
         writer.close()
 
     hook.script = close
-    assert (await endpoint.push(http_parcel(hook.url()))).reason is Reason.CONNECTION
+    assert (await endpoint.push(http_push(hook.url()))).reason is Reason.CONNECTION
     assert len(hook.received) == 1
 
 
@@ -142,7 +142,7 @@ async def test_a_reset_is_a_matter_of_the_connection(endpoint: HttpEndpoint, hoo
         writer.transport.abort()
 
     hook.script = reset
-    attempt = await endpoint.push(http_parcel(hook.url()))
+    attempt = await endpoint.push(http_push(hook.url()))
     assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.CONNECTION)
 
 
@@ -150,10 +150,10 @@ async def test_a_host_that_hangs_leaves_the_others_their_connections(hook: Webho
     endpoint = http_endpoint(HttpPolicy(connections_max=4, connections_per_host_max=2))
     async with webhook() as hanging, asyncio.TaskGroup() as group:
         hanging.script = hang
-        waiting = [group.create_task(endpoint.push(http_parcel(hanging.url()))) for _ in range(10)]
+        waiting = [group.create_task(endpoint.push(http_push(hanging.url()))) for _ in range(10)]
         await hanging.arrived.wait()
         for _ in range(10):
-            assert (await endpoint.push(http_parcel(hook.url()))).delivered
+            assert (await endpoint.push(http_push(hook.url()))).delivered
         assert hanging.connections == 2
         for task in waiting:
             task.cancel()
@@ -163,9 +163,9 @@ async def test_a_host_that_hangs_leaves_the_others_their_connections(hook: Webho
 async def test_waiting_for_a_connection_takes_of_the_time_given(hook: Webhook) -> None:
     endpoint = http_endpoint(HttpPolicy(connections_per_host_max=1))
     hook.script = hang
-    first = asyncio.create_task(endpoint.push(http_parcel(hook.url())))
+    first = asyncio.create_task(endpoint.push(http_push(hook.url())))
     await hook.arrived.wait()
-    second = await endpoint.push(http_parcel(hook.url(), timeout_ms=IMPATIENCE_MS))
+    second = await endpoint.push(http_push(hook.url(), timeout_ms=IMPATIENCE_MS))
     assert (second.result, second.reason) == (AttemptResult.FAILED, Reason.TIMED_OUT)
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
@@ -187,10 +187,10 @@ async def test_a_name_server_that_does_not_answer_holds_up_its_own_name_alone(
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
     dead = [f"http://dead-{number}.invalid/" for number in range(30)]
-    lost = [asyncio.create_task(endpoint.push(http_parcel(url, timeout_ms=IMPATIENCE_MS))) for url in dead]
+    lost = [asyncio.create_task(endpoint.push(http_push(url, timeout_ms=IMPATIENCE_MS))) for url in dead]
     try:
         await asked.wait()
-        assert (await endpoint.push(http_parcel(f"http://localhost:{hook.port}/"))).delivered
+        assert (await endpoint.push(http_push(f"http://localhost:{hook.port}/"))).delivered
         await asyncio.wait(lost)
     finally:
         answered.set()
@@ -239,7 +239,7 @@ async def test_https_to_one_that_speaks_http(endpoint: HttpEndpoint) -> None:
         await writer.drain()
 
     async with listening(speak) as port:
-        attempt = await endpoint.push(http_parcel(f"https://127.0.0.1:{port}/"))
+        attempt = await endpoint.push(http_push(f"https://127.0.0.1:{port}/"))
     assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TLS)
 
 
@@ -250,7 +250,7 @@ async def test_a_handshake_that_hangs(endpoint: HttpEndpoint) -> None:
 
     async with listening(silent) as port:
         url = f"https://127.0.0.1:{port}/"
-        attempt = await endpoint.push(http_parcel(url, timeout_ms=IMPATIENCE_MS))
+        attempt = await endpoint.push(http_push(url, timeout_ms=IMPATIENCE_MS))
     assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TIMED_OUT)
 
 
@@ -282,10 +282,10 @@ async def test_a_name_that_resolves_anew_cannot_dodge_it(
     url = f"http://rebinding.test:{hook.port}/"
     _resolve(monkeypatch, "127.0.0.1")
     hook.say(answer("200 OK", b"", "Connection: close"))
-    assert (await endpoint.push(http_parcel(url))).delivered
+    assert (await endpoint.push(http_push(url))).delivered
     endpoint._session.connector.clear_dns_cache()  # type: ignore[union-attr]  # what ten seconds would do
     _resolve(monkeypatch, "127.0.0.2")
-    assert (await endpoint.push(http_parcel(url))).reason is Reason.FORBIDDEN_ADDRESS
+    assert (await endpoint.push(http_push(url))).reason is Reason.FORBIDDEN_ADDRESS
     assert len(hook.received) == 1
     await endpoint.close()
 

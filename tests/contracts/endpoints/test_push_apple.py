@@ -26,8 +26,8 @@ from tests.contracts.endpoints.push import (
     SLOWER,
     TROUBLE,
     WRONG,
-    apple_parcel,
-    google_parcel,
+    apple_push,
+    google_push,
     push_endpoint,
     pushing,
     real_now,
@@ -61,7 +61,7 @@ def web() -> Iterator[Web]:
 class TestApple:
     async def test_a_push_carries_the_token_and_apples_headers_alone(self, apple: Apple) -> None:
         async with pushing(apple) as endpoint:
-            attempt = await endpoint.push(apple_parcel(token="a/b c", apns_priority="5", colour="blue"))
+            attempt = await endpoint.push(apple_push(token="a/b c", apns_priority="5", colour="blue"))
         assert (verdict(attempt), attempt.status) == ((AttemptResult.DELIVERED, Reason.ACCEPTED), 200)
         assert attempt.response == '{"apns-id":"A1"}'
         pushed = apple.next()
@@ -95,7 +95,7 @@ class TestApple:
     ) -> None:
         apple.say(status, {"reason": reason} if reason else None)
         async with pushing(apple) as endpoint:
-            attempt = await endpoint.push(apple_parcel())
+            attempt = await endpoint.push(apple_push())
         assert (verdict(attempt), attempt.status) == (means, status)
         assert reason in attempt.response
 
@@ -104,7 +104,7 @@ class TestApple:
         endpoint = PushEndpoint(lambda: now[0], random.Random(7), {"apns": apple.url})
         for minutes in (-90, -60, -51, -50, -49):  # tokens are not looked at for their age by this service
             now[0] = real_now() + minutes * 60_000
-            assert (await endpoint.push(apple_parcel())).delivered
+            assert (await endpoint.push(apple_push())).delivered
         await endpoint.close()
         tokens = {apple.next().headers["authorization"] for _ in range(5)}
         assert len(tokens) == 2
@@ -114,13 +114,13 @@ class TestApple:
         answers = [Saying(403, {"reason": "ExpiredProviderToken"}), Saying()]
         apple.script = lambda _: answers.pop(0)
         async with pushing(apple) as endpoint:
-            assert (await endpoint.push(apple_parcel())).delivered
+            assert (await endpoint.push(apple_push())).delivered
         assert answers == []
 
     async def test_once_and_not_for_ever(self, apple: Apple) -> None:
         apple.say(403, {"reason": "ExpiredProviderToken"})
         async with pushing(apple) as endpoint:
-            assert verdict(await endpoint.push(apple_parcel())) == DENIED
+            assert verdict(await endpoint.push(apple_push())) == DENIED
         assert apple.pushed.qsize() == 2
 
     @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ class TestApple:
     )
     async def test_wrong_credentials_are_denied_by_apple(self, apple: Apple, changed: dict[str, str]) -> None:
         async with pushing(apple) as endpoint:
-            attempt = await endpoint.push(apple_parcel(**changed))
+            attempt = await endpoint.push(apple_push(**changed))
         assert (verdict(attempt), attempt.status) == (DENIED, 403)
         assert apple.is_idle
 
@@ -145,35 +145,33 @@ class TestApple:
         self, apple: Apple, credential: str
     ) -> None:
         async with pushing(apple) as endpoint:
-            attempt = await endpoint.push(apple_parcel(credential=credential))
+            attempt = await endpoint.push(apple_push(credential=credential))
         assert (verdict(attempt), attempt.status) == (DENIED, 0)
         assert ".p8" in attempt.response
 
     async def test_a_signing_key_without_the_lines_around_it(self, apple: Apple) -> None:
         bare = "".join(pem(signing_key()).splitlines()[1:-1])
         async with pushing(apple) as endpoint:
-            assert (await endpoint.push(apple_parcel(credential=bare))).delivered
+            assert (await endpoint.push(apple_push(credential=bare))).delivered
 
     async def test_applications_have_connections_of_their_own(self, apple: Apple) -> None:
         async with pushing(apple) as endpoint:
             for principal in (KEY_ID, "OTHER", KEY_ID, "OTHER"):
-                await endpoint.push(apple_parcel(principal=principal))
+                await endpoint.push(apple_push(principal=principal))
         assert apple.opened == 2
 
     async def test_an_unsendable_header_leaves_the_connection_open(self, apple: Apple) -> None:
         async with pushing(apple) as endpoint:
-            odd = await endpoint.push(apple_parcel(apns_topic="a\nb"))
+            odd = await endpoint.push(apple_push(apns_topic="a\nb"))
             assert verdict(odd) == (AttemptResult.FAILED, Reason.CONNECTION)
-            assert (await endpoint.push(apple_parcel())).delivered
+            assert (await endpoint.push(apple_push())).delivered
 
 
 class TestConnections:
     async def test_as_many_at_once_as_the_service_allows(self) -> None:
         with Apple(streams_max=3).serving() as apple:
             async with pushing(apple) as endpoint:
-                attempts = await asyncio.gather(
-                    *(endpoint.push(apple_parcel(token=str(n))) for n in range(40))
-                )
+                attempts = await asyncio.gather(*(endpoint.push(apple_push(token=str(n))) for n in range(40)))
         assert all(attempt.delivered for attempt in attempts)
         assert sorted(int(apple.next().token) for _ in range(40)) == list(range(40))
         assert apple.opened == 1
@@ -181,7 +179,7 @@ class TestConnections:
     async def test_more_than_a_window_goes_out_as_there_is_room(self, apple: Apple) -> None:
         body = {"aps": {"alert": "x" * 200_000}}
         async with pushing(apple) as endpoint:
-            attempts = await asyncio.gather(*(endpoint.push(apple_parcel(body)) for _ in range(5)))
+            attempts = await asyncio.gather(*(endpoint.push(apple_push(body)) for _ in range(5)))
         assert all(attempt.delivered for attempt in attempts)
         assert all(apple.next().document == body for _ in range(5))
 
@@ -189,7 +187,7 @@ class TestConnections:
         apple.say(503, {"reason": "x" * 30_000})
         async with pushing(apple) as endpoint:
             for _ in range(5):  # more than a window together
-                attempt = await endpoint.push(apple_parcel())
+                attempt = await endpoint.push(apple_push())
                 assert verdict(attempt) == TROUBLE
                 assert len(attempt.response) == 1024
         assert apple.opened == 1
@@ -208,29 +206,29 @@ class TestConnections:
                 connection.say(stream, Saying(200))
 
         async with pushing(apple) as endpoint:
-            assert (await endpoint.push(apple_parcel())).delivered
+            assert (await endpoint.push(apple_push())).delivered
             (first,) = apple.connections
             first.answer = lambda stream: hold(first, stream)  # type: ignore[method-assign]  # for this test alone
-            attempts = await asyncio.gather(*(endpoint.push(apple_parcel(token=str(n))) for n in range(3)))
+            attempts = await asyncio.gather(*(endpoint.push(apple_push(token=str(n))) for n in range(3)))
             assert all(attempt.delivered for attempt in attempts)
-            assert (await endpoint.push(apple_parcel())).delivered
+            assert (await endpoint.push(apple_push())).delivered
         assert apple.opened == 2
 
     async def test_a_connection_that_was_closed_costs_no_attempt(self, apple: Apple) -> None:
         async with pushing(apple) as endpoint:
-            assert (await endpoint.push(apple_parcel())).delivered
+            assert (await endpoint.push(apple_push())).delivered
             (first,) = apple.connections
             first.answer = lambda _: first.abort()  # type: ignore[method-assign]  # for this test alone
-            assert (await endpoint.push(apple_parcel())).delivered
+            assert (await endpoint.push(apple_push())).delivered
         assert apple.opened == 2
 
     async def test_a_connection_that_says_nothing_is_left(self, apple: Apple) -> None:
         async with pushing(apple) as endpoint:
-            assert (await endpoint.push(apple_parcel())).delivered
+            assert (await endpoint.push(apple_push())).delivered
             apple.script = lambda _: None
-            assert (await endpoint.push(apple_parcel(timeout_ms=100))).reason is Reason.TIMED_OUT
+            assert (await endpoint.push(apple_push(timeout_ms=100))).reason is Reason.TIMED_OUT
             apple.say(200)
-            assert (await endpoint.push(apple_parcel())).delivered
+            assert (await endpoint.push(apple_push())).delivered
         assert apple.opened == 2
 
     @pytest.mark.parametrize(("scheme", "timeout_ms"), [("http", IMPATIENCE_MS), ("https", PATIENCE_MS)])
@@ -250,7 +248,7 @@ class TestConnections:
         server = await asyncio.start_server(silent, "127.0.0.1", 0)
         endpoint = push_endpoint({"apns": f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}"})
         for _ in range(3):
-            assert (await endpoint.push(apple_parcel(timeout_ms=timeout_ms))).reason is Reason.TIMED_OUT
+            assert (await endpoint.push(apple_push(timeout_ms=timeout_ms))).reason is Reason.TIMED_OUT
         assert len(callers) == 3
         hang_up.set()
         await endpoint.close()
@@ -260,16 +258,16 @@ class TestConnections:
     async def test_a_hanging_push_times_out_alone(self, apple: Apple) -> None:
         apple.script = lambda pushed: None if pushed.token == "hang" else Saying()
         async with pushing(apple) as endpoint:
-            hanging = asyncio.create_task(endpoint.push(apple_parcel(token="hang", timeout_ms=300)))
+            hanging = asyncio.create_task(endpoint.push(apple_push(token="hang", timeout_ms=300)))
             while not hanging.done():
-                assert (await endpoint.push(apple_parcel())).delivered
+                assert (await endpoint.push(apple_push())).delivered
             assert (await hanging).reason is Reason.TIMED_OUT
-            assert (await endpoint.push(apple_parcel())).delivered
+            assert (await endpoint.push(apple_push())).delivered
         assert apple.opened == 1
 
     async def test_a_server_without_http2_is_a_connection_failure(self, web: Web) -> None:
         endpoint = push_endpoint({"apns": web.url})
-        attempt = await endpoint.push(apple_parcel())
+        attempt = await endpoint.push(apple_push())
         await endpoint.close()
         assert verdict(attempt) == (AttemptResult.FAILED, Reason.CONNECTION)
 
@@ -336,26 +334,26 @@ class TestTls:
         shown = {"principal": certificate, "credential": key, "apns_topic": ""}
         with Apple(authority.context()).serving() as apple:
             async with pushing(apple, ca_file=authority.ca_file) as endpoint:
-                assert (await endpoint.push(apple_parcel())).delivered
+                assert (await endpoint.push(apple_push())).delivered
                 assert "authorization" in apple.next().headers
-                assert (await endpoint.push(apple_parcel(**shown))).delivered
+                assert (await endpoint.push(apple_push(**shown))).delivered
                 headers = apple.next().headers
                 assert headers["apns-topic"] == "com.example.of.the.certificate"
                 assert "authorization" not in headers
-                assert (await endpoint.push(apple_parcel(**(shown | {"apns_topic": "mine"})))).delivered
+                assert (await endpoint.push(apple_push(**(shown | {"apns_topic": "mine"})))).delivered
                 assert apple.next().headers["apns-topic"] == "mine"
             assert apple.opened == 2
 
     async def test_an_untrusted_certificate_is_a_tls_failure(self, authority: Authority) -> None:
         with Apple(authority.context()).serving() as apple:
             async with pushing(apple) as endpoint:
-                attempt = await endpoint.push(apple_parcel())
+                attempt = await endpoint.push(apple_push())
         assert verdict(attempt) == (AttemptResult.FAILED, Reason.TLS)
 
     async def test_a_service_that_speaks_something_else(self, authority: Authority) -> None:
         with Apple(authority.context(protocol="http/1.1")).serving() as apple:
             async with pushing(apple, ca_file=authority.ca_file) as endpoint:
-                attempt = await endpoint.push(apple_parcel())
+                attempt = await endpoint.push(apple_push())
         assert verdict(attempt) == (AttemptResult.FAILED, Reason.CONNECTION)
         assert "HTTP/2" in attempt.response
 
@@ -366,15 +364,15 @@ class TestTls:
         with Apple(authority.context()).serving() as apple:
             async with pushing(apple, ca_file=authority.ca_file) as endpoint:
                 for principal, credential in ((certificate, other), (certificate, "no"), (broken, other)):
-                    attempt = await endpoint.push(apple_parcel(principal=principal, credential=credential))
+                    attempt = await endpoint.push(apple_push(principal=principal, credential=credential))
                     assert verdict(attempt) == DENIED, attempt
 
 
 async def test_services_do_not_hold_up_each_other(apple: Apple, web: Web) -> None:
     async with pushing(apple, web) as endpoint:
         web.script = lambda _: None
-        hanging = asyncio.create_task(endpoint.push(google_parcel(timeout_ms=2_000)))
-        assert (await endpoint.push(apple_parcel())).delivered
+        hanging = asyncio.create_task(endpoint.push(google_push(timeout_ms=2_000)))
+        assert (await endpoint.push(apple_push())).delivered
         assert not hanging.done()
         hanging.cancel()
 
@@ -382,7 +380,7 @@ async def test_services_do_not_hold_up_each_other(apple: Apple, web: Web) -> Non
 async def test_closing_ends_what_is_under_way(apple: Apple) -> None:
     apple.script = lambda _: None
     endpoint = push_endpoint({"apns": apple.url})
-    hanging = asyncio.create_task(endpoint.push(apple_parcel()))
+    hanging = asyncio.create_task(endpoint.push(apple_push()))
     apple_has_it = asyncio.to_thread(apple.next)
     assert isinstance(await apple_has_it, Pushed)
     await endpoint.close()

@@ -19,8 +19,8 @@ from tests.contracts.endpoints.push import (
     SLOWER,
     TROUBLE,
     WRONG,
-    amazon_parcel,
-    google_parcel,
+    amazon_push,
+    google_push,
     pushing,
     real_now,
     verdict,
@@ -48,7 +48,7 @@ class TestGoogle:
     async def test_a_push_sends_the_given_document(self, web: Web) -> None:
         body = {"message": {"token": "d1", "data": {"default": "hello"}}}
         async with pushing(web) as endpoint:
-            attempt = await endpoint.push(google_parcel(body))
+            attempt = await endpoint.push(google_push(body))
         assert attempt.delivered
         assert web.next().document == body
 
@@ -71,7 +71,7 @@ class TestGoogle:
     ) -> None:
         web.say(status, fcm_error(status, code, error_code))
         async with pushing(web) as endpoint:
-            attempt = await endpoint.push(google_parcel())
+            attempt = await endpoint.push(google_push())
         assert (verdict(attempt), attempt.status) == (means, status)
         assert code in attempt.response
 
@@ -79,33 +79,33 @@ class TestGoogle:
     async def test_odd_answers(self, web: Web, error: Any) -> None:
         web.say(400, {"error": error})
         async with pushing(web) as endpoint:
-            assert verdict(await endpoint.push(google_parcel())) == WRONG
+            assert verdict(await endpoint.push(google_push())) == WRONG
 
     async def test_one_login_serves_all_pushes_until_it_expires(self, web: Web) -> None:
         now = [real_now()]
         endpoint = PushEndpoint(lambda: now[0], random.Random(7), web.urls)
-        await asyncio.gather(*(endpoint.push(google_parcel()) for _ in range(20)))
+        await asyncio.gather(*(endpoint.push(google_push()) for _ in range(20)))
         assert len(web.logins) == 1
         now[0] -= 3_600_000  # an assertion of the past hour is believed still
-        assert (await endpoint.push(google_parcel())).delivered
+        assert (await endpoint.push(google_push())).delivered
         assert len(web.logins) == 1
         now[0] = real_now() + 3_299_000 + 1
         web.login_script = lambda: Saying(200, {"access_token": "later", "expires_in": 3599})
         web.believed.add("later")
-        assert (await endpoint.push(google_parcel())).delivered
+        assert (await endpoint.push(google_push())).delivered
         await endpoint.close()
         pushed = [web.next() for _ in range(22)]
         assert pushed[-1].headers["authorization"] == "Bearer later"
 
     async def test_a_token_that_was_taken_back_is_asked_for_again(self, web: Web) -> None:
         async with pushing(web) as endpoint:
-            assert (await endpoint.push(google_parcel())).delivered
+            assert (await endpoint.push(google_push())).delivered
             web.believed.clear()
-            assert (await endpoint.push(google_parcel())).delivered
+            assert (await endpoint.push(google_push())).delivered
             assert len(web.logins) == 2
             web.login_script = lambda: Saying(200, {"access_token": "never believed", "expires_in": 3599})
             web.believed.clear()
-            assert verdict(await endpoint.push(google_parcel())) == DENIED
+            assert verdict(await endpoint.push(google_push())) == DENIED
 
     @pytest.mark.parametrize(
         ("saying", "means"),
@@ -127,9 +127,9 @@ class TestGoogle:
     ) -> None:
         web.login_script = lambda: saying
         async with pushing(web) as endpoint:
-            assert verdict(await endpoint.push(google_parcel())) == means
+            assert verdict(await endpoint.push(google_push())) == means
             web.login_script = None
-            assert (await endpoint.push(google_parcel())).delivered
+            assert (await endpoint.push(google_push())).delivered
 
     @pytest.mark.parametrize(
         "credential",
@@ -145,7 +145,7 @@ class TestGoogle:
         self, web: Web, credential: str
     ) -> None:
         async with pushing(web) as endpoint:
-            attempt = await endpoint.push(google_parcel(credential=credential))
+            attempt = await endpoint.push(google_push(credential=credential))
         assert (verdict(attempt), attempt.status, web.logins) == (DENIED, 0, [])
 
     async def test_an_account_that_is_not_known(self, web: Web) -> None:
@@ -154,13 +154,13 @@ class TestGoogle:
             400, {"error": "invalid_grant", "error_description": "Invalid account"}
         )
         async with pushing(web) as endpoint:
-            attempt = await endpoint.push(google_parcel(credential=other))
+            attempt = await endpoint.push(google_push(credential=other))
         assert (verdict(attempt), attempt.status) == (DENIED, 400)
         assert "Invalid account" in attempt.response
 
     async def test_the_login_assertion_names_the_account_and_its_key(self, web: Web) -> None:
         async with pushing(web) as endpoint:
-            await endpoint.push(google_parcel())
+            await endpoint.push(google_push())
         assertion = web.logins[0]["assertion"]
         assert jwt.get_unverified_header(assertion) == {"alg": "RS256", "typ": "JWT", "kid": "k1"}
         assert jwt.decode(assertion, options={"verify_signature": False})["iss"] == ACCOUNT
@@ -200,7 +200,7 @@ class TestAmazon:
     async def test_a_push_carries_the_document_and_amazons_headers(self, web: Web) -> None:
         web.say(200, {"registrationID": "d1"})
         async with pushing(web) as endpoint:
-            attempt = await endpoint.push(amazon_parcel(token="d/1"))
+            attempt = await endpoint.push(amazon_push(token="d/1"))
         assert attempt.delivered
         assert attempt.identifiers == (("token", "d1"),)
         pushed = web.next()
@@ -225,10 +225,10 @@ class TestAmazon:
     ) -> None:
         web.say(status, {"reason": reason})
         async with pushing(web) as endpoint:
-            attempt = await endpoint.push(amazon_parcel())
+            attempt = await endpoint.push(amazon_push())
         assert (verdict(attempt), attempt.status, attempt.identifiers) == (means, status, ())
 
     async def test_a_secret_that_is_wrong(self, web: Web) -> None:
         async with pushing(web) as endpoint:
-            attempt = await endpoint.push(amazon_parcel(secret="wrong"))
+            attempt = await endpoint.push(amazon_push(secret="wrong"))
         assert (verdict(attempt), attempt.status) == (DENIED, 401)

@@ -17,7 +17,7 @@ from redrive.model.attempt import AttemptResult, Reason
 from redrive.runtime.clock import SystemClock
 from redrive.server.tls import local_authority, server_context
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, PATIENCE_MS
-from tests.contracts.endpoints.telephones import QUEUE_RECORD, gateway_url, sms_endpoint, sms_parcel
+from tests.contracts.endpoints.telephones import QUEUE_RECORD, gateway_url, sms_endpoint, sms_push
 from tests.services import smsc
 from tests.services.server import free_port
 from tests.services.smsc import HANG, OK, Smsc, message_centre, place_of
@@ -42,7 +42,7 @@ async def endpoint(centre: Smsc) -> AsyncIterator[SmsEndpoint]:
 
 
 async def test_a_text_is_one_submission(endpoint: SmsEndpoint, centre: Smsc) -> None:
-    attempt = await endpoint.push(sms_parcel("Grüße, 5 €", Sender="Rentals", Priority="1"))
+    attempt = await endpoint.push(sms_push("Grüße, 5 €", Sender="Rentals", Priority="1"))
     assert (attempt.result, attempt.status) == (AttemptResult.DELIVERED, 200)
     assert dict(attempt.identifiers)["message_id"].startswith("id-")
     (message,) = centre.messages
@@ -70,15 +70,15 @@ async def test_a_text_is_one_submission(endpoint: SmsEndpoint, centre: Smsc) -> 
 async def test_a_sender_id_has_its_address_type(
     endpoint: SmsEndpoint, centre: Smsc, sender: str, address: tuple[int, int, str]
 ) -> None:
-    assert (await endpoint.push(sms_parcel(Sender=sender))).delivered
+    assert (await endpoint.push(sms_push(Sender=sender))).delivered
     (message,) = centre.messages
     assert (message.source_addr_ton, message.source_addr_npi, message.source_addr) == address
 
 
 async def test_the_gateways_own_sender(centre: Smsc) -> None:
     endpoint = sms_endpoint(gateway_url(centre.port, query="?sender=House"))
-    await endpoint.push(sms_parcel())
-    await endpoint.push(sms_parcel(Sender="Rentals"))
+    await endpoint.push(sms_push())
+    await endpoint.push(sms_push(Sender="Rentals"))
     await endpoint.close()
     assert [message.source_addr for message in centre.messages] == ["House", "Rentals"]
 
@@ -87,7 +87,7 @@ async def test_the_gateways_own_sender(centre: Smsc) -> None:
 async def test_a_long_text_is_in_parts(centre: Smsc, concatenation: str, header: bool) -> None:
     endpoint = sms_endpoint(gateway_url(centre.port, query=f"?concatenation={concatenation}"))
     for text in (LONG, LONG + "🚗"):
-        attempt = await endpoint.push(sms_parcel(text))
+        attempt = await endpoint.push(sms_push(text))
         assert attempt.delivered
     await endpoint.close()
     assert centre.texts() == [LONG, LONG + "🚗"]
@@ -97,7 +97,7 @@ async def test_a_long_text_is_in_parts(centre: Smsc, concatenation: str, header:
 
 async def test_every_attempt_of_a_text_has_the_same_reference(endpoint: SmsEndpoint, centre: Smsc) -> None:
     for name in ("a", "a", "b"):
-        await endpoint.push(sms_parcel("x" * 161, Message_ID=name))
+        await endpoint.push(sms_push("x" * 161, Message_ID=name))
     references = [place[0] for message in centre.messages if (place := place_of(message))]
     assert references[0] == references[1] == references[2] == references[3] != references[4]
 
@@ -108,11 +108,11 @@ async def test_parts_that_were_taken_are_not_handed_in_again(endpoint: SmsEndpoi
         return smsc.THROTTLED if place is not None and place[2] > 2 else OK
 
     centre.answer = full
-    attempt = await endpoint.push(sms_parcel(LONG, Message_ID="a"))
+    attempt = await endpoint.push(sms_push(LONG, Message_ID="a"))
     assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.FAILED, Reason.THROTTLED, 429)
     assert attempt.response == "ESME_RTHROTTLED"
     centre.answer = lambda _: OK
-    assert (await endpoint.push(sms_parcel(LONG, Message_ID="a"))).delivered
+    assert (await endpoint.push(sms_push(LONG, Message_ID="a"))).delivered
     assert centre.texts() == [LONG]
     numbers = [place[2] for message in centre.messages if (place := place_of(message))]
     assert sorted(numbers) == list(range(1, len(numbers) + 1))
@@ -123,27 +123,27 @@ async def test_texts_without_a_name_are_told_apart_by_what_they_say(
 ) -> None:
     answers = iter([OK, smsc.THROTTLED])
     centre.answer = lambda _: next(answers, OK)
-    assert not (await endpoint.push(sms_parcel("x" * 161))).delivered
-    assert (await endpoint.push(sms_parcel("y" * 161))).delivered
-    assert (await endpoint.push(sms_parcel("x" * 161))).delivered
+    assert not (await endpoint.push(sms_push("x" * 161))).delivered
+    assert (await endpoint.push(sms_push("y" * 161))).delivered
+    assert (await endpoint.push(sms_push("x" * 161))).delivered
     assert centre.texts() == ["y" * 161, "x" * 161]
 
 
 async def test_a_refused_part_refuses_the_text_message(endpoint: SmsEndpoint, centre: Smsc) -> None:
     answers = iter([smsc.THROTTLED, smsc.INVALID_DESTINATION])
     centre.answer = lambda _: next(answers, OK)
-    attempt = await endpoint.push(sms_parcel(LONG))
+    attempt = await endpoint.push(sms_push(LONG))
     assert (attempt.result, attempt.response) == (AttemptResult.REFUSED, "ESME_RINVDSTADR")
 
 
 async def test_more_parts_than_there_are_numbers_for(endpoint: SmsEndpoint, centre: Smsc) -> None:
-    attempt = await endpoint.push(sms_parcel("x" * 153 * 255 + "y"))
+    attempt = await endpoint.push(sms_push("x" * 153 * 255 + "y"))
     assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.TOO_LARGE)
     assert not centre.messages
 
 
 async def test_a_sender_that_cannot_be_said(endpoint: SmsEndpoint, centre: Smsc) -> None:
-    attempt = await endpoint.push(sms_parcel(Sender="Größe"))
+    attempt = await endpoint.push(sms_push(Sender="Größe"))
     assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
     assert not centre.messages
 
@@ -171,7 +171,7 @@ async def test_each_status_has_its_result_and_reason(
     endpoint: SmsEndpoint, centre: Smsc, status: int, result: AttemptResult, reason: Reason, nearest: int
 ) -> None:
     centre.answer = lambda _: status
-    attempt = await endpoint.push(sms_parcel())
+    attempt = await endpoint.push(sms_push())
     assert (attempt.result, attempt.reason, attempt.status) == (result, reason, nearest)
     assert attempt.response.startswith(("ESME_R", "0x00000410"))
 
@@ -180,7 +180,7 @@ async def test_each_status_has_its_result_and_reason(
 
 
 async def test_one_session_for_all(endpoint: SmsEndpoint, centre: Smsc) -> None:
-    await asyncio.gather(*(endpoint.push(sms_parcel(f"number {number}")) for number in range(30)))
+    await asyncio.gather(*(endpoint.push(sms_push(f"number {number}")) for number in range(30)))
     assert len(centre.binds) == 1
 
 
@@ -197,7 +197,7 @@ async def test_no_more_under_way_than_the_window_has_room_for(centre: Smsc) -> N
 
     centre.answer = hold
     patience = [5 * IMPATIENCE_MS] * 3 + [PATIENCE_MS] * 6
-    pushing = [asyncio.create_task(endpoint.push(sms_parcel(timeout_ms=one))) for one in patience]
+    pushing = [asyncio.create_task(endpoint.push(sms_push(timeout_ms=one))) for one in patience]
     await asyncio.wait_for(full.wait(), 10)
     await centre.tell(
         QUEUE_RECORD, b"hello"
@@ -216,7 +216,7 @@ async def test_a_bind_that_is_refused_is_tried_again(
     monkeypatch.setattr(sms, "_PAUSE_SECONDS", 0.05)
     endpoint = sms_endpoint(gateway_url(centre.port))
     centre.bind_status = smsc.WRONG_PASSWORD
-    attempts = await asyncio.gather(*(endpoint.push(sms_parcel()) for _ in range(5)))
+    attempts = await asyncio.gather(*(endpoint.push(sms_push()) for _ in range(5)))
     assert {(attempt.result, attempt.reason, attempt.status) for attempt in attempts} == {
         (AttemptResult.FAILED, Reason.DENIED, 401)
     }
@@ -226,7 +226,7 @@ async def test_a_bind_that_is_refused_is_tried_again(
     assert smsc.PASSWORD not in caplog.text
     centre.bind_status = OK
     await asyncio.wait_for(centre.bound.wait(), 10)
-    assert (await endpoint.push(sms_parcel())).delivered
+    assert (await endpoint.push(sms_push())).delivered
     await endpoint.close()
 
 
@@ -243,7 +243,7 @@ async def test_a_lost_session_is_bound_again(
         if (saying := lose()) is not None:
             await saying
         await asyncio.wait_for(centre.bound.wait(), 10)
-    assert (await endpoint.push(sms_parcel())).delivered
+    assert (await endpoint.push(sms_push())).delivered
     await endpoint.close()
     assert [record.message.split()[0] for record in caplog.records if record.name == sms.__name__] == [
         "sms.bound",
@@ -267,13 +267,13 @@ async def test_messages_in_flight_when_the_session_ends_fail_and_may_be_retried(
         return HANG
 
     centre.answer = hold
-    pushing = [asyncio.create_task(endpoint.push(sms_parcel())) for _ in range(3)]
+    pushing = [asyncio.create_task(endpoint.push(sms_push())) for _ in range(3)]
     await asyncio.wait_for(all_there.wait(), 10)
     centre.hang_up()
     for attempt in await asyncio.gather(*pushing):
         assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.CONNECTION)
     centre.answer = lambda _: OK
-    assert (await endpoint.push(sms_parcel())).delivered
+    assert (await endpoint.push(sms_push())).delivered
 
 
 async def test_a_session_without_a_sign_of_life_is_given_up(
@@ -292,7 +292,7 @@ async def test_a_session_without_a_sign_of_life_is_given_up(
     centre.bound.clear()
     await asyncio.wait_for(centre.bound.wait(), 10)
     centre.lively = True
-    assert (await endpoint.push(sms_parcel())).delivered
+    assert (await endpoint.push(sms_push())).delivered
     await endpoint.close()
 
 
@@ -309,7 +309,7 @@ async def test_texts_that_time_out_do_not_keep_a_dead_session_alive(
     centre.lively, centre.answer = False, lambda _: HANG
     async with asyncio.timeout(10):
         while not centre.bound.is_set():
-            await endpoint.push(sms_parcel(timeout_ms=20))
+            await endpoint.push(sms_push(timeout_ms=20))
     await endpoint.close()
 
 
@@ -318,10 +318,10 @@ async def test_a_centre_that_has_forgotten_the_session_is_bound_to_again(
 ) -> None:
     monkeypatch.setattr(sms, "_PAUSE_SECONDS", 0.01)
     centre.answer = lambda _: smsc.NOT_BOUND
-    attempt = await endpoint.push(sms_parcel())
+    attempt = await endpoint.push(sms_push())
     assert (attempt.result, attempt.response) == (AttemptResult.FAILED, "ESME_RINVBNDSTS")
     centre.answer = lambda _: OK
-    while not (await endpoint.push(sms_parcel())).delivered:
+    while not (await endpoint.push(sms_push())).delivered:
         pass
     assert len(centre.binds) == 2
 
@@ -331,7 +331,7 @@ async def test_a_centre_that_goes_on_talking_does_not_hold_up_goodbye(
 ) -> None:
     monkeypatch.setattr(kept_connection, "_GOODBYE_SECONDS", 0.1)
     endpoint = sms_endpoint(gateway_url(centre.port))
-    assert (await endpoint.push(sms_parcel())).delivered
+    assert (await endpoint.push(sms_push())).delivered
     centre.goodbye = centre.enquire  # in place of an answer
     await asyncio.wait_for(endpoint.close(), 10)
     assert centre.unbound == 1
@@ -339,7 +339,7 @@ async def test_a_centre_that_goes_on_talking_does_not_hold_up_goodbye(
 
 async def test_closing_the_endpoint_unbinds_the_session(centre: Smsc) -> None:
     endpoint = sms_endpoint(gateway_url(centre.port))
-    assert (await endpoint.push(sms_parcel())).delivered
+    assert (await endpoint.push(sms_push())).delivered
     await endpoint.close()
     assert centre.unbound == 1
 
@@ -352,7 +352,7 @@ async def test_a_centre_that_speaks_something_else() -> None:
 
     server = await asyncio.start_server(speak, "127.0.0.1", 0)
     endpoint = sms_endpoint(gateway_url(server.sockets[0].getsockname()[1]))
-    attempt = await endpoint.push(sms_parcel())
+    attempt = await endpoint.push(sms_push())
     assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.CONNECTION)
     assert "no SMPP" in attempt.response
     await endpoint.close()
@@ -365,8 +365,8 @@ async def test_tls(tmp_path: Path) -> None:
     async with message_centre(server_context(certificate.server_file, certificate.server_file)) as centre:
         url = gateway_url(centre.port, host="localhost", scheme="smpps")
         trusting, wary = sms_endpoint(url, certificate.authority_file), sms_endpoint(url)
-        assert (await trusting.push(sms_parcel())).delivered
-        attempt = await wary.push(sms_parcel())
+        assert (await trusting.push(sms_push())).delivered
+        attempt = await wary.push(sms_push())
         assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.TLS)
         await trusting.close()
         await wary.close()
@@ -426,7 +426,7 @@ async def test_a_centre_that_others_wrote() -> None:
         heard.set()
 
     endpoint.reader = reader
-    pushing = asyncio.create_task(endpoint.push(sms_parcel(LONG + "🚗", Sender="Rentals")))
+    pushing = asyncio.create_task(endpoint.push(sms_push(LONG + "🚗", Sender="Rentals")))
     session = await asyncio.wait_for(server.next(), 10)
     assert session.system_id == smsc.USER
     texts: dict[int, bytes] = {}
@@ -440,7 +440,7 @@ async def test_a_centre_that_others_wrote() -> None:
             break
     assert (await pushing).delivered
     assert b"".join(texts[one] for one in sorted(texts)).decode("utf-16-be") == LONG + "🚗"
-    pushing = asyncio.create_task(endpoint.push(sms_parcel()))
+    pushing = asyncio.create_task(endpoint.push(sms_push()))
     (await asyncio.wait_for(server.next(), 10)).reject(smpp34.ESME_RTHROTTLED)
     assert (await pushing).reason is Reason.THROTTLED
     answer = await session.deliver_sm("12345", b"Stop", source_addr=QUEUE_RECORD[1:])

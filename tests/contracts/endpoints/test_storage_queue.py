@@ -11,7 +11,7 @@ from azure.storage.queue import QueueClient, QueueServiceClient
 from redrive.endpoints.azure.storage_queue import StorageQueueEndpoint
 from redrive.model.attempt import AttemptResult, Reason
 from tests.contracts.endpoints.kinds import NOW
-from tests.contracts.endpoints.storage import CONTAINER, CREATED, QUEUE, queue_endpoint, queue_parcel
+from tests.contracts.endpoints.storage import CONTAINER, CREATED, QUEUE, queue_endpoint, queue_push
 from tests.contracts.endpoints.webhook import Webhook, answer
 from tests.services.azurite import RESOURCE, Azurite
 
@@ -39,7 +39,7 @@ def _resource(name: str) -> str:
 async def test_a_message_as_its_reader_gets_it(
     azure: StorageQueueEndpoint, queue: QueueClient, headers: dict[str, str], days: int
 ) -> None:
-    push_request = queue_parcel('{"id": "ü <&>"}', queue=_resource(queue.queue_name))
+    push_request = queue_push('{"id": "ü <&>"}', queue=_resource(queue.queue_name))
     attempt = await azure.push(replace(push_request, headers=headers))
     message: Any = next(iter(queue.receive_messages()))
     assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.DELIVERED, Reason.ACCEPTED, 201)
@@ -48,27 +48,27 @@ async def test_a_message_as_its_reader_gets_it(
 
 
 async def test_a_message_may_stay_for_ever(azure: StorageQueueEndpoint, queue: QueueClient) -> None:
-    push_request = replace(queue_parcel(queue=_resource(queue.queue_name)), headers={"ttl-seconds": "-1"})
+    push_request = replace(queue_push(queue=_resource(queue.queue_name)), headers={"ttl-seconds": "-1"})
     assert (await azure.push(push_request)).delivered
     message: Any = next(iter(queue.receive_messages()))
     assert message.expires_on.year == 9999
 
 
 async def test_a_queue_that_is_not_there(azure: StorageQueueEndpoint) -> None:
-    attempt = await azure.push(queue_parcel(queue=_resource("nowhere")))
+    attempt = await azure.push(queue_push(queue=_resource("nowhere")))
     assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.REFUSED, Reason.MISSING, 404)
     assert "QueueNotFound" in attempt.response
 
 
 async def test_a_message_that_is_too_large(azure: StorageQueueEndpoint, queue: QueueClient) -> None:
-    attempt = await azure.push(queue_parcel("x" * 65_536, queue=_resource(queue.queue_name)))
+    attempt = await azure.push(queue_push("x" * 65_536, queue=_resource(queue.queue_name)))
     assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.TOO_LARGE)
 
 
 async def test_a_wrong_key_may_be_mended(azurite: Azurite, queue: QueueClient) -> None:
     wrong = azurite.connection_string.replace("AccountKey=c2VjcmV0", "AccountKey=d3Jvbmc=")
     endpoint = StorageQueueEndpoint(lambda: NOW, lambda _: wrong)
-    attempt = await endpoint.push(queue_parcel(queue=_resource(queue.queue_name)))
+    attempt = await endpoint.push(queue_push(queue=_resource(queue.queue_name)))
     assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.FAILED, Reason.DENIED, 403)
     await endpoint.close()
 
@@ -78,7 +78,7 @@ async def test_a_wrong_key_may_be_mended(azurite: Azurite, queue: QueueClient) -
 )
 async def test_only_a_queue_takes_messages(hook: Webhook, queue: str) -> None:
     endpoint = queue_endpoint(hook.url("/teststore"))
-    attempt = await endpoint.push(queue_parcel(queue=queue))
+    attempt = await endpoint.push(queue_push(queue=queue))
     assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
     assert not hook.received
     await endpoint.close()
@@ -87,7 +87,7 @@ async def test_only_a_queue_takes_messages(hook: Webhook, queue: str) -> None:
 @pytest.mark.parametrize("settings", [None, "nonsense", "AccountName=a"])
 async def test_an_account_that_the_settings_do_not_tell_of(settings: str | None) -> None:
     endpoint = StorageQueueEndpoint(lambda: NOW, lambda _: settings)
-    attempt = await endpoint.push(queue_parcel())
+    attempt = await endpoint.push(queue_push())
     assert (attempt.result, attempt.reason) == (AttemptResult.REFUSED, Reason.CLIENT_ERROR)
     await endpoint.close()
 
@@ -96,9 +96,9 @@ async def test_an_account_that_the_settings_do_not_tell_of(settings: str | None)
 async def test_an_unreadable_answer_counts_by_its_status(hook: Webhook, body: bytes) -> None:
     endpoint = queue_endpoint(hook.url("/teststore"))
     hook.say(answer("201 Created", body))
-    assert (await endpoint.push(queue_parcel())).delivered
+    assert (await endpoint.push(queue_push())).delivered
     hook.say(answer("500 Oh", body, "Content-Type: application/xml"))
-    attempt = await endpoint.push(queue_parcel())
+    attempt = await endpoint.push(queue_push())
     assert (attempt.reason, attempt.status) == (Reason.SERVER_ERROR, 500)
     assert len(hook.received) == 2  # the schedule repeats, nobody else
     await endpoint.close()
@@ -108,6 +108,6 @@ async def test_accounts_share_connections(hook: Webhook) -> None:
     hook.say(CREATED)
     endpoint = queue_endpoint(hook.url("/teststore"))
     for name in ("one", "two", "one"):
-        assert (await endpoint.push(queue_parcel(queue=_resource(name)))).delivered
+        assert (await endpoint.push(queue_push(queue=_resource(name)))).delivered
     assert hook.connections == 1
     await endpoint.close()

@@ -81,7 +81,7 @@ def _message(
     return _delivery(headers if sequence is None else b'{"sequence":%d,%b' % (sequence, headers[1:]))
 
 
-async def _parcel(
+async def _rendered(
     renderer: NotificationRenderer, protocol: str, delivery: Delivery, **other: str
 ) -> PushRequest:
     settings = {"content_type": notification.CONTENT_TYPE, "display_name": ""} | other
@@ -95,7 +95,7 @@ async def _parcel(
 async def test_a_webhook_gets_a_notification_that_it_can_check(
     renderer: NotificationRenderer, pair: SigningPair, version: str
 ) -> None:
-    push_request = await _parcel(renderer, "https", _message(replace(_PUBLISHED, version=version)))
+    push_request = await _rendered(renderer, "https", _message(replace(_PUBLISHED, version=version)))
     received = orjson.loads(push_request.body)
     subscriber.check(received, pair.pem)
     assert received["SignatureVersion"] == version
@@ -108,13 +108,13 @@ async def test_a_webhook_gets_a_notification_that_it_can_check(
 async def test_a_changed_notification_fails_the_signature_check(
     renderer: NotificationRenderer, pair: SigningPair, name: str
 ) -> None:
-    received = orjson.loads((await _parcel(renderer, "http", _message())).body)
+    received = orjson.loads((await _rendered(renderer, "http", _message())).body)
     with pytest.raises(InvalidSignature):
         subscriber.check(received | {name: received[name] + "!"}, pair.pem)
 
 
 async def test_another_certificates_signature_fails_the_check(renderer: NotificationRenderer) -> None:
-    received = orjson.loads((await _parcel(renderer, "http", _message())).body)
+    received = orjson.loads((await _rendered(renderer, "http", _message())).body)
     with pytest.raises(InvalidSignature):
         subscriber.check(received, make_pair(_NOW).pem)
 
@@ -124,18 +124,18 @@ async def test_a_text_for_one_protocol_has_its_own_signature(
 ) -> None:
     for text in ("for everybody", "for webhooks"):
         delivery = replace(_message(), body=text)
-        received = orjson.loads((await _parcel(renderer, "http", delivery)).body)
+        received = orjson.loads((await _rendered(renderer, "http", delivery)).body)
         assert received["Message"] == text
         subscriber.check(received, pair.pem)
 
 
 async def test_the_delivery_policy_has_its_say_in_the_content_type(renderer: NotificationRenderer) -> None:
-    push_request = await _parcel(renderer, "http", _message(), content_type="application/json")
+    push_request = await _rendered(renderer, "http", _message(), content_type="application/json")
     assert push_request.content_type == "application/json"
 
 
 async def test_raw_is_the_text_alone(renderer: NotificationRenderer) -> None:
-    push_request = await _parcel(renderer, "http", _message(raw=True), content_type="text/csv")
+    push_request = await _rendered(renderer, "http", _message(raw=True), content_type="text/csv")
     assert push_request.body == b"hello"
     assert push_request.content_type == "text/csv"
     assert push_request.headers["x-amz-sns-rawdelivery"] == "true"
@@ -146,7 +146,7 @@ async def test_a_confirmation_can_be_checked_and_is_plain_text_whatever_the_poli
     renderer: NotificationRenderer, pair: SigningPair, kind: str
 ) -> None:
     delivery = _delivery(replace(_ASKED, kind=kind, version="2").pack(), "")
-    push_request = await _parcel(renderer, "https", delivery, content_type="application/json")
+    push_request = await _rendered(renderer, "https", delivery, content_type="application/json")
     received = orjson.loads(push_request.body)
     subscriber.check(received, pair.pem)
     assert received["Type"] == kind
@@ -200,7 +200,7 @@ def test_a_queue_gets_the_notification_as_its_body(renderer: NotificationRendere
 
 async def test_a_queue_and_a_webhook_get_the_same(renderer: NotificationRenderer) -> None:
     body, _ = renderer.present(_message())
-    assert (await _parcel(renderer, "http", _message())).body == body.encode()
+    assert (await _rendered(renderer, "http", _message())).body == body.encode()
 
 
 def test_a_queue_gets_raw_what_was_published_with_its_attributes(renderer: NotificationRenderer) -> None:
@@ -239,7 +239,7 @@ def test_a_queue_of_another_account_is_asked_first(renderer: NotificationRendere
 
 
 async def test_a_function_gets_an_event(renderer: NotificationRenderer, pair: SigningPair) -> None:
-    event = orjson.loads((await _parcel(renderer, "lambda", _message())).body)
+    event = orjson.loads((await _rendered(renderer, "lambda", _message())).body)
     (record,) = event["Records"]
     assert list(record) == ["EventSource", "EventVersion", "EventSubscriptionArn", "Sns"]
     assert record["EventSource"] == "aws:sns"
@@ -267,36 +267,36 @@ async def test_a_function_gets_an_event(renderer: NotificationRenderer, pair: Si
 
 
 async def test_a_functions_event_has_every_key(renderer: NotificationRenderer, pair: SigningPair) -> None:
-    event = orjson.loads((await _parcel(renderer, "lambda", _message(replace(_BARE, version="2")))).body)
+    event = orjson.loads((await _rendered(renderer, "lambda", _message(replace(_BARE, version="2")))).body)
     sns = event["Records"][0]["Sns"]
     assert (sns["Subject"], sns["MessageAttributes"], sns["SignatureVersion"]) == (None, {}, "1")
     subscriber.check(sns | {"SignatureVersion": "2"}, pair.pem)
 
 
 async def test_a_stream_gets_lines_without_signatures(renderer: NotificationRenderer) -> None:
-    body = (await _parcel(renderer, "firehose", _message())).body
+    body = (await _rendered(renderer, "firehose", _message())).body
     assert body.endswith(b"}\n")
     assert body.count(b"\n") == 1
     assert list(orjson.loads(body)) == [
         *("Type", "MessageId", "TopicArn", "Subject", "Message", "Timestamp", "UnsubscribeURL"),
         "MessageAttributes",
     ]
-    assert "Subject" not in orjson.loads((await _parcel(renderer, "firehose", _message(_BARE))).body)
+    assert "Subject" not in orjson.loads((await _rendered(renderer, "firehose", _message(_BARE))).body)
 
 
 async def test_a_stream_gets_raw_the_text(renderer: NotificationRenderer) -> None:
-    assert (await _parcel(renderer, "firehose", _message(raw=True))).body == b"hello"
+    assert (await _rendered(renderer, "firehose", _message(raw=True))).body == b"hello"
 
 
 async def test_a_device_gets_the_text(renderer: NotificationRenderer) -> None:
-    assert (await _parcel(renderer, "application", _message())).body == b"hello"
+    assert (await _rendered(renderer, "application", _message())).body == b"hello"
 
 
 # ---- mail --------------------------------------------------------------------------------------------------------
 
 
 async def test_a_mail_has_the_text_and_the_way_out(renderer: NotificationRenderer) -> None:
-    push_request = await _parcel(renderer, "email", _message(), display_name="Rentals")
+    push_request = await _rendered(renderer, "email", _message(), display_name="Rentals")
     text = push_request.body.decode()
     assert text.startswith("hello\n\n")
     assert (
@@ -311,7 +311,7 @@ async def test_a_mail_has_the_text_and_the_way_out(renderer: NotificationRendere
 
 
 async def test_a_mail_without_a_subject_has_the_usual_one(renderer: NotificationRenderer) -> None:
-    assert (await _parcel(renderer, "email", _message(_BARE))).headers[
+    assert (await _rendered(renderer, "email", _message(_BARE))).headers[
         "Subject"
     ] == "AWS Notification Message"
 
@@ -319,19 +319,21 @@ async def test_a_mail_without_a_subject_has_the_usual_one(renderer: Notification
 async def test_a_mail_for_programs_is_the_notification(
     renderer: NotificationRenderer, pair: SigningPair
 ) -> None:
-    push_request = await _parcel(renderer, "email-json", _message())
+    push_request = await _rendered(renderer, "email-json", _message())
     subscriber.check(orjson.loads(push_request.body), pair.pem)
 
 
 async def test_a_mail_asks_with_a_link(renderer: NotificationRenderer) -> None:
-    push_request = await _parcel(renderer, "email", _delivery(_ASKED.pack(), ""))
+    push_request = await _rendered(renderer, "email", _delivery(_ASKED.pack(), ""))
     link = f"https://events.example.org/?Action=ConfirmSubscription&TopicArn={_TOPIC_ARN}&Token=t0ken\n"
     assert link in push_request.body.decode()
     assert push_request.headers["Subject"] == "AWS Notification - Subscription Confirmation"
-    ended = await _parcel(renderer, "email", _delivery(replace(_ASKED, kind=notification.UNSUBSCRIBE).pack()))
+    ended = await _rendered(
+        renderer, "email", _delivery(replace(_ASKED, kind=notification.UNSUBSCRIBE).pack())
+    )
     assert _ARN in ended.body.decode()
 
 
 async def test_a_mail_for_programs_asks_in_json(renderer: NotificationRenderer, pair: SigningPair) -> None:
-    push_request = await _parcel(renderer, "email-json", _delivery(_ASKED.pack(), ""))
+    push_request = await _rendered(renderer, "email-json", _delivery(_ASKED.pack(), ""))
     subscriber.check(orjson.loads(push_request.body), pair.pem)

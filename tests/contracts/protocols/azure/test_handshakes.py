@@ -137,7 +137,7 @@ def test_an_unissued_validation_url_is_not_found(resources: Resources) -> None:
     assert follow(f"{resources.server.url}/eventsubscriptions/billing/validate?id=guessed") == 404
 
 
-# ---- a farewell --------------------------------------------------------------------------------------------------
+# ---- deletion ---------------------------------------------------------------------------------------------------
 
 
 def test_an_endpoint_is_told_of_the_end(resources: Resources) -> None:
