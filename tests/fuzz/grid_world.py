@@ -39,6 +39,7 @@ from redrive.protocols.azure.eventgrid.topic_endpoint import TopicEndpoint
 from redrive.protocols.azure.gateway import AzureGateway
 from redrive.protocols.azure.handshake import Handshakes
 from redrive.protocols.azure.namespaces.service import Namespaces
+from redrive.protocols.azure.storage_keys import StorageKeys
 from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.protocols.azure.wire.bearer import Authentication, Believing, Verifying
 from redrive.protocols.http import Request, Response
@@ -138,7 +139,9 @@ class GridWorld(Watched):
         authentication: Authentication = Verifying(self._keyring, clock) if secured else Believing()
         handshakes = Handshakes(engine, endpoints, self._tokens, clock)
         sources = EventSources(engine, Subscribers(engine))
-        storage = StorageOperations(BlobContainers(str(self._blobs)), _where)
+        storage = StorageOperations(
+            engine, BlobContainers(str(self._blobs)), StorageKeys(InstallationSecret(b"s" * 32)), _where
+        )
         insights = Insights(self._store, self._telemetry.flush, sources.resource)
         self.arm = Arm(
             clock, authentication, build_operations(engine, handshakes, _where, [insights, storage]), None

@@ -10,6 +10,7 @@ from redrive.protocols.azure.arm.operations import KINDS, build_operations
 from redrive.protocols.azure.arm.service import Arm
 from redrive.protocols.azure.arm.storage import StorageOperations
 from redrive.protocols.azure.arm.subscribers import Subscribers
+from redrive.protocols.azure.blob_service import BlobService
 from redrive.protocols.azure.entra import Entra
 from redrive.protocols.azure.eventgrid import dialect
 from redrive.protocols.azure.eventgrid.credentials import Credentials
@@ -23,6 +24,7 @@ from redrive.protocols.azure.gateway import AzureGateway
 from redrive.protocols.azure.handshake import Handshakes
 from redrive.protocols.azure.namespaces.places import NAMESPACE
 from redrive.protocols.azure.namespaces.service import Namespaces
+from redrive.protocols.azure.storage_keys import StorageKeys
 from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.runtime.clock import SystemClock
 from redrive.settings import address_of, read_addresses
@@ -49,7 +51,8 @@ def _gateway(core: Core, measures: Measures, tokens: WebhookTokens) -> AzureGate
     resolve = partial(address_of, read_addresses(core.settings.azure_endpoints))
     sources = EventSources(engine, Subscribers(engine))
     insights = Insights(core.store, core.telemetry.flush, sources.resource)
-    storage = StorageOperations(BlobContainers(core.blob_store), resolve)
+    containers, keys = BlobContainers(core.blob_store), StorageKeys(core.secret)
+    storage = StorageOperations(engine, containers, keys, resolve)
     operations = build_operations(engine, handshakes, resolve, [insights, storage])
     credentials = Credentials(core.bearer, clock, core.public_url, required=required, refusals=core.refusals)
     return AzureGateway(
@@ -59,6 +62,7 @@ def _gateway(core: Core, measures: Measures, tokens: WebhookTokens) -> AzureGate
             Namespaces(engine, credentials, measures, core.secret),
             Arm(core.runtime.clock, core.bearer, operations, core.public_url),
             handshakes,
+            BlobService(containers, keys, clock, core.refusals, required=required),
             Entra(clock, core.bearer, core.public_url, tokens),
         ],
     )

@@ -77,6 +77,15 @@ def test_batches_of_a_storage_accounts_events(az: Az, hook: Webhook) -> None:
     az("storage", "container-rm", "delete", "--name", "other", "--yes", *of_account)
     with pytest.raises(CommandFailedError, match="does not exist"):
         az("storage", "container-rm", "show", "--name", "other", *of_account)
+    keys = az("storage", "account", "keys", "list", "-n", "letters", "-g", "rg")
+    assert [key["keyName"] for key in keys] == ["key1", "key2"]
+    shown = az("storage", "account", "show-connection-string", "-n", "letters", "-g", "rg")
+    signed = ("--connection-string", shown["connectionString"])
+    for made in (True, False):
+        assert az("storage", "container", "create", "--name", "more", *signed) == {"created": made}
+    assert [one["name"] for one in az("storage", "container", "list", *signed)] == ["dead", "more"]
+    assert az("storage", "container", "delete", "--name", "more", *signed) == {"deleted": True}
+    assert az("storage", "container", "exists", "--name", "more", *signed) == {"exists": False}
     storage = az("storage", "account", "show", "--name", "letters", "--resource-group", "rg", "--query", "id")
     assert storage == STORAGE
     batching = ("--max-events-per-batch", "1000", "--preferred-batch-size-in-kilobytes", "512")

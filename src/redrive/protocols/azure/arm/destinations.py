@@ -65,13 +65,18 @@ class Destination:
         return self.document["endpointType"] == WEBHOOK and self.protocol != "queue"
 
 
+def is_storage_account(name: str) -> bool:
+    """True if a storage account can be called so."""
+    return _ACCOUNT.fullmatch(name) is not None
+
+
 def check_storage_account(resource: ArmId) -> None:
     """A storage account's name: letters and digits, which a folder's name can be made of.
 
     Raises:
         AzureError: Not a valid destination.
     """
-    if not _ACCOUNT.fullmatch(resource.name):
+    if not is_storage_account(resource.name):
         raise invalid(f"The storage account's name '{resource.name}' must be 3 to 24 letters and digits.")
 
 

@@ -8,12 +8,15 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final, Protocol
 
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DocumentKind
 from redrive.protocols.azure.arm import schema
 from redrive.protocols.azure.arm.call import ArmCall, Verb
 from redrive.protocols.azure.arm.destinations import EndpointResolver, check_container, check_storage_account
+from redrive.protocols.azure.storage_keys import NAMES, StorageKeys
 from redrive.protocols.azure.wire.answers import empty_answer, json_answer
 from redrive.protocols.azure.wire.arm_id import ArmId
-from redrive.protocols.azure.wire.errors import not_found
+from redrive.protocols.azure.wire.errors import conflict, invalid, not_found
 from redrive.protocols.http import Response
 
 _SUBSCRIPTION: Final = "/subscriptions/{subscription}"
@@ -22,6 +25,11 @@ _ACCOUNT: Final = (
 )
 _CONTAINERS: Final = f"{_ACCOUNT}/blobServices/default/containers"
 _CONTAINER: Final = f"{_CONTAINERS}/{{container}}"
+BLOBS: Final = "/storage/"  # of the paths of blob services, which have the account's name next
+# Of a storage account's name: the account of the access key that it belongs to.
+OWNER: Final[DocumentKind[str]] = DocumentKind(
+    "azure_storage_account", lambda account: {"account": account}, lambda document: document["account"]
+)
 
 
 class Containers(Protocol):
@@ -47,9 +55,20 @@ class Containers(Protocol):
 class StorageOperations:
     """The operations on storage accounts and containers."""
 
-    def __init__(self, containers: Containers, resolve: EndpointResolver) -> None:
-        """Offer them on these containers; `resolve` says what stands behind the id of a storage account."""
+    def __init__(
+        self, engine: Engine, containers: Containers, keys: StorageKeys, resolve: EndpointResolver
+    ) -> None:
+        """Offer them on these containers.
+
+        Args:
+            engine: Keeps whose accounts are.
+            containers: Of the blob store.
+            keys: The keys of accounts.
+            resolve: What stands behind the id of a storage account.
+        """
+        self._documents = engine.resources.documents
         self._containers = containers
+        self._keys = keys
         self._resolve = resolve
 
     @property
@@ -59,6 +78,7 @@ class StorageOperations:
             f"POST {_SUBSCRIPTION}/providers/Microsoft.Storage/checkNameAvailability": self.name_available,
             f"PUT {_ACCOUNT}": self.account,
             f"GET {_ACCOUNT}": self.account,
+            f"POST {_ACCOUNT}/listKeys": self.list_keys,
             f"GET {_CONTAINERS}": self.containers,
             f"PUT {_CONTAINER}": self.put_container,
             f"GET {_CONTAINER}": self.container,
@@ -72,7 +92,9 @@ class StorageOperations:
 
     async def account(self, call: ArmCall) -> Response:
         """Show a storage account: one that the settings name, or the server's own, which needs no making."""
-        resource = _account(call)
+        resource = await self._account(call)
+        is_own = self._is_own(resource)
+        blobs = {"primaryEndpoints": {"blob": f"{call.base_url}{BLOBS}{resource.name}/"}} if is_own else {}
         shown = {
             "id": resource.text,
             "name": resource.name,
@@ -80,55 +102,76 @@ class StorageOperations:
             "location": "local",
             "kind": "StorageV2",
             "sku": {"name": "Standard_LRS", "tier": "Standard"},
-            "tags": {"redrive": "own" if self._is_own(resource) else "named"},
-            "properties": {"provisioningState": "Succeeded"},
+            "tags": {"redrive": "own" if is_own else "named"},
+            "properties": {"provisioningState": "Succeeded", **blobs},
         }
         return json_answer(shown)
 
+    async def list_keys(self, call: ArmCall) -> Response:
+        """Show the keys of an account of the server's own; of another the settings have one, which nobody is shown."""
+        resource = await self._account(call)
+        if not self._is_own(resource):
+            raise invalid(f"The keys of the storage account '{resource.name}' are not this server's.")
+        keys = zip(NAMES, self._keys.of(resource.name), strict=True)
+        shown = [{"keyName": name, "value": key, "permissions": "FULL"} for name, key in keys]
+        return json_answer({"keys": shown})
+
     async def containers(self, call: ArmCall) -> Response:
         """List the containers of an account of the server's own; of another none are known."""
-        account = _account(call)
+        account = await self._account(call)
         names = await self._containers.names(account.name) if self._is_own(account) else []
         return json_answer({"value": [_shown(_container(account, name)) for name in names]})
 
     async def put_container(self, call: ArmCall) -> Response:
         """Make a container; whatever stands in it stays."""
-        account, container = _named(call)
+        account, container = await self._named(call)
         is_new = self._is_own(account) and await self._containers.make(account.name, container.name)
         return json_answer(_shown(container), HTTPStatus.CREATED if is_new else HTTPStatus.OK)
 
     async def container(self, call: ArmCall) -> Response:
         """Show a container."""
-        account, container = _named(call)
+        account, container = await self._named(call)
         if self._is_own(account) and not await self._containers.is_there(account.name, container.name):
             raise not_found("The specified container does not exist.", "ContainerNotFound")
         return json_answer(_shown(container))
 
     async def delete_container(self, call: ArmCall) -> Response:
         """Remove a container with its blobs, which an account elsewhere does itself."""
-        account, container = _named(call)
+        account, container = await self._named(call)
         removed = self._is_own(account) and await self._containers.remove(account.name, container.name)
         return empty_answer(HTTPStatus.OK if removed else HTTPStatus.NO_CONTENT)
 
     def _is_own(self, account: ArmId) -> bool:
         return self._resolve(account.text) is None
 
+    async def _account(self, call: ArmCall) -> ArmId:
+        """The storage account that a call names: the caller's, from the first call on that names it.
 
-def _account(call: ArmCall) -> ArmId:
-    account = ArmId(
-        call.params["subscription"],
-        call.params["group"],
-        "Microsoft.Storage",
-        ("storageAccounts", call.params["storageAccount"]),
-    )
-    check_storage_account(account)
-    return account
+        Raises:
+            AzureError: It is another's: the names of storage accounts are everybody's.
+        """
+        account = ArmId(
+            call.params["subscription"],
+            call.params["group"],
+            "Microsoft.Storage",
+            ("storageAccounts", call.params["storageAccount"]),
+        )
+        check_storage_account(account)
+        caller = call.caller.account
+        if caller is not None and self._is_own(account):
+            key = account.name.lower()
+            owner = await self._documents.get(OWNER, key)
+            if owner is None:
+                owner = await self._documents.update_or_create(OWNER, key, caller, lambda current: current)
+            if owner != caller:
+                said = f"The storage account named {account.name} is already taken."
+                raise conflict(said, "StorageAccountAlreadyTaken")
+        return account
 
-
-def _named(call: ArmCall) -> tuple[ArmId, ArmId]:
-    account, name = _account(call), call.params["container"]
-    check_container(name)
-    return account, _container(account, name)
+    async def _named(self, call: ArmCall) -> tuple[ArmId, ArmId]:
+        account, name = await self._account(call), call.params["container"]
+        check_container(name)
+        return account, _container(account, name)
 
 
 def _container(account: ArmId, name: str) -> ArmId:
