@@ -54,6 +54,7 @@ class Days:
     async def open(self) -> None:
         await self.engine.open()
         self.store._connection.set_commit_hook(self.committed)
+        self.telling = asyncio.create_task(self.telemetry.run())
 
     def begin(self) -> float:
         """A commit begins that waits for the disk."""
@@ -82,6 +83,8 @@ async def days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     days = Days(tmp_path / "redrive.db")
     await days.open()
     yield days
+    days.telling.cancel()
+    await asyncio.wait([days.telling])
     await days.engine.close()
 
 

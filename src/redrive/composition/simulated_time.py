@@ -34,12 +34,15 @@ class SimulatedTime:
         """
         before = self._engine.attempts
         async with self._engine.deferring():
-            await self._clock.advance(milliseconds, self._quiet)
+            await self._clock.advance(milliseconds, self._quiet, self._is_quiet)
             await self._engine.tidy()
             await self._telemetry.tidy()
             now = self._clock.now()
             await self._engine.resources.documents.update_or_create(_MOMENT, "moment", now, lambda _: now)
         return self._engine.attempts - before
+
+    def _is_quiet(self) -> bool:
+        return self._engine.is_quiet and self._telemetry.is_quiet
 
     async def _quiet(self) -> None:
         await self._engine.quiet()

@@ -213,9 +213,13 @@ class Engine:
     async def quiet(self) -> None:
         """Return when nothing that was set off is under way any more."""
         await self._replayer.quiet()
-        if not self._dispatcher.is_quiet:  # a simulated clock asks many times, and mostly for nothing
-            await self._dispatcher.quiet()
+        await self._dispatcher.quiet()
         await self._store.flush()
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if `quiet` would return at once."""
+        return self._store.is_idle and self._dispatcher.is_quiet and self._replayer.is_quiet
 
     def deferring(self) -> AbstractAsyncContextManager[None]:
         """See `Store.deferring`."""

@@ -7,8 +7,10 @@ with `tidy`.
 """
 
 import asyncio
+import functools
 import logging
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from typing import Any
 
 from redrive.engine.ports import Clock, NodeStore
 from redrive.model.errors import StoreUnavailable
@@ -119,6 +121,11 @@ class Telemetry:
         await _survive(self._look_at_backlogs(), "look")
         await _survive(self.sweep(), "sweep")
 
+    @property
+    def is_quiet(self) -> bool:
+        """True if nothing that was set off is under way."""
+        return not self._lock.locked()
+
     async def quiet(self) -> None:
         """Return when nothing that was set off is under way any more."""
         async with self._lock:
@@ -179,10 +186,22 @@ class Telemetry:
             if self._leaps or not (self.metrics.activity or self.metrics.archives or self._backlogs.busy):
                 self._active.clear()
                 await self._active.wait()
-            await self._clock.sleep_until((self._clock.now() // MINUTE_MS + 1) * MINUTE_MS)
-            await _survive(self.flush(), "sample")
+            await self._flush_at((self._clock.now() // MINUTE_MS + 1) * MINUTE_MS)
             if not self._leaps:
                 await _survive(self._look_at_backlogs(), "look")
+
+    async def _flush_at(self, moment: int) -> None:
+        """Flush when the clock comes to that moment (ms).
+
+        The task is begun by whoever moves the clock: what a leap does may be deferred, and this is a part of it.
+        """
+        flushed: asyncio.Future[asyncio.Task[None]] = asyncio.get_running_loop().create_future()
+        begin = functools.partial(_begin, flushed, lambda: _survive(self.flush(), "sample"))
+        timer = self._clock.call_at(moment, begin)
+        try:
+            await (await flushed)
+        finally:
+            timer.cancel()
 
     async def _look_at_backlogs(self) -> None:
         """Look for the exposition's sake: whoever reads metrics of a facade, and flushes, does not wait for it."""
@@ -234,6 +253,13 @@ class Telemetry:
             before = END_OF_TIME if group is None else group.expired_before(now)
             while before and await self._store.drop_events(group_id, None, before, ROWS_PER_SWEEP):
                 pass
+
+
+def _begin(
+    begun: "asyncio.Future[asyncio.Task[None]]", work: Callable[[], Coroutine[Any, Any, None]]
+) -> None:
+    if not begun.done():
+        begun.set_result(asyncio.get_running_loop().create_task(work()))
 
 
 async def _survive(work: Awaitable[None], what: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from redrive.engine.ports import Put, Store
 from redrive.model.delivery import Delivery
 from redrive.model.errors import Conflict
+from redrive.stores.sqlite.store import SqliteStore
 from tests.contracts.stores.bench import DONE, FIVE_MINUTES_MS, LEASE_MS, NOON, Bench, bodies
 from tests.contracts.stores.homes import Home
 
@@ -197,3 +198,14 @@ async def test_purging_what_others_send_and_claim_leaves_turns_right(
         for delivery in claims:
             await nodes[0].settle(delivery, NOON + LEASE_MS)
     assert await nodes[0].peek() == []
+
+
+async def test_a_store_is_not_idle_while_a_call_is_under_way(store: Store, plain: Bench) -> None:
+    for work in (plain.send("a"), store.count(plain.id, NOON), store.get("kind", "key")):
+        calling = asyncio.ensure_future(work)
+        await asyncio.sleep(0)
+        assert not store.is_idle
+        await calling
+    if isinstance(store, SqliteStore):
+        await store.flush()
+        assert store.is_idle

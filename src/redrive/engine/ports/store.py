@@ -35,6 +35,11 @@ class Store(Protocol):
         """Finish what was begun and let go."""
         ...
 
+    @property
+    def is_idle(self) -> bool:
+        """True if every call has been answered; False may be said at any time."""
+        ...
+
     async def flush(self) -> None:
         """Return when every call made before this one has been answered."""
         ...

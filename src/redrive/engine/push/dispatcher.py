@@ -104,7 +104,7 @@ class Dispatcher:
     @property
     def is_quiet(self) -> bool:
         """True if no attempt is under way."""
-        return not any(consumer.is_busy for consumer in self._consumers.values())
+        return all(not consumer.is_busy for consumer in self._consumers.values())
 
     def _work(self) -> list[asyncio.Task[None]]:
         return [task for consumer in self._consumers.values() for task in consumer.work()]

@@ -90,6 +90,11 @@ class LeasedTasks(Generic[Leased]):
         elif following is not None:
             self.begin(*following)
 
+    @property
+    def is_quiet(self) -> bool:
+        """True if no task is being worked at on this node."""
+        return not self._working
+
     async def quiet(self) -> None:
         """Return when no task is being worked at on this node."""
         while self._working:

@@ -136,6 +136,11 @@ class Replayer:
                 await self._tend(replay)
         await self._tasks.take_up(replays, self._carry_on)
 
+    @property
+    def is_quiet(self) -> bool:
+        """True if no replay is being worked at."""
+        return self._tasks.is_quiet
+
     async def quiet(self) -> None:
         """Return when no replay is being worked at; one that waits for a moment to come is not."""
         await self._tasks.quiet()

@@ -150,6 +150,11 @@ class SqliteStore(TelemetryVerbs):
         """See `Store.check`."""
         await self._commit.submit(touch)
 
+    @property
+    def is_idle(self) -> bool:
+        """See `Store.is_idle`."""
+        return self._commit.is_idle and not self._reads
+
     async def flush(self) -> None:
         """See `Store.flush`: the groups are answered in order, and so is what is read."""
         if not self._commit.is_idle:
