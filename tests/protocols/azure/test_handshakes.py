@@ -10,7 +10,7 @@ from redrive.model.topic import Topic
 from redrive.protocols.azure.arm.event_sources import new_topic
 from redrive.protocols.azure.arm.subscription_documents import engine_subscription
 from redrive.protocols.azure.arm.subscription_forms import SubscriptionForm
-from redrive.protocols.azure.handshake import ACTION_MS, QUESTION, Handshakes, Question
+from redrive.protocols.azure.handshake import MANUAL_ANSWER_MS, QUESTION, Handshakes, Question
 from redrive.protocols.azure.wire.errors import AzureError
 from redrive.testing import VirtualClock
 from tests.protocols.azure.stage import TOPIC, Scripted, Stage
@@ -46,7 +46,7 @@ async def test_a_question_that_nobody_can_answer_any_more_is_forgotten(
 ) -> None:
     first = await ask(stage, topic, "first", SILENT)
     assert first is not None
-    assert first.ends_at == clock.now() + ACTION_MS
+    assert first.ends_at == clock.now() + MANUAL_ANSWER_MS
     await clock.sleep_until(first.ends_at - 1)
     await ask(stage, topic, "second", SILENT)
     assert await questions(stage) == ["first", "second"]
