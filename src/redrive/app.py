@@ -113,6 +113,9 @@ class Server:
         engine = self.core.engine
         engine.stop_receiving()
         await asyncio.gather(self.front.drain(DRAIN_SECONDS), engine.drain(DRAIN_SECONDS))
+        for extension in self.extensions:
+            for stop in extension.stop:
+                await stop()
         await self.core.telemetry.close()
         await engine.close()
         for extension in self.extensions:
@@ -244,7 +247,7 @@ def _extensions(core: Core) -> list[Extension]:
     queues = sqs.extension(core, presenters)
     called = {**topics.services, **queues.services}
     elsewhere = beyond.endpoints.get(destinations.ELSEWHERE)
-    return [*facades, queues, functions.extension(core, called, elsewhere)]
+    return [*facades, queues, functions.extension(core, called, elsewhere, presenters)]
 
 
 def _server(core: Core, extensions: Sequence[Extension], declared: Declared) -> Server:
@@ -258,7 +261,10 @@ def _server(core: Core, extensions: Sequence[Extension], declared: Declared) -> 
         await provisioner.apply(declared)
 
     clock = core.runtime.clock
-    time = SimulatedTime(clock, core.engine, core.telemetry) if isinstance(clock, SimulatedClock) else None
+    others = [quiet for extension in extensions for quiet in extension.quiet]
+    time = None
+    if isinstance(clock, SimulatedClock):
+        time = SimulatedTime(clock, core.engine, core.telemetry, others)
     router = make_router(core, extensions, services, time, provision)
     request_log = RequestLog(router.answer, monotonic) if core.settings.request_log else None
     front = HttpFront(

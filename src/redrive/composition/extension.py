@@ -31,6 +31,8 @@ class Extension:
         sns: What the extension adds to SNS.
         kinds: Documents that a reset removes.
         start: What begins once the server is ready.
+        quiet: Returns when nothing is under way that the passing of simulated time set off, besides the engine.
+        stop: Let go of while the engine is still open: what calls it by itself.
         close: What is let go of at the end, besides endpoints.
     """
 
@@ -44,6 +46,8 @@ class Extension:
     sns: SnsPart | None = None
     kinds: Sequence[DocumentKind[Any]] = ()
     start: Sequence[Callable[[], None]] = ()
+    quiet: Sequence[Callable[[], Awaitable[None]]] = ()
+    stop: Sequence[Callable[[], Awaitable[None]]] = ()
     close: Sequence[Callable[[], Awaitable[None]]] = ()
 
     def register(self, engine: Engine) -> None:

@@ -8,20 +8,24 @@ from pathlib import Path
 from typing_extensions import override
 
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension
+from redrive.composition.extension import Extension, Presenter
 from redrive.engine.ports import Endpoint, LogSink
 from redrive.functions import isolation
 from redrive.functions.code import CODE, FunctionCode
 from redrive.functions.environment import Setting
 from redrive.functions.pool import FunctionPool
+from redrive.model.delivery import Delivery
 from redrive.model.errors import Refused
 from redrive.model.function import FunctionVersion, Isolation
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.protocols.aws.lambda_.asynchronous import AsyncInvocations
 from redrive.protocols.aws.lambda_.backlogs import DIALECT, TO_FUNCTION, TO_TARGET
+from redrive.protocols.aws.lambda_.consumers import MappingConsumers
+from redrive.protocols.aws.lambda_.consuming import SIMULATED_WAIT_MS, WAIT_MS, MappingConsumer, Show
 from redrive.protocols.aws.lambda_.downloads import PATH, Downloads
 from redrive.protocols.aws.lambda_.event_metrics import EventMetrics
 from redrive.protocols.aws.lambda_.execution import Executor
@@ -33,18 +37,27 @@ from redrive.protocols.aws.lambda_.pushing import InvocationEndpoint
 from redrive.protocols.aws.lambda_.quotas import CONCURRENT_MAX
 from redrive.protocols.aws.lambda_.subscribed import FunctionEndpoint
 from redrive.protocols.aws.lambda_.targets import TargetEndpoint
+from redrive.protocols.aws.sqs.handles import Handles
+from redrive.protocols.aws.sqs.receiving import ATTRIBUTES, Showing
+from redrive.protocols.aws.wire.shapes import Structure
 from redrive.runtime.clock import SystemClock
 from redrive.runtime.simulated import SimulatedClock
 from redrive.settings import SettingsInvalid, aws_endpoint_of, read_aws_endpoints
 
 
-def extension(core: Core, services: Mapping[str, Facade], elsewhere: Endpoint | None) -> Extension:
+def extension(
+    core: Core,
+    services: Mapping[str, Facade],
+    elsewhere: Endpoint | None,
+    presenters: Mapping[str, Presenter],
+) -> Extension:
     """Functions, where the settings allow this server to run what callers bring; else nothing.
 
     Args:
         core: What it is built on.
         services: Those that functions' dead letters and records go to; Lambda itself is added here.
         elsewhere: Invokes functions of other servers, where the settings name any.
+        presenters: By envelope, for messages of queues that other services sent.
     """
     if core.settings.functions == "off":
         return Extension()
@@ -58,7 +71,15 @@ def extension(core: Core, services: Mapping[str, Facade], elsewhere: Endpoint | 
         Downloads(code, core.secret, SystemClock()),
         AsyncInvocations(core.engine, metrics),
     )
-    facade = Lambda(core.engine, lookup, code, pool, executor, invocations, downloads)
+    show = _showing(core, presenters)
+    leaps = isinstance(clock, SimulatedClock)
+    wait_ms = SIMULATED_WAIT_MS if leaps else WAIT_MS
+    consumers = MappingConsumers(
+        core.engine,
+        lambda mapping: MappingConsumer(core.engine, lookup, executor, show, mapping, wait_ms),
+        leaps=leaps,
+    )
+    facade = Lambda(core.engine, lookup, code, pool, executor, invocations, downloads, consumers.follow)
     return Extension(
         services={"lambda": facade},
         paths={PATH: downloads.answer},
@@ -77,8 +98,22 @@ def extension(core: Core, services: Mapping[str, Facade], elsewhere: Endpoint | 
         },
         listeners=[(EventMetrics(metrics), (DIALECT,))],
         kinds=[*Lambda.kinds, CODE],
+        start=(consumers.start,),
+        quiet=(consumers.quiet,),
+        stop=(consumers.close,),
         close=(pool.close, code.close),
     )
+
+
+def _showing(core: Core, presenters: Mapping[str, Presenter]) -> Show:
+    """Shows a claimed delivery as SQS shows it to receivers, with all its attributes."""
+    showing, handles = Showing(core.engine, presenters), Handles(core.secret)
+
+    async def show(queue: Queue, delivery: Delivery) -> Structure:
+        handle = handles.write(delivery, delivery.available_at - queue.lease_ms)
+        return await showing.shown(queue, delivery, ATTRIBUTES, ("All",), handle)
+
+    return show
 
 
 def _elsewhere(named: Mapping[str, str], elsewhere: Endpoint | None, arn: str) -> Endpoint | None:

@@ -1,5 +1,6 @@
 """Simulated time: it passes when somebody says so, and a kept store goes on from the moment that its last run came to."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from redrive.engine.engine import Engine
@@ -15,8 +16,15 @@ _MOMENT: Final[DocumentKind[int]] = DocumentKind(
 class SimulatedTime:
     """A simulated clock, with the engine that lives by it."""
 
-    def __init__(self, clock: SimulatedClock, engine: Engine, telemetry: Telemetry) -> None:
-        """Move this clock."""
+    def __init__(
+        self,
+        clock: SimulatedClock,
+        engine: Engine,
+        telemetry: Telemetry,
+        others: Sequence[Callable[[], Awaitable[None]]] = (),
+    ) -> None:
+        """Move this clock; `others` return when nothing is under way in parts that live by it besides."""
+        self._others = others
         self._clock = clock
         self._engine = engine
         self._telemetry = telemetry
@@ -46,4 +54,6 @@ class SimulatedTime:
 
     async def _quiet(self) -> None:
         await self._engine.quiet()
+        for quiet in self._others:
+            await quiet()
         await self._telemetry.quiet()

@@ -1,6 +1,6 @@
 """AWS Lambda: functions that this server runs."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from redrive.engine.engine import Engine
@@ -16,6 +16,8 @@ from redrive.protocols.aws.lambda_.execution import Executor
 from redrive.protocols.aws.lambda_.functions import FunctionOperations
 from redrive.protocols.aws.lambda_.invoking import Invoking
 from redrive.protocols.aws.lambda_.lookup import Lookup
+from redrive.protocols.aws.lambda_.mapping import MAPPING
+from redrive.protocols.aws.lambda_.mapping_operations import MappingOperations
 from redrive.protocols.aws.lambda_.permissions import Permissions
 from redrive.protocols.aws.lambda_.ports import CodeKeeper, Runner
 from redrive.protocols.aws.lambda_.quotas import Quotas
@@ -38,6 +40,7 @@ class Lambda:
         executor: Executor,
         invocations: AsyncInvocations,
         downloads: Downloads,
+        follow: Callable[[], Awaitable[None]],
     ) -> None:
         """Speak for this engine.
 
@@ -49,6 +52,7 @@ class Lambda:
             executor: Has them run, and counts it.
             invocations: Takes events for them.
             downloads: Where their code can be fetched from.
+            follow: Awaited when event source mappings have changed.
         """
         self.operations: Mapping[str, Verb] = operations_of(
             "lambda",
@@ -60,9 +64,10 @@ class Lambda:
             TagOperations(engine, lookup),
             Invoking(engine, lookup, executor, invocations),
             EventSettingsOperations(engine, lookup),
+            MappingOperations(engine, lookup, follow),
         )
 
-    kinds: tuple[DocumentKind[Any], ...] = (FUNCTION, VERSION, ALIAS, EVENTS)
+    kinds: tuple[DocumentKind[Any], ...] = (FUNCTION, VERSION, ALIAS, EVENTS, MAPPING)
     """All that callers make through this service."""
 
     def translated(self, refusal: RedriveError) -> AwsError:

@@ -1,0 +1,208 @@
+"""Consuming a queue for a function: claims as any consumer has them, invocations, and their ends.
+
+What succeeded is deleted. What failed stays claimed until the queue's visibility timeout is over, and goes the queue's
+own way then: to be received again, or to its dead-letter queue.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from redrive.engine.engine import Engine
+from redrive.engine.messages import Cancellation
+from redrive.model.delivery import Delivery
+from redrive.model.errors import StoreUnavailable
+from redrive.model.function import InvocationResult, Throttled
+from redrive.model.ids import id_text
+from redrive.model.queue import Queue
+from redrive.protocols.aws.lambda_ import batches
+from redrive.protocols.aws.lambda_.batches import Item
+from redrive.protocols.aws.lambda_.execution import Executor
+from redrive.protocols.aws.lambda_.lookup import Lookup
+from redrive.protocols.aws.lambda_.mapping import EventSourceMapping
+from redrive.protocols.aws.lambda_.mapping_filter import MappingFilter
+from redrive.protocols.aws.wire.shapes import Structure
+
+logger = logging.getLogger(__name__)
+
+#: Invocations of a mapping that a node makes at once, where it names no number: what AWS begins with.
+AT_ONCE: Final = 5
+#: Messages claimed in one call: a claim of thousands would keep others from the store.
+_CLAIM_MAX: Final = 500
+#: How long the first message is waited for, before queue and function are looked at again; news wakes the wait.
+WAIT_MS: Final = 20_000
+#: The same on a simulated clock, each of whose moments costs a round.
+SIMULATED_WAIT_MS: Final = 60 * 60 * 1000
+_AGAIN_MS: Final = 1_000  # until a store that was away is asked again, or a throttled function
+#: Until a queue or a function is looked for again that was not there, or was switched off.
+_MISSING_MS: Final = 10_000
+_BACK_OFF_MS_MAX: Final = 10_000
+
+Show = Callable[[Queue, Delivery], Awaitable[Structure]]
+
+
+class MappingConsumer:
+    """Consumes one queue for one mapping, until it is stopped."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        lookup: Lookup,
+        executor: Executor,
+        show: Show,
+        mapping: EventSourceMapping,
+        wait_ms: int = WAIT_MS,
+    ) -> None:
+        """Consume.
+
+        Args:
+            engine: Whose queue.
+            lookup: Finds the function.
+            executor: Runs it.
+            show: Shows a claimed delivery as SQS shows it to receivers.
+            mapping: From where to where, and how.
+            wait_ms: How long the first message is waited for, before queue and function are looked at again.
+        """
+        self.mapping = mapping
+        self._engine = engine
+        self._lookup = lookup
+        self._executor = executor
+        self._show = show
+        self._wait_ms = wait_ms
+        self._filter = MappingFilter(mapping.filters)
+        self._batches: set[asyncio.Task[None]] = set()
+        self._running: set[asyncio.Future[InvocationResult]] = set()
+        self._gone = Cancellation()
+        self._consuming = asyncio.get_running_loop().create_task(self._consume())
+
+    @property
+    def running(self) -> Sequence["asyncio.Future[InvocationResult]"]:
+        """The invocations under way."""
+        return list(self._running)
+
+    @property
+    def ended(self) -> bool:
+        """True if nothing of it is left."""
+        return self._consuming.done() and not self._batches
+
+    def stop(self) -> None:
+        """Take no more messages; batches under way come to their ends."""
+        self._gone.happen()
+
+    async def close(self) -> None:
+        """Give up whatever is under way."""
+        tasks: list[asyncio.Future[Any]] = [self._consuming, *self._batches, *self._running]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # ---- claims ------------------------------------------------------------------------------------------
+
+    async def _consume(self) -> None:
+        at_once = self.mapping.concurrency_max or AT_ONCE
+        while not self._gone.happened:
+            if len(self._batches) >= at_once:
+                await asyncio.wait(self._batches, return_when=asyncio.FIRST_COMPLETED)
+                continue
+            try:
+                goes_on = await self._next()
+            except StoreUnavailable as error:
+                logger.warning("mapping.interrupted mapping=%s error=%s", self.mapping.id, error)
+                await self._pause(_AGAIN_MS)
+                continue
+            if not goes_on:
+                return
+
+    async def _next(self) -> bool:
+        """Begin the next batch, as soon as there is one; False: nobody is to wait any more."""
+        queue = await self._engine.resources.queues.get(self.mapping.queue)
+        if queue is None or not await self._can_run():
+            await self._pause(_MISSING_MS)
+            return True
+        began = self._engine.clock.now()
+        deliveries = await self._claim(queue)
+        if deliveries:
+            self._start(queue, deliveries)
+            return True
+        return self._engine.clock.now() >= began + self._wait_ms
+
+    async def _can_run(self) -> bool:
+        """True if the function is there and may run: else every claim would count, and no message would be read."""
+        meant = await self._lookup.at(self.mapping.named.arn)
+        return meant is not None and meant.function.reserved != 0
+
+    async def _claim(self, queue: Queue) -> list[Delivery]:
+        """The messages of the next batch: those that are there, and those that come while it is gathered."""
+        size, window_ms = self.mapping.batch_size, self.mapping.window_seconds * 1000
+        deliveries = await self._receive(queue, size, self._wait_ms)
+        until = self._engine.clock.now() + window_ms
+        while deliveries and window_ms and len(deliveries) < size and not self._gone.happened:
+            left_ms = until - self._engine.clock.now()
+            more = await self._receive(queue, size - len(deliveries), max(0, left_ms))
+            if not more and self._engine.clock.now() >= until:
+                break
+            deliveries += more
+        return deliveries
+
+    async def _receive(self, queue: Queue, limit: int, wait_ms: int) -> list[Delivery]:
+        receive, most = self._engine.messages.receive, min(limit, _CLAIM_MAX)
+        return await receive(queue, most, wait_ms=wait_ms, gone=self._gone)
+
+    async def _pause(self, milliseconds: int) -> None:
+        await self._engine.clock.sleep_until(self._engine.clock.now() + milliseconds)
+
+    def _start(self, queue: Queue, deliveries: Sequence[Delivery]) -> None:
+        batch = asyncio.get_running_loop().create_task(self._run(queue, deliveries))
+        self._batches.add(batch)
+        batch.add_done_callback(self._batches.discard)
+
+    # ---- a batch -----------------------------------------------------------------------------------------
+
+    async def _run(self, queue: Queue, deliveries: Sequence[Delivery]) -> None:
+        """Invoke the function with what it wants of a batch; a fault of ours leaves the messages to come back."""
+        try:
+            items = [
+                batches.item_of(self.mapping, each, await self._show(queue, each)) for each in deliveries
+            ]
+            wanted = [item for item in items if self._filter.matches(item.record)]
+            unwanted = [item.claim for item in items if not self._filter.matches(item.record)]
+            if unwanted:
+                await self._engine.messages.delete(queue, unwanted)
+            for part in batches.parted(wanted):
+                await self._invoke(queue, part)
+        except StoreUnavailable as error:
+            logger.warning("mapping.interrupted mapping=%s error=%s", self.mapping.id, error)
+        except Exception:
+            logger.exception("mapping.failed mapping=%s: its messages come back", self.mapping.id)
+
+    async def _invoke(self, queue: Queue, items: Sequence[Item]) -> None:
+        result = await self._result(items)
+        if result is None or result.failed:
+            return
+        failed = batches.failed_of(result.payload, items) if self.mapping.partial else ()
+        done = [item.claim for item in items if item.record["messageId"] not in failed]
+        if done:
+            await self._engine.messages.delete(queue, done)
+
+    async def _result(self, items: Sequence[Item]) -> InvocationResult | None:
+        """The function's answer; None: there is no function, or it was throttled for as long as the claims hold."""
+        clock, wait_ms = self._engine.clock, _AGAIN_MS
+        until = min(item.delivery.available_at for item in items)
+        request_id = id_text(self._engine.runtime.message_id())
+        arn = self.mapping.named.arn
+        while (meant := await self._lookup.at(arn)) is not None:
+            version = await self._lookup.chosen(meant, self._engine.runtime.chance)
+            try:
+                running = asyncio.ensure_future(
+                    self._executor.run(meant, version, arn, batches.event_of(items), request_id)
+                )
+                self._running.add(running)
+                running.add_done_callback(self._running.discard)
+                return await running
+            except Throttled:
+                if clock.now() + wait_ms >= until:
+                    return None
+            await clock.sleep_until(clock.now() + wait_ms)
+            wait_ms = min(2 * wait_ms, _BACK_OFF_MS_MAX)
+        return None
