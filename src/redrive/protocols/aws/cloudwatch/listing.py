@@ -1,8 +1,9 @@
 """ListMetrics: which series there are, page by page."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from bisect import bisect_right
+from collections.abc import AsyncIterator
 from dataclasses import replace
+from heapq import nsmallest
 from itertools import chain
 
 import orjson
@@ -17,7 +18,7 @@ from redrive.protocols.aws.cloudwatch.reading import Reading
 from redrive.protocols.aws.wire.shapes import Structure
 
 PAGE_MAX = 500
-_SERIES_PER_READ = 5_000
+_SERIES_PER_READ = 1_000
 _ACTIVE_MS = 14 * DAY_MS  # "metrics that have not reported data in the past two weeks do not appear"
 _RECENTLY_MS = {"PT3H": 180 * MINUTE_MS}
 
@@ -34,18 +35,21 @@ class Listing:
         """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_ListMetrics.html."""
         after = _position(params.get("NextToken"))
         await self._reading.settle()
-        found = await self._found(call, params)
-        begin = 0 if after is None else bisect_right(found, after)
-        shown = found[begin : begin + PAGE_MAX]
+        found = await self._found(call, params, after)
+        shown = found[:PAGE_MAX]
         answer: Structure = {"Metrics": [_shown(metric) for metric in shown]}
-        if begin + PAGE_MAX < len(found):
+        if len(found) > PAGE_MAX:
             answer["NextToken"] = _token(shown[-1])
         if params.get("IncludeLinkedAccounts"):
             answer["OwningAccounts"] = [call.account] * len(shown)
         return answer
 
-    async def _found(self, call: Call, params: Structure) -> list[MetricName]:
-        """All metrics that are asked for, in order: several series may be one metric, so they are not paged."""
+    async def _found(self, call: Call, params: Structure, after: MetricName | None) -> list[MetricName]:
+        """The first metrics behind one of those that are asked for, in order; one more than a page, if there are more.
+
+        Several series may be one metric, so all are looked through: a thousand in a turn of the event loop, since
+        whoever may write metrics may have a million of them.
+        """
         since = call.now - _RECENTLY_MS.get(params.get("RecentlyActive") or "", _ACTIVE_MS)
         namespace: str | None = params.get("Namespace")
         own = NAMESPACES.get(namespace or "")
@@ -58,22 +62,24 @@ class Listing:
             since,
         )
         wanted = {(dimension["Name"], dimension.get("Value")) for dimension in params.get("Dimensions") or ()}
-        return sorted(
-            {
+        found: set[MetricName] = set()
+        async for series in self._series(query):
+            metrics = (metric for each in series for metric in names_of(each))
+            found.update(
                 metric
-                for series in await self._series(query)
-                for metric in names_of(series)
-                if _is_wanted(metric, params.get("MetricName"), wanted)
-            }
-        )
+                for metric in metrics
+                if (after is None or after < metric) and _is_wanted(metric, params.get("MetricName"), wanted)
+            )
+            found = set(nsmallest(PAGE_MAX + 1, found))
+        return sorted(found)
 
-    async def _series(self, query: SeriesQuery) -> list[Series]:
-        found: list[Series] = []
+    async def _series(self, query: SeriesQuery) -> AsyncIterator[list[Series]]:
+        """The series page by page; others run between two."""
         while True:
             page = await self._store.find_series(query)
-            found += page
+            yield page
             if len(page) < query.limit:
-                return found
+                return
             query = replace(query, after=page[-1])
 
 
