@@ -31,6 +31,7 @@ from redrive.composition import (
     functions,
     mobile_push,
     monitoring,
+    s3,
     sns,
     sqs,
     text_messages,
@@ -240,7 +241,7 @@ def _extensions(core: Core) -> list[Extension]:
     parts = [make.extension(core) for make in (mobile_push, text_messages, data_protection)]
     beyond = destinations.extension(core)
     topics = sns.extension(core, [part.sns for part in parts if part.sns is not None])
-    facades = [beyond, *(make.extension(core) for make in (monitoring, event_grid)), topics, *parts]
+    facades = [beyond, *(make.extension(core) for make in (monitoring, event_grid, s3)), topics, *parts]
     presenters: dict[str, Presenter] = {}
     for facade in facades:
         presenters |= facade.presenters

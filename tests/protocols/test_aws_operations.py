@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
+from redrive.endpoints.blob_store import BlobStore
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
 from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.cloudwatch.facade import CloudWatch
 from redrive.protocols.aws.logs.facade import Logs
 from redrive.protocols.aws.operations import operations_of, snake_case
+from redrive.protocols.aws.s3.facade import S3
 from redrive.protocols.aws.sns.facade import Sns
 from redrive.protocols.aws.sns.protection.audit import AuditLog
 from redrive.protocols.aws.sqs.facade import Sqs
@@ -45,12 +47,17 @@ def _logs() -> Logs:
 MADE: dict[str, Callable[[], Facade]] = {
     "cloudwatch": lambda: CloudWatch(SqliteStore(None), _settle),
     "logs": _logs,
+    "s3": lambda: S3(_engine(), BlobStore("")),
     "sns": _sns,
     "sqs": lambda: Sqs(_engine(), SECRET),
     "sts": Sts,
 }
 OFFERED_IN_PART = {
     "sts": {"GetCallerIdentity"},
+    "s3": {
+        *("CreateBucket", "DeleteBucket", "GetBucketLocation", "HeadBucket", "ListBuckets"),
+        *("PutObject", "GetObject", "HeadObject", "DeleteObject", "DeleteObjects"),
+    },
     "cloudwatch": {"GetMetricData", "GetMetricStatistics", "ListMetrics", "PutMetricData"},
     "logs": {
         *("CreateLogGroup", "DeleteLogGroup", "DescribeLogGroups"),

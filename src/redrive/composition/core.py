@@ -125,4 +125,6 @@ def authentications(
     if settings.auth == "off":
         return TrustAll(settings.region), bearer.Believing()
     clock = SystemClock()
-    return SigV4Verifier(keyring, clock, refusals), bearer.Verifying(keyring, clock, refusals)
+    return SigV4Verifier(keyring, clock, refusals, settings.region), bearer.Verifying(
+        keyring, clock, refusals
+    )

@@ -8,6 +8,8 @@ from redrive.composition.extension import Extension
 from redrive.composition.simulated_time import SimulatedTime
 from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.gateway import Gateway
+from redrive.protocols.aws.wire.s3_routes import is_for_s3
+from redrive.protocols.http import Request, Response
 from redrive.server.app import Answer, Recognising, Router
 from redrive.server.control import Control
 from redrive.server.dead_letters import PATH as DEAD_LETTER_PATH
@@ -40,7 +42,8 @@ def make_router(
         provision: Makes what the settings declare, again after a reset.
     """
     paths: dict[str, Answer] = {}
-    protocols: list[Recognising] = []
+    gateway = Gateway(core.runtime, core.authentication, services, core.public_url)
+    protocols: list[Recognising] = [_ObjectRequests(gateway)]
     for extension in extensions:
         paths |= extension.paths
         protocols += extension.protocols
@@ -50,10 +53,30 @@ def make_router(
         _control(core, extensions, sorted(services), time, provision, guard),
         {**paths, **_own_paths(core)},
         protocols,
-        Gateway(core.runtime, core.authentication, services, core.public_url),
+        gateway,
         needs_credential=required,
         guard=None if required else guard,
     )
+
+
+class _ObjectRequests:
+    """Requests for S3, which say so by their signature or host: their paths may look like anybody's."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        """Let this gateway answer them."""
+        self._gateway = gateway
+
+    def handles(self, request: Request) -> bool:
+        """See `Recognising.handles`."""
+        return is_for_s3(request)
+
+    def answer(self, request: Request) -> Awaitable[Response]:
+        """See `Fallback.answer`."""
+        return self._gateway.answer(request)
+
+    def body_bytes_max(self, request: Request) -> int:
+        """See `Fallback.body_bytes_max`."""
+        return self._gateway.body_bytes_max(request)
 
 
 def _hosts(core: Core) -> KnownHosts:

@@ -1,29 +1,27 @@
 """Blobs: requests written to Azure's storage accounts, to S3, or to a folder with the same layout."""
 
 import asyncio
-import os
 import re
 from collections.abc import Callable
-from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import obstore
 from obstore.exceptions import BaseError
-from obstore.store import AzureStore, LocalStore, S3Store
+from obstore.store import AzureStore
 from typing_extensions import override
 
 from redrive.endpoints import blob_verdicts, verdicts
 from redrive.endpoints.azure.storage_accounts import Container, read_connection_string, read_container
 from redrive.endpoints.azure.storage_verdicts import BY_STATUS
+from redrive.endpoints.blob_store import ONCE, BlobStore, client_of, put
 from redrive.endpoints.containers import BlobContainers
 from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import ACCEPTED, Verdict
 from redrive.engine.ports import PushRequest
 
 if TYPE_CHECKING:  # the library has these names for type checkers alone
-    from obstore.store import AzureConfig, ClientConfig, ObjectStore, RetryConfig
+    from obstore.store import AzureConfig
 
 CONTAINER: Final = "container"  # a header
 REQUIRED: Final = "required"
@@ -33,11 +31,6 @@ _STORES_MAX: Final = 1000  # open at once, one a container; each keeps its conne
 
 # Segments that mean the same in a URL and in a file system. Nothing that a name leads out of the folder by.
 _PATH: Final = re.compile(r"(?!(?:.*/)?\.{1,2}(?:/|$))[\w.$-]+(?:/[\w.$-]+)*", re.ASCII)
-
-# A push that fails is an attempt, and the schedule says when the next one is. A push has its own time-out, so that the
-# library's is only what ends a request that nobody waits for any more.
-_ONCE: Final["RetryConfig"] = {"max_retries": 0, "retry_timeout": timedelta(minutes=5)}
-_REQUEST_MAX: Final = timedelta(minutes=5)
 
 
 class _ContainerMissing(Exception):  # noqa: N818 - what became of the request
@@ -71,17 +64,16 @@ class BlobEndpoint(TimedEndpoint):
     ) -> None:
         super().__init__(now)
         self._connection_string = connection_string
-        self._store = store
+        self._store = BlobStore(store, ca_file)
         self._ca_file = ca_file
         self._azure = lru_cache(_STORES_MAX)(self._opened_azure)
-        self._shared: LocalStore | S3Store | None = None
         self._containers = BlobContainers(store)
 
     @override
     async def close(self) -> None:
         """Let go of connections."""
         self._azure.cache_clear()
-        self._shared = None
+        await self._store.close()
 
     @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
@@ -103,25 +95,18 @@ class BlobEndpoint(TimedEndpoint):
             raise ValueError(f"{path!r} is not a blob's name that every store can keep")
         connection_string = self._connection_string(push_request.endpoint)
         if connection_string is not None:
-            return await _put(self._azure(connection_string, container.name), path, push_request)
+            store = self._azure(connection_string, container.name)
+            return await put(store, path, push_request.body, push_request.content_type)
         if push_request.headers.get(CONTAINER) == REQUIRED:
             await self._check(container)
-        store = self._shared = self._shared or self._opened_shared()
         shared_path = f"{container.account}/{container.name}/{path}"
-        tag = await _put(store, shared_path, push_request)
-        if isinstance(store, LocalStore):
-            await asyncio.to_thread(_settle, self._folder, shared_path)
-        return tag
+        return await self._store.put(shared_path, push_request.body, push_request.content_type)
 
     async def _check(self, container: Container) -> None:
         if not await self._containers.is_there(container.account, container.name):
             raise _ContainerMissing(
                 f"ContainerNotFound: {container.account}/{container.name} does not exist."
             )
-
-    @property
-    def _folder(self) -> Path:
-        return Path(self._store.removeprefix("file://")).absolute()
 
     def _opened_azure(self, connection_string: str, container: str) -> AzureStore:
         account = read_connection_string(connection_string)
@@ -130,32 +115,6 @@ class BlobEndpoint(TimedEndpoint):
             config["account_key"] = account.key
         if account.signature:
             config["sas_key"] = account.signature
-        return AzureStore(container, config=config, client_options=self._client(), retry_config=_ONCE)
-
-    def _opened_shared(self) -> LocalStore | S3Store:
-        if not self._store.startswith("s3://"):
-            return LocalStore(self._folder, mkdir=True)
-        return S3Store.from_url(self._store, client_options=self._client(), retry_config=_ONCE)
-
-    def _client(self) -> "ClientConfig":
-        options: ClientConfig = {"timeout": _REQUEST_MAX, "allow_http": True}  # where the settings say http
-        if self._ca_file is not None:
-            options["root_certificate"] = self._ca_file.read_bytes()
-        return options
-
-
-async def _put(store: "ObjectStore", path: str, push_request: PushRequest) -> str:
-    attributes = {} if isinstance(store, LocalStore) else {"Content-Type": push_request.content_type}
-    put = await obstore.put_async(store, path, push_request.body, attributes=attributes, use_multipart=False)
-    return (put["e_tag"] or "").strip('"')
-
-
-def _settle(folder: Path, path: str) -> None:
-    """Wait until a file, and every entry that leads to it, is on disk: the library leaves that to the system."""
-    file = folder / path
-    for place in (file, *file.parents[: path.count("/") + 1], folder.parent):
-        descriptor = os.open(place, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        return AzureStore(
+            container, config=config, client_options=client_of(self._ca_file), retry_config=ONCE
+        )

@@ -60,9 +60,14 @@ class Request:
 
 @dataclass(slots=True)
 class Response:
-    """One HTTP response, whole. The front adds Content-Length, Date and Connection."""
+    """One HTTP response, whole. The front adds Content-Length, Date and Connection.
+
+    Attributes:
+        length: The Content-Length, where the answer to a HEAD has not the body that a GET gets; None: the body's.
+    """
 
     status: int = 200
     body: bytes = b""
     content_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS)
+    length: int | None = None

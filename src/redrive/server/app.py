@@ -13,7 +13,7 @@ Answer = Callable[[Request], Awaitable[Response]]
 #: Of a request that shows no credential where one is required, and of Redrive's own routes: no more than anybody's.
 _LITTLE: Final = 0
 _CREDENTIAL_HEADERS: Final = ("authorization", "aeg-sas-key", "aeg-sas-token")
-_CREDENTIAL_IN_QUERY: Final = "X-Amz-Signature="
+_CREDENTIAL_IN_QUERY: Final = "Signature="  # `X-Amz-Signature`, and `Signature` of S3's older URLs
 
 
 class Fallback(Protocol):

@@ -50,8 +50,10 @@ class Renderer:
             connection += _lines(response.headers)
         if response.status in _BODILESS:
             return b"%b%b\r\n" % (head, connection)
-        shown = b"" if method == "HEAD" else body
-        return b"%bContent-Length: %d\r\n%b\r\n%b" % (head, len(body), connection, shown)
+        if method == "HEAD":
+            length = len(body) if response.length is None else response.length
+            return b"%bContent-Length: %d\r\n%b\r\n" % (head, length, connection)
+        return b"%bContent-Length: %d\r\n%b\r\n%b" % (head, len(body), connection, body)
 
     def _head(self, response: Response) -> bytes:
         status = response.status

@@ -8,6 +8,8 @@ from redrive.protocols.aws.wire.jsonrpc import JSON_1_0, JSON_1_1
 from redrive.protocols.aws.wire.profiles import PROFILES
 from redrive.protocols.aws.wire.query import QUERY, QUERY_AS_JSON
 from redrive.protocols.aws.wire.rest_json import RestJsonCodec
+from redrive.protocols.aws.wire.rest_xml import RestXmlCodec
+from redrive.protocols.aws.wire.s3_words import in_words_of_s3
 from redrive.protocols.aws.wire.service import Service
 from tests.protocols.wire.clients import Client
 
@@ -152,4 +154,12 @@ def test_sdks_read_every_error_of_the_framework(name: str, code: str) -> None:
         )
         assert answer["Error"]["Code"] == error.code
         assert answer["Error"]["Message"] == "some <text>\r\n\x01"
+    if "rest-xml" in PROFILES[name].protocols:
+        answer = Client(name, "rest-xml").answer(
+            operation, RestXmlCodec({}).render_error(service, error, "an-id")
+        )
+        error = in_words_of_s3(error)
+        assert answer["Error"]["Code"] == error.code
+        assert answer["Error"]["Message"] == error.message.replace("\x01", "\ufffd")
+        assert answer["ResponseMetadata"].pop("HostId") == "an-id"
     assert answer["ResponseMetadata"] == {"RequestId": "an-id", "HTTPStatusCode": error.status}

@@ -12,7 +12,9 @@ from tests.protocols.wire.clients import Client, sample
 SERVICES = [
     (name, protocol)
     for name, profile in PROFILES.items()
-    for protocol in sorted(profile.protocols - {"smithy-rpc-v2-cbor"})
+    for protocol in sorted(
+        profile.protocols - {"smithy-rpc-v2-cbor", "rest-xml"}
+    )  # S3's are in test_rest_xml
 ]
 
 

@@ -13,7 +13,17 @@ from typing import Any, TypeVar
 
 from redrive.engine.configuration.draft import Draft, Key
 from redrive.engine.kinds import Due, QueueRecord
-from redrive.engine.ports import Change, Creation, DocumentKind, NewDelivery, Put, Removal, Remove, Store
+from redrive.engine.ports import (
+    Change,
+    Creation,
+    DocumentKind,
+    NewDelivery,
+    Put,
+    Removal,
+    Remove,
+    Store,
+    Unremembered,
+)
 from redrive.model.errors import Conflict, NotFound
 
 T = TypeVar("T")
@@ -55,8 +65,10 @@ class Directory:
             self._known = {at: known for at, known in self._known.items() if kind and at[0] != kind}
 
     def _remember(self, key: Key, found: tuple[int, Any]) -> None:
-        """Remember a value, unless only the sweep will look at it again, in up to 14 days."""
-        if not isinstance(found[1], Due) and not (isinstance(found[1], QueueRecord) and found[1].deleted_at):
+        """Remember a value, unless only the sweep will look at it again, in up to 14 days, or its kind has too many."""
+        if not isinstance(found[1], Due | Unremembered) and not (
+            isinstance(found[1], QueueRecord) and found[1].deleted_at
+        ):
             self._known[key] = found
 
     @property

@@ -18,6 +18,7 @@ from redrive.engine.ports.documents import (
     Require,
     RequireNone,
     Resource,
+    Unremembered,
     refuse_repeated,
 )
 from redrive.engine.ports.limits import (
@@ -124,6 +125,7 @@ __all__ = [
     "Target",
     "TelemetryStore",
     "Timer",
+    "Unremembered",
     "merge_occupied",
     "refuse_repeated",
 ]

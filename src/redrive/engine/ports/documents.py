@@ -89,6 +89,12 @@ class DocumentKind(Generic[T]):
     read: Callable[[Mapping[str, Any]], T]
 
 
+class Unremembered:
+    """A value of a kind that has very many, each read seldom: no node remembers it."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Creation(Generic[T]):
     """A value to be written where there is none."""

@@ -8,7 +8,14 @@ from redrive.protocols.aws.wire import sqs_query
 from redrive.protocols.aws.wire.errors import AwsError, ErrorKind
 from redrive.protocols.aws.wire.shapes import Raw
 from redrive.protocols.aws.wire.validation import CoralSpelling, FlattenedSpelling, Spelling
-from redrive.protocols.aws.wire.violations import Kind, Violation, coral_error, logs_error, sqs_error
+from redrive.protocols.aws.wire.violations import (
+    Kind,
+    Violation,
+    coral_error,
+    logs_error,
+    s3_error,
+    sqs_error,
+)
 
 
 def _as_published(shapes: Raw) -> Raw:
@@ -42,7 +49,8 @@ class Profile:
         name: Botocore's name of the service and of its model.
         endpoint_prefix: The service's name in host names and in a signature's credential scope.
         api_version: What query requests give as `Version`, where they give it.
-        protocols: Those of its protocols that Redrive recognises: `json`, `query`, `rest-json`, `smithy-rpc-v2-cbor`.
+        protocols: Those of its protocols that Redrive recognises: `json`, `query`, `rest-json`, `rest-xml`,
+            `smithy-rpc-v2-cbor`.
         target_prefix: What stands before the operation in `X-Amz-Target`.
         json_namespace: The Smithy namespace of its errors in `__type`; services that speak JSON 1.1 print none.
         xml_namespace: Of its query answers, where the model gives none.
@@ -61,6 +69,7 @@ class Profile:
         values_max: How many objects, lists and elements a JSON body may hold.
         fields_max: How many fields a form may have.
         takes_gzip: Whether its clients compress.
+        keeps_coding: Whether a content coding belongs to what is sent, and is no matter of the wire.
     """
 
     name: str
@@ -85,6 +94,7 @@ class Profile:
     values_max: int = 4096
     fields_max: int = 4096
     takes_gzip: bool = False
+    keeps_coding: bool = False
 
 
 _JSON: Final = frozenset({"json"})
@@ -161,6 +171,17 @@ PROFILES: Final[Mapping[str, Profile]] = {
             body_bytes_max=16 * _MIB,
         ),
         Profile("cloudformation", "cloudformation", "2010-05-15", _QUERY),
+        Profile(
+            name="s3",
+            endpoint_prefix="s3",
+            api_version="2006-03-01",
+            protocols=frozenset({"rest-xml"}),
+            xml_namespace="http://s3.amazonaws.com/doc/2006-03-01/",
+            checks=frozenset({Kind.REQUIRED}),  # S3 words every other violation by itself
+            violated=s3_error,
+            body_bytes_max=16 * _MIB,  # as the front's own bound
+            keeps_coding=True,
+        ),
         Profile("iam", "iam", "2010-05-08", _QUERY),
         Profile("sts", "sts", "2011-06-15", _QUERY),
     )

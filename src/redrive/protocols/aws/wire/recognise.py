@@ -14,6 +14,8 @@ from redrive.protocols.aws.wire.profiles import PROFILES
 from redrive.protocols.aws.wire.query import QUERY, QUERY_AS_JSON
 from redrive.protocols.aws.wire.rest_json import RestJsonCodec
 from redrive.protocols.aws.wire.rest_routes import route
+from redrive.protocols.aws.wire.rest_xml import RestXmlCodec
+from redrive.protocols.aws.wire.s3_routes import is_for_s3, s3_route
 from redrive.protocols.aws.wire.service import Service
 from redrive.protocols.aws.wire.sigv4 import credential_scope
 from redrive.protocols.http import Request, Response
@@ -40,13 +42,15 @@ def recognise(request: Request) -> Recognised | None:
 
     JSON requests say it in `X-Amz-Target`, CBOR and REST requests in their path. Query requests name only an action; the
     service is taken from the signature's scope, then from the host, then from the API version, and last from the
-    action where one service alone has it.
+    action where one service alone has it. S3's requests have no mark but their signature's scope or their host.
     """
     target = request.headers.get("x-amz-target")
     if target is not None:
         return _by_target(request, target)
     if request.path.startswith(_CBOR_PATH):
         return _by_path(request.path)
+    if _may_be_for_s3(request) and is_for_s3(request):
+        return _by_bucket(request)
     return _by_route(request) or _by_action(request)
 
 
@@ -58,6 +62,8 @@ def service_named(request: Request) -> str | None:
     if request.path.startswith(_CBOR_PATH):
         called = _CBOR_ROUTE.fullmatch(request.path)
         return None if called is None else _TARGETS.get(called[1])
+    if _may_be_for_s3(request) and is_for_s3(request):
+        return "s3"
     dated = _DATED_PATH.match(request.path)
     return _query_service(request) if dated is None else _DATES.get(dated[1])
 
@@ -131,6 +137,16 @@ def _by_route(request: Request) -> Recognised | None:
         return None
     found = route(service, request.method, request.path, request.query)
     return None if found is None else Recognised(service, found[0], RestJsonCodec(found[1]))
+
+
+def _may_be_for_s3(request: Request) -> bool:
+    """False for nearly every call of an SDK to other services, which would be looked at for nothing."""
+    return request.path != "/" or request.method != "POST" or bool(request.query)
+
+
+def _by_bucket(request: Request) -> Recognised | None:
+    found = s3_route(request)
+    return None if found is None else Recognised("s3", found[0], RestXmlCodec(found[1]))
 
 
 def _by_action(request: Request) -> Recognised | None:

@@ -1,23 +1,19 @@
 """The REST JSON protocol: method and path name the operation; parameters stand in path, query, headers and body."""
 
 from collections.abc import Mapping
-from typing import Any, Final
-from urllib.parse import parse_qs
+from typing import Any
 
 import orjson
 
-from redrive.protocols.aws.wire import timestamps
 from redrive.protocols.aws.wire.codec import answer_headers
 from redrive.protocols.aws.wire.errors import AwsError, common
 from redrive.protocols.aws.wire.json_document import load
 from redrive.protocols.aws.wire.json_input import reader
 from redrive.protocols.aws.wire.json_output import as_base64, writer
+from redrive.protocols.aws.wire.rest_values import query_of, value_of
 from redrive.protocols.aws.wire.service import Operation, Service
 from redrive.protocols.aws.wire.shapes import Member, Shape, Structure, Value
 from redrive.protocols.http import Request, Response
-
-_FIELDS_MAX: Final = 100  # in a query; no operation has more than ten
-_TRUTHS: Final = {"true": True, "false": False}
 
 
 class RestJsonCodec:
@@ -37,7 +33,7 @@ class RestJsonCodec:
         """
         shape = operation.input
         parsed = self._from_body(shape, request.body, operation.service.profile.values_max)
-        query = _query_of(request.query)
+        query = query_of(request.query)
         for name, member in shape.members.items():
             value = self._located(member, query, request.headers)
             if value is not None:
@@ -49,13 +45,13 @@ class RestJsonCodec:
     ) -> Value | None:
         match member.location:
             case "uri":
-                return _value_of(member.shape, [self._parameters[member.json_name]])
+                return value_of(member.shape, [self._parameters[member.json_name]])
             case "querystring":
                 given = query.get(member.json_name)
-                return None if given is None else _value_of(member.shape, given)
+                return None if given is None else value_of(member.shape, given)
             case "header":
                 text = headers.get(member.json_name.lower())
-                return None if text is None else _value_of(member.shape, [text])
+                return None if text is None else value_of(member.shape, [text])
             case _:
                 return None
 
@@ -106,13 +102,6 @@ class RestJsonCodec:
         return Response(error.status, orjson.dumps(body), "application/json", headers)
 
 
-def _query_of(query: str) -> Mapping[str, list[str]]:
-    try:
-        return parse_qs(query, keep_blank_values=True, max_num_fields=_FIELDS_MAX)
-    except ValueError as error:  # too many fields
-        raise common("SerializationException") from error
-
-
 def _json_of(shape: Shape, body: bytes, values_max: int) -> Value:
     try:
         return reader(shape)(load(body, values_max))
@@ -129,23 +118,3 @@ def _body_of(shape: Shape, members: Structure) -> bytes:
     value = members.get(shape.payload, {}) if shape.payload else members
     write = writer(shape.members[shape.payload].shape if shape.payload else shape)
     return orjson.dumps(value if write is None else write(value), default=as_base64)
-
-
-def _value_of(shape: Shape, texts: list[str]) -> Value:
-    """Return a value that stands as text in a path, a query or a header."""
-    try:
-        match shape.type:
-            case "list":
-                return [_value_of(shape.element.shape, [text]) for text in texts]
-            case "integer" | "long":
-                return int(texts[-1])
-            case "float" | "double":
-                return float(texts[-1])
-            case "boolean":
-                return _TRUTHS[texts[-1].lower()]
-            case "timestamp":
-                return timestamps.from_text(texts[-1])
-            case _:
-                return texts[-1]
-    except (KeyError, ValueError) as error:
-        raise common("SerializationException", f"{texts[-1]} can not be converted") from error

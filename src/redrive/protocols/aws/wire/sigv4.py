@@ -5,7 +5,7 @@ to answer: form, date, signed headers, algorithm, credential scope, key, signatu
 nobody has.
 
 A request is put in the form that is hashed as botocore's `SigV4Auth` and `SigV4QueryAuth` put it: a path is normalised
-and encoded twice. S3's other rules are not here: no facade speaks S3.
+and encoded twice. S3's other rules are in `sigv4_s3`.
 """
 
 import hashlib
@@ -33,9 +33,11 @@ from redrive.protocols.http import Request
 
 __all__ = [
     "EXPIRES_SECONDS_MAX",
+    "GENERAL",
     "SKEW_MS",
     "IncompleteSignature",
     "MissingToken",
+    "Rules",
     "Scope",
     "SignatureMismatch",
     "SignatureRefused",
@@ -43,6 +45,8 @@ __all__ = [
     "UnknownKey",
     "credential_scope",
     "normal_path",
+    "payload_hash",
+    "signing_key",
     "verify",
 ]
 
@@ -105,6 +109,7 @@ def verify(
     *,
     region: str | None = None,
     service: str | None = None,
+    rules: "Rules | None" = None,
 ) -> Signed:
     """Prove who signed a request.
 
@@ -114,6 +119,7 @@ def verify(
         now: Milliseconds since the epoch, UTC.
         region: The only region to accept, if there is one.
         service: The only signing name to accept, where something else chose the route.
+        rules: Those of a service that has others than most.
 
     Raises:
         SignatureRefused: One of its four kinds.
@@ -131,7 +137,7 @@ def verify(
     secret = secret_of(scope.access_key_id)
     if secret is None:
         raise UnknownKey
-    _check_signature(request, presented, signed_headers, scope, secret)
+    _check_signature(request, presented, signed_headers, scope, secret, rules or GENERAL)
     return Signed(scope.access_key_id, scope.date, scope.region, scope.service, presented.presigned)
 
 
@@ -210,12 +216,17 @@ def _checked_scope(presented: PresentedSignature, region: str | None, service: s
 
 
 def _check_signature(
-    request: Request, presented: PresentedSignature, signed_headers: Sequence[str], scope: Scope, secret: str
+    request: Request,
+    presented: PresentedSignature,
+    signed_headers: Sequence[str],
+    scope: Scope,
+    secret: str,
+    rules: "Rules",
 ) -> None:
-    key = _signing_key(secret, scope.date, scope.region, scope.service)
+    key = signing_key(secret, scope.date, scope.region, scope.service)
     scope_text = f"{scope.date}/{scope.region}/{scope.service}/{_TERMINATOR}"
     given = presented.signature.encode()
-    for digest in _canonical_digests(request, presented.query, signed_headers):
+    for digest in _canonical_digests(request, presented.query, signed_headers, rules):
         text = f"{_ALGORITHM}\n{presented.timestamp}\n{scope_text}\n{digest}"
         if hmac.compare_digest(hmac.digest(key, text.encode(), "sha256").hex().encode(), given):
             return
@@ -224,7 +235,8 @@ def _check_signature(
 
 # Saves four HMACs a request; 256 keys in use at one node on one day is already a crowd.
 @lru_cache(maxsize=256)
-def _signing_key(secret: str, date: str, region: str, service: str) -> bytes:
+def signing_key(secret: str, date: str, region: str, service: str) -> bytes:
+    """The key of a scope: a secret's for one day, region and service."""
     key = f"AWS4{secret}".encode()
     for element in (date, region, service, _TERMINATOR):
         key = hmac.digest(key, element.encode(), "sha256")
@@ -234,19 +246,22 @@ def _signing_key(secret: str, date: str, region: str, service: str) -> bytes:
 # ---- the canonical request -------------------------------------------------------------------------------------
 
 
-def _canonical_digests(request: Request, query: str, signed_headers: Sequence[str]) -> Iterator[str]:
+def _canonical_digests(
+    request: Request, query: str, signed_headers: Sequence[str], rules: "Rules"
+) -> Iterator[str]:
     """The SHA-256, in hexadecimal, of each canonical request the signer may have meant.
 
     Args:
         request: As it arrived.
         query: Its query, without a signature in it.
         signed_headers: The names of the headers that were signed, as the signer listed them.
+        rules: The service's.
 
     Raises:
         SignatureMismatch: The body is not the one whose hash the request declares.
     """
-    head = f"{request.method}\n{_canonical_path(request.path)}\n"
-    tail = f"\n{_canonical_headers(request, signed_headers)}\n{_payload_hash(request)}"
+    head = f"{request.method}\n{rules.path(request.path)}\n"
+    tail = f"\n{_canonical_headers(request, signed_headers)}\n{rules.payload(request)}"
     for canonical_query in _canonical_queries(query):
         yield hashlib.sha256(f"{head}{canonical_query}{tail}".encode()).hexdigest()
 
@@ -304,7 +319,7 @@ def _canonical_headers(request: Request, signed_headers: Sequence[str]) -> str:
     return f"{''.join(lines)}\n{';'.join(signed_headers)}"
 
 
-def _payload_hash(request: Request) -> str:
+def payload_hash(request: Request) -> str:
     """The hash the signer must have used: the body's, or the word by which the signer left the body out.
 
     The word is part of what was signed, so nobody else can put it there.
@@ -316,3 +331,19 @@ def _payload_hash(request: Request) -> str:
     if declared is not None and declared != actual:
         raise SignatureMismatch
     return actual
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The parts of the form that is hashed which are not the same for every service.
+
+    Attributes:
+        path: Puts a path in that form.
+        payload: The hash of the body that the signer must have used, or the word in its place.
+    """
+
+    path: Callable[[str], str]
+    payload: Callable[[Request], str]
+
+
+GENERAL: Final = Rules(_canonical_path, payload_hash)

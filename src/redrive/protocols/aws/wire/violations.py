@@ -90,6 +90,12 @@ def sqs_error(violations: Sequence[Violation]) -> AwsError:
     return _MISSING_PARAMETER.says(f"The request must contain the parameter {path}.")
 
 
+def s3_error(violations: Sequence[Violation]) -> AwsError:
+    """Return S3's answer to a document that lacks something, and to a header that has to be there."""
+    missing = ", ".join(violation.path for violation in violations)
+    return AwsError("MalformedXML", f"The request lacks what it has to have: {missing}")
+
+
 def _shown(value: Value) -> str:
     return "null" if value is None else f"'{_java(value)}'"
 

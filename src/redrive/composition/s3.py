@@ -1,0 +1,12 @@
+"""Amazon S3: buckets and objects, whose contents lie where the setting `blob_store` says."""
+
+from redrive.composition.core import Core
+from redrive.composition.extension import Extension
+from redrive.endpoints.blob_store import BlobStore
+from redrive.protocols.aws.s3.facade import S3
+
+
+def extension(core: Core) -> Extension:
+    """Documents in the store, contents beside the blobs that are dead letters."""
+    blobs = BlobStore(core.blob_store, core.ca_file)
+    return Extension(services={"s3": S3(core.engine, blobs)}, kinds=S3.kinds, close=(blobs.close,))

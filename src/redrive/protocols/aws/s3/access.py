@@ -1,0 +1,91 @@
+"""Access to buckets: the bucket that a call names, and the permission of its caller."""
+
+from collections.abc import Iterable
+
+from redrive.engine.resources import Documents
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.s3.errors import denied, no_bucket, unoffered
+from redrive.protocols.aws.s3.records import BUCKET, Bucket
+from redrive.protocols.aws.wire.shapes import Structure
+
+#: Parameters that would have to change what is kept or who may read it; SDKs send none of them unasked.
+_UNOFFERED = (
+    *("SSECustomerAlgorithm", "ServerSideEncryption", "SSEKMSKeyId", "BucketKeyEnabled", "Tagging"),
+    *("WebsiteRedirectLocation", "ObjectLockMode", "ObjectLockRetainUntilDate", "ObjectLockLegalHoldStatus"),
+    *(
+        "GrantFullControl",
+        "GrantRead",
+        "GrantReadACP",
+        "GrantWriteACP",
+        "GrantWrite",
+        "WriteOffsetBytes",
+        "MFA",
+    ),
+    *("CopySourceSSECustomerAlgorithm", "ObjectLockEnabledForBucket", "OptionalObjectAttributes"),
+)
+#: Values that ask for what is so anyway.
+_AS_IT_IS = {
+    "ACL": ("private", "bucket-owner-full-control"),
+    "StorageClass": ("STANDARD",),
+    "VersionId": ("null",),
+    "ObjectOwnership": ("BucketOwnerEnforced",),
+}
+
+
+class BucketAccess:
+    """Finds the bucket that a call names, for an action that its caller may do there."""
+
+    def __init__(self, documents: Documents) -> None:
+        """Find buckets among these."""
+        self._documents = documents
+
+    @staticmethod
+    def check_offered(params: Structure) -> None:
+        """Refuse parameters that this server would have to ignore.
+
+        Raises:
+            AwsError: `NotImplemented`.
+        """
+        for name in _asked(params):
+            raise unoffered(name)
+
+    async def bucket(self, call: Call, params: Structure, action: str, key: str | None = None) -> Bucket:
+        """The bucket that a call is about.
+
+        Args:
+            call: The call.
+            params: Its parameters.
+            action: In the words of policies, without `s3:`.
+            key: Of the object that the action is about.
+
+        Raises:
+            AwsError: `NoSuchBucket`, `AccessDenied`, or `NotImplemented` for a parameter that is not offered.
+        """
+        self.check_offered(params)
+        owner = params.get("ExpectedBucketOwner")
+        return await self.named(call, params["Bucket"], action, key, owner)
+
+    async def named(
+        self, call: Call, name: str, action: str, key: str | None = None, owner: str | None = None
+    ) -> Bucket:
+        """The bucket of a name; see `bucket`.
+
+        Args:
+            call: The call.
+            name: Of the bucket.
+            action: See `bucket`.
+            key: See `bucket`.
+            owner: The account that the caller expects it to have.
+        """
+        bucket = await self._documents.get(BUCKET, name)
+        if bucket is None:
+            raise no_bucket(name)
+        arn = bucket.arn if key is None else f"{bucket.arn}/{key}"
+        if not call.may(f"s3:{action}", arn, bucket.account, None) or owner not in (None, bucket.account):
+            raise denied()
+        return bucket
+
+
+def _asked(params: Structure) -> Iterable[str]:
+    yield from (name for name in _UNOFFERED if params.get(name))
+    yield from (name for name, values in _AS_IT_IS.items() if params.get(name) not in (None, *values))

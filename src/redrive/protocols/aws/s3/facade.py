@@ -1,0 +1,44 @@
+"""Amazon S3: buckets and objects, as much of it as copying files, code of functions and templates need."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DocumentKind
+from redrive.model.errors import RedriveError
+from redrive.model.ids import id_text
+from redrive.protocols.aws.call import Verb
+from redrive.protocols.aws.operations import operations_of
+from redrive.protocols.aws.s3.access import BucketAccess
+from redrive.protocols.aws.s3.buckets import BucketOperations
+from redrive.protocols.aws.s3.contents import Contents
+from redrive.protocols.aws.s3.errors import translated
+from redrive.protocols.aws.s3.objects import ObjectOperations, Objects
+from redrive.protocols.aws.s3.ports import BlobKeeper
+from redrive.protocols.aws.s3.records import BUCKET, OBJECT, PART, UPLOAD
+from redrive.protocols.aws.wire.errors import AwsError
+
+
+class S3:
+    """S3 on an engine, and on blobs."""
+
+    def __init__(self, engine: Engine, blobs: BlobKeeper) -> None:
+        """Speak for this engine.
+
+        Args:
+            engine: Where buckets, objects and uploads are documents.
+            blobs: Where the contents of objects are.
+        """
+        contents = Contents(blobs, lambda: id_text(engine.runtime.message_id()))
+        access = BucketAccess(engine.resources.documents)
+        objects = Objects(engine, contents)
+        self.operations: Mapping[str, Verb] = operations_of(
+            "s3", BucketOperations(engine, access, contents), ObjectOperations(objects, access)
+        )
+
+    kinds: tuple[DocumentKind[Any], ...] = (BUCKET, OBJECT, UPLOAD, PART)
+    """All that callers make through this service."""
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        return translated(refusal)

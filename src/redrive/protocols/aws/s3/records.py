@@ -1,0 +1,149 @@
+"""Documents of S3: buckets, objects, and uploads in parts. The contents of objects lie elsewhere, as blobs."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, NamedTuple, Self
+
+from redrive.engine.ports import DocumentKind, Unremembered
+
+
+class Segment(NamedTuple):
+    """A blob that holds a part of an object's content, and its size."""
+
+    blob: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A bucket: its name is unique on a server."""
+
+    name: str
+    account: str
+    region: str
+    created_at: int
+
+    @property
+    def arn(self) -> str:
+        """The ARN."""
+        return f"arn:aws:s3:::{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Described(Unremembered):
+    """The headers that an object keeps beside its content.
+
+    Attributes:
+        headers: Those that the API has members for, by the members' names: `ContentType`, `CacheControl` …
+        metadata: The caller's own.
+    """
+
+    headers: Mapping[str, str]
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRecord(Described):
+    """An object, but for its content.
+
+    Attributes:
+        key: Within its bucket.
+        etag: Without quotes: the MD5 of the content, or of its parts' MD5s and their number.
+        modified_at: ms.
+        segments: Of its content, in order.
+        parts: How many it was uploaded in; 0: it was not.
+        checksums: In base64, by the names of the API: `ChecksumCRC32` …
+        checksum_type: `FULL_OBJECT` or `COMPOSITE`.
+    """
+
+    key: str
+    etag: str
+    modified_at: int
+    segments: tuple[Segment, ...]
+    parts: int = 0
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    checksum_type: str = "FULL_OBJECT"
+
+    @property
+    def size(self) -> int:
+        """The number of its bytes."""
+        return sum(segment.size for segment in self.segments)
+
+    @property
+    def blobs(self) -> list[str]:
+        """The blobs of its content."""
+        return [segment.blob for segment in self.segments]
+
+    def to_document(self) -> dict[str, Any]:
+        """The object as a JSON-ready document."""
+        return asdict(self) | {"segments": [list(segment) for segment in self.segments]}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        segments = tuple(Segment(*each) for each in document["segments"])
+        return cls(**{**document, "segments": segments})
+
+
+@dataclass(frozen=True, slots=True)
+class Upload(Described):
+    """An upload in parts that is under way.
+
+    Attributes:
+        bucket: Where to.
+        key: Of the object that it will be.
+        id: Of the upload.
+        begun_at: ms.
+        algorithm: Of the checksums that its parts have: `CRC32` …; empty: none.
+        checksum_type: Of the object's checksum.
+    """
+
+    bucket: str
+    key: str
+    id: str
+    begun_at: int
+    algorithm: str = ""
+    checksum_type: str = "COMPOSITE"
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Unremembered):
+    """A part of an upload."""
+
+    number: int
+    etag: str
+    modified_at: int
+    segment: Segment
+    checksums: Mapping[str, str] = field(default_factory=dict)
+
+    def to_document(self) -> dict[str, Any]:
+        """The part as a JSON-ready document."""
+        return asdict(self) | {"segment": list(self.segment)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        return cls(**{**document, "segment": Segment(*document["segment"])})
+
+
+BUCKET: Final[DocumentKind[Bucket]] = DocumentKind("s3_bucket", asdict, lambda document: Bucket(**document))
+OBJECT: Final[DocumentKind[ObjectRecord]] = DocumentKind(
+    "s3_object", ObjectRecord.to_document, ObjectRecord.from_document
+)
+UPLOAD: Final[DocumentKind[Upload]] = DocumentKind("s3_upload", asdict, lambda document: Upload(**document))
+PART: Final[DocumentKind[Part]] = DocumentKind("s3_part", Part.to_document, Part.from_document)
+
+
+def object_key(bucket: str, key: str) -> str:
+    """The key of an object's document; no bucket's name has a slash."""
+    return f"{bucket}/{key}"
+
+
+def upload_key(bucket: str, upload: str) -> str:
+    """The key of an upload's document."""
+    return f"{bucket}/{upload}"
+
+
+def part_key(upload: str, number: int) -> str:
+    """The key of a part's document: parts are in the order of their numbers."""
+    return f"{upload}/{number:05d}"

@@ -1,0 +1,1 @@
+"""S3 as its clients speak it."""
