@@ -1,10 +1,14 @@
 """Lists of what a key holder may have without end: others are served while they are made."""
 
 import asyncio
+from bisect import bisect_right
 from typing import Any, cast
 
 from redrive.access.principals import account_root
+from redrive.engine.configuration.queues import Queues
 from redrive.model.metric import Series, SeriesQuery
+from redrive.model.names import ResourceName
+from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.cloudwatch.listing import PAGE_MAX, Listing
 from redrive.protocols.http import Request
@@ -58,3 +62,33 @@ async def test_pages_of_metrics_follow_each_other() -> None:
         names += [metric["MetricName"] for metric in answer["Metrics"]]
         token = answer.get("NextToken")
     assert names == [f"m{number:06}" for number in range(3 * PAGE_MAX)]
+
+
+class ManyQueues:
+    """A directory of queues, each of which has dead letters of its own or of one that all share."""
+
+    def __init__(self) -> None:
+        names = [ResourceName(ACCOUNT, "us-east-1", f"q{number:06}") for number in range(COUNT)]
+        shared = DeadLetterTarget(names[0], 3)
+        self.queues = [
+            Queue(number, name, dead_letter=shared if number % 2 else None)
+            for number, name in enumerate(names, start=1)
+        ]
+
+    async def find(self, _: object, prefix: str, after: str, limit: int | None) -> list[Queue]:
+        await asyncio.sleep(0)
+        assert limit is not None
+        assert limit <= 1_000
+        begin = bisect_right(self.queues, after, key=key_of)
+        return [queue for queue in self.queues[begin : begin + limit] if key_of(queue).startswith(prefix)]
+
+
+def key_of(queue: Queue) -> str:
+    return queue.name.key
+
+
+async def test_sources_of_dead_letters_are_looked_for_a_thousand_at_a_time() -> None:
+    directory = ManyQueues()
+    queues = Queues(cast("Any", None), cast("Any", directory), cast("Any", None))
+    sources = await queues.sources_of(directory.queues[0].name)
+    assert sources == directory.queues[::2]

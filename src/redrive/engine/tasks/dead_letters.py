@@ -62,25 +62,22 @@ class DeadLetters:
 
     async def queues(self, account: str, region: str) -> list[DeadLetterQueue]:
         """The dead-letter queues of an account's region that stand, by name."""
-        sources = await self._queues.find(ResourceName(account, region, ""))
-        subscriptions = await self._subscriptions.of_account(account, region)
-        names = {source.dead_letter.queue for source in sources if source.dead_letter is not None}
-        names |= {each.dead_letter for each in subscriptions if each.dead_letter is not None}
+        sources: dict[ResourceName, list[ResourceName]] = {}
+        for source in await self._queues.with_dead_letters(ResourceName(account, region, "")):
+            if source.dead_letter is not None:
+                sources.setdefault(source.dead_letter.queue, []).append(source.name)
+        subscriptions: dict[ResourceName, list[Subscription]] = {}
+        for subscription in await self._subscriptions.of_account(account, region):
+            if subscription.dead_letter is not None:
+                subscriptions.setdefault(subscription.dead_letter, []).append(subscription)
         found = []
-        for name in sorted(names):
+        for name in sorted({*sources, *subscriptions}):
             queue = await self._queues.get(name)
             if queue is not None:
                 counts = await self._store.count(queue.id, self._clock.now())
                 found.append(
                     DeadLetterQueue(
-                        queue,
-                        counts.available,
-                        [
-                            source.name
-                            for source in sources
-                            if source.dead_letter and source.dead_letter.queue == name
-                        ],
-                        [each for each in subscriptions if each.dead_letter == name],
+                        queue, counts.available, sources.get(name, []), subscriptions.get(name, [])
                     )
                 )
         return found
