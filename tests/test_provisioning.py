@@ -206,7 +206,7 @@ def test_a_key_that_can_be_guessed_is_not_declared_for_others_to_reach(house: Ho
     server.stop()
 
 
-def test_test_keys_are_believed_where_somebody_insists_and_are_told_of(house: House) -> None:
+def test_test_keys_are_accepted_beyond_this_machine_with_a_flag_and_a_warning(house: House) -> None:
     server = house.started("", *BEYOND, "--insecure-test-keys")
     url = house.client(server, "sqs").create_queue(QueueName="orders")["QueueUrl"]
     assert url.endswith("/000000000000/orders")
@@ -215,7 +215,7 @@ def test_test_keys_are_believed_where_somebody_insists_and_are_told_of(house: Ho
     assert "WARNING redrive.app server.insecure_test_keys host=0.0.0.0" in server.log.read_text()
 
 
-def test_test_keys_are_believed_nowhere_else(house: House) -> None:
+def test_test_keys_are_refused_otherwise(house: House) -> None:
     server = house.started("", "--auth", "required")
     with pytest.raises(ClientError, match="InvalidClientTokenId"):
         house.client(server, "sqs").list_queues()

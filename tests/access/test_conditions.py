@@ -60,7 +60,9 @@ def _holds(block: object, key: str = "k", value: Values | None = None) -> bool:
         ("ArnNotLike", "arn:aws:sns:*:*:rent*", "arn:aws:sns:us-east-1:111111111111:other", _TOPIC),
     ],
 )
-def test_operators(operator: str, wanted: object, fits: str, fails: str) -> None:
+def test_each_operator_holds_for_values_that_fit_alone(
+    operator: str, wanted: object, fits: str, fails: str
+) -> None:
     assert _holds({operator: {"k": wanted}}, value=fits)
     assert not _holds({operator: {"k": wanted}}, value=fails)
     # A key the request does not have satisfies negated operators alone, and every operator with …IfExists.

@@ -89,7 +89,7 @@ def test_a_deny_wins_wherever_it_stands_and_is_named() -> None:
         ({"CanonicalUser": "79a59df900b949e55d96a1e698fbacedfd6e09d98eacf8f8d5218e7cd47ef2be"}, set()),
     ],
 )
-def test_principals(element: object, reached: set[Principal]) -> None:
+def test_a_statement_applies_to_its_principals_alone(element: object, reached: set[Principal]) -> None:
     everybody = [ROOT, STRANGER, BOB, SNS, ANONYMOUS]
     for principal in everybody:
         applies = decision(ask(principal), statement(Principal=element)).explicit
@@ -127,7 +127,7 @@ def test_principals_are_the_same_value_each_time() -> None:
         (["sqs:DeleteMessage", "sqs:Receive*"], False),
     ],
 )
-def test_actions(element: object, applies: bool) -> None:
+def test_a_statement_applies_to_its_actions_alone(element: object, applies: bool) -> None:
     assert allowed(ask(), statement(Action=element)) is applies
     assert allowed(ask(), statement(Action=None, NotAction=element)) is not applies
 
@@ -147,7 +147,7 @@ def test_actions(element: object, applies: bool) -> None:
         (TOPIC, False),
     ],
 )
-def test_resources(element: object, applies: bool) -> None:
+def test_a_statement_applies_to_its_resources_alone(element: object, applies: bool) -> None:
     assert allowed(ask(), statement(Resource=element)) is applies
     assert allowed(ask(), statement(Resource=None, NotResource=element)) is not applies
 

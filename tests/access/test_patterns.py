@@ -76,7 +76,7 @@ def test_a_policy_cannot_keep_the_server_searching() -> None:
         ("*", "anything at all", True),
     ],
 )
-def test_arns(pattern: str, text: str, matches: bool) -> None:
+def test_an_arn_pattern_matches_segment_by_segment(pattern: str, text: str, matches: bool) -> None:
     assert _matches(pattern, text, Shape.ARN) is matches
 
 
@@ -108,7 +108,7 @@ _KEYS: dict[str, Values] = {
         ("${$}", "x", False),
     ],
 )
-def test_variables(pattern: str, text: str, matches: bool) -> None:
+def test_variables_of_a_pattern_take_the_requests_keys(pattern: str, text: str, matches: bool) -> None:
     assert compile_patterns([pattern], variables=True).match(text, _KEYS.get) is matches
 
 

@@ -146,7 +146,7 @@ def test_the_longest_plan_is_folded(capsys: Capture) -> None:
         (("function", "10min"), "dead-lettered after attempt 3, 3 min after publication.", None),
     ],
 )
-def test_outages(
+def test_an_outage_is_shown_with_the_retry_that_ends_it(
     arguments: tuple[str, ...], by_the_published_waits: str, by_jitter: str | None, capsys: Capture
 ) -> None:
     plan, outage, *others = arguments

@@ -21,7 +21,7 @@ from redrive.endpoints.addresses import is_private, is_within, read_url
         *("64:ff9b:1::7f00:1", "64:ff9b:1:ffff::1", "fec0::1", "3fff::1", "3fff:fff::1", "5f00::1"),
     ],
 )
-def test_an_address_inside(address: str) -> None:
+def test_private_addresses_are_recognised(address: str) -> None:
     assert is_private(address)
 
 
@@ -33,7 +33,7 @@ def test_an_address_inside(address: str) -> None:
         *("2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"),
     ],
 )
-def test_an_address_outside(address: str) -> None:
+def test_public_addresses_are_not_private(address: str) -> None:
     assert not is_private(address)
 
 

@@ -34,7 +34,7 @@ async def _received(push_request: PushRequest) -> tuple[EmailMessage, MailServer
     return server.mails[0], server
 
 
-async def test_a_mail_says_whom_it_is_from_and_to_and_when() -> None:
+async def test_a_mail_has_its_sender_recipient_and_date() -> None:
     mail, server = await _received(mail_push("the text"))
     assert mail["From"] == f"Rentals <{SENDER}>"
     assert mail["To"] == "ann@example.org"

@@ -73,7 +73,7 @@ async def test_unusable_values_are_made_again_and_forgotten() -> None:
     assert await workshop.get("old") == 4
 
 
-async def test_only_what_somebody_had_is_forgotten() -> None:
+async def test_only_the_value_a_caller_had_is_forgotten() -> None:
     workshop = Workshop()
     workshop.finish()
     assert await workshop.get() == 1

@@ -80,9 +80,7 @@ async def test_a_receive_without_arguments_takes_the_queues_wait_and_lease(
     assert delivery.available_at == clock.now() + 7 * SECOND
 
 
-async def test_a_message_comes_while_somebody_waits(
-    engine: Engine, clock: VirtualClock, queue: Queue
-) -> None:
+async def test_a_new_message_ends_a_long_poll(engine: Engine, clock: VirtualClock, queue: Queue) -> None:
     task = receiving(engine, queue)
     await clock.sleep_until(clock.now() + 5 * SECOND)
     began = clock.now()

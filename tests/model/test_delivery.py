@@ -145,7 +145,9 @@ def test_laws_of_the_decision(
 
 
 @given(deliveries, waits, limits_of_any_kind, moments)
-def test_attempts_end(delivery: Delivery, schedule: Waits, limits: Limits, now: int) -> None:
+def test_attempts_end_one_after_the_schedules_last_wait(
+    delivery: Delivery, schedule: Waits, limits: Limits, now: int
+) -> None:
     """However often it fails, the attempts are one more than the schedule has waits, and then it is final."""
     delivery = replace(delivery, attempts=0)
     while True:

@@ -181,7 +181,7 @@ def test_texts_compare_with_a_cloud_events_number_as_it_is_written() -> None:
         ({"subjectBeginsWith": "/orders", "includedEventTypes": ["x"]}, False),
     ],
 )
-def test_basic_filters(said: dict[str, Any], expected: bool) -> None:
+def test_basic_filters_match_types_and_subjects(said: dict[str, Any], expected: bool) -> None:
     assert read_event_filter(json.dumps(said)).matches(EVENT) is expected
 
 

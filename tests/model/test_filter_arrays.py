@@ -49,7 +49,9 @@ def body_matches(policy: Document, body: Document) -> bool:
         ({"r": {"b": ["x"], "z": [{"exists": False}]}}, {"r": [{"b": "x", "z": 1}]}, False),
     ],
 )
-def test_array_consistency(policy: Document, body: Document, *, passes: bool) -> None:
+def test_conditions_on_array_elements_hold_for_one_element_together(
+    policy: Document, body: Document, *, passes: bool
+) -> None:
     assert body_matches(policy, body) is passes
 
 

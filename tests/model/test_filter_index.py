@@ -177,7 +177,7 @@ def test_random_filters_and_messages_meet() -> None:
 
 @settings(max_examples=100)
 @given(makers)
-def test_ranges(maker: Maker) -> None:
+def test_a_range_table_finds_the_ranges_around_a_number(maker: Maker) -> None:
     table = RangeTable()
     ranges = {}
     for clause in range(maker.chance.choice([5, 100, 400])):

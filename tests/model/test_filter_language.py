@@ -58,7 +58,7 @@ def refusal(document: Document, scope: Scope = Scope.ATTRIBUTES) -> str:
 
 
 @pytest.mark.parametrize(("document", "reason", "column"), RECORDED)
-def test_recorded_refusals(document: Document, reason: str, column: int) -> None:
+def test_refusals_are_worded_as_recorded(document: Document, reason: str, column: int) -> None:
     source = json.dumps(document, separators=(",", ":"))
     assert refusal(document) == f'{reason}\n at [Source: (String)"{source}"; line: 1, column: {column}]'
 
@@ -208,7 +208,7 @@ def test_five_keys_at_the_top() -> None:
     assert len(read_policy(json.dumps(nested), Scope.BODY).keys) == 6
 
 
-def test_size() -> None:
+def test_policies_over_the_size_limit_are_refused() -> None:
     assert refusal({"key": ["x" * 262_144]}) == "Filter policy can not be larger than 262144 bytes"
 
 

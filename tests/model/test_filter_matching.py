@@ -154,7 +154,9 @@ def test_existence_is_about_leaves() -> None:
         (["C:\\\\temp"], ("String", "C:\\temp"), Verdict.MATCHED),
     ],
 )
-def test_attributes(policy: Document, attribute: tuple[str, str], verdict: Verdict) -> None:
+def test_attributes_match_by_type_and_value(
+    policy: Document, attribute: tuple[str, str], verdict: Verdict
+) -> None:
     assert on_attributes({"store": policy}).match(message(store=attribute)) is verdict
 
 
@@ -302,7 +304,7 @@ RECORDED_OR = {
         ({"metricName": "CPUUtilization", "scope": "Service"}, False),
     ],
 )
-def test_recorded_alternatives(body: Document, *, passes: bool) -> None:
+def test_alternatives_match_as_recorded(body: Document, *, passes: bool) -> None:
     assert body_matches(RECORDED_OR, body) is passes
 
 

@@ -20,7 +20,7 @@ CHART = {
 
 
 @pytest.mark.parametrize("curve", Curve)
-def test_the_published_chart(curve: Curve) -> None:
+def test_curves_follow_the_published_chart(curve: Curve) -> None:
     assert [curve.at(i, 10, 5, 260) for i in range(1, 11)] == pytest.approx(CHART[curve], abs=0.51)
 
 

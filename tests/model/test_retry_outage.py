@@ -35,7 +35,9 @@ S = 1000
         (RetrySchedule(()), 5, 1, OutageAnswer(OutageEnd.SPENT, 1, 5)),
     ],
 )
-def test_answers(schedule: RetrySchedule, attempt_ms: int, outage_ms: int, answer: OutageAnswer) -> None:
+def test_an_outage_ends_with_the_attempt_that_the_schedule_gives(
+    schedule: RetrySchedule, attempt_ms: int, outage_ms: int, answer: OutageAnswer
+) -> None:
     assert outage(schedule, attempt_ms, outage_ms) == answer
 
 

@@ -43,7 +43,7 @@ def test_a_text_is_cut_into_parts_by_its_alphabet(text: str, wide: bool, lengths
         ("Az09", b"Az09"),
     ],
 )
-def test_the_default_alphabet(text: str, octets: bytes) -> None:
+def test_texts_of_the_default_alphabet_have_its_septets(text: str, octets: bytes) -> None:
     assert parts_of(text).parts == [octets]
 
 

@@ -207,7 +207,7 @@ def test_a_long_body_is_no_unended_header() -> None:
     assert len(request.body) == SLICE_BYTES * 20
 
 
-def test_phases() -> None:
+def test_the_phase_follows_the_bytes_of_a_request() -> None:
     reader = _reader()
     phases = []
     for piece in (

@@ -10,7 +10,7 @@ def _renderer() -> Renderer:
     return Renderer(lambda: 784_111_777_999)
 
 
-def test_a_response() -> None:
+def test_a_response_is_rendered_with_its_headers() -> None:
     response = Response(201, b"{}", "application/json", {"X-Amz-RequestId": "1", "X-B": "\xe9"})
     assert _renderer().render(response, "POST", b"Connection: close\r\n") == (
         b"HTTP/1.1 201 Created\r\nServer: Redrive\r\n" + _DATE + b"Content-Type: application/json\r\n"

@@ -38,7 +38,7 @@ def test_a_scraper_on_this_machine_needs_no_setting(client: str) -> None:
         ("192.0.2.7", {**LOCAL, "authorization": "Bearer "}),
     ],
 )
-def test_others_and_whom_a_proxy_asks_for_are_refused(client: str, headers: dict[str, str]) -> None:
+def test_remote_and_proxied_clients_are_refused(client: str, headers: dict[str, str]) -> None:
     assert status("", client, headers) == (401, ["MetricsTokenMissing"])
 
 

@@ -106,7 +106,7 @@ def test_a_seed_gives_the_same_history_in_every_process() -> None:
     assert simulate(seed, InMemory).digest == here.digest
 
 
-def test_seeds_differ() -> None:
+def test_different_seeds_give_different_histories() -> None:
     assert len({draw(seed) for seed in range(100)}) == 100
     assert simulate(1, InMemory).digest != simulate(2, InMemory).digest
 

@@ -73,7 +73,7 @@ def attempted(attempt: Attempt, outcome: Outcome = Outcome.DELIVERED, **topic_at
     return Attempted(topic, subscription, delivery, attempt, Transition(outcome), 1_100)
 
 
-def test_a_success(written: Written) -> None:
+def test_a_successful_push_is_logged_as_documented(written: Written) -> None:
     log(written, ASKED).attempted(attempted(TAKEN))
     ((group, entry),) = written.lines
     assert group == GROUP

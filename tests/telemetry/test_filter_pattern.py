@@ -35,7 +35,7 @@ EVENT = (
         ('world "good"', ["goodbye world", "goodbye cruel world"]),
     ],
 )
-def test_terms(pattern: str, found: list[str]) -> None:
+def test_a_pattern_of_terms_finds_its_messages(pattern: str, found: list[str]) -> None:
     matches = read_pattern(pattern)
     assert [message for message in MESSAGES if matches(message)] == found
 
@@ -85,7 +85,7 @@ def test_terms(pattern: str, found: list[str]) -> None:
         ("{ ($.attempts = 4 || $.attempts = 3) && (($.ok IS FALSE)) }", True),
     ],
 )
-def test_json(pattern: str, matched: bool) -> None:
+def test_a_json_pattern_matches_its_events(pattern: str, matched: bool) -> None:
     assert read_pattern(pattern)(EVENT) is matched
 
 

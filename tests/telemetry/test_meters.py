@@ -26,7 +26,7 @@ def meters() -> NodeMeters:
 
 
 @pytest.mark.parametrize("bounds", [SHORT_SECONDS, LONG_SECONDS, SHARED])
-def test_bounds_ascend(bounds: tuple[float, ...]) -> None:
+def test_the_bounds_of_histograms_ascend(bounds: tuple[float, ...]) -> None:
     assert list(bounds) == sorted(set(bounds))
 
 

@@ -144,9 +144,7 @@ async def test_a_call_that_is_refused_for_one_of_its_records_is_halved_until_tha
     assert len(hook.received) <= 1 + 18
 
 
-async def test_a_call_that_somebody_between_finds_too_large_is_halved(
-    streams: StreamEndpoint, hook: Webhook
-) -> None:
+async def test_a_call_that_a_proxy_finds_too_large_is_halved(streams: StreamEndpoint, hook: Webhook) -> None:
 
     async def script(request: Received, writer: asyncio.StreamWriter) -> None:
         call = call_of(request)

@@ -70,7 +70,9 @@ async def test_a_refused_connection_is_a_failure_to_retry(place: Place) -> None:
     assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.CONNECTION)
 
 
-async def test_no_such_name(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unknown_host_name_is_a_failure_to_retry(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def unknown(*_: object, **__: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 

@@ -76,7 +76,7 @@ class TestGoogle:
         assert code in attempt.response
 
     @pytest.mark.parametrize("error", ["text", ["x"], 1, {"details": 1}, {"details": [1]}])
-    async def test_odd_answers(self, web: Web, error: Any) -> None:
+    async def test_unreadable_errors_of_google_are_refusals(self, web: Web, error: Any) -> None:
         web.say(400, {"error": error})
         async with pushing(web) as endpoint:
             assert verdict(await endpoint.push(google_push())) == WRONG

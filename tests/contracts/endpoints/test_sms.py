@@ -360,7 +360,7 @@ async def test_a_centre_that_speaks_something_else() -> None:
     await server.wait_closed()
 
 
-async def test_tls(tmp_path: Path) -> None:
+async def test_smpps_verifies_the_gateways_certificate(tmp_path: Path) -> None:
     certificate = local_authority(tmp_path, ["localhost"], SystemClock().now())
     async with message_centre(server_context(certificate.server_file, certificate.server_file)) as centre:
         url = gateway_url(centre.port, host="localhost", scheme="smpps")

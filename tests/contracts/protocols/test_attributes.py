@@ -214,7 +214,7 @@ def test_a_fifo_queue_stays_one(sqs: Sqs) -> None:
         ("FifoThroughputLimit", ("perMessageGroupId", "perQueue")),
     ],
 )
-def test_fifo_attributes(sqs: Sqs, name: str, values: tuple[str, str]) -> None:
+def test_attributes_of_fifo_queues_are_set_and_shown(sqs: Sqs, name: str, values: tuple[str, str]) -> None:
     queue = sqs.fifo(**{name: values[0]})
     assert queue.attributes(name) == {name: values[0]}
     queue.set(**{name: values[1]})

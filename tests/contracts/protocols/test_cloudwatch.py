@@ -57,7 +57,7 @@ def test_a_value_and_a_set_of_statistics_add_up(watch: Watch, statistic: str, va
     assert row["Values"] == [value]
 
 
-def test_periods(watch: Watch) -> None:
+def test_statistics_are_summed_by_period(watch: Watch) -> None:
     now = watch.now().replace(second=0, microsecond=0)
     for minute in range(6):
         watch.put("m", Value=minute, Timestamp=now - timedelta(minutes=minute))
@@ -114,7 +114,7 @@ def test_a_large_request_comes_compressed(watch: Watch) -> None:
     assert watch.sums("test", "metric-499") == [499.0]
 
 
-def test_percentiles(watch: Watch) -> None:
+def test_percentiles_are_computed_from_the_values(watch: Watch) -> None:
     watch.put("m", Values=[float(value) for value in range(1, 101)])
     found = watch.statistics("m", ExtendedStatistics=["p0", "p50", "p99.5", "p100"])
     assert found == [

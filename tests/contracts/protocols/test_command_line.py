@@ -18,7 +18,7 @@ def aws(server: Server, tmp_path: Path) -> Any:
     return cli(server, tmp_path)
 
 
-def test_queues(server: Server, aws: Any) -> None:
+def test_the_cli_manages_queues(server: Server, aws: Any) -> None:
     name = new_name()
     url = f"{server.url}/{ACCOUNT}/{name}"
     attributes = "DelaySeconds=5,VisibilityTimeout=7"
@@ -40,7 +40,7 @@ def test_queues(server: Server, aws: Any) -> None:
         aws("get-queue-url", "--queue-name", name)
 
 
-def test_messages(server: Server, aws: Any) -> None:
+def test_the_cli_sends_and_receives_messages(server: Server, aws: Any) -> None:
     url = Sqs(server).queue().url
     attribute = '{"Foo": {"DataType": "String", "StringValue": "Bar"}}'
     sent = aws("send-message", "--queue-url", url, "--message-body", "msg", "--message-attributes", attribute)

@@ -25,7 +25,7 @@ async def receive(world: World, url: str, **params: int) -> Response:
     return await world.answer(Request("POST", "/", "", {"x-amz-target": "AmazonSQS.ReceiveMessage"}, body))
 
 
-def test_the_cap() -> None:
+def test_a_queue_allows_120000_messages_in_flight() -> None:
     assert IN_FLIGHT_MAX == 120_000
 
 

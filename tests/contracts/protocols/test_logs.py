@@ -139,7 +139,7 @@ def test_deleting_a_group_takes_all_that_is_in_it(ready: Logs) -> None:
     assert len(ready.streams()) == 1
 
 
-def test_retention(ready: Logs) -> None:
+def test_events_past_their_retention_are_removed(ready: Logs) -> None:
     ready.client.put_retention_policy(logGroupName=GROUP, retentionInDays=3)
     assert ready.groups()[0]["retentionInDays"] == 3
     ready.put("old")
@@ -434,7 +434,7 @@ def test_a_search_gives_up_for_a_while(ready: Logs) -> None:
     assert [messages(page) for page in pages] == [[], ["needle"]]
 
 
-def test_patterns_choose(ready: Logs) -> None:
+def test_filter_patterns_select_events(ready: Logs) -> None:
     ready.put("hello", "hello world", '{"status": "FAILURE", "delivery": {"statusCode": 400}}')
     assert ready.filter("hello -world") == ["hello"]
     assert len(ready.filter('{ $.status = "FAILURE" && $.delivery.statusCode >= 400 }')) == 1

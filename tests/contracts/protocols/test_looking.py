@@ -27,7 +27,7 @@ def document(answer: tuple[int, bytes]) -> Any:
 # ---- control routes ----------------------------------------------------------------------------------------------
 
 
-def test_health(server: Server) -> None:
+def test_the_health_route_answers_ok(server: Server) -> None:
     status, body = server.ask("GET", "/_redrive/health")
     assert status == 200
     assert orjson.loads(body)["status"] == "ok"
@@ -99,7 +99,7 @@ def test_a_route_without_a_queue_is_refused(server: Server) -> None:
 # ---- LocalStack's routes -----------------------------------------------------------------------------------------
 
 
-def test_localstacks_health(server: Server) -> None:
+def test_localstacks_health_route_lists_the_services(server: Server) -> None:
     status, body = server.ask("GET", "/_localstack/health")
     health = orjson.loads(body)
     assert status == 200

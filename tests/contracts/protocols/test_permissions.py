@@ -103,7 +103,7 @@ def test_a_permission_is_for_its_action_and_its_account(sqs: Sqs, action: str) -
             seen_by(queue, STRANGER).call(calls[0][0], **calls[0][1])
 
 
-def test_a_queues_url_is_told_to_whom_it_may_be(sqs: Sqs) -> None:
+def test_a_queues_url_is_told_to_permitted_accounts_alone(sqs: Sqs) -> None:
     queue, friend = sqs.queue(), sqs.elsewhere(account=FRIEND)
     asked = {"QueueName": queue.name, "QueueOwnerAWSAccountId": ACCOUNT}
     with denied(queue, FRIEND, "GetQueueUrl"):

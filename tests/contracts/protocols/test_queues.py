@@ -170,7 +170,7 @@ def _account(sqs: Sqs, account: str) -> Sqs:
     return sqs.elsewhere(account=f"{account}{'1' if sqs.protocol == 'json' else '2'}")
 
 
-def test_no_queues(sqs: Sqs) -> None:
+def test_an_account_without_queues_lists_none(sqs: Sqs) -> None:
     assert "QueueUrls" not in _account(sqs, "30000000000").client.list_queues()
 
 

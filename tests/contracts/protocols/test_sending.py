@@ -65,7 +65,7 @@ def test_letters_no_body_may_have(sqs: Sqs, letter: str) -> None:
         sqs.queue().send(f"a{letter}b")
 
 
-def test_no_body(sqs: Sqs) -> None:
+def test_a_message_without_a_body_is_refused(sqs: Sqs) -> None:
     message = "The request must contain the parameter MessageBody."
     with refused("MissingParameter", message):
         sqs.queue().send("")
@@ -76,7 +76,7 @@ def test_no_body(sqs: Sqs) -> None:
 # ---- sizes -------------------------------------------------------------------------------------------------------
 
 
-def test_the_largest_message(sqs: Sqs) -> None:
+def test_the_largest_message_is_accepted_and_a_larger_one_refused(sqs: Sqs) -> None:
     queue = sqs.queue()
     queue.send("x" * LARGEST)
     with refused("InvalidParameterValue", too_long(LARGEST)):

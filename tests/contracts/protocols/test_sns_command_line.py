@@ -43,7 +43,7 @@ def _fails(aws: Aws, *arguments: str) -> tuple[int, str]:
     return failed.value.status, str(failed.value).splitlines()[-1].removeprefix("aws: error: ")
 
 
-def test_topics(aws: Aws, together: Callable[..., list[Any]]) -> None:
+def test_the_cli_manages_topics(aws: Aws, together: Callable[..., list[Any]]) -> None:
     name = new_name()
     tags = ("--tags", "Key=a,Value=b", "Key=c,Value=d")
     arn = aws("create-topic", "--name", name, "--attributes", "DisplayName=Orders", *tags)["TopicArn"]
@@ -130,7 +130,9 @@ def test_subscriptions_and_messages(server: Server, aws: Aws, together: Callable
     assert sorted(message["Body"] for message in received) == ["one", "two"]
 
 
-def test_devices(aws: Aws, together: Callable[..., list[Any]]) -> None:
+def test_the_cli_manages_platform_applications_and_devices(
+    aws: Aws, together: Callable[..., list[Any]]
+) -> None:
     credential = ("--attributes", "PlatformCredential=secret")
     made = aws("create-platform-application", "--name", "app", "--platform", "GCM", *credential)
     application = ("--platform-application-arn", made["PlatformApplicationArn"])
@@ -157,7 +159,7 @@ def test_devices(aws: Aws, together: Callable[..., list[Any]]) -> None:
     assert aws("list-platform-applications") == {"PlatformApplications": []}
 
 
-def test_telephones(aws: Aws, together: Callable[..., list[Any]]) -> None:
+def test_the_cli_manages_text_message_settings(aws: Aws, together: Callable[..., list[Any]]) -> None:
     together(
         ("set-sms-attributes", "--attributes", "DefaultSenderID=redrive"),
         ("create-sms-sandbox-phone-number", "--phone-number", PHONE),
@@ -198,7 +200,7 @@ def test_telephones(aws: Aws, together: Callable[..., list[Any]]) -> None:
         (("publish",), USAGE_ERROR, "the following arguments are required: --message"),
     ],
 )
-def test_refusals(
+def test_the_cli_shows_refusals_as_they_are_worded(
     server_on_sqlite: Server, tmp_path: Path, arguments: tuple[str, ...], status: int, said: str
 ) -> None:
     stopped, line = _fails(cli(server_on_sqlite, tmp_path, "sns"), *arguments)

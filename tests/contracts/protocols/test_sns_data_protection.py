@@ -90,7 +90,7 @@ def test_a_policy_that_cannot_be_carried_out_is_refused(sns: Sns, fifo: bool, te
 
 
 class TestInbound:
-    def test_deny(self, sns: Sns) -> None:
+    def test_a_denied_publication_is_refused(self, sns: Sns) -> None:
         topic = sns.topic()
         queue = topic.queue(RawMessageDelivery="true")
         protect(topic, policy(DENY))
@@ -104,7 +104,9 @@ class TestInbound:
         assert queue.bodies() == ["EID-12345678-US"]
 
     @pytest.mark.parametrize(("operation", "kept"), [(MASK, MASKED), (REDACT, "My credit card number is ")])
-    def test_deidentify(self, sns: Sns, operation: dict[str, Any], kept: str) -> None:
+    def test_sensitive_data_is_masked_or_redacted_for_every_subscriber(
+        self, sns: Sns, operation: dict[str, Any], kept: str
+    ) -> None:
         topic = sns.topic()
         queue = topic.queue(RawMessageDelivery="true")
         protect(topic, policy(operation))
@@ -115,7 +117,7 @@ class TestInbound:
             assert webhook.next().document["Message"] == kept
         assert queue.bodies() == [kept]
 
-    def test_audit(self, sns: Sns, logs: Any) -> None:
+    def test_audited_findings_are_logged(self, sns: Sns, logs: Any) -> None:
         topic = sns.topic()
         queue = topic.queue(RawMessageDelivery="true")
         protect(topic, policy(AUDIT))
@@ -145,7 +147,7 @@ class TestInbound:
 
 
 class TestOutbound:
-    def test_deny(self, sns: Sns, logs: Any) -> None:
+    def test_a_denied_delivery_is_dropped_and_logged(self, sns: Sns, logs: Any) -> None:
         topic = sns.topic(SQSFailureFeedbackRoleArn=f"arn:aws:iam::{ACCOUNT}:role/r")
         dead, queue = sns.sqs.queue(), sns.sqs.queue()
         letters = json.dumps({"deadLetterTargetArn": dead.arn})

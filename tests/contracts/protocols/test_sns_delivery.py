@@ -53,7 +53,7 @@ class TestQueues:
         message = queue.one()
         assert (message["Body"], message["MessageAttributes"]) == ("This is a test message", attributes)
 
-    def test_filters_choose(self, sns: Sns) -> None:
+    def test_filter_policies_select_messages(self, sns: Sns) -> None:
         topic = sns.topic()
         queue = topic.queue(FilterPolicy='{"price":[{"numeric":[">",0,"<=",100]}]}')
         for price in ("0", "1", "100", "101"):
@@ -66,7 +66,7 @@ class TestQueues:
         topic.publish('{"default":"d","sqs":"{\\"field\\": \\"value\\"}"}', MessageStructure="json")
         assert _notification(queue)["Message"] == '{"field": "value"}'
 
-    def test_a_batch_arrives(self, sns: Sns) -> None:
+    def test_every_entry_of_a_batch_is_delivered(self, sns: Sns) -> None:
         topic = sns.topic()
         queue = topic.queue(RawMessageDelivery="true")
         answer = topic.call(

@@ -31,7 +31,7 @@ def test_a_device_from_beginning_to_end(sns: Sns) -> None:
     assert sns.client.list_platform_applications()["PlatformApplications"] == []
 
 
-def test_telephones(sns: Sns) -> None:
+def test_text_messages_are_published_to_valid_numbers_alone(sns: Sns) -> None:
     assert sns.client.publish(PhoneNumber="+33000000000", Message="This is a SMS")["MessageId"]
     with refused(
         "InvalidParameter", "Invalid parameter: PhoneNumber Reason: +1a234 is not valid to publish to"
@@ -51,7 +51,7 @@ def test_text_message_attributes(sns: Sns) -> None:
         sns.client.set_sms_attributes(attributes={"DefaultSMSType": "Cheap"})
 
 
-def test_a_sandbox_number(sns: Sns) -> None:
+def test_a_sandbox_number_waits_for_its_verification(sns: Sns) -> None:
     sns.client.create_sms_sandbox_phone_number(PhoneNumber="+33000000000")
     listed = sns.client.list_sms_sandbox_phone_numbers()["PhoneNumbers"]
     assert listed == [{"PhoneNumber": "+33000000000", "Status": "Pending"}]

@@ -6,7 +6,7 @@ from tests.contracts.stores.bench import NOON, Bench, bodies
 LATER = NOON + 5000
 
 
-async def test_moving_nothing(dead_letters: Bench, plain: Bench) -> None:
+async def test_moving_from_an_empty_queue_moves_nothing(dead_letters: Bench, plain: Bench) -> None:
     moved, _ = await dead_letters.move(destination=plain.target)
     assert (moved.total, moved.left) == (0, False)
 

@@ -182,7 +182,7 @@ async def test_a_batch_of_cloud_events(stage: Stage) -> None:
     assert push_request.content_type == "application/cloudevents-batch+json; charset=utf-8"
 
 
-async def test_delivery_attributes(stage: Stage) -> None:
+async def test_delivery_attributes_become_headers(stage: Stage) -> None:
     topic = await stage.topic()
     said: list[dict[str, Any]] = [
         {"name": "x-static", "type": "Static", "properties": {"value": "one", "isSecret": True}},

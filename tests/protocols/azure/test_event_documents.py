@@ -237,7 +237,7 @@ def test_a_destination_sent_back_as_it_was_shown_keeps_its_secrets() -> None:
 
 
 @pytest.mark.parametrize("incoming", SCHEMAS)
-def test_events_are_delivered_as_they_came_in_unless_somebody_says(incoming: str) -> None:
+def test_events_are_delivered_in_their_input_schema_by_default(incoming: str) -> None:
     assert accepted(schema=incoming).properties["eventDeliverySchema"] == SCHEMAS[incoming]
 
 
@@ -295,7 +295,7 @@ def test_properties_that_are_none(given: dict[str, Any]) -> None:
     assert refused(**given)
 
 
-def test_the_engines_document() -> None:
+def test_an_accepted_document_becomes_an_engine_subscription() -> None:
     found = accepted(
         filter={"includedEventTypes": ["Order.Placed"]},
         deadLetterDestination=resource("StorageBlob", ACCOUNT.text, blobContainerName="dead"),

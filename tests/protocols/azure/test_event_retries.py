@@ -38,7 +38,7 @@ async def test_the_schedule_over_a_day(stage: Stage) -> None:
     assert (letter["deadLetterReason"], letter["deliveryAttempts"]) == ("TimeToLiveExceeded", 11)
 
 
-async def test_the_worked_example(stage: Stage) -> None:
+async def test_the_documented_example_makes_six_attempts_in_30_minutes(stage: Stage) -> None:
     """30 minutes to live and ten attempts: six are made, and the event ends when the seventh falls due."""
     stage.web.otherwise = BROKEN
     topic = await stage.topic()

@@ -53,7 +53,7 @@ UNZONED = "2026-01-02T03:04:05.5"
 
 
 @pytest.mark.parametrize("text", MOMENTS)
-def test_moments(text: str) -> None:
+def test_rfc_3339_times_are_recognised(text: str) -> None:
     assert is_moment(text)
     assert is_moment(text, zoned=False)
 

@@ -46,7 +46,7 @@ def gateway(stage: Stage, clock: VirtualClock) -> AzureGateway:
         "/eventsubscriptions/billing/validate",
     ],
 )
-async def test_azures_requests(gateway: AzureGateway, path: str) -> None:
+async def test_requests_to_azure_paths_are_recognised(gateway: AzureGateway, path: str) -> None:
     assert gateway.handles(request(path))
 
 

@@ -130,7 +130,9 @@ async def test_this_server_does_not_believe_them_itself(tokens: WebhookTokens, c
         ("AzureFunction", {**PROTECTED, "azureActiveDirectoryTenantId": []}, False),
     ],
 )
-async def test_deliveries(stage: Stage, kind: str, destination: dict[str, Any], protected: bool) -> None:
+async def test_deliveries_to_protected_webhooks_carry_a_token(
+    stage: Stage, kind: str, destination: dict[str, Any], protected: bool
+) -> None:
     topic = await stage.topic()
     await stage.subscribe(topic, kind=kind, destination=destination)
     await stage.publish(topic, EVENT)
@@ -143,7 +145,9 @@ async def test_deliveries(stage: Stage, kind: str, destination: dict[str, Any], 
 
 
 @pytest.mark.parametrize(("schema", "method"), [("EventGridSchema", "POST"), (CLOUD_EVENT_SCHEMA, "OPTIONS")])
-async def test_handshakes(stage: Stage, schema: str, method: str) -> None:
+async def test_handshakes_with_protected_webhooks_carry_a_token(
+    stage: Stage, schema: str, method: str
+) -> None:
     topic = await stage.topic()
     asked = await stage.subscribe(topic, destination=PROTECTED, eventDeliverySchema=schema)
     silent = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, orjson.dumps({}).decode(), 1)

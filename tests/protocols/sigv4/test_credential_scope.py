@@ -53,12 +53,12 @@ def test_order_and_spaces_do_not_matter(authorization: str) -> None:
         _get("X-Amz-Credential="),
     ],
 )
-def test_no_readable_credential(request_: Request) -> None:
+def test_requests_without_a_readable_credential_have_no_scope(request_: Request) -> None:
     assert credential_scope(request_) is None
 
 
 @given(st.text(), st.one_of(st.none(), st.text().map("AWS4-HMAC-SHA256 Credential={}".format)))
-def test_never_fails(query: str, authorization: str | None) -> None:
+def test_any_credential_text_is_read_without_an_error(query: str, authorization: str | None) -> None:
     headers = {} if authorization is None else {"authorization": authorization}
     scope = credential_scope(Request("GET", "/", f"X-Amz-Credential={query}", headers, b""))
     assert scope is None or isinstance(scope, Scope)

@@ -40,7 +40,9 @@ async def test_a_webhook_is_subscribed_with_its_confirmation(stage: Stage, commi
     assert (await stage.asked("http"))["Type"] == "SubscriptionConfirmation"
 
 
-async def test_a_device(stage: Stage, commits: Commits) -> None:
+async def test_creating_changing_and_deleting_a_device_is_one_commit_each(
+    stage: Stage, commits: Commits
+) -> None:
     made = await stage.call("CreatePlatformApplication", Platform="GCM", Name="app", Attributes=PLATFORM)
     commits.taken()
     device = await stage.call(

@@ -57,7 +57,7 @@ def retry_refusal(attributes: Document) -> str:
     return str(refusal.value)
 
 
-def test_the_sample_policy() -> None:
+def test_the_documented_policy_gives_its_schedule() -> None:
     policy = subscription(SAMPLE)
     assert policy.retry is not None
     schedule = policy.retry.schedule()
@@ -121,7 +121,7 @@ def test_no_retries_at_all() -> None:
         ({"numRetry": 1}, "numRetry is not a recognized attribute"),
     ],
 )
-def test_retry_rules(attributes: Document, rule: str) -> None:
+def test_a_broken_retry_rule_is_named_in_the_refusal(attributes: Document, rule: str) -> None:
     assert retry_refusal(attributes) == f"DeliveryPolicy: healthyRetryPolicy.{rule}"
     with pytest.raises(DeliveryPolicyInvalid) as refusal:
         topic({"http": {"defaultHealthyRetryPolicy": attributes}})

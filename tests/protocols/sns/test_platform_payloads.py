@@ -105,7 +105,7 @@ class TestText:
 
 
 class TestApple:
-    def test_the_usual_headers(self) -> None:
+    def test_an_alert_has_apples_default_headers(self) -> None:
         assert apple({"aps": {"alert": "a"}}).headers == {
             "apns-topic": BUNDLE,
             "apns-push-type": "alert",
@@ -279,7 +279,7 @@ class TestGoogle:
         assert sent["message"]["apns"]["payload"]["aps"] == {"content-available": 1, "mutable-content": 1}
 
     @pytest.mark.parametrize(("badge", "to"), [(1, "apns"), ("1", "webpush")])
-    def test_a_badge_is_for_whom_its_type_is_for(self, badge: Any, to: str) -> None:
+    def test_a_badge_is_sent_to_the_platform_of_its_type(self, badge: Any, to: str) -> None:
         message = google({"notification": {"badge": badge}})["message"]
         shown = {"apns": {"payload": {"aps": {"badge": 1}}}, "webpush": {"notification": {"badge": "1"}}}
         assert {name: message[name] for name in ("apns", "webpush") if name in message} == {to: shown[to]}

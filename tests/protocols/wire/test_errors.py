@@ -95,7 +95,9 @@ def test_json_1_1_services_print_bare_codes() -> None:
         ("iam", "InvalidSignatureException", 403, "SignatureDoesNotMatch", True),
     ],
 )
-def test_codes(service: str, code: str, status: int, query_code: str, sender: bool) -> None:
+def test_each_error_has_its_codes_and_status(
+    service: str, code: str, status: int, query_code: str, sender: bool
+) -> None:
     error = Service.load(service).error(code, "text")
     assert (error.code, error.status, error.query_code, error.sender) == (code, status, query_code, sender)
     assert Service.load(service).error(query_code).query_code == query_code
@@ -125,7 +127,7 @@ def test_an_error_outside_the_model_is_a_fault() -> None:
         ("sns", "", "Could not find operation Nonsense for version 2010-03-31"),
     ],
 )
-def test_unknown_operations(service: str, json_message: str, query_message: str) -> None:
+def test_an_unknown_operation_is_refused_by_name(service: str, json_message: str, query_message: str) -> None:
     with pytest.raises(AwsError) as refused:
         Service.load(service).operation("Nonsense")
     error = refused.value

@@ -104,7 +104,7 @@ def test_bytes_as_json(body: bytes) -> None:
 
 
 @given(document=DOCUMENTS)
-def test_documents(document: Any) -> None:
+def test_any_json_document_is_parsed_or_refused(document: Any) -> None:
     for operation in JSON_OPERATIONS:
         as_json(operation, orjson.dumps(document))
 
@@ -119,13 +119,13 @@ def test_documents_in_typed_places(operation: Operation, data: st.DataObject, ot
 
 @each_json
 @given(data=st.data())
-def test_mutated_json(operation: Operation, data: st.DataObject) -> None:
+def test_mutated_json_is_parsed_or_refused(operation: Operation, data: st.DataObject) -> None:
     as_json(operation, _mutated(data, orjson.dumps(_document(operation))))
 
 
 @each_query
 @given(data=st.data())
-def test_mutated_forms(operation: Operation, data: st.DataObject) -> None:
+def test_mutated_forms_are_parsed_or_refused(operation: Operation, data: st.DataObject) -> None:
     as_query(Request("POST", "/", "", {}, _mutated(data, _form(operation))))
 
 

@@ -70,7 +70,7 @@ read = reader(SHAPES["All"])
         ('{"Structure": {"Structure": {"String": "x"}}}', {"Structure": {"Structure": {"String": "x"}}}),
     ],
 )
-def test_read(body: str, expected: dict) -> None:
+def test_json_values_are_read_by_their_shape(body: str, expected: dict) -> None:
     assert read(orjson.loads(body)) == expected
 
 
@@ -120,7 +120,7 @@ MAP_STARTS = "Start of structure or map found where not expected."
         ("IsoTime", '"yesterday"', "yesterday is not a valid date"),
     ],
 )
-def test_refused(member: str, value: str, message: str) -> None:
+def test_json_values_of_another_shape_are_refused(member: str, value: str, message: str) -> None:
     with pytest.raises(AwsError) as refused:
         read(orjson.loads(f'{{"{member}": {value}}}'))
     assert (refused.value.code, refused.value.status) == ("SerializationException", 400)

@@ -63,7 +63,9 @@ def read(service: str, operation: str, form: str):
                      id="boolean in any case"),
     ],
 )  # fmt: skip
-def test_read(service: str, operation: str, form: str, expected: dict) -> None:
+def test_query_values_are_read_by_their_shape(
+    service: str, operation: str, form: str, expected: dict
+) -> None:
     assert read(service, operation, form) == expected
 
 
@@ -88,7 +90,9 @@ def test_read(service: str, operation: str, form: str, expected: dict) -> None:
         ("cloudwatch", "PutMetricAlarm", "ActionsEnabled=1", "1 can not be converted to a Boolean"),
     ],
 )  # fmt: skip
-def test_refused(service: str, operation: str, form: str, message: str) -> None:
+def test_query_values_of_another_shape_are_refused(
+    service: str, operation: str, form: str, message: str
+) -> None:
     with pytest.raises(AwsError) as refused:
         read(service, operation, form)
     assert (refused.value.query_code, refused.value.status) == ("MalformedInput", 400)

@@ -31,7 +31,7 @@ def asked(path: str = "/", query: str = "", body: bytes = b"", **headers: str):
         ("", None),
     ],
 )
-def test_targets(target: str, expected: tuple[str, str] | None) -> None:
+def test_a_target_header_names_service_and_operation(target: str, expected: tuple[str, str] | None) -> None:
     assert asked(x_amz_target=target) == expected
 
 
@@ -62,7 +62,7 @@ def test_the_json_version_is_the_client_s_or_the_service_s(
         ("/service/GraniteServiceVersion20100801", None),
     ],
 )
-def test_cbor_paths(path: str, expected: tuple[str, str] | None) -> None:
+def test_a_cbor_path_names_service_and_operation(path: str, expected: tuple[str, str] | None) -> None:
     assert asked(path) == expected
 
 

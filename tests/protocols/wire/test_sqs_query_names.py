@@ -70,7 +70,7 @@ def parsed(request: Request, name: str):
 
 @pytest.mark.parametrize(("name", "fields", "expected"), REQUESTS, ids=[row[0] for row in REQUESTS])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_requests(name: str, fields: dict, expected: dict, method: str) -> None:
+def test_query_names_of_requests_are_translated(name: str, fields: dict, expected: dict, method: str) -> None:
     form = urlencode({"Action": name, "Version": "2012-11-05", **fields})
     query, body = (form, b"") if method == "GET" else ("", form.encode())
     assert parsed(Request(method, "/", query, {"host": "localhost:4566"}, body), name) == expected
@@ -161,7 +161,7 @@ _METADATA = "<ResponseMetadata><RequestId>an-id</RequestId></ResponseMetadata>"
         ),
     ],
 )
-def test_answers(name: str, result: dict, inner: str) -> None:
+def test_query_names_of_answers_are_translated(name: str, result: dict, inner: str) -> None:
     assert rendered(name, result).decode() == _XML.format(name, inner + _METADATA)
 
 

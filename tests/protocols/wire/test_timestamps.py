@@ -24,7 +24,7 @@ TIMES_MS = st.integers(-62_135_596_800_000, 253_402_300_799_999)  # the years 1 
         ("1969-12-31T23:59:59.999Z", -1),
     ],
 )
-def test_text(text: str, expected: int) -> None:
+def test_texts_of_timestamps_are_read(text: str, expected: int) -> None:
     assert timestamps.from_text(text) == expected
 
 

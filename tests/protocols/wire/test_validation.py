@@ -156,7 +156,7 @@ def violations(params: dict, kinds: frozenset[Kind] = frozenset(Kind)) -> list[V
         ),
     ],
 )
-def test_phrases(params: dict, expected: str) -> None:
+def test_each_violation_has_its_phrase(params: dict, expected: str) -> None:
     text = coral_text(violations(params)).removeprefix("1 validation error detected: ")
     assert text == expected.replace("…", "failed to satisfy constraint:")
 

@@ -20,7 +20,7 @@ from redrive.protocols.aws.wire.xml_output import escaped, structure_writer
         ("]]>", "]]&gt;"),
     ],
 )
-def test_escaped(text: str, expected: str) -> None:
+def test_texts_are_escaped_for_xml(text: str, expected: str) -> None:
     assert escaped(text) == expected
 
 

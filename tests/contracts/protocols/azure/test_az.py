@@ -96,7 +96,7 @@ def test_batches_of_a_storage_accounts_events(az: Az, hook: Webhook) -> None:
     assert made["destination"]["endpointType"] == "WebHook"
 
 
-def test_an_event_subscription(az: Az, hook: Webhook) -> None:
+def test_az_creates_and_shows_an_event_subscription(az: Az, hook: Webhook) -> None:
     az("eventgrid", "topic", "create", "-g", "rg", "-n", "orders", "-l", "local")
     named = ("--source-resource-id", TOPIC, "--name", "billing")
     made = az(

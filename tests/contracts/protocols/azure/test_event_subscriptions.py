@@ -196,7 +196,7 @@ def test_a_queue_of_this_servers_sqs(resources: Resources, scope: str) -> None:
     assert "does not exist at this server" in refused(resources.subscribe, scope, destination=gone)[2]
 
 
-def test_a_namespace_topic(resources: Resources, scope: str) -> None:
+def test_a_namespace_topic_can_be_a_destination(resources: Resources, scope: str) -> None:
     namespace = models.Namespace(location="local")
     resources.client.namespaces.begin_create_or_update(GROUP, "shop", namespace).result()
     topic = resources.client.namespace_topics.begin_create_or_update(

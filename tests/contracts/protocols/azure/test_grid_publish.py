@@ -82,7 +82,7 @@ def test_cloud_events_in_either_mode(grid: Grid, subscriber: Subscriber, convert
     assert (document["id"], document["data"]) == (sent["id"], {"order": 3})
 
 
-def test_custom_events(grid: Grid, subscriber: Subscriber) -> None:
+def test_custom_events_are_mapped_to_the_delivery_schema(grid: Grid, subscriber: Subscriber) -> None:
     mapping = models.JsonInputSchemaMapping(
         event_type=models.JsonFieldWithDefault(source_field="kind", default_value="order"),
         subject=models.JsonFieldWithDefault(default_value="orders"),
@@ -98,7 +98,9 @@ def test_custom_events(grid: Grid, subscriber: Subscriber) -> None:
     assert (document["eventType"], document["data"]["order"]) == ("placed", 5)
 
 
-def test_a_domain(grid: Grid, subscriber: Subscriber) -> None:
+def test_events_of_a_domain_reach_the_subscriptions_of_their_topic(
+    grid: Grid, subscriber: Subscriber
+) -> None:
     domain = grid.resources.domain()
     grid.subscribe(f"{domain.id}/topics/orders", subscriber)
     grid.publish(domain, [event(1, topic="orders"), event(2, topic="bills")])
@@ -108,7 +110,7 @@ def test_a_domain(grid: Grid, subscriber: Subscriber) -> None:
     assert subscriber.next().document[0]["data"] == {"order": 3}
 
 
-def test_a_signed_token(grid: Grid, subscriber: Subscriber) -> None:
+def test_a_shared_access_signature_lets_a_publisher_in(grid: Grid, subscriber: Subscriber) -> None:
     topic = grid.topic()
     grid.subscribe(topic.id, subscriber)
     key = grid.resources.client.topics.list_shared_access_keys("rg", "orders").key1

@@ -164,10 +164,10 @@ def test_a_cloud_events_endpoint_is_told_of_no_deletion(resources: Resources) ->
     assert resources.hook.asked.empty()
 
 
-# ---- leave for CloudEvents ---------------------------------------------------------------------------------------
+# ---- permission for CloudEvents ------------------------------------------------------------------------------------
 
 
-def test_an_endpoint_of_cloud_events_gives_leave(resources: Resources) -> None:
+def test_a_cloud_events_endpoint_permits_deliveries(resources: Resources) -> None:
     topic = resources.topic(input_schema=CLOUD_EVENTS)
     resources.subscribe(topic.id)
     asked = resources.hook.next()
@@ -176,21 +176,21 @@ def test_an_endpoint_of_cloud_events_gives_leave(resources: Resources) -> None:
     assert (shown.event_delivery_schema, shown.provisioning_state) == (CLOUD_EVENTS, "Succeeded")
 
 
-def test_leave_may_be_for_everybody(resources: Resources) -> None:
+def test_permission_may_be_for_every_origin(resources: Resources) -> None:
     topic = resources.topic()
     resources.hook.headers = {"WebHook-Allowed-Origin": "*", "WebHook-Allowed-Rate": "120"}
     resources.subscribe(topic.id, event_delivery_schema=CLOUD_EVENTS)
     assert resources.shown(topic.id).provisioning_state == "Succeeded"
 
 
-def test_leave_for_somebody_else_is_none(resources: Resources) -> None:
+def test_permission_for_another_origin_is_a_refusal(resources: Resources) -> None:
     topic = resources.topic()
     resources.hook.headers = {"WebHook-Allowed-Origin": "example.com"}
     _, code, message = refused(resources.subscribe, topic.id, event_delivery_schema=CLOUD_EVENTS)
     assert (code, "example.com" in message) == ("Url validation", True)
 
 
-def test_leave_may_come_by_the_callback(resources: Resources) -> None:
+def test_permission_may_come_by_the_callback(resources: Resources) -> None:
     topic = resources.topic()
     resources.hook.headers = {}
     made = resources.subscribe(topic.id, event_delivery_schema=CLOUD_EVENTS)

@@ -132,7 +132,7 @@ def test_a_permanent_failure_is_tried_once(shop: Shop, hook: Subscriber, status:
     assert len(waits_until_given_up(shop, hook, 2 * MINUTE)) == 1
 
 
-def test_the_mode_stays(shop: Shop, hook: Subscriber) -> None:
+def test_the_delivery_mode_cannot_be_changed(shop: Shop, hook: Subscriber) -> None:
     made = push(shop, hook.url)
     with pytest.raises(HttpResponseError, match="deliveryMode"):
         shop.subscribe(made.name)
