@@ -10,8 +10,9 @@ from redrive.engine.ports import PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.protocols.azure.arm.operations import build_operations
 from redrive.protocols.azure.arm.service import Arm
+from redrive.protocols.azure.eventgrid.names import topic_name_of
 from redrive.protocols.azure.gateway import AzureGateway
-from redrive.protocols.azure.handshake import QUESTION, Handshakes
+from redrive.protocols.azure.handshake import QUESTION, Handshakes, Question
 from redrive.protocols.azure.wire.bearer import Believing
 from redrive.protocols.http import Request
 from redrive.stores.sqlite.store import SqliteStore
@@ -93,6 +94,21 @@ async def test_a_webhook_costs_one_commit_before_it_is_asked_and_one_when_it_agr
     assert await stage.engine.resources.documents.find(QUESTION, "") == []
     await call(gateway, "DELETE", f"{TOPIC.text}{BILLING}")
     assert commits.taken() == 1
+
+
+async def test_expired_questions_are_removed_in_the_commit_of_the_next_one(
+    stage: Stage, gateway: AzureGateway, commits: Commits
+) -> None:
+    await call(gateway, "PUT", TOPIC.text, {"location": "local"})
+    for number in range(3):
+        expired = Question(
+            f"{number}", topic_name_of(TOPIC), "gone", "https://gone.example", stage.clock.now()
+        )
+        await stage.engine.resources.documents.create(QUESTION, expired.id, expired)
+    commits.taken()
+    await call(gateway, "PUT", f"{TOPIC.text}{BILLING}", at_webhook())
+    assert commits.taken() == 2
+    assert await stage.engine.resources.documents.find(QUESTION, "") == []
 
 
 async def test_a_link_that_was_opened_before_the_event_subscription_was_written_counts(

@@ -114,9 +114,8 @@ class Handshakes:
         Raises:
             AzureError: The endpoint refuses.
         """
-        await self._remove_expired(now)
         question = self._question(asked, now)
-        await self._engine.resources.documents.create(QUESTION, question.id, question)
+        await self._engine.resources.write(partial(self._keep_in, question, now))
         url = f"{base_url}{PATH}{asked.id}/validate?id={question.id}"
         delivery = settings.delivery_settings(asked)
         cloud_events = delivery.schema == settings.CLOUD_EVENT_SCHEMA
@@ -208,18 +207,15 @@ class Handshakes:
         ends_at = now + MANUAL_ANSWER_MS
         return Question(f"{now:012x}-{random_part}", asked.topic, asked.id, asked.endpoint, ends_at)
 
-    async def _remove_expired(self, now: int) -> None:
-        """Remove the oldest questions whose time to answer is over."""
-        for question in await self._engine.resources.documents.find(QUESTION, "", limit=_REMOVED_MAX):
-            if now < question.ends_at:
-                return
-            if not question.agreed:
-                logger.warning(
-                    "handshake.unanswered topic=%s subscription=%s: nobody opened its link in time",
-                    question.topic.key,
-                    question.subscription,
-                )
-            await self._engine.resources.documents.remove(QUESTION, question.id)
+    async def _keep_in(self, question: Question, now: int, draft: Draft) -> None:
+        """Keep a question, and remove the oldest as far as nobody can answer them."""
+        for key, old in await draft.find(QUESTION, "", _REMOVED_MAX):
+            if now < old.ends_at:
+                break
+            if not old.agreed:
+                draft.afterwards(partial(_log_unanswered, old))
+            draft.remove(QUESTION, key)
+        draft.put(QUESTION, question.id, question)
 
     def _event(
         self, asked: Subscription, kind: str, event_type: str, data: Mapping[str, str], now: int
@@ -322,6 +318,14 @@ def _confirmed(current: Subscription, question: Question) -> Subscription:
     if current.endpoint != question.endpoint:
         return current
     return replace(current, confirmed=True, attributes={**current.attributes, settings.STATE: "Succeeded"})
+
+
+def _log_unanswered(question: Question) -> None:
+    logger.warning(
+        "handshake.unanswered topic=%s subscription=%s: nobody opened its link in time",
+        question.topic.key,
+        question.subscription,
+    )
 
 
 def _refused(endpoint: str, why: str) -> AzureError:
