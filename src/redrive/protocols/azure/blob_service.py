@@ -1,7 +1,7 @@
 """The Blob service of the server's own storage accounts, as far as containers go: made, found, listed and removed.
 
-    PUT, GET, HEAD, DELETE  /storage/ACCOUNT/CONTAINER?restype=container
-    GET                     /storage/ACCOUNT/?comp=list
+    PUT, GET, HEAD, DELETE  /_storage/ACCOUNT/CONTAINER?restype=container
+    GET                     /_storage/ACCOUNT/?comp=list
 
 Blobs are dead letters, which are read in the folder that they are in.
 https://learn.microsoft.com/rest/api/storageservices/operations-on-containers

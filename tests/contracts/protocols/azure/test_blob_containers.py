@@ -125,7 +125,7 @@ def test_the_blob_service_of_no_account_is_not_found(tmp_path: Path) -> None:
     server = new_server("sqlite://:memory:", directory=tmp_path)
     server.start()
     try:
-        assert server.ask("GET", "/storage/no..name/dead?restype=container")[0] == 404
-        assert server.ask("GET", "/storage/letters/?comp=list")[0] == 200
+        assert server.ask("GET", "/_storage/no..name/dead?restype=container")[0] == 404
+        assert server.ask("GET", "/_storage/letters/?comp=list")[0] == 200
     finally:
         server.stop()

@@ -25,7 +25,8 @@ _ACCOUNT: Final = (
 )
 _CONTAINERS: Final = f"{_ACCOUNT}/blobServices/default/containers"
 _CONTAINER: Final = f"{_CONTAINERS}/{{container}}"
-BLOBS: Final = "/storage/"  # of the paths of blob services, which have the account's name next
+# Before an account's name in the paths of Blob services; no bucket of S3 can be called so.
+BLOBS: Final = "/_storage/"
 # Of a storage account's name: the account of the access key that it belongs to.
 OWNER: Final[DocumentKind[str]] = DocumentKind(
     "azure_storage_account", lambda account: {"account": account}, lambda document: document["account"]
