@@ -8,8 +8,9 @@ import pytest
 
 from redrive.model.errors import StoreUnavailable
 from redrive.runtime.clock import SystemClock
+from redrive.stores.postgres import distributing
 from redrive.stores.postgres.connections import PLANNER
-from redrive.stores.postgres.distributing import COPIED, DISTRIBUTED, Distribution, distribute
+from redrive.stores.postgres.distributing import COPIED, DISTRIBUTED, distribute
 from redrive.stores.postgres.store import PostgresStore
 from tests.contracts.stores.bench import Bench, bodies
 from tests.contracts.stores.homes import in_postgres
@@ -151,11 +152,26 @@ async def test_all_tables_are_spread_or_none(undistributed: str) -> None:
     await connection.close()
 
 
-async def test_two_at_once_spread_it_once(undistributed: str) -> None:
-    answers = await asyncio.gather(*(distribute(undistributed) for _ in range(2)), return_exceptions=True)
-    done = [answer for answer in answers if isinstance(answer, Distribution)]
-    assert done
-    assert [table.changed for answer in done for table in answer.tables].count(True) == len(done[0].tables)
+async def test_two_at_once_both_succeed_and_one_spreads(undistributed: str) -> None:
+    answers = await asyncio.gather(*(distribute(undistributed) for _ in range(2)))
+    changed = [[table.changed for table in answer.tables] for answer in answers]
+    assert sorted(changed) == [[False] * 6, [True] * 6]
+
+
+async def test_a_table_that_a_session_has_locked_is_not_waited_for_without_end(
+    undistributed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distributing, "PATIENCE_SECONDS", 3)
+    store = PostgresStore(undistributed, SystemClock(), "one")
+    await store.open()
+    await store.close()
+    connection = await asyncpg.connect(undistributed)
+    await connection.execute("BEGIN; LOCK TABLE deliveries IN ROW EXCLUSIVE MODE")
+    with pytest.raises(StoreUnavailable, match="lock timeout"):
+        await distribute(undistributed)
+    await connection.execute("COMMIT")
+    assert await connection.fetchval(LAID_OUT) == 0
+    await connection.close()
 
 
 async def test_a_worker_is_not_a_coordinator(citus_cluster: CitusCluster, undistributed: str) -> None:

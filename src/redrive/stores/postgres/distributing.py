@@ -35,7 +35,8 @@ _LAYOUTS: Final = """
 """
 _SERVERS: Final = """
     SELECT DISTINCT application_name FROM pg_stat_activity
-    WHERE datname = current_database() AND application_name LIKE 'redrive %' AND pid <> pg_backend_pid()
+    WHERE datname = current_database() AND application_name LIKE 'redrive %'
+        AND application_name <> current_setting('application_name')
     ORDER BY application_name
 """
 # A node plans by its own settings, not by those of the session on the coordinator, and has a role's from Citus. Where the
@@ -173,6 +174,7 @@ async def _spread(connection: asyncpg.Connection, names: Sequence[str]) -> dict[
         raise StoreUnavailable(
             f"the database is in use by {', '.join(servers)}: stop the servers, distribute, and start them again"
         )
+    await connection.execute(f"SET LOCAL lock_timeout = '{PATIENCE_SECONDS}s'")
     await connection.execute(f"LOCK TABLE {', '.join(names)} IN ACCESS EXCLUSIVE MODE")
     await connection.execute(_ONE_AFTER_THE_OTHER)
     return {name: await _move(connection, name) for name in names}
