@@ -93,6 +93,19 @@ class Quotas:
         function = await self._lookup.function(call, named, "GetFunctionCodeSigningConfig")
         return {"FunctionName": function.name.name}
 
+    async def get_function_recursion_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionRecursionConfig.html; loops are not looked for."""
+        await self._lookup.function(
+            call, names.read(call, params["FunctionName"]), "GetFunctionRecursionConfig"
+        )
+        return {"RecursiveLoop": "Allow"}
+
+    async def get_runtime_management_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetRuntimeManagementConfig.html; the machine has one."""
+        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        await self._lookup.meant(call, named, "GetRuntimeManagementConfig")
+        return {"FunctionArn": named.arn, "UpdateRuntimeOn": "Auto"}
+
 
 def _unqualified(named: Named) -> Named:
     if named.qualifier is not None:

@@ -1,0 +1,70 @@
+"""Functions over the lives of servers: on other nodes, by the command line, and at the end."""
+
+import base64
+import os
+from pathlib import Path
+
+import orjson
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.contracts.protocols.functions.workshop import Workshop
+from tests.services.clients import cli
+from tests.services.postgres import DatabaseMaker
+from tests.services.server import serving
+
+_PROCESS = """
+import os
+
+def handler(event, context):
+    return os.getpid()
+"""
+
+
+def test_a_function_that_one_node_made_runs_on_another(database_maker: DatabaseMaker) -> None:
+    with (
+        database_maker.database() as url,
+        serving(url, "--functions", "on") as first,
+        serving(url, "--functions", "on") as second,
+    ):
+        name = Workshop(first).function()
+        assert Workshop(second).call(name, {"car": 1}).payload == {"car": 1}
+        assert Workshop(first).call(name, {"car": 2}).payload == {"car": 2}
+
+
+def test_no_process_outlives_the_server(tmp_path: Path) -> None:
+    with serving("sqlite://:memory:", "--functions", "on", directory=tmp_path) as server:
+        workshop = Workshop(server)
+        process: int = workshop.call(workshop.function(_PROCESS)).payload
+        os.kill(process, 0)
+        assert server.stop() == 0
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+
+
+def test_without_the_switch_the_refusal_says_which(tmp_path: Path) -> None:
+    with (
+        serving("sqlite://:memory:", directory=tmp_path) as server,
+        pytest.raises(ClientError, match="lambda where it is started with --functions on"),
+    ):
+        Workshop(server).function()
+
+
+def test_the_command_line_invokes_with_the_tail_of_the_log(workshop: Workshop, tmp_path: Path) -> None:
+    name = workshop.function()
+    answer = tmp_path / "answer.json"
+    aws = cli(workshop.server, tmp_path, "lambda")
+    said = aws(
+        "invoke", "--function-name", name, "--payload", '{"car": 1}', "--log-type", "Tail", str(answer)
+    )
+    assert orjson.loads(answer.read_bytes()) == {"car": 1}
+    assert (said["StatusCode"], said["ExecutedVersion"]) == (200, "$LATEST")
+    assert b"REPORT RequestId: " in base64.b64decode(said["LogResult"])
+
+
+def test_terraform_s_questions_have_answers(workshop: Workshop) -> None:
+    name = workshop.function()
+    ask = workshop.client
+    assert ask.get_function_code_signing_config(FunctionName=name)["FunctionName"] == name
+    assert ask.get_function_recursion_config(FunctionName=name)["RecursiveLoop"] == "Allow"
+    assert ask.get_runtime_management_config(FunctionName=name)["UpdateRuntimeOn"] == "Auto"
