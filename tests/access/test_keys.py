@@ -11,7 +11,7 @@ from redrive.access.keys import ANY_ACCOUNT, AccessKey, account_of_key_id, new_a
 _NOW = 1_440_938_160_000
 
 
-def test_a_new_key_looks_like_one() -> None:
+def test_a_new_key_has_the_form_of_amazons() -> None:
     key = new_access_key("111111111111", _NOW, random.Random(1))
     assert re.fullmatch("AKIA[A-Z2-7]{16}", key.access_key_id)
     assert re.fullmatch("[A-Za-z0-9+/]{40}", key.secret)

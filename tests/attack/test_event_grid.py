@@ -134,7 +134,7 @@ def test_a_signature_for_nothing_or_another_host_opens_nothing(tenant: Tenant, r
 
 
 @pytest.mark.parametrize("resource", ["{url}{path}", "{url}", TOPIC])
-def test_a_signature_for_the_topic_opens_it(tenant: Tenant, resource: str) -> None:
+def test_a_signature_for_the_topic_is_accepted(tenant: Tenant, resource: str) -> None:
     own_key = tenant.ask("POST", f"{TOPIC}/listKeys")[1]["key1"]
     path = f"{DATA}/orders/api/events"
     token = signed(resource.format(url=tenant.server.url, path=path), own_key)
@@ -149,7 +149,7 @@ def subscription(url: str) -> Any:
 
 
 @pytest.mark.parametrize("owner", ["222222222222", ACCOUNT])
-def test_events_do_not_go_to_a_queue_of_another_account_or_none(tenant: Tenant, owner: str) -> None:
+def test_a_destination_queue_of_another_account_or_missing_is_refused(tenant: Tenant, owner: str) -> None:
     """Also in push mode of a namespace, which once looked at neither."""
     destination = subscription(f"arn:aws:sqs:us-east-1:{owner}:absent")
     push = {"deliveryConfiguration": {"deliveryMode": "Push", "push": {"destination": destination}}}

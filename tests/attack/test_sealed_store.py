@@ -130,7 +130,7 @@ def test_a_changed_document_is_not_read() -> None:
         seal(FIRST).opened(Resource("access_key", "AKIA", 1, changed))
 
 
-def test_the_same_document_is_never_sealed_alike() -> None:
+def test_the_same_document_is_sealed_differently_each_time() -> None:
     one = seal(FIRST)
     assert one.sealed("access_key", "AKIA", SECRET) != one.sealed("access_key", "AKIA", SECRET)
 

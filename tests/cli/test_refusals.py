@@ -161,7 +161,7 @@ def test_certificates_to_trust_that_cannot_be_read(
         ("redis://host", "neither sqlite:// nor postgresql://"),
     ],
 )
-def test_a_store_url_that_names_none(store: str, why: str | None) -> None:
+def test_a_malformed_store_url_is_refused(store: str, why: str | None) -> None:
     if why is None:
         assert Settings(store=store).store == store
         return

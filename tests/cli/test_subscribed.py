@@ -77,14 +77,14 @@ def test_a_queues_subscription_shows_the_schedule_of_managed_endpoints(
         ("orders", "redrive: An ARN must have at least 6 elements, not 1\n"),
     ],
 )
-def test_a_subscription_that_is_not_there(
+def test_a_missing_subscription_is_named_in_the_error(
     arn: str, complaint: str, sns: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["schedule", "--url", sns.meta.endpoint_url, "--subscription", arn]) == 1
     assert capsys.readouterr().err == complaint
 
 
-def test_a_server_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreachable_server_is_named_in_the_error(capsys: pytest.CaptureFixture[str]) -> None:
     arn = f"{TOPIC}:00000000-0000-0000-0000-000000000000"
     assert main(["schedule", "--endpoint-url", "http://127.0.0.1:1", "--subscription", arn]) == 1
     assert "127.0.0.1:1" in capsys.readouterr().err

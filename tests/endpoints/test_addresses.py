@@ -77,7 +77,7 @@ def test_a_url_without_credentials_has_none() -> None:
     assert not destination.secure
 
 
-def test_a_user_without_a_password_is_one() -> None:
+def test_a_user_without_a_password_has_an_empty_one() -> None:
     destination = read_url("http://ann@example.org/")
     assert (destination.user, destination.password) == ("ann", "")
 

@@ -45,7 +45,9 @@ def _authorizations(hook: Webhook) -> list[str | None]:
     return [request.headers.get("authorization") for request in hook.received]
 
 
-async def test_a_password_goes_to_who_asks_for_it(plain: tuple[HttpEndpoint, Webhook]) -> None:
+async def test_a_password_is_sent_after_the_endpoint_asked_for_it(
+    plain: tuple[HttpEndpoint, Webhook],
+) -> None:
     endpoint, hook = plain
     hook.say(_BASIC, OK)
     assert (await endpoint.push(http_push(_with_password(hook)))).delivered

@@ -281,7 +281,7 @@ async def told_apart(stage: Stage, number: int) -> list[Subscription]:
     return found
 
 
-async def test_of_what_changed_on_another_node_that_alone_is_read(
+async def test_a_circuit_changed_on_another_node_is_read_alone(
     clock: VirtualClock, chance: random.Random
 ) -> None:
     stage = Stage(clock, chance)

@@ -55,7 +55,7 @@ async def test_no_change_is_not_written(mine: Directory, store: HeldStore) -> No
     assert store.calls.count("write") == 1
 
 
-async def test_news_make_forget_one_or_a_kind_or_all(mine: Directory) -> None:
+async def test_a_notice_drops_a_document_a_kind_or_the_whole_cache(mine: Directory) -> None:
     for news in (("number", "a"), ("number", ""), ("", "")):
         if await mine.get(QUEUE_RECORD, "a") is None:
             await mine.create(QUEUE_RECORD, "a", 1)

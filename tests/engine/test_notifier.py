@@ -233,7 +233,9 @@ async def test_a_new_delivery_does_not_wake_a_cancelled_receiver(
     assert sorted(waiters.woken) == ["a", "b"]
 
 
-async def test_perhaps_anything_wakes_everybody(notifier: QueueNotifier, waiters: Waiters) -> None:
+async def test_a_notice_for_all_queues_wakes_every_receiver(
+    notifier: QueueNotifier, waiters: Waiters
+) -> None:
     for name in "abc":
         await waiters.add(name)
     notifier.announce_all()

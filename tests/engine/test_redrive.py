@@ -58,7 +58,7 @@ async def test_dead_letters_of_several_queues_return_in_their_order(
     assert engine.operations.counts(dead).messages_redriven == 4
 
 
-async def test_elsewhere_means_all_of_them(
+async def test_a_redrive_to_another_queue_moves_dead_letters_of_every_origin(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     elsewhere = await make_queue(engine, "elsewhere")
@@ -141,7 +141,7 @@ async def test_a_source_has_one_active_redrive_task(engine: Engine, dead: Queue,
     assert await engine.operations.active_redrives("1") == 1
 
 
-async def test_of_two_that_start_at_the_same_moment_at_most_one_does(
+async def test_of_redrives_started_at_once_on_several_nodes_at_most_one_begins(
     engine: Engine, nodes: MakeNode, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:
     await mark_deleted(engine, origin, dead, *numbered(5))

@@ -129,7 +129,7 @@ def check(index: FilterIndex[int], kept: dict[int, FilterPolicy], subject: Subje
 
 @settings(max_examples=300)
 @given(makers)
-def test_index_is_brute_force(maker: Maker) -> None:
+def test_the_index_finds_the_same_filters_as_brute_force(maker: Maker) -> None:
     filters = {key: maker.policy() for key in range(20)}
     index: FilterIndex[int] = FilterIndex()
     for key, policy in filters.items():

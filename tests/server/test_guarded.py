@@ -57,7 +57,7 @@ def test_a_page_makes_no_queue_and_removes_nothing(trusting: Server) -> None:
         "sqs.us-east-1.localhost.localstack.cloud:4566",
     ],
 )
-def test_programs_reach_it_by_the_names_they_have_for_it(trusting: Server, host: str) -> None:
+def test_programs_are_admitted_by_the_usual_host_names(trusting: Server, host: str) -> None:
     headers = {
         "Host": host,
         "X-Amz-Target": "AmazonSQS.ListQueues",
@@ -71,7 +71,7 @@ def test_a_name_that_is_allowed_is_answered(trusting: Server) -> None:
     assert status(trusting, "GET", "/_redrive/queues", Host="sqs.us-east-1.queues.corp.example") == 200
 
 
-def test_signatures_are_proof_enough(strict: Server) -> None:
+def test_with_signatures_required_any_host_and_origin_is_admitted(strict: Server) -> None:
     assert status(strict, "GET", "/_redrive/health", Host="queues.example", Origin=EVIL) == 200
 
 

@@ -125,7 +125,9 @@ async def test_head_and_no_content(serve: Serve, connect: Connect) -> None:
 
 
 @pytest.mark.parametrize("is_slow", [False, True])
-async def test_close_where_the_client_asks_for_it(serve: Serve, connect: Connect, is_slow: bool) -> None:
+async def test_the_connection_closes_where_the_client_asks_for_that(
+    serve: Serve, connect: Connect, is_slow: bool
+) -> None:
     async def slow() -> Response:
         await asyncio.sleep(0)
         return Response()

@@ -54,5 +54,5 @@ def test_a_queues_url_in_a_browser_says_what_it_is(name: str) -> None:
     ],
     ids=lambda request: f"{request.method} {request.path}?{request.query}",
 )
-def test_clients_of_the_services_see_none_of_it(request_: Request) -> None:
+def test_clients_of_the_services_get_no_signpost(request_: Request) -> None:
     assert signpost(request_) is None

@@ -48,7 +48,7 @@ async def test_a_client_that_trusts_the_authority_is_served(tmp_path: Path) -> N
     await front.drain(1)
 
 
-async def test_another_client_is_not(tmp_path: Path) -> None:
+async def test_a_client_without_the_authority_refuses_the_certificate(tmp_path: Path) -> None:
     front = await _started(local_authority(tmp_path, [], _NOW))
     with pytest.raises(ssl.SSLCertVerificationError):
         await Client.connect(front.port, ssl.create_default_context())

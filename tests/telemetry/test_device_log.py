@@ -118,7 +118,7 @@ def test_a_failure_has_a_group_of_its_own(written: Written) -> None:
         ({"FailureFeedbackRoleArn": ROLE}, ["FAILURE", "FAILURE"]),
     ],
 )
-def test_applications_ask_for_it(
+def test_pushes_are_logged_as_their_application_is_configured(
     written: Written, attributes: dict[str, str] | None, written_down: list[str]
 ) -> None:
     own = log(written, attributes)

@@ -223,7 +223,7 @@ async def test_an_active_queue_is_sampled_as_each_minute_begins(house: House) ->
     assert await house.totals("oldest_age_seconds") == {0: 0, 1: 60, 2: 120}
 
 
-async def test_a_counter_that_counted_nothing_says_so(house: House) -> None:
+async def test_an_idle_counter_is_written_as_zero(house: House) -> None:
     house.telemetry.metrics.sent(Q, 2, 10, house.clock.now())
     await house.advance(3 * MINUTE_MS)
     assert await house.totals("messages_sent") == {0: 2, 1: 0, 2: 0}

@@ -150,7 +150,7 @@ def test_success_rates_and_spending_are_counted() -> None:
     assert {(one.series.account, one.series.region) for one in kept.points} == {(ACCOUNT, REGION)}
 
 
-def test_cloudwatch_finds_it_again() -> None:
+def test_each_text_message_metric_is_found_by_its_name() -> None:
     kept = Kept(None)
     kept.log.attempted(fact(OK, Outcome.DELIVERED))
     for point in kept.points:

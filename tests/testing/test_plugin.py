@@ -66,7 +66,7 @@ def test_the_server_is_stopped_with_the_run(pytester: pytest.Pytester) -> None:
     result.stderr.no_fnmatch_line("*")
 
 
-def test_a_server_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_cannot_start_raises_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REDRIVE_TLS", "perhaps")
     with pytest.raises(RuntimeError, match="the server did not start"):
         RedriveServer.start()

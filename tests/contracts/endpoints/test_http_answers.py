@@ -162,7 +162,7 @@ async def test_a_trickle_earns_no_time(endpoint: HttpEndpoint, hook: Webhook) ->
     ],
     ids=["nothing", "half a head", "half a body", "another protocol", "no status", "a TLS alert"],
 )
-async def test_half_an_answer_is_none(endpoint: HttpEndpoint, hook: Webhook, says: bytes) -> None:
+async def test_an_incomplete_answer_is_a_failure(endpoint: HttpEndpoint, hook: Webhook, says: bytes) -> None:
     async def partial(_: Received, writer: asyncio.StreamWriter) -> None:
         writer.write(says)
         writer.close()

@@ -357,7 +357,7 @@ class TestTls:
         assert verdict(attempt) == (AttemptResult.FAILED, Reason.CONNECTION)
         assert "HTTP/2" in attempt.response
 
-    async def test_certificates_that_are_none(self, authority: Authority) -> None:
+    async def test_unusable_certificates_are_denied_before_connecting(self, authority: Authority) -> None:
         certificate, _ = authority.application("t")
         _, other = authority.application("t")
         broken = "-----BEGIN CERTIFICATE-----\nno\n-----END CERTIFICATE-----"

@@ -54,7 +54,7 @@ async def test_a_message_may_stay_for_ever(azure: StorageQueueEndpoint, queue: Q
     assert message.expires_on.year == 9999
 
 
-async def test_a_queue_that_is_not_there(azure: StorageQueueEndpoint) -> None:
+async def test_a_missing_queue_is_a_refusal(azure: StorageQueueEndpoint) -> None:
     attempt = await azure.push(queue_push(queue=_resource("nowhere")))
     assert (attempt.result, attempt.reason, attempt.status) == (AttemptResult.REFUSED, Reason.MISSING, 404)
     assert "QueueNotFound" in attempt.response

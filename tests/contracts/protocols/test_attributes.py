@@ -61,7 +61,7 @@ def test_a_number_may_be_anything_within_its_range(sqs: Sqs, name: str) -> None:
 
 @pytest.mark.parametrize("name", [*NUMBERS, KEY_REUSE])
 @pytest.mark.parametrize("value", ["below", "above", "", " 60", "6e1", "٦٠", "60.0", "1" * 400, "nonsense"])
-def test_a_number_may_be_nothing_else(sqs: Sqs, name: str, value: str) -> None:
+def test_numbers_outside_their_range_are_refused(sqs: Sqs, name: str, value: str) -> None:
     least, most, _ = NUMBERS.get(name, (60, 86_400, 300))
     given = {"below": str(least - 1), "above": str(most + 1)}.get(value, value)
     with refused("InvalidAttributeValue", f"Invalid value for the parameter {name}."):
@@ -198,7 +198,7 @@ def test_a_queue_is_no_fifo_queue_by_saying_so_with_false(sqs: Sqs) -> None:
         sqs.queue(FifoQueue="false")
 
 
-def test_a_fifo_queue_stays_one(sqs: Sqs) -> None:
+def test_the_type_of_a_queue_cannot_be_changed(sqs: Sqs) -> None:
     queue = sqs.fifo()
     queue.set(FifoQueue="true")
     message = "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported."

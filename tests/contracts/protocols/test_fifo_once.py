@@ -36,7 +36,7 @@ def test_a_message_belongs_to_a_group(sqs: Sqs) -> None:
         sqs.fifo().send(MessageDeduplicationId="d")
 
 
-def test_a_message_has_a_deduplication_id_or_a_content_that_is_one(sqs: Sqs) -> None:
+def test_a_message_needs_a_deduplication_id_unless_its_content_is_used(sqs: Sqs) -> None:
     with refused("InvalidParameterValue", NO_ID):
         sqs.fifo().send(MessageGroupId="g")
     sqs.fifo(ContentBasedDeduplication="true").send(MessageGroupId="g")
@@ -55,7 +55,7 @@ def test_ids_are_letters_digits_and_signs(sqs: Sqs, parameter: str, value: str) 
 
 @pytest.mark.parametrize("parameter", ["MessageGroupId", "MessageDeduplicationId"])
 @pytest.mark.parametrize("value", ["", "x" * 129, "a b", "ü", "a\n"])
-def test_ids_are_nothing_else(sqs: Sqs, parameter: str, value: str) -> None:
+def test_malformed_ids_are_refused(sqs: Sqs, parameter: str, value: str) -> None:
     message = (
         f"Value {value} for parameter {parameter} is invalid. Reason: {parameter} can only include alphanumeric and"
         " punctuation characters. 1 to 128 in length."

@@ -267,7 +267,7 @@ def test_an_attempt_is_remembered_for_5_minutes(sqs: Sqs) -> None:
 
 
 @pytest.mark.parametrize("attempt_id", ["x" * 129, "", "a b", "ü"])
-def test_attempt_ids_that_are_none(sqs: Sqs, attempt_id: str) -> None:
+def test_malformed_attempt_ids_are_refused(sqs: Sqs, attempt_id: str) -> None:
     with refused("InvalidParameterValue"):
         sqs.fifo().receive(ReceiveRequestAttemptId=attempt_id)
 

@@ -36,7 +36,7 @@ async def test_a_short_poll_of_a_standard_queue_is_told(world: World) -> None:
     assert orjson.loads(response.body)["__type"] == "com.amazonaws.sqs#OverLimit"
 
 
-async def test_a_long_poll_is_not(world: World) -> None:
+async def test_a_long_poll_over_the_limit_is_no_error(world: World) -> None:
     response = await receive(world, STANDARD, WaitTimeSeconds=1)
     assert response.status == 200
 

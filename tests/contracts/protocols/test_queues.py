@@ -138,7 +138,7 @@ QUEUE_CALLS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("operation", QUEUE_CALLS)
-def test_no_operation_works_on_a_queue_that_is_not_there(sqs: Sqs, operation: str) -> None:
+def test_every_operation_on_a_missing_queue_is_refused(sqs: Sqs, operation: str) -> None:
     with refused(NO_SUCH_QUEUE, no_such_queue(sqs)):
         Queue(sqs, f"{sqs.server.url}/{ACCOUNT}/{new_name()}").call(operation, **QUEUE_CALLS[operation])
 

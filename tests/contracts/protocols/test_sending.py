@@ -107,7 +107,7 @@ def test_attributes_count_towards_the_size(sqs: Sqs) -> None:
         queue.send("x" * (1024 - 27), MessageAttributes=attributes)
 
 
-def test_system_attributes_do_not(sqs: Sqs) -> None:
+def test_system_attributes_do_not_count_towards_the_message_size(sqs: Sqs) -> None:
     queue = sqs.queue(MaximumMessageSize="1024")
     queue.send(
         "x" * 1024, MessageSystemAttributes={"AWSTraceHeader": text("Root=1-5759e988-bd862e3fe1be46a9")}
@@ -237,7 +237,7 @@ def test_a_trace_is_a_system_attribute(sqs: Sqs) -> None:
         ({"Other": text("v")}, None),
     ],
 )
-def test_system_attributes_that_are_none(
+def test_malformed_system_attributes_are_refused(
     sqs: Sqs, attributes: dict[str, object], message: str | None
 ) -> None:
     with refused("InvalidParameterValue", message):

@@ -165,7 +165,7 @@ def test_a_file_that_is_no_database(command: tuple[str, ...], tmp_path: Path) ->
     assert "Traceback" not in said
 
 
-def test_a_database_that_is_not_there() -> None:
+def test_an_unreachable_database_ends_the_start_with_one_line() -> None:
     status, said = fails("serve", "--port", "0", "--store", f"postgresql://127.0.0.1:{free_port()}/none")
     assert status == 1
     assert said.splitlines()[-1].startswith("redrive: ")

@@ -219,7 +219,7 @@ class TestArchives:
     @pytest.mark.parametrize(
         "value", ["[]", '{"MessageRetentionPeriod":"0"}', '{"MessageRetentionPeriod":"366"}']
     )
-    def test_policies_that_are_none(self, topic: Topic, value: str) -> None:
+    def test_malformed_archive_policies_are_refused(self, topic: Topic, value: str) -> None:
         with refused("InvalidParameter"):
             topic.set("ArchivePolicy", value)
 
@@ -237,7 +237,7 @@ class TestArchives:
             '{"PointType":"Timestamp","StartingPoint":"2026-01-01T00:00:00Z","Until":"2025-01-01T00:00:00Z"}',
         ],
     )
-    def test_replay_policies_that_are_none(self, topic: Topic, policy: str) -> None:
+    def test_malformed_replay_policies_are_refused(self, topic: Topic, policy: str) -> None:
         _, subscription = _subscribe(topic)
         with refused("InvalidParameter"):
             _set(topic, subscription, policy)

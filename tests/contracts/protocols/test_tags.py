@@ -38,7 +38,7 @@ def test_a_queue_has_at_most_50_tags(sqs: Sqs) -> None:
 
 
 @pytest.mark.parametrize("tags", [{"k" * 129: ""}, {"k": "v" * 257}, {"aws:mine": ""}, {"AWS:mine": ""}])
-def test_tags_that_are_none(sqs: Sqs, tags: dict[str, str]) -> None:
+def test_malformed_tags_are_refused(sqs: Sqs, tags: dict[str, str]) -> None:
     queue = sqs.queue()
     with refused("InvalidParameterValue"):
         queue.call("tag_queue", Tags=tags)

@@ -137,7 +137,7 @@ async def test_tables_that_are_laid_out_in_another_way_are_left_so(
     await connection.close()
 
 
-async def test_all_tables_are_spread_or_none(undistributed: str) -> None:
+async def test_the_distribution_moves_all_tables_or_none(undistributed: str) -> None:
     store = PostgresStore(undistributed, SystemClock(), "one")
     await store.open()
     await store.close()

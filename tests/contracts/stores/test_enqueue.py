@@ -91,7 +91,7 @@ async def test_all_of_a_call_or_none_and_its_neighbours_do_not_suffer(
     assert sorted(bodies(await plain.peek())) == ["a", "b"]
 
 
-async def test_all_queues_of_a_call_or_none(plain: Bench, fifo: Bench) -> None:
+async def test_a_call_for_several_queues_is_written_whole_or_not_at_all(plain: Bench, fifo: Bench) -> None:
     impossible = replace(fifo.new_delivery("impossible", group="g"), message_id=None)  # type: ignore[arg-type]  # see above
     with pytest.raises(StoreUnavailable):
         await plain.store.enqueue([plain.new_delivery("a"), impossible])

@@ -130,7 +130,7 @@ async def test_a_claim_in_order_that_ran_out_leads_to_nothing(fifo: Bench, lette
     assert await letters.peek() == []
 
 
-async def test_of_many_each_leads_to_its_own(queue: Bench, letters: Bench) -> None:
+async def test_each_settlement_of_a_call_has_its_own_follow_ups(queue: Bench, letters: Bench) -> None:
     seqs = [claim.seq for claim in await claim_sent(queue, *"abcdef")]
     token = (await queue.peek())[0].token or 0
     ends = [

@@ -19,7 +19,7 @@ async def all_occupied(store: Store, limit: int = 100) -> list[Occupied]:
     return found
 
 
-async def test_an_empty_queue_is_not_there(store: Store, plain: Bench, fifo: Bench) -> None:
+async def test_an_empty_queue_is_not_listed_as_occupied(store: Store, plain: Bench, fifo: Bench) -> None:
     assert await all_occupied(store) == []
     await plain.send("a", now=NOON + 1)
     await plain.send("b", now=NOON + 2)

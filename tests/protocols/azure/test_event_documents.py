@@ -153,7 +153,7 @@ def test_a_webhooks_secrets_are_not_shown(url: str, shown: str) -> None:
         resource("StorageQueue", ACCOUNT.text, queueName="orders", deliveryAttributeMappings=[{}]),
     ],
 )
-def test_destinations_that_are_none(destination: dict[str, Any]) -> None:
+def test_malformed_destinations_are_refused(destination: dict[str, Any]) -> None:
     assert refused(destination=destination)
 
 
@@ -214,7 +214,7 @@ def static(name: str = "x-a", value: Any = "v", **fields: Any) -> dict[str, Any]
         ["x-a"],
     ],
 )
-def test_delivery_attributes_that_are_none(mappings: list[Any]) -> None:
+def test_malformed_delivery_attributes_are_refused(mappings: list[Any]) -> None:
     assert refused(destination=webhook(deliveryAttributeMappings=mappings))
 
 
@@ -291,7 +291,7 @@ def test_each_input_schema_has_its_delivery_schemas(incoming: str, possible: set
         {"deadLetterDestination": resource("StorageBlob", UP.text, blobContainerName="dead")},
     ],
 )
-def test_properties_that_are_none(given: dict[str, Any]) -> None:
+def test_malformed_properties_are_refused(given: dict[str, Any]) -> None:
     assert refused(**given)
 
 

@@ -407,7 +407,7 @@ async def test_hosts_that_strangers_make_up_read_no_topics(
     assert (await publishers.answer(request([EVENT], path="/api/events", host=host))).status == 200
 
 
-async def test_a_topic_that_is_not_there(publishers: Publishers) -> None:
+async def test_a_missing_topic_is_not_found(publishers: Publishers) -> None:
     error = await refusal(publishers, request([EVENT]))
     assert (error.status, error.code) == (404, "NotFound")
 

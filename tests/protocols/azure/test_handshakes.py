@@ -118,7 +118,7 @@ async def test_a_response_without_the_code_leaves_manual_validation_open(
 
 
 @pytest.mark.parametrize("code", [1, "", "another", ["code"]])
-async def test_another_code_is_none(stage: Stage, topic: Topic, code: object) -> None:
+async def test_another_code_is_a_refusal(stage: Stage, topic: Topic, code: object) -> None:
     said = orjson.dumps({"validationResponse": code}).decode()
     with pytest.raises(AzureError, match="another code"):
         await ask(stage, topic, "billing", Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, said, 1))

@@ -43,7 +43,7 @@ def test_a_name_filter_selects_the_matching_names(text: str, wanted: list[str]) 
         "(" * 30 + "name eq 'x'" + ")" * 30,
     ],
 )
-def test_filters_that_are_none(text: str) -> None:
+def test_unsupported_name_filters_are_refused(text: str) -> None:
     with pytest.raises(AzureError, match="is not supported"):
         name_filter(text)
 

@@ -99,7 +99,7 @@ def signed(resource: str, end: str, key: str = KEY1, *, safe: str = "") -> str:
         request(authorization="Bearer 000000000000"),
     ],
 )
-async def test_a_key_or_a_signature_or_a_bearer_opens_it(
+async def test_a_key_a_signature_or_a_bearer_token_is_accepted(
     stage: Stage, credentials: Credentials, asked: Request
 ) -> None:
     await admit(stage, credentials, asked, await topic_with_keys(stage))

@@ -40,11 +40,11 @@ def test_a_path_that_knows_other_methods() -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/subscriptions/1", "/topics/a:b:publish", "/aXb", "/events"])
-def test_a_path_that_is_none(path: str) -> None:
+def test_an_unknown_path_has_no_route(path: str) -> None:
     assert TABLE.find("GET", path) is None
 
 
-def test_a_path_that_is_too_long_for_any_resource_is_none() -> None:
+def test_a_path_too_long_for_any_resource_has_no_route() -> None:
     assert TABLE.find("GET", "/" + "s/1" * 1000 + "/events") is not None
     assert TABLE.find("GET", "/" + "s/1" * 1400 + "/events") is None
 

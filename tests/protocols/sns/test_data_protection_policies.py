@@ -204,7 +204,7 @@ async def test_a_topic_made_again_keeps_its_policy_or_is_refused_another(stage: 
         await stage.call("CreateTopic", Name="t", DataProtectionPolicy=policy({}, Name="q"))
 
 
-async def test_a_fifo_topic_has_none(stage: Stage) -> None:
+async def test_a_data_protection_policy_for_a_fifo_topic_is_refused(stage: Stage) -> None:
     arn = await stage.topic("t.fifo")
     with invalid("DataProtectionPolicy Reason: FIFO topics cannot have one"):
         await stage.call("PutDataProtectionPolicy", ResourceArn=arn, DataProtectionPolicy=policy({}))

@@ -85,7 +85,7 @@ async def test_a_throttled_stream_is_given_up_after_50_retries(stage: Stage) -> 
     assert letter.body == "hello"
 
 
-async def test_a_stream_in_other_trouble_is_not(stage: Stage) -> None:
+async def test_a_broken_stream_is_retried_by_the_schedule_of_managed_endpoints(stage: Stage) -> None:
     topic, endpoint = await subscribed(stage, "firehose", *[BROKEN] * 1000, SLOWER, TAKEN)
     await stage.publish(topic)
     await stage.advance(6 * HOUR_MS)

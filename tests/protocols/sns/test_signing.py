@@ -37,7 +37,7 @@ def test_a_signature_is_checked_by_the_certificate(
         _verify(pair, signature, "Message\nGrüsse\n", algorithm)
 
 
-async def test_threads_sign_alike(pair: SigningPair) -> None:
+async def test_signatures_made_in_threads_are_the_same(pair: SigningPair) -> None:
     signer = Signer(pair)
     texts = [f"text {number}" for number in range(20)]
     signatures = await asyncio.gather(*(signer.sign(text, "2") for text in texts))

@@ -96,7 +96,7 @@ async def test_words_that_opt_out(stage: Stage, gateway: Telephoned, text: str) 
 
 
 @pytest.mark.parametrize("text", ["", "stop it", "please stop", "START", "unstop", "ENDE"])
-async def test_words_that_do_not(stage: Stage, gateway: Telephoned, text: str) -> None:
+async def test_other_words_do_not_opt_out(stage: Stage, gateway: Telephoned, text: str) -> None:
     await publish(stage)
     await telephones(stage).heard(QUEUE_RECORD, text)
     assert await stage.call("ListPhoneNumbersOptedOut") == {"phoneNumbers": []}

@@ -39,7 +39,7 @@ async def test_no_other_operation_is_open_without_a_signature(gateway: Gateway, 
     assert (answer.status, b"MissingAuthenticationToken" in answer.body) == (403, True)
 
 
-async def test_a_bad_signature_is_worse_than_none(gateway: Gateway) -> None:
+async def test_a_wrong_signature_is_refused_where_none_is_needed(gateway: Gateway) -> None:
     signed = (
         "AWS4-HMAC-SHA256 Credential=AKIA0000000000000000/20260101/us-east-1/sns/aws4_request,"
         f" SignedHeaders=host;x-amz-date, Signature={'0' * 64}"

@@ -68,7 +68,7 @@ WRONG: list[Callable[[str], Any]] = [
 
 
 @pytest.mark.parametrize("credential", WRONG)
-def test_no_other_key_does(topic: Any, credential: Callable[[str], Any]) -> None:
+def test_publications_with_other_keys_are_refused(topic: Any, credential: Callable[[str], Any]) -> None:
     with pytest.raises(
         ClientAuthenticationError, match=r"The request authorization key is not authorized for 127\.0\.0\.1"
     ):
@@ -83,7 +83,7 @@ def test_a_renewed_key_opens_it_no_more(manager: Any, topic: Any) -> None:
         publish(topic, AzureKeyCredential(old))
 
 
-def test_a_bearer_opens_it_also_where_keys_do_not(
+def test_bearer_tokens_are_accepted_also_where_keys_are_disabled(
     strict: Server, manager: Any, topic: Any, bearer: str
 ) -> None:
     key = manager.topics.list_shared_access_keys(GROUP, NAME).key1

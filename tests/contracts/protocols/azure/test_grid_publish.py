@@ -129,7 +129,7 @@ def test_refused_publications_raise_the_sdks_errors(grid: Grid) -> None:
         grid.publish(topic, [event(1)])
 
 
-def test_a_time_that_is_none(grid: Grid, subscriber: Subscriber) -> None:
+def test_an_event_with_a_malformed_time_is_refused(grid: Grid, subscriber: Subscriber) -> None:
     topic = grid.topic()
     grid.subscribe(topic.id, subscriber)
     sent = {"id": "1", "subject": "s", "eventType": "t", "dataVersion": "", "data": {}}

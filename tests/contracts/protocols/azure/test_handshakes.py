@@ -77,7 +77,7 @@ def test_an_endpoint_that_does_not_agree(resources: Resources, status: int, body
     assert refused(resources.shown, topic.id)[0] == 404
 
 
-def test_an_endpoint_that_is_not_there(resources: Resources) -> None:
+def test_an_unreachable_endpoint_fails_the_validation(resources: Resources) -> None:
     topic = resources.topic()
     nobody = resources.webhook(endpoint_url="http://127.0.0.1:9/hook")
     assert refused(resources.subscribe, topic.id, destination=nobody)[1] == "Url validation"

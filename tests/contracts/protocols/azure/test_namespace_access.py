@@ -72,7 +72,7 @@ def shop(strict: Server, ours: str) -> Iterator[Shop]:
 
 @pytest.mark.parametrize("which", ["key1", "key2"])
 @pytest.mark.parametrize("of", ["namespace", "topic"])
-def test_each_key_opens_it(shop: Shop, of: str, which: str) -> None:
+def test_each_key_of_namespace_and_topic_is_accepted(shop: Shop, of: str, which: str) -> None:
     manager: EventGridManagementClient = shop.management
     keys = (
         manager.namespaces.list_shared_access_keys(GROUP, NAME)
@@ -87,7 +87,7 @@ def test_each_key_opens_it(shop: Shop, of: str, which: str) -> None:
     assert consumer.acknowledge(lock_tokens=tokens(received)).failed_lock_tokens == []
 
 
-def test_no_other_key_opens_it(shop: Shop) -> None:
+def test_other_keys_are_refused(shop: Shop) -> None:
     with pytest.raises(ClientAuthenticationError):
         shop.publisher("bm90IGEga2V5").send(placed(1))
     with pytest.raises(ClientAuthenticationError):

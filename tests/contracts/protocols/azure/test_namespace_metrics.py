@@ -118,7 +118,7 @@ def test_dropped_and_dead_lettered_events_are_counted_by_reason(shop: Shop) -> N
     assert by(shop, "DeadLetteredCount", "DeadLetterReason") == {"EventRejected": 1}
 
 
-def test_metrics_that_there_are_not(shop: Shop) -> None:
+def test_unknown_metrics_are_refused(shop: Shop) -> None:
     for resource, name in ((NAMESPACE, "PublishSuccessCount"), (NAMESPACE, "Mqtt.Connections")):
         path = f"{resource}/providers/Microsoft.Insights/metrics?metricnames={name}"
         assert shop.server.ask("GET", path)[0] == 400

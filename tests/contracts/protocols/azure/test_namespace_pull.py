@@ -77,7 +77,7 @@ def test_an_empty_wait_ends_in_time(shop: Shop) -> None:
     assert shop.server.now() - before >= 10
 
 
-def test_published_before_the_subscription_is_not_for_it(shop: Shop) -> None:
+def test_events_published_before_the_subscription_are_not_received(shop: Shop) -> None:
     shop.publish(1)
     shop.subscribe()
     shop.publish(2)
@@ -304,7 +304,7 @@ def test_another_retention_holds_for_what_is_there(shop: Shop) -> None:
     shop.receive_nothing()
 
 
-def test_an_expired_subscription_is_none(shop: Shop) -> None:
+def test_an_expired_subscription_is_not_found(shop: Shop) -> None:
     ends = dt.datetime.fromtimestamp(shop.server.now() + HOUR, dt.UTC)
     shop.subscribe(expires_at=ends)
     shop.publish(1)

@@ -65,7 +65,7 @@ def test_events_are_pushed_as_cloud_events(shop: Shop, hook: Subscriber) -> None
     assert (hit.document["id"], hit.document["data"]) == (sent.id, {"order": 1})
 
 
-def test_a_secret_in_the_url_is_shown_to_who_asks_for_it(shop: Shop, hook: Subscriber) -> None:
+def test_secrets_of_a_destination_are_shown_on_explicit_request_alone(shop: Shop, hook: Subscriber) -> None:
     url = f"{hook.url}?code=s3cret"
     made = push(shop, url, destination={"delivery_attribute_mappings": [_secret_header()]})
     shown = made.delivery_configuration.push.destination

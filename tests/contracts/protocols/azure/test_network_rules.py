@@ -46,7 +46,7 @@ def test_loopback_is_the_private_side(grid: Grid) -> None:
     assert grid.publish(topic, [EVENT]) == 200
 
 
-def test_rules_that_are_none(grid: Grid) -> None:
+def test_malformed_network_rules_are_refused(grid: Grid) -> None:
     for fields in ({"inbound_ip_rules": [{"ipMask": "anywhere"}]}, {"minimum_tls_version_allowed": "1.3"}):
         assert refused(grid.topic, **fields)[0] == 400
 

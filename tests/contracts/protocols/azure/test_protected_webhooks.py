@@ -72,7 +72,7 @@ def test_a_webhook_without_entra_settings_gets_no_token(resources: Resources) ->
 
 
 @pytest.mark.parametrize("missing", sorted(PROTECTED))
-def test_half_an_audience_is_none(resources: Resources, missing: str) -> None:
+def test_an_incomplete_audience_is_refused(resources: Resources, missing: str) -> None:
     half = {name: value for name, value in PROTECTED.items() if name != missing}
     topic = resources.topic()
     assert refused(resources.subscribe, topic.id, destination=resources.webhook(**half))[:2] == (

@@ -82,7 +82,7 @@ def test_a_topic_goes_with_its_subscriptions(resources: Resources) -> None:
 
 
 @pytest.mark.parametrize("name", ["ab", "a" * 51, "under_score", "MicrosoftOrders", "eventgrid-1", "SYSTEM"])
-def test_names_that_are_none(resources: Resources, name: str) -> None:
+def test_malformed_topic_names_are_refused(resources: Resources, name: str) -> None:
     status, code, message = refused(resources.topic, name)
     assert (status, code) == (400, "InvalidRequest")
     assert "3 to 50 letters" in message
@@ -127,13 +127,13 @@ def test_fixed_fields_of_a_topic_cannot_be_changed(resources: Resources) -> None
         (["location"], "InvalidRequestContent"),
     ],
 )
-def test_documents_that_are_none(resources: Resources, document: object, code: str) -> None:
+def test_malformed_topic_documents_are_refused(resources: Resources, document: object, code: str) -> None:
     status, answer = resources.ask("PUT", f"{EVENT_GRID}/topics/orders", document)
     assert (status, answer["error"]["code"]) == (400, code)
     assert resources.ask("GET", f"{EVENT_GRID}/topics/orders")[0] == 404
 
 
-def test_routes_that_are_none(resources: Resources) -> None:
+def test_unknown_resource_types_and_methods_are_refused(resources: Resources) -> None:
     assert resources.ask("GET", f"{EVENT_GRID}/partnerTopics/p")[1]["error"]["code"] == "InvalidResourceType"
     assert resources.ask("POST", f"{EVENT_GRID}/topics/orders")[0] == 405
 
