@@ -86,12 +86,18 @@ class SimulatedClock:
         """
         until = self._now + milliseconds
         await _quiet(settle, is_settled)
-        while self._calls and self._calls[0][0] <= until:
-            self._now = max(self._now, self._calls[0][0])
-            while self._calls and self._calls[0][0] <= self._now:
+        while (moment := self._next_moment(until)) is not None:
+            self._now = max(self._now, moment)
+            while self._next_moment(self._now) is not None:
                 heapq.heappop(self._calls)[2].make()
             await _quiet(settle, is_settled)
         self._now = until
+
+    def _next_moment(self, until: int) -> int | None:
+        """The moment (ms) of the next call up to then; cancelled ones are dropped, of which each attempt leaves one."""
+        while self._calls and self._calls[0][2].cancelled:
+            heapq.heappop(self._calls)
+        return self._calls[0][0] if self._calls and self._calls[0][0] <= until else None
 
 
 async def _quiet(settle: Callable[[], Awaitable[None]], is_settled: Callable[[], bool]) -> None:
