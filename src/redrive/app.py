@@ -237,16 +237,17 @@ async def _core(
 
 
 def _extensions(core: Core) -> list[Extension]:
-    """The facades and their parts; SQS shows messages of all the others, and functions send to SQS and SNS."""
+    """The facades and their parts; SQS shows messages of all the others, and functions call SQS, SNS and S3."""
     parts = [make.extension(core) for make in (mobile_push, text_messages, data_protection)]
     beyond = destinations.extension(core)
     topics = sns.extension(core, [part.sns for part in parts if part.sns is not None])
-    facades = [beyond, *(make.extension(core) for make in (monitoring, event_grid, s3)), topics, *parts]
+    buckets = s3.extension(core)
+    facades = [beyond, *(make.extension(core) for make in (monitoring, event_grid)), buckets, topics, *parts]
     presenters: dict[str, Presenter] = {}
     for facade in facades:
         presenters |= facade.presenters
     queues = sqs.extension(core, presenters)
-    called = {**topics.services, **queues.services}
+    called = {**topics.services, **queues.services, **buckets.services}
     elsewhere = beyond.endpoints.get(destinations.ELSEWHERE)
     return [*facades, queues, functions.extension(core, called, elsewhere, presenters)]
 

@@ -22,6 +22,7 @@ from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.inner_calls import InnerCalls
+from redrive.protocols.aws.lambda_.archives import Archives
 from redrive.protocols.aws.lambda_.asynchronous import AsyncInvocations
 from redrive.protocols.aws.lambda_.backlogs import DIALECT, TO_FUNCTION, TO_TARGET
 from redrive.protocols.aws.lambda_.consumers import MappingConsumers
@@ -55,7 +56,7 @@ def extension(
 
     Args:
         core: What it is built on.
-        services: Those that functions' dead letters and records go to; Lambda itself is added here.
+        services: Those that code comes from, and that dead letters and records go to; Lambda itself is added here.
         elsewhere: Invokes functions of other servers, where the settings name any.
         presenters: By envelope, for messages of queues that other services sent.
     """
@@ -79,7 +80,20 @@ def extension(
         lambda mapping: MappingConsumer(core.engine, lookup, executor, show, mapping, wait_ms),
         leaps=leaps,
     )
-    facade = Lambda(core.engine, lookup, code, pool, executor, invocations, downloads, consumers.follow)
+    called = dict(services)
+    calls = InnerCalls(called, core.runtime)
+    facade = Lambda(
+        core.engine,
+        lookup,
+        Archives(calls),
+        code,
+        pool,
+        executor,
+        invocations,
+        downloads,
+        consumers.follow,
+    )
+    called["lambda"] = facade
     return Extension(
         services={"lambda": facade},
         paths={PATH: downloads.answer},
@@ -94,7 +108,7 @@ def extension(
                 open_functions=core.settings.auth == "off",
             ),
             TO_FUNCTION: InvocationEndpoint(lookup, executor, core.runtime.chance),
-            TO_TARGET: TargetEndpoint(InnerCalls({**services, "lambda": facade}, core.runtime)),
+            TO_TARGET: TargetEndpoint(calls),
         },
         listeners=[(EventMetrics(metrics), (DIALECT,))],
         kinds=[*Lambda.kinds, CODE],

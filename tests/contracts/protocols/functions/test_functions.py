@@ -100,6 +100,28 @@ class TestCreate:
             workshop.function(**given)  # type: ignore[arg-type]  # of any kind
         assert str(error["Message"]).startswith(text)
 
+    def test_code_comes_from_a_bucket_of_this_server(self, workshop: Workshop) -> None:
+        buckets, name = workshop.of("s3"), "code-of-functions"
+        buckets.create_bucket(Bucket=name)
+        buckets.put_object(Bucket=name, Key="v1/code.zip", Body=archive({"index.py": ECHO}))
+        given = {"Role": ROLE, "Runtime": RUNTIME, "Handler": "index.handler"}
+        there = {"S3Bucket": name, "S3Key": "v1/code.zip"}
+        workshop.client.create_function(FunctionName="from-bucket", Code=there, **given)
+        assert workshop.call("from-bucket", 1).payload == 1
+        text = (
+            "Error occurred while GetObject. S3 Error Code: NoSuchKey. S3 Error Message: The specified key does not"
+            " exist."
+        )
+        with refused("InvalidParameterValueException", text):
+            workshop.client.update_function_code(FunctionName="from-bucket", S3Bucket=name, S3Key="v2")
+        with refused("InvalidParameterValueException") as error:
+            workshop.client.update_function_code(FunctionName="from-bucket", S3Bucket="nowhere", S3Key="v2")
+        assert "S3 Error Code: NoSuchBucket." in error["Message"]
+        stranger = Workshop(workshop.server, account="210987654321")
+        with refused("InvalidParameterValueException") as error:
+            stranger.client.create_function(FunctionName="stolen", Code=there, **given)
+        assert "S3 Error Code: AccessDenied." in error["Message"]
+
     def test_a_role_has_the_form_of_a_role(self, workshop: Workshop) -> None:
         with refused("ValidationException") as error:
             workshop.function(Role="nobody")

@@ -1,11 +1,14 @@
-"""Archives of code: whether a deployment package can be unpacked, without unpacking it."""
+"""Archives of code: where they come from, and whether they can be unpacked, without unpacking them."""
 
+import asyncio
 import io
 import zipfile
 from pathlib import PurePosixPath
 from typing import Final
 
+from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.lambda_.errors import invalid, unoffered
+from redrive.protocols.aws.lambda_.ports import ServiceCalls
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 
@@ -14,29 +17,48 @@ UNZIPPED_BYTES_MAX: Final = 262_144_000
 _ENTRIES_MAX: Final = 100_000
 _ENTRY: Final = b"PK\x01\x02"  # begins each line of an archive's directory
 _ENCRYPTED: Final = 1  # the first of an entry's flags
-_BUCKET: Final = ("S3Bucket", "S3Key", "S3ObjectVersion")
 
 
-def archive_of(code: Structure) -> bytes:
-    """The archive that a caller gives, which can be unpacked.
+class Archives:
+    """Reads the archives that callers give: in the request, or in a bucket of this server."""
 
-    Reading the directory takes 5 us an entry, half a second for as many as there may be: it belongs into a thread.
+    def __init__(self, calls: ServiceCalls) -> None:
+        """Fetch objects by these calls."""
+        self._calls = calls
 
-    Raises:
-        AwsError: There is no archive, it is too large, or it cannot be unpacked.
-    """
-    if code.get("ImageUri"):
-        raise unoffered("ImageUri")
-    if any(code.get(name) for name in _BUCKET):
-        raise unoffered("S3Bucket")
-    archive: bytes | None = code.get("ZipFile")
-    if not archive:
-        raise invalid("Please provide a source for function code.")
-    if len(archive) > ZIPPED_BYTES_MAX:
-        text = f"Zipped size must be smaller than {ZIPPED_BYTES_MAX} bytes"
-        raise AwsError("RequestEntityTooLargeException", text, status=413)
-    _check(archive)
-    return archive
+    async def read(self, call: Call, code: Structure) -> bytes:
+        """The archive that a caller gives, which can be unpacked.
+
+        Raises:
+            AwsError: There is no archive, it is too large, or it cannot be unpacked.
+        """
+        if code.get("ImageUri"):
+            raise unoffered("ImageUri")
+        archive: bytes | None = code.get("ZipFile")
+        if archive is None and code.get("S3Bucket") and code.get("S3Key"):
+            archive = await self._object(call, code)
+        if not archive:
+            raise invalid("Please provide a source for function code.")
+        if len(archive) > ZIPPED_BYTES_MAX:
+            text = f"Zipped size must be smaller than {ZIPPED_BYTES_MAX} bytes"
+            raise AwsError("RequestEntityTooLargeException", text, status=413)
+        # Reading the directory takes 5 us an entry, half a second for as many as there may be.
+        await asyncio.to_thread(_check, archive)
+        return archive
+
+    async def _object(self, call: Call, code: Structure) -> bytes:
+        """The object that is named, which the caller may read."""
+        if code.get("S3ObjectVersion"):
+            raise unoffered("S3ObjectVersion")
+        params = {"Bucket": code["S3Bucket"], "Key": code["S3Key"]}
+        try:
+            found = await self._calls.call("s3", "GetObject", params, call.principal, call.region)
+        except AwsError as error:
+            raise invalid(
+                f"Error occurred while GetObject. S3 Error Code: {error.code}. S3 Error Message: {error.message}"
+            ) from None
+        archive: bytes = found["Body"]
+        return archive
 
 
 def _check(archive: bytes) -> None:

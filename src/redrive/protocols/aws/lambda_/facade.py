@@ -8,6 +8,7 @@ from redrive.engine.ports import DocumentKind
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Verb
 from redrive.protocols.aws.lambda_.aliases import AliasOperations
+from redrive.protocols.aws.lambda_.archives import Archives
 from redrive.protocols.aws.lambda_.asynchronous import AsyncInvocations
 from redrive.protocols.aws.lambda_.downloads import Downloads
 from redrive.protocols.aws.lambda_.errors import translated
@@ -35,6 +36,7 @@ class Lambda:
         self,
         engine: Engine,
         lookup: Lookup,
+        archives: Archives,
         code: CodeKeeper,
         runner: Runner,
         executor: Executor,
@@ -47,7 +49,8 @@ class Lambda:
         Args:
             engine: Where functions are kept.
             lookup: Finds them there.
-            code: Keeps their code.
+            archives: Reads the code that callers give.
+            code: Keeps it.
             runner: Runs them.
             executor: Has them run, and counts it.
             invocations: Takes events for them.
@@ -56,7 +59,7 @@ class Lambda:
         """
         self.operations: Mapping[str, Verb] = operations_of(
             "lambda",
-            FunctionOperations(engine, lookup, code, runner, downloads),
+            FunctionOperations(engine, lookup, archives, code, runner, downloads),
             VersionOperations(engine, lookup),
             AliasOperations(engine, lookup),
             Permissions(engine, lookup),

@@ -1,6 +1,5 @@
 """Functions come, change and go."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -10,7 +9,7 @@ from redrive.engine.resources import Draft
 from redrive.model.ids import id_text
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.lambda_ import names, paging
-from redrive.protocols.aws.lambda_.archives import archive_of
+from redrive.protocols.aws.lambda_.archives import Archives
 from redrive.protocols.aws.lambda_.backlogs import follow_in, remove_in
 from redrive.protocols.aws.lambda_.downloads import Downloads
 from redrive.protocols.aws.lambda_.errors import denied, invalid, no_function, outdated, taken
@@ -39,19 +38,27 @@ class FunctionOperations:
     """Creates, shows, changes and deletes functions."""
 
     def __init__(
-        self, engine: Engine, lookup: Lookup, code: CodeKeeper, runner: Runner, downloads: Downloads
+        self,
+        engine: Engine,
+        lookup: Lookup,
+        archives: Archives,
+        code: CodeKeeper,
+        runner: Runner,
+        downloads: Downloads,
     ) -> None:
         """Do it through these.
 
         Args:
             engine: Where functions are kept.
             lookup: Finds them there.
-            code: Keeps their code.
+            archives: Reads the code that callers give.
+            code: Keeps it.
             runner: Runs them, and ends what runs of those that changed.
             downloads: Where the code can be fetched from.
         """
         self._engine = engine
         self._lookup = lookup
+        self._archives = archives
         self._code = code
         self._runner = runner
         self._downloads = downloads
@@ -67,7 +74,7 @@ class FunctionOperations:
             params.get("Runtime") and params.get("Handler")
         ):
             raise invalid(_MANDATORY)
-        archive = await asyncio.to_thread(archive_of, params["Code"])
+        archive = await self._archives.read(call, params["Code"])
         wanted = configured(self._blank(call, named, params), params)
         await self._refuse_standing(named)
         code = await self._code.keep(named.name, archive)
@@ -147,7 +154,7 @@ class FunctionOperations:
         """https://docs.aws.amazon.com/lambda/latest/api/API_UpdateFunctionCode.html."""
         named = names.read(call, params["FunctionName"])
         await self._lookup.function(call, named, "UpdateFunctionCode")
-        archive = await asyncio.to_thread(archive_of, params)
+        archive = await self._archives.read(call, params)
         code = await self._code.keep(named.name, archive)
         architectures = {name: params[name] for name in ("Architectures",) if name in params}
 
