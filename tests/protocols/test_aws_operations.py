@@ -57,6 +57,15 @@ OFFERED_IN_PART = {
     "s3": {
         *("CreateBucket", "DeleteBucket", "GetBucketLocation", "HeadBucket", "ListBuckets"),
         *("PutObject", "GetObject", "HeadObject", "DeleteObject", "DeleteObjects"),
+        *(
+            "ListObjects",
+            "ListObjectsV2",
+            "CopyObject",
+            "CreateMultipartUpload",
+            "UploadPart",
+            "UploadPartCopy",
+        ),
+        *("CompleteMultipartUpload", "AbortMultipartUpload", "ListParts"),
     },
     "cloudwatch": {"GetMetricData", "GetMetricStatistics", "ListMetrics", "PutMetricData"},
     "logs": {

@@ -68,6 +68,7 @@ def test_a_copy_is_known_by_its_source() -> None:
         ("a.b.s3.localhost:4566", "/", {"Bucket": "a.b"}),
         ("wheels.s3.eu-west-1.amazonaws.com", "/k", {"Bucket": "wheels", "Key": "k"}),
         ("s3.localhost:4566", "/wheels/k", {"Bucket": "wheels", "Key": "k"}),
+        ("127.0.0.1:4566", "//k", {"Bucket": "", "Key": "k"}),
         ("127.0.0.1:4566", "/wheels//k", {"Bucket": "wheels", "Key": "/k"}),
     ],
 )

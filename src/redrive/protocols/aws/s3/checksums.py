@@ -125,6 +125,11 @@ def checksum_of(algorithm: str, contents: Iterable[bytes]) -> str:
     summing = summing_of(algorithm)
     for content in contents:
         summing.update(content)
+    return encoded(summing)
+
+
+def encoded(summing: Summing) -> str:
+    """A checksum in base64."""
     return base64.b64encode(summing.digest()).decode()
 
 

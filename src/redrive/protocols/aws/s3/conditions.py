@@ -45,6 +45,20 @@ def check_readable(params: Structure, found: ObjectRecord) -> None:
         raise _not_modified(found)
 
 
+def check_copied(conditions: Structure, found: ObjectRecord) -> None:
+    """Refuse to copy an object that is not as the caller wants it; none is "not modified" here.
+
+    Raises:
+        AwsError: `PreconditionFailed`.
+    """
+    try:
+        check_readable(conditions, found)
+    except AwsError as refusal:
+        if refusal.status == _NOT_MODIFIED:
+            raise unmet("x-amz-copy-source-If-None-Match") from None
+        raise
+
+
 def check_writable(params: Structure, found: ObjectRecord | None, key: str) -> None:
     """Refuse to write an object, or to remove it, where what is there is not as the caller wants it.
 

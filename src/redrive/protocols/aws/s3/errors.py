@@ -58,11 +58,16 @@ def unoffered(parameter: str) -> AwsError:
     return error("NotImplemented", f"Redrive does not offer the parameter {parameter} of S3.", 501)
 
 
+def aborted() -> AwsError:
+    """The error for a change that another change came between."""
+    text = "A conflicting conditional operation is currently in progress against this resource. Please try again."
+    return error("OperationAborted", text, 409)
+
+
 def translated(refusal: RedriveError) -> AwsError:
     """Translates a refusal of the engine into the error that S3 has for it."""
     if isinstance(refusal, Conflict):
-        text = "A conflicting conditional operation is currently in progress against this resource. Please try again."
-        return error("OperationAborted", text, 409)
+        return aborted()
     if isinstance(refusal, StoreUnavailable):
         return error("ServiceUnavailable", "Service is unable to handle request.", 503)
     raise refusal

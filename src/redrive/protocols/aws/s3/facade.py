@@ -12,7 +12,10 @@ from redrive.protocols.aws.operations import operations_of
 from redrive.protocols.aws.s3.access import BucketAccess
 from redrive.protocols.aws.s3.buckets import BucketOperations
 from redrive.protocols.aws.s3.contents import Contents
+from redrive.protocols.aws.s3.copying import Copying, Sources
 from redrive.protocols.aws.s3.errors import translated
+from redrive.protocols.aws.s3.listing import Listing
+from redrive.protocols.aws.s3.multipart import Multipart
 from redrive.protocols.aws.s3.objects import ObjectOperations, Objects
 from redrive.protocols.aws.s3.ports import BlobKeeper
 from redrive.protocols.aws.s3.records import BUCKET, OBJECT, PART, UPLOAD
@@ -32,8 +35,14 @@ class S3:
         contents = Contents(blobs, lambda: id_text(engine.runtime.message_id()))
         access = BucketAccess(engine.resources.documents)
         objects = Objects(engine, contents)
+        sources = Sources(objects, access)
         self.operations: Mapping[str, Verb] = operations_of(
-            "s3", BucketOperations(engine, access, contents), ObjectOperations(objects, access)
+            "s3",
+            BucketOperations(engine, access, contents),
+            ObjectOperations(objects, access),
+            Listing(engine.resources.documents, access),
+            Copying(objects, access, sources),
+            Multipart(engine, objects, access, sources),
         )
 
     kinds: tuple[DocumentKind[Any], ...] = (BUCKET, OBJECT, UPLOAD, PART)

@@ -13,7 +13,7 @@ from redrive.protocols.aws.s3.access import BucketAccess
 from redrive.protocols.aws.s3.checksums import verified
 from redrive.protocols.aws.s3.conditions import Span, check_readable, check_writable, span_of
 from redrive.protocols.aws.s3.contents import Contents
-from redrive.protocols.aws.s3.errors import error, invalid, no_bucket, no_key, too_large
+from redrive.protocols.aws.s3.errors import aborted, error, invalid, no_bucket, no_key, no_upload, too_large
 from redrive.protocols.aws.s3.names import check_key
 from redrive.protocols.aws.s3.quotas import (
     ANSWER_BYTES_MAX,
@@ -21,7 +21,16 @@ from redrive.protocols.aws.s3.quotas import (
     DELETED_AT_ONCE_MAX,
     METADATA_BYTES_MAX,
 )
-from redrive.protocols.aws.s3.records import BUCKET, OBJECT, Bucket, ObjectRecord, object_key
+from redrive.protocols.aws.s3.records import (
+    BUCKET,
+    OBJECT,
+    UPLOAD,
+    Bucket,
+    ObjectRecord,
+    Upload,
+    object_key,
+    upload_key,
+)
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 from redrive.protocols.aws.wire.timestamps import to_rfc822
@@ -62,23 +71,34 @@ class Objects:
             raise no_key(key)
         return found
 
-    async def put(self, bucket: Bucket, new: ObjectRecord, params: Structure) -> None:
+    async def put(
+        self, bucket: Bucket, new: ObjectRecord, params: Structure, upload: Upload | None = None
+    ) -> None:
         """Write an object over the one that is there, if the conditions of a request hold.
 
+        Args:
+            bucket: Where it is to be.
+            new: The object, whose content is kept already.
+            params: With the conditions.
+            upload: Ends with this, in the same transaction; None: the content is the request's own.
+
         Raises:
-            AwsError: `NoSuchBucket`, `PreconditionFailed`; then the new content is forgotten.
+            AwsError: `NoSuchBucket`, `PreconditionFailed`; then a request's own content is forgotten. `NoSuchUpload`.
         """
 
         async def decide(draft: Draft) -> ObjectRecord | None:
             found = await self._in(draft, bucket, new.key)
             check_writable(params, found, new.key)
+            if upload is not None:
+                await _end(draft, upload)
             draft.put(OBJECT, object_key(bucket.name, new.key), new)
             return found
 
         try:
             replaced = await self._engine.resources.write(decide)
         except AwsError:
-            await self.contents.remove(new.blobs)
+            if upload is None:
+                await self.contents.remove(new.blobs)
             raise
         if replaced is not None:
             await self.contents.remove(replaced.blobs)
@@ -183,6 +203,17 @@ class ObjectOperations:
         found = await self._objects.get(bucket, params["Key"])
         check_readable(params, found)
         return found, span_of(params, found)
+
+
+async def _end(draft: Draft, upload: Upload) -> None:
+    """End an upload that nobody has completed or given up meanwhile, and none of whose parts was replaced."""
+    key = upload_key(upload.bucket, upload.id)
+    found = await draft.get(UPLOAD, key)
+    if found is None:
+        raise no_upload(upload.id)
+    if found != upload:
+        raise aborted()
+    draft.remove(UPLOAD, key)
 
 
 async def digested(params: Structure, content: bytes) -> tuple[dict[str, str], str]:

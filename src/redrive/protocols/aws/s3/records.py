@@ -96,6 +96,7 @@ class Upload(Described):
         begun_at: ms.
         algorithm: Of the checksums that its parts have: `CRC32` …; empty: none.
         checksum_type: Of the object's checksum.
+        replaced: How many times a part took the place of another.
     """
 
     bucket: str
@@ -104,6 +105,7 @@ class Upload(Described):
     begun_at: int
     algorithm: str = ""
     checksum_type: str = "COMPOSITE"
+    replaced: int = 0
 
 
 @dataclass(frozen=True, slots=True)

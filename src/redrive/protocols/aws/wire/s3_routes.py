@@ -65,8 +65,9 @@ def _place(request: Request) -> dict[str, str]:
     path = request.path.removeprefix("/")
     if bucket is None:
         bucket, _, path = path.partition("/")
-    place = {"Bucket": bucket, "Key": path}
-    return {name: value for name, value in place.items() if value}
+    if path:
+        return {"Bucket": bucket, "Key": path}  # a bucket without a name is one that does not exist
+    return {"Bucket": bucket} if bucket else {}
 
 
 @dataclass(frozen=True, slots=True)
