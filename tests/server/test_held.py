@@ -119,3 +119,28 @@ async def test_a_head_may_let_more_in_than_anybody_may_send(
     sent = body if "Length" in framing else b"16e360\r\n" + body + b"\r\n0\r\n\r\n"
     answer = await client.ask(message("POST", "/", framing, "Authorization: a"), sent)
     assert answer.body == b"1500000"
+
+
+def unread(front: HttpFront) -> int:
+    return front._shared.held._total.unread
+
+
+async def test_unread_answers_have_a_budget(serve: Serve, connect: Connect) -> None:
+    """Forty connections that ask for 16 MiB and read nothing took 640."""
+    front = await serve(
+        lambda request: Response(body=b"x" * (30_000_000 if request.path == "/large" else 10)),
+        unread_bytes_per_address_max=70_000_000,
+    )
+    clients = [await connect(front) for _ in range(4)]
+    for client in clients:
+        await client.send(get("/large"))
+    await until(lambda: unread(front) and len(front._shared.connections) == 2)
+    assert unread(front) <= 70_000_000
+    usual = await connect(front)
+    assert len((await usual.ask(get())).body) == 10
+    for client in clients:
+        await client.close()
+    await until(lambda: len(front._shared.connections) == 1)
+    assert unread(front) == 0
+    assert len((await usual.ask(get("/large"))).body) == 30_000_000
+    assert unread(front) == 0

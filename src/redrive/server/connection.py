@@ -75,6 +75,7 @@ class Connection(asyncio.Protocol):
         "_scheme",
         "_shared",
         "_transport",
+        "_unread",
         "deadline",
     )
 
@@ -89,6 +90,7 @@ class Connection(asyncio.Protocol):
         self._scheme = scheme
         self._held = b""  # read and not parsed yet
         self._counted = 0  # bytes of what is not answered yet, as they stand in `Shared.held`
+        self._unread = 0  # bytes of answers, likewise
         self._is_paused = False  # we do not read
         self._is_stalled = False  # the client does not read
         self._is_closing = False  # the last answer is written
@@ -142,11 +144,14 @@ class Connection(asyncio.Protocol):
         """The client does not read its answers: nothing more is done for it until it does."""
         self._is_stalled = True
         self.deadline = self._flush_deadline()
+        if not self._count_unread(self._transport.get_write_buffer_size()):
+            self.abort()
 
     @override
     def resume_writing(self) -> None:
         """Read again."""
         self._is_stalled = False
+        self._count_unread(0)
         if not self._is_over():
             self.deadline = self._shared.loop.time() + self._shared.limits.keep_alive_seconds
             self._proceed()
@@ -159,8 +164,8 @@ class Connection(asyncio.Protocol):
         """
         shared = self._shared
         shared.connections.discard(self)
-        shared.held.leave(self._address, self._counted)
-        self._counted = 0
+        shared.held.leave(self._address, self._counted, self._unread)
+        self._counted = self._unread = 0
         if shared.is_draining and not shared.connections:
             shared.emptied.set()
         self._is_closing = True
@@ -305,6 +310,11 @@ class Connection(asyncio.Protocol):
             self._held = b""
             self._answer()
             self._count()
+
+    def _count_unread(self, size: int) -> bool:
+        more = size - self._unread
+        self._unread = size
+        return self._shared.held.add_unread(self._address, more)
 
     # Reading on.
 

@@ -7,10 +7,11 @@ from redrive.server.limits import HttpLimits
 
 @dataclass(slots=True)
 class _Share:
-    """Connections, and bytes of requests that are not answered yet."""
+    """Connections, bytes of requests that are not answered yet, and of answers that are not read yet."""
 
     connections: int = 0
     bytes: int = 0
+    unread: int = 0
 
 
 @dataclass(slots=True)
@@ -32,12 +33,13 @@ class Held:
             own.connections - limits.connections_per_address_max,
         )
 
-    def leave(self, address: str, counted: int) -> None:
-        """Count a connection out, with the bytes that were counted of it."""
+    def leave(self, address: str, counted: int, unread: int) -> None:
+        """Count a connection out, with the bytes that were counted of it, and those of its answers."""
         own = self._by_address[address]
         for share in (own, self._total):
             share.connections -= 1
             share.bytes -= counted
+            share.unread -= unread
         if not own.connections:
             del self._by_address[address]
 
@@ -48,3 +50,14 @@ class Held:
         self._total.bytes += more
         limits = self.limits
         return own.bytes <= limits.held_bytes_per_address_max and self._total.bytes <= limits.held_bytes_max
+
+    def add_unread(self, address: str, more: int) -> bool:
+        """Count bytes of answers in, or out where `more` is negative; whether there is room for what is held now."""
+        own = self._by_address[address]
+        own.unread += more
+        self._total.unread += more
+        limits = self.limits
+        return (
+            own.unread <= limits.unread_bytes_per_address_max
+            and self._total.unread <= limits.unread_bytes_max
+        )

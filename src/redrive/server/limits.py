@@ -24,6 +24,9 @@ class HttpLimits:
             below `SLICE_BYTES` on a connection is not counted, so that usual calls always pass.
         held_bytes_per_address_max: The same for one address, so that nobody has all the room. Half: clients behind
             one proxy have one address.
+        unread_bytes_max: Of answers that clients do not read, in all; the connection that goes beyond it is closed. An
+            answer may have 64 MiB, and whoever asks on a thousand connections and reads none would take all memory.
+        unread_bytes_per_address_max: The same for one address: thirty downloads of 16 MiB that all stand still.
         header_seconds: From the first byte of a request to the end of its head, and for a TLS handshake;
             then 408. Slow-loris clients live on servers that lack it.
         keep_alive_seconds: How long a connection may rest between requests. More than the 60 s after which
@@ -47,6 +50,8 @@ class HttpLimits:
     body_bytes_unasked: int = 64 * 1024
     held_bytes_max: int = 256 * 1024 * 1024
     held_bytes_per_address_max: int = 128 * 1024 * 1024
+    unread_bytes_max: int = 1024 * 1024 * 1024
+    unread_bytes_per_address_max: int = 512 * 1024 * 1024
     header_seconds: float = 10.0
     keep_alive_seconds: float = 75.0
     grace_seconds: float = 30.0
