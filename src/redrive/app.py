@@ -263,7 +263,7 @@ def _server(core: Core, extensions: Sequence[Extension], declared: Declared) -> 
         await provisioner.apply(declared)
 
     clock = core.runtime.clock
-    others = [quiet for extension in extensions for quiet in extension.quiet]
+    others = [part for extension in extensions for part in extension.lives_by_the_clock]
     time = None
     if isinstance(clock, SimulatedClock):
         time = SimulatedTime(clock, core.engine, core.telemetry, others)

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from redrive.engine.engine import Engine
 from redrive.engine.facts import Listener
@@ -14,6 +14,19 @@ from redrive.server.app import Answer, Recognising
 
 Presenter: TypeAlias = Callable[[Delivery], tuple[str, Mapping[str, Any]]]
 """The body and the attributes that a receiver gets of a delivery that came from another service."""
+
+
+class LivesByTheClock(Protocol):
+    """A part of the server that does something by itself when time passes, besides the engine."""
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if `quiet` would return at once."""
+        ...
+
+    async def quiet(self) -> None:
+        """Return when nothing is under way."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +44,7 @@ class Extension:
         sns: What the extension adds to SNS.
         kinds: Documents that a reset removes.
         start: What begins once the server is ready.
-        quiet: Returns when nothing is under way that the passing of simulated time set off, besides the engine.
+        lives_by_the_clock: What the passing of simulated time sets off by itself, besides the engine.
         stop: Let go of while the engine is still open: what calls it by itself.
         close: What is let go of at the end, besides endpoints.
     """
@@ -46,7 +59,7 @@ class Extension:
     sns: SnsPart | None = None
     kinds: Sequence[DocumentKind[Any]] = ()
     start: Sequence[Callable[[], None]] = ()
-    quiet: Sequence[Callable[[], Awaitable[None]]] = ()
+    lives_by_the_clock: Sequence[LivesByTheClock] = ()
     stop: Sequence[Callable[[], Awaitable[None]]] = ()
     close: Sequence[Callable[[], Awaitable[None]]] = ()
 

@@ -113,7 +113,7 @@ def extension(
         listeners=[(EventMetrics(metrics), (DIALECT,))],
         kinds=[*Lambda.kinds, CODE],
         start=(consumers.start,),
-        quiet=(consumers.quiet,),
+        lives_by_the_clock=(consumers,),
         stop=(consumers.close,),
         close=(pool.close, code.close),
     )

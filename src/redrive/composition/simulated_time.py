@@ -1,8 +1,9 @@
 """Simulated time: it passes when somebody says so, and a kept store goes on from the moment that its last run came to."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
+from redrive.composition.extension import LivesByTheClock
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.runtime.simulated import SimulatedClock
@@ -21,9 +22,9 @@ class SimulatedTime:
         clock: SimulatedClock,
         engine: Engine,
         telemetry: Telemetry,
-        others: Sequence[Callable[[], Awaitable[None]]] = (),
+        others: Sequence[LivesByTheClock] = (),
     ) -> None:
-        """Move this clock; `others` return when nothing is under way in parts that live by it besides."""
+        """Move this clock, by which `others` live besides the engine."""
         self._others = others
         self._clock = clock
         self._engine = engine
@@ -50,10 +51,11 @@ class SimulatedTime:
         return self._engine.attempts - before
 
     def _is_quiet(self) -> bool:
-        return self._engine.is_quiet and self._telemetry.is_quiet
+        others = all(other.is_quiet for other in self._others)
+        return others and self._engine.is_quiet and self._telemetry.is_quiet
 
     async def _quiet(self) -> None:
         await self._engine.quiet()
-        for quiet in self._others:
-            await quiet()
+        for other in self._others:
+            await other.quiet()
         await self._telemetry.quiet()

@@ -67,6 +67,11 @@ class MappingConsumers:
                 if key not in self._consumers:
                     self._consumers[key] = self._consumer(mapping)
 
+    @property
+    def is_quiet(self) -> bool:
+        """True if no batch is under way; one that is about to begin keeps the store busy."""
+        return all(consumer.is_idle for consumer in self._all)
+
     async def quiet(self) -> None:
         """Return when no invocation is under way, and none is about to begin."""
         calm = 0

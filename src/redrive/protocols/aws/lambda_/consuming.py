@@ -82,6 +82,11 @@ class MappingConsumer:
         return list(self._running)
 
     @property
+    def is_idle(self) -> bool:
+        """True if no batch is under way."""
+        return not self._batches
+
+    @property
     def ended(self) -> bool:
         """True if nothing of it is left."""
         return self._consuming.done() and not self._batches
