@@ -1,6 +1,6 @@
 """Links and requests to S3 that were changed after they were signed, in both versions of its signature."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -50,8 +50,10 @@ class Owner:
 
 
 @pytest.fixture(scope="module")
-def owner(strict: Server, key: Key) -> Owner:
-    return Owner(strict, key)
+def owner(strict: Server, key: Key) -> Iterator[Owner]:
+    owner = Owner(strict, key)
+    yield owner
+    owner.s3.close()
 
 
 def without(name: str) -> Change:
@@ -141,4 +143,5 @@ def test_an_object_of_another_account_is_not_ours(owner: Owner, strict: Server, 
     with pytest.raises(stranger.exceptions.ClientError, match="AccessDenied"):
         stranger.put_object(Bucket=BUCKET, Key=KEY, Body=b"mine")
     assert stranger.list_buckets()["Buckets"] == []
+    stranger.close()
     assert owner.s3.get_object(Bucket=BUCKET, Key=KEY)["Body"].read() == PRIVATE

@@ -71,6 +71,8 @@ class Tenant:
         self.sns.delete_topic(TopicArn=self.topic)
         for url in (self.queue, self.letters):
             self.sqs.delete_queue(QueueUrl=url)
+        for client in (self.sqs, self.sns, self.logs, self.metrics):
+            client.close()
 
 
 @pytest.fixture(scope="module")
