@@ -13,6 +13,7 @@ from tests.services.server import Server
 ACCOUNT = "000000000000"
 OTHER = "111111111111"
 BUCKET = "wheels"
+_made: list[Any] = []
 
 
 def client(
@@ -31,7 +32,15 @@ def client(
         parameter_validation=False,
         **{"s3": {"addressing_style": "path"}, **config},
     )
-    return session.client("s3", endpoint_url=server.url, config=settings)
+    made = session.client("s3", endpoint_url=server.url, config=settings)
+    _made.append(made)
+    return made
+
+
+def close_clients() -> None:
+    """Let go of the connections of every client that a test has made."""
+    while _made:
+        _made.pop().close()
 
 
 def refusal(call: Callable[..., Any], **params: Any) -> tuple[str, int]:

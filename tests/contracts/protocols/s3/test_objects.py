@@ -124,7 +124,7 @@ def test_conditions_of_readers_hold_or_refuse(s3: Any) -> None:
     assert refusal(s3.get_object, **at, IfNoneMatch=TAG) == ("304", 304)
     assert refusal(s3.get_object, **at, IfModifiedSince=modified) == ("304", 304)
     assert refusal(s3.get_object, **at, IfUnmodifiedSince=modified - hour) == ("PreconditionFailed", 412)
-    assert s3.get_object(**at, IfModifiedSince=modified - hour)["ContentLength"] == len(CONTENT)
+    assert s3.head_object(**at, IfModifiedSince=modified - hour)["ContentLength"] == len(CONTENT)
 
 
 def test_conditions_of_writers_hold_or_refuse(s3: Any) -> None:
@@ -148,6 +148,7 @@ def test_a_reader_chooses_headers_of_the_answer(s3: Any) -> None:
         ResponseContentDisposition='attachment; filename="k"',
         ResponseExpires=expires,
     )
+    assert read["Body"].read() == CONTENT
     assert (read["ContentType"], read["ContentDisposition"]) == ("text/x-chosen", 'attachment; filename="k"')
     assert read["ExpiresString"] == "Wed, 02 Jan 2030 00:00:00 GMT"
     injected = {"Bucket": BUCKET, "Key": "k", "ResponseContentType": "a\r\nSet-Cookie: b"}
