@@ -194,8 +194,8 @@ def test_events_are_posted(shop: Shop) -> None:
 
 def test_a_namespace_may_be_called_by_its_host_name(shop: Shop) -> None:
     shop.subscribe()
-    host = {"host": "Shop.local-1.eventgrid.example", "content-type": BATCH}
+    host = {"host": "Shop.local-1.eventgrid.azure.net", "content-type": BATCH}
     assert shop.server.ask("POST", "/topics/orders:publish", orjson.dumps([EVENT]), host)[0] == 200
     assert events(shop) == [EVENT]
-    nobody = host | {"host": "nobody.local-1.eventgrid.example"}
+    nobody = host | {"host": "nobody.local-1.eventgrid.azure.net"}
     assert shop.server.ask("POST", "/topics/orders:publish", orjson.dumps([EVENT]), nobody)[0] == 404
