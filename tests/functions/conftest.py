@@ -84,6 +84,7 @@ def make(folder: Path, isolation: Isolation, most: Callable[[str], int]) -> Work
         lambda: time.perf_counter() * 1000,
         isolation,
         "",
+        b"key",
         lambda _: {"AWS_ENDPOINT_URL": "http://127.0.0.1:4566"},
     )
     runtime = Runtime(

@@ -148,6 +148,7 @@ def _pool(core: Core, folder: Path) -> FunctionPool:
         clock.elapsed_ms,
         chosen,
         settings.functions_java_client,
+        core.secret.key("users of functions"),
         partial(_variables, core),
     )
     return FunctionPool(setting, core.runtime, _sink(core), folder, lambda _: CONCURRENT_MAX)

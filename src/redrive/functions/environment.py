@@ -37,6 +37,7 @@ class Setting:
         milliseconds: A count that grows steadily, in parts of a millisecond: durations are told so exactly.
         isolation: What keeps processes apart.
         java_client: The folder of the jars of Lambda's Java runtime client, or nothing.
+        user_key: Draws the users of functions, where each has one.
         variables: What each process gets besides, given its function: where the server is, and whose credentials it has.
     """
 
@@ -44,6 +45,7 @@ class Setting:
     milliseconds: Callable[[], float]
     isolation: Isolation
     java_client: str
+    user_key: bytes
     variables: Callable[[FunctionVersion], dict[str, str]]
 
 
@@ -121,7 +123,8 @@ class Environment:
         variables |= self._setting.variables(self.function) | dict(self.function.variables)
         out, framed = self._output.pipe(), self._output.pipe(framed=True)
         variables |= {"_LAMBDA_TELEMETRY_LOG_FD": str(framed), _MARK: self._mark}
-        before = isolation.command(self._setting.isolation, self.function, self._folders, program.folders)
+        user = isolation.user_of(self.function, self._setting.user_key)
+        before = isolation.command(self._setting.isolation, user, self._folders, program.folders)
         bubble = self._setting.isolation is Isolation.BUBBLEWRAP
         try:
             self._process = await asyncio.create_subprocess_exec(

@@ -4,10 +4,10 @@ No code of ours runs between fork and exec: `setpriv` and `prlimit` (util-linux)
 server with threads forks safely.
 """
 
+import hmac
 import os
 import shutil
 import sys
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from redrive.model.function import FunctionVersion, Isolation
 
 OPEN_FILES_MAX: Final = 1024  # as recorded inside Lambda
 _FIRST_USER: Final = 200_000
-_USERS: Final = 65_536
+_USERS: Final = 2**30  # a thousand functions share a user with a probability of 1 in 2,000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +60,17 @@ def seen(isolation: Isolation, folders: Folders) -> Folders:
     return INSIDE if isolation is Isolation.BUBBLEWRAP else folders
 
 
-def command(
-    isolation: Isolation, function: FunctionVersion, folders: Folders, programs: Sequence[str]
-) -> list[str]:
+def command(isolation: Isolation, user: int, folders: Folders, programs: Sequence[str]) -> list[str]:
     """The command that stands before the function's own.
 
     Args:
         isolation: How.
-        function: Whose process it is.
+        user: The function's, by `user_of`.
         folders: Outside any namespace.
         programs: Folders of interpreters, which have to be seen inside a namespace.
     """
     before = _limits()
     if isolation is Isolation.USER:
-        user = str(user_of(function))
         before += ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs"]
     elif shutil.which("setpriv"):
         before += ["setpriv", "--no-new-privs"]
@@ -84,9 +81,13 @@ def command(
     return before
 
 
-def user_of(function: FunctionVersion) -> int:
-    """The user of a function: the same for all its versions and over restarts."""
-    return _FIRST_USER + zlib.crc32(function.name.key.encode()) % _USERS
+def user_of(function: FunctionVersion, key: bytes) -> int:
+    """The user of a function: the same for all its versions and over restarts.
+
+    It is drawn with a key: otherwise whoever makes functions could choose a name whose user is another function's.
+    """
+    digest = hmac.digest(key, function.name.key.encode(), "sha256")
+    return _FIRST_USER + int.from_bytes(digest[:8]) % _USERS
 
 
 def _limits() -> list[str]:

@@ -139,7 +139,7 @@ class FunctionPool:
         temporary = spare.pop() if spare else str(self._folder / mark)
         Path(temporary).mkdir(parents=True, exist_ok=True)
         if self._setting.isolation is Isolation.USER:
-            shutil.chown(temporary, isolation.user_of(function))
+            shutil.chown(temporary, isolation.user_of(function, self._setting.user_key))
         layers = function.layers[0] if function.layers else str(self._empty())
         return isolation.Folders(function.code, layers, str(RUNTIME_FOLDER), temporary)
 
