@@ -1,16 +1,16 @@
 """Event source mappings as they are kept: a queue, the function that its messages go to, and how."""
 
-from collections.abc import Mapping as Document
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Self
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
 from redrive.engine.ports import DocumentKind
+from redrive.model.document import Document
 from redrive.model.names import ResourceName
 from redrive.protocols.aws.lambda_.names import Named
 
 
 @dataclass(frozen=True, slots=True)
-class EventSourceMapping:
+class EventSourceMapping(Document):
     """One queue that feeds one function.
 
     Attributes:
@@ -26,6 +26,8 @@ class EventSourceMapping:
         filters: Patterns in JSON, of which a message matches one or is deleted; empty: every message goes.
         modified_at: ms.
     """
+
+    restored: ClassVar = {"queue": ResourceName._make, "function": ResourceName._make, "filters": tuple}
 
     id: str
     queue: ResourceName
@@ -58,16 +60,6 @@ class EventSourceMapping:
     def ordered(self) -> bool:
         """True if the queue keeps the order of groups."""
         return self.queue.name.endswith(".fifo")
-
-    def to_document(self) -> dict[str, Any]:
-        """The mapping as a JSON-ready document."""
-        return asdict(self) | {"queue": list(self.queue), "function": list(self.function)}
-
-    @classmethod
-    def from_document(cls, document: Document[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        places = {name: ResourceName(*document[name]) for name in ("queue", "function")}
-        return cls(**{**document, **places, "filters": tuple(document["filters"])})
 
 
 MAPPING: Final[DocumentKind[EventSourceMapping]] = DocumentKind(

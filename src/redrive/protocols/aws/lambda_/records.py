@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from redrive.engine.ports import DocumentKind
+from redrive.model.document import Document
 from redrive.model.names import ResourceName
 from redrive.protocols.aws.lambda_.names import LATEST, arn_of
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Document):
     """One version of a function: all that running it takes, but its code.
 
     Attributes:
@@ -34,6 +35,8 @@ class Configuration:
         logging: `LogFormat`, `LogGroup`, and with JSON `ApplicationLogLevel` and `SystemLogLevel`.
         network: `VpcConfig` as given, which changes nothing here.
     """
+
+    restored: ClassVar = {"name": ResourceName._make}
 
     name: ResourceName
     version: str
@@ -59,15 +62,6 @@ class Configuration:
     def arn(self) -> str:
         """The version's own ARN; that of `$LATEST` is unqualified."""
         return arn_of(self.name, None if self.version == LATEST else self.version)
-
-    def to_document(self) -> dict[str, Any]:
-        """The version as a JSON-ready document."""
-        return asdict(self) | {"name": list(self.name)}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        return cls(**{**document, "name": ResourceName(*document["name"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +116,7 @@ class FunctionRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(Document):
     """A name for a version of a function, or for two of them.
 
     Attributes:
@@ -134,6 +128,8 @@ class Alias:
         weights: The share of another version's invocations, by its number: one entry at most.
     """
 
+    restored: ClassVar = {"function": ResourceName._make}
+
     function: ResourceName
     name: str
     version: str
@@ -141,18 +137,9 @@ class Alias:
     description: str = ""
     weights: Mapping[str, float] = field(default_factory=dict)
 
-    def to_document(self) -> dict[str, Any]:
-        """The alias as a JSON-ready document."""
-        return asdict(self) | {"function": list(self.function)}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        return cls(**{**document, "function": ResourceName(*document["function"])})
-
 
 @dataclass(frozen=True, slots=True)
-class EventSettings:
+class EventSettings(Document):
     """The settings of the asynchronous invocations of a function, by what of it is named.
 
     They are there from the first such invocation on, whether a caller gave any or not.
@@ -167,6 +154,8 @@ class EventSettings:
         modified_at: When a caller gave them (ms); None: nobody did.
     """
 
+    restored: ClassVar = {"function": ResourceName._make}
+
     function: ResourceName
     qualifier: str
     retries: int | None = None
@@ -174,15 +163,6 @@ class EventSettings:
     on_success: str = ""
     on_failure: str = ""
     modified_at: int | None = None
-
-    def to_document(self) -> dict[str, Any]:
-        """The settings as a JSON-ready document."""
-        return asdict(self) | {"function": list(self.function)}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        return cls(**{**document, "function": ResourceName(*document["function"])})
 
 
 FUNCTION: Final[DocumentKind[FunctionRecord]] = DocumentKind(

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from redrive.engine.ports import DocumentKind, Unremembered
+from redrive.model.document import Document
 
 
 class Segment(NamedTuple):
@@ -109,23 +110,16 @@ class Upload(Described):
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Unremembered):
+class Part(Document, Unremembered):
     """A part of an upload."""
+
+    restored: ClassVar = {"segment": Segment._make}
 
     number: int
     etag: str
     modified_at: int
     segment: Segment
     checksums: Mapping[str, str] = field(default_factory=dict)
-
-    def to_document(self) -> dict[str, Any]:
-        """The part as a JSON-ready document."""
-        return asdict(self) | {"segment": list(self.segment)}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_document` wrote, as JSON gave it back."""
-        return cls(**{**document, "segment": Segment(*document["segment"])})
 
 
 BUCKET: Final[DocumentKind[Bucket]] = DocumentKind("s3_bucket", asdict, lambda document: Bucket(**document))
