@@ -9,8 +9,8 @@ from unittest.mock import create_autospec
 import pytest
 
 from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.protocols.aws.lambda_.archives import Archives
-from redrive.protocols.aws.lambda_.ports import ServiceCalls
 from redrive.protocols.aws.wire.errors import AwsError
 from tests.attack.test_filter_costs import TIMES_MAX, times_counting
 
@@ -31,7 +31,7 @@ def archive_with(name: str = "a", count: int = 1) -> bytes:
 
 def accepted(archive: bytes) -> bytes:
     """The archive of a request, as the service reads it; such a request fetches no object."""
-    archives = Archives(create_autospec(ServiceCalls))
+    archives = Archives(create_autospec(InnerCalls))
     return asyncio.run(archives.read(create_autospec(Call), {"ZipFile": archive}))
 
 

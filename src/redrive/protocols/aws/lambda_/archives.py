@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.protocols.aws.lambda_.errors import invalid, unoffered
-from redrive.protocols.aws.lambda_.ports import ServiceCalls
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 
@@ -22,7 +22,7 @@ _ENCRYPTED: Final = 1  # the first of an entry's flags
 class Archives:
     """Reads the archives that callers give: in the request, or in a bucket of this server."""
 
-    def __init__(self, calls: ServiceCalls) -> None:
+    def __init__(self, calls: InnerCalls) -> None:
         """Fetch objects by these calls."""
         self._calls = calls
 

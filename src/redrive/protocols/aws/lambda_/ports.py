@@ -1,12 +1,10 @@
-"""Ports of functions: who keeps their code, who runs them, and how other services of this server are called."""
+"""Ports of functions: who keeps their code, and who runs them."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Protocol
 
-from redrive.access.principals import Principal
 from redrive.model.function import FunctionVersion, Invocation, InvocationResult
 from redrive.model.names import ResourceName
-from redrive.protocols.aws.wire.shapes import Structure
 
 
 class CodeKeeper(Protocol):
@@ -50,24 +48,4 @@ class Runner(Protocol):
 
     async def drop(self, name: ResourceName, version: str | None = None, kept: str = "") -> None:
         """End what rests of a function, or of one of its versions, but for one revision; what is busy ends after it."""
-        ...
-
-
-class ServiceCalls(Protocol):
-    """Calls operations of other services of this server."""
-
-    async def call(
-        self,
-        service: str,
-        operation: str,
-        params: Structure,
-        caller: Principal,
-        region: str,
-        headers: Mapping[str, str] | None = None,
-    ) -> Structure:
-        """Call an operation as somebody.
-
-        Raises:
-            AwsError: The service refuses.
-        """
         ...

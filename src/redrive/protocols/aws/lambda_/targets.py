@@ -8,9 +8,9 @@ import orjson
 from redrive.access.principals import account_root
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.protocols.aws.lambda_ import profile
 from redrive.protocols.aws.lambda_.attempts import failure
-from redrive.protocols.aws.lambda_.ports import ServiceCalls
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 
@@ -22,7 +22,7 @@ _SLOWER: Final = frozenset(
 class TargetEndpoint:
     """Hands letters and records over as the function's account (`redrive.engine.ports.Endpoint`)."""
 
-    def __init__(self, calls: ServiceCalls) -> None:
+    def __init__(self, calls: InnerCalls) -> None:
         """Hand them over by these calls."""
         self._calls = calls
 
