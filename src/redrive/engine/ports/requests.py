@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from redrive.model.delivery import Limits, Outcome
 from redrive.model.queue import CopyTarget
@@ -37,6 +37,25 @@ class NewDelivery:
     origin: int | None = None
     attempts: int = 0
     note: "AttemptNote | None" = None
+
+    def row(self, seq: int) -> tuple[Any, ...]:
+        """The attributes of its `Delivery`, in their order; nobody has claimed it."""
+        return (
+            self.queue_id,
+            seq,
+            self.available_at,
+            self.attempts,
+            None,
+            self.enqueued_at,
+            self.enqueued_at,
+            None,
+            self.message_id,
+            self.group_id,
+            self.deduplication_id,
+            self.origin,
+            self.headers,
+            self.body,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Deliveries arrive: sent by callers, dead-lettered, or redriven from another queue."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from asyncpg import Connection
 
@@ -126,7 +126,7 @@ async def add_locked(connection: Connection, new_deliveries: NewDeliveries) -> l
     places = await rows.free_places(
         connection, [(one.queue_id, one.group_id, _alone(one)) for one, _ in fresh]
     )
-    await rows.insert(connection, [_row_of(one, seq) for one, seq in fresh], places)
+    await rows.insert(connection, [one.row(seq) for one, seq in fresh], places)
     written = [(one.origin, one.message_id, one.note) for one, _ in fresh if one.origin and one.note]
     await notes.write(connection, written)
     return answers
@@ -134,25 +134,6 @@ async def add_locked(connection: Connection, new_deliveries: NewDeliveries) -> l
 
 def _alone(new_delivery: NewDelivery) -> bool:
     return not new_delivery.ordered and new_delivery.available_at > new_delivery.enqueued_at
-
-
-def _row_of(new_delivery: NewDelivery, seq: int) -> tuple[Any, ...]:
-    return (
-        new_delivery.queue_id,
-        seq,
-        new_delivery.available_at,
-        new_delivery.attempts,
-        None,
-        new_delivery.enqueued_at,
-        new_delivery.enqueued_at,
-        None,
-        new_delivery.message_id,
-        new_delivery.group_id,
-        new_delivery.deduplication_id,
-        new_delivery.origin,
-        new_delivery.headers,
-        new_delivery.body,
-    )
 
 
 async def admit(connection: Connection, deliveries: Sequence[Delivery]) -> None:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import apsw
 import orjson
@@ -41,7 +40,7 @@ def enqueue(transaction: Transaction, new_deliveries: Sequence[NewDelivery]) -> 
         if new_delivery.group_id is None:
             transaction.insert_at_end(new_delivery, seq)
         else:  # at once: the next arrival may be of the same group
-            cursor.execute(rows.INSERT, _row_of(new_delivery, seq, _place_of(cursor, new_delivery)))
+            cursor.execute(rows.INSERT, (*new_delivery.row(seq), _place_of(cursor, new_delivery)))
         if key is not None:
             until = new_delivery.deduplicate_until
             cursor.execute(_REMEMBER, (new_delivery.queue_id, key, new_delivery.message_id, seq, until))
@@ -67,26 +66,6 @@ def publish(transaction: Transaction, publications: Sequence[OrderedPublication]
         enqueue(transaction, publication.opened(seq))
         answers.append(Enqueued(publication.message_id, seq, repeated=False))
     return answers
-
-
-def _row_of(new_delivery: NewDelivery, seq: int, place: int) -> tuple[Any, ...]:
-    return (
-        new_delivery.queue_id,
-        seq,
-        new_delivery.available_at,
-        new_delivery.attempts,
-        None,
-        new_delivery.enqueued_at,
-        new_delivery.enqueued_at,
-        None,
-        new_delivery.message_id,
-        new_delivery.group_id,
-        new_delivery.deduplication_id,
-        new_delivery.origin,
-        new_delivery.headers,
-        new_delivery.body,
-        place,
-    )
 
 
 def _place_of(cursor: apsw.Cursor, new_delivery: NewDelivery) -> int:
