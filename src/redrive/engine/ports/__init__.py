@@ -33,6 +33,7 @@ from redrive.engine.ports.profile import (
     DeliveryProfile,
     FollowUp,
     SubscriptionContext,
+    whole_envelope,
 )
 from redrive.engine.ports.pushing import (
     ONE_EACH,
@@ -128,4 +129,5 @@ __all__ = [
     "Unremembered",
     "merge_occupied",
     "refuse_repeated",
+    "whole_envelope",
 ]

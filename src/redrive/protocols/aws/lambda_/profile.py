@@ -7,7 +7,7 @@ from typing import Final
 import orjson
 
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, SubscriptionContext
+from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, SubscriptionContext, whole_envelope
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
@@ -66,7 +66,7 @@ class LambdaDeliveryProfile:
             subscription,
             self,
             plan=_plan(subscription) if events_plan else _TARGET_PLAN,
-            headers=_as_it_is,
+            headers=whole_envelope,
             identify=_request_id if events_plan else _own_request_id,
         )
 
@@ -138,10 +138,6 @@ def _plan(subscription: Subscription) -> Plan:
 
 #: A target that is in trouble is tried for 23 days, as SNS tries a queue; Lambda drops what is not taken at once.
 _TARGET_PLAN: Final = Plan(MANAGED_ENDPOINT, concurrency_max=8, lease_ms=60_000)
-
-
-def _as_it_is(envelope: bytes) -> bytes:
-    return envelope
 
 
 def _request_id(delivery: Delivery) -> str:

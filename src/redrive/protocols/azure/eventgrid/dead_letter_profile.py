@@ -10,14 +10,14 @@ from typing import Final
 from typing_extensions import override
 
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, SubscriptionContext
+from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, SubscriptionContext, whole_envelope
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.eventgrid import dead_letters, names, namespace_letters, settings
 from redrive.protocols.azure.eventgrid.blob_created import blob_created
-from redrive.protocols.azure.eventgrid.event_profile import as_it_is, event_id
+from redrive.protocols.azure.eventgrid.event_profile import event_id
 from redrive.protocols.azure.eventgrid.published import Letter, Published
 
 _TIMEOUT_MS: Final = 30_000
@@ -43,7 +43,7 @@ class DeadLetterProfile:
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
         """See `DeliveryProfile.context`; a letter that its store does not take is dropped."""
         return SubscriptionContext(
-            topic, subscription, self, plan=self.plan, headers=as_it_is, identify=event_id
+            topic, subscription, self, plan=self.plan, headers=whole_envelope, identify=event_id
         )
 
     def refusal(

@@ -9,7 +9,15 @@ import orjson
 from typing_extensions import override
 
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import ONE_EACH, Batch, FollowUp, Plan, PushRequest, SubscriptionContext
+from redrive.engine.ports import (
+    ONE_EACH,
+    Batch,
+    FollowUp,
+    Plan,
+    PushRequest,
+    SubscriptionContext,
+    whole_envelope,
+)
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery
 from redrive.model.ids import bytes_of
@@ -126,7 +134,7 @@ def _plan(destination_type: str, attempts_max: int, minutes_to_live: int, batch:
 def _headers(subscription: Subscription, settings: DeliverySettings) -> Callable[[bytes], bytes]:
     """Envelopes as they are; a message in a queue of this server is told in which schema its receiver sees it."""
     if subscription.protocol != QUEUE:
-        return as_it_is
+        return whole_envelope
     return lambda envelope: delivered_as(envelope, settings.schema)
 
 
@@ -134,11 +142,6 @@ def event_id(delivery: Delivery) -> str:
     """The id that a publisher gave an event, where it gave it one."""
     event = Published.unpack(delivery.headers).mapped or orjson.loads(delivery.body)
     return str(event.get("id", ""))
-
-
-def as_it_is(envelope: bytes) -> bytes:
-    """The same envelope."""
-    return envelope
 
 
 def _queue_of(subscription: Subscription) -> ResourceName | None:
