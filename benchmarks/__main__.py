@@ -17,6 +17,7 @@ from benchmarks import (
     backlog,
     event_grid,
     filters,
+    functions,
     hanging,
     hostile,
     long_polls,
@@ -42,6 +43,7 @@ QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
     "overhead": overhead.counters,
     "event_grid": event_grid.counters,
     "hostile": hostile.counters,
+    "functions": functions.counters,
 }
 
 

@@ -25,6 +25,8 @@ class Scale:
         publications: To that topic.
         filters: Subscriptions of a topic that do not want what is published.
         events: Published to a topic of Event Grid.
+        invocations: Events for one function; a tenth as many calls of it.
+        functions: Started, and left alone.
     """
 
     seconds: int = 3
@@ -41,6 +43,8 @@ class Scale:
     publications: int = 100
     filters: int = 10_000
     events: int = 100_000
+    invocations: int = 10_000
+    functions: int = 50
 
 
 SMALL = Scale(
@@ -58,6 +62,8 @@ SMALL = Scale(
     publications=5,
     filters=100,
     events=1_000,
+    invocations=200,
+    functions=3,
 )
 """Enough to see that everything runs, in half a minute; the figures mean nothing."""
 

@@ -17,7 +17,7 @@ _LENGTH: Final = b"content-length:"
 
 
 class CallFailedError(RuntimeError):
-    """A call was not answered with 200."""
+    """A call was not answered with 200, or 202."""
 
 
 def request(host: str, operation: str, document: Any) -> bytes:
@@ -70,7 +70,7 @@ class Connection(asyncio.Protocol):
         if not end or len(body) < _body_bytes(head):
             return
         self._received = b""
-        if head.startswith(b"HTTP/1.1 200 "):
+        if head.startswith((b"HTTP/1.1 200 ", b"HTTP/1.1 202 ")):
             self._answered.set_result(body)
         else:
             self._answered.set_exception(CallFailedError(f"{head.decode()}\n{body.decode()}"))

@@ -34,3 +34,12 @@ class Process:
             if line.startswith(f"{name}:"):
                 return int(line.split()[1])
         raise ProcessLookupError(f"process {self.pid} has ended")
+
+
+def descendants(pid: int) -> list[Process]:
+    """The processes that a process started, and that those started."""
+    found: list[Process] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            found += [Process(int(child)), *descendants(int(child))]
+    return found

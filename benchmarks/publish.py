@@ -12,7 +12,7 @@ from benchmarks.figures import Figure
 from benchmarks.rounds import Lane, compared, in_turn
 from benchmarks.servers import Redrive, ceiling, redrive
 
-_CREDENTIALS: Final = {
+CREDENTIALS: Final = {
     "aws_access_key_id": "000000000000",
     "aws_secret_access_key": "secret",
     "region_name": "us-east-1",
@@ -30,8 +30,8 @@ def counters(bench: Bench) -> Iterator[Figure]:
 
 def _new_topic(server: Redrive) -> str:
     """The ARN of a topic made now, with its queues subscribed."""
-    sns = boto3.client("sns", endpoint_url=server.url, **_CREDENTIALS)
-    sqs = boto3.client("sqs", endpoint_url=server.url, **_CREDENTIALS)
+    sns = boto3.client("sns", endpoint_url=server.url, **CREDENTIALS)
+    sqs = boto3.client("sqs", endpoint_url=server.url, **CREDENTIALS)
     queues = [_queue_arn(sqs, server.new_queue()) for _ in range(FAN_OUT)]
     topic: str = sns.create_topic(Name=queues[0].rpartition(":")[2])["TopicArn"]
     for queue in queues:

@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
@@ -71,11 +71,15 @@ class Redrive(Target):
 
 
 @contextlib.contextmanager
-def redrive(bench: Bench, prepare: Callable[[str], None] = lambda _: None) -> Iterator[Redrive]:
-    """`redrive serve` on an empty store, or on what `prepare` puts into the one of that URL."""
+def redrive(
+    bench: Bench, prepare: Callable[[str], None] = lambda _: None, flags: Sequence[str] = ()
+) -> Iterator[Redrive]:
+    """`redrive serve` with these flags on an empty store, or on what `prepare` puts into the one of that URL."""
     with bench.new_store() as store, contextlib.ExitStack() as stack:
         prepare(store)
-        server = stack.enter_context(serving(store, "--log-level", "warning", directory=bench.directory))
+        server = stack.enter_context(
+            serving(store, "--log-level", "warning", *flags, directory=bench.directory)
+        )
         yield Redrive("redrive", server.url, Process(server.process.pid), server)
 
 
