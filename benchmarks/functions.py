@@ -31,6 +31,7 @@ _HANDLER: Final = "def handler(event, context):\n    return event\n"
 _CONNECTIONS: Final = 16
 _WARMING: Final = 500  # events that start as many environments as a node runs at once
 _LOOK_SECONDS: Final = 0.02  # between two questions how many events are settled
+_SETTLING_SECONDS: Final = 6  # until the logs of the starts are written down
 _INVOKE: Final = (
     "POST /2015-03-31/functions/{name}/invocations HTTP/1.1\r\nHost: {host}\r\n"
     "X-Amz-Invocation-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
@@ -150,6 +151,7 @@ async def _cold_starts_and_rest(server: Redrive, scale: Scale) -> list[Figure]:
     names = [_create(server, f"cold-{number}") for number in range(scale.functions)]
     starts = [await _milliseconds(connection, _call(connection, name, "RequestResponse")) for name in names]
     processes = [server.process, *descendants(server.process.pid)]
+    await asyncio.sleep(_SETTLING_SECONDS)
     before = sum(process.cpu_seconds() for process in processes)
     await asyncio.sleep(scale.idle_seconds)
     cpu_share = (sum(process.cpu_seconds() for process in processes) - before) / scale.idle_seconds

@@ -27,12 +27,15 @@ class Log:
 
     Attributes:
         lines: In order, of all streams.
+        streams: Whose lines they are, in the same order.
     """
 
     lines: list[str] = field(default_factory=list)
+    streams: list[str] = field(default_factory=list)
 
     def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
         self.lines.append(message)
+        self.streams.append(stream)
 
 
 @dataclass
@@ -75,10 +78,12 @@ async def workshop(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncItera
     await workshop.pool.close()
 
 
-def make(folder: Path, isolation: Isolation, most: Callable[[str], int]) -> Workshop:
+def make(
+    folder: Path, isolation: Isolation, most: Callable[[str], int], clock: SystemClock | None = None
+) -> Workshop:
     """A workshop with other limits."""
     log = Log()
-    clock = SystemClock()
+    clock = clock or SystemClock()
     setting = Setting(
         clock,
         lambda: time.perf_counter() * 1000,

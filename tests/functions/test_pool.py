@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from redrive.model.function import InvocationResult, Isolation, Throttled
+from redrive.runtime.clock import SystemClock
 from tests.functions.conftest import Workshop, make
 
 
@@ -35,6 +37,27 @@ async def test_an_environment_is_used_again_but_never_for_two_at_once(workshop: 
     assert [document(await workshop.call(function, b"0")) for _ in range(3)] == [1, 2, 3]
     at_once = await asyncio.gather(*(workshop.call(function, b"0.2") for _ in range(3)))
     assert sorted(document(result) for result in at_once) == [1, 1, 4]
+
+
+class LaterClock(SystemClock):
+    """A clock that can be put forward."""
+
+    ahead_ms = 0
+
+    @override
+    def now(self) -> int:
+        return super().now() + self.ahead_ms
+
+
+async def test_an_environment_writes_to_one_stream_past_midnight(tmp_path: Path) -> None:
+    clock = LaterClock()
+    workshop = make(tmp_path, Isolation.NONE, lambda _: 1000, clock)
+    function = workshop.function("app.count")
+    assert document(await workshop.call(function, b"0")) == 1
+    clock.ahead_ms = 24 * 60 * 60 * 1000
+    assert document(await workshop.call(function, b"0")) == 2
+    await workshop.pool.close()
+    assert len(set(workshop.log.streams)) == 1
 
 
 async def test_an_exception_is_the_payload_and_the_environment_lives_on(workshop: Workshop) -> None:

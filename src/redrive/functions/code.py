@@ -40,6 +40,7 @@ class FunctionCode:
         self._store = store
         self._folder = folder
         self._unpacking: dict[Path, asyncio.Task[None]] = {}
+        self._unpacked: dict[str, str] = {}
 
     async def keep(self, name: ResourceName, archive: bytes) -> str:
         """Keep an archive of a function; its SHA-256 in base64. What is kept already stays."""
@@ -78,6 +79,9 @@ class FunctionCode:
         Raises:
             NotFound: It is not kept (any more).
         """
+        known = self._unpacked.get(digest)
+        if known is not None:
+            return known
         folder = self._folder / "code" / base64.b64decode(digest).hex()
         if not folder.exists():
             unpacking = self._unpacking.get(folder)
@@ -86,7 +90,7 @@ class FunctionCode:
                 self._unpacking[folder] = unpacking
                 unpacking.add_done_callback(lambda _: self._unpacking.pop(folder, None))
             await asyncio.shield(unpacking)
-        return str(folder)
+        return self._unpacked.setdefault(digest, str(folder))
 
     async def _unpack(self, name: ResourceName, digest: str, folder: Path) -> None:
         archive = await self.archive(name, digest)

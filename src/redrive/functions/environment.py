@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from redrive.engine.ports import Clock
+from redrive.engine.ports import Clock, Timer
 from redrive.functions import isolation
 from redrive.functions.launch import Program, Unsupported, environment_of, program_for
 from redrive.functions.output import Output
@@ -54,6 +54,7 @@ class Environment:
 
     Attributes:
         function: What it runs.
+        stream: The log stream of its own.
         idle_since: When its last invocation ended (ms).
     """
 
@@ -76,19 +77,19 @@ class Environment:
         """
         self.function = function
         self.idle_since = setting.clock.now()
+        day = datetime.fromtimestamp(self.idle_since / 1000, UTC)
+        self.stream = f"{day:%Y/%m/%d}/[{function.version}]{mark}"
         self._folders = folders
         self._setting = setting
         self._mark = mark
         self._output = output
         self._api = RuntimeApi()
         self._process: asyncio.subprocess.Process | None = None
+        self._exit: asyncio.Task[int] | None = None
+        self._memory_mb = 0
+        self._memory_at = 0
+        self._watching: Timer | None = None
         self._over = False
-
-    @property
-    def stream(self) -> str:
-        """The log stream of its own."""
-        day = datetime.fromtimestamp(self._setting.clock.now() / 1000, UTC)
-        return f"{day:%Y/%m/%d}/[{self.function.version}]{self._mark}"
 
     @property
     def temporary(self) -> str:
@@ -141,6 +142,7 @@ class Environment:
         finally:
             os.close(out)
             os.close(framed)
+        self._exit = asyncio.ensure_future(self._process.wait())
 
     async def _started(self) -> InvocationResult | None:
         """Wait for the first question, a failure that the process tells of, its end, or the end of ten seconds."""
@@ -158,17 +160,11 @@ class Environment:
 
     async def _until(self, answered: "asyncio.Future[Any]", milliseconds: int) -> bool:
         """Wait until the process has answered or is gone; whether that was in time."""
-        gone = asyncio.ensure_future(self._gone())
-        waiting: list[asyncio.Future[Any]] = [answered, gone]
+        waiting: list[asyncio.Future[Any]] = [answered] if self._exit is None else [answered, self._exit]
         done, _ = await asyncio.wait(
             waiting, timeout=milliseconds / 1000, return_when=asyncio.FIRST_COMPLETED
         )
-        gone.cancel()
         return bool(done)
-
-    async def _gone(self) -> None:
-        if self._process is not None:
-            await self._process.wait()
 
     # ---- an invocation ----------------------------------------------------------------------------------
 
@@ -198,11 +194,11 @@ class Environment:
     async def _run(self, invocation: Invocation) -> InvocationResult:
         function, now = self.function, self._setting.clock.now()
         posted = self._api.hand_over(invocation, now + function.timeout_ms)
-        watching = asyncio.ensure_future(self._watch_memory())
+        self._watching = self._setting.clock.call_at(now + MEMORY_EVERY_MS, self._watch_memory)
         try:
             in_time = await self._until(posted, function.timeout_ms)
         finally:
-            watching.cancel()
+            self._watching.cancel()
         if not in_time:
             return self._timed_out(invocation)
         if posted.done():
@@ -225,19 +221,21 @@ class Environment:
         self._output.event(f"{moment} {invocation.request_id} Task timed out after {seconds:.2f} seconds\n\n")
         return self._failed(FunctionError.TIMEOUT, text)
 
-    async def _watch_memory(self) -> None:
-        """Kill the process when it and its children hold more than the function may."""
+    def _watch_memory(self) -> None:
+        """Kill the process when it and its children hold more than the function may; look again in a while."""
+        if self._process is None or resident_mb(self._process.pid) > self.function.memory_mb:
+            self._kill_group()
+            return
         clock = self._setting.clock
-        while self._process is not None:
-            await clock.sleep_until(clock.now() + MEMORY_EVERY_MS)
-            if resident_mb(self._process.pid) > self.function.memory_mb:
-                self._kill_group()
-                return
+        self._watching = clock.call_at(clock.now() + MEMORY_EVERY_MS, self._watch_memory)
 
     def _memory_used(self) -> int:
-        if self._process is None:
-            return 0
-        return min(memory_of(self._process.pid), self.function.memory_mb)
+        """The most that it has held; a look takes 60 us, and a figure that only grows may be a moment old."""
+        now = self._setting.clock.now()
+        if self._process is not None and now - self._memory_at >= MEMORY_EVERY_MS:
+            self._memory_mb = min(memory_of(self._process.pid), self.function.memory_mb)
+            self._memory_at = now
+        return self._memory_mb
 
     def _report(
         self, invocation: Invocation, duration_ms: float, billed: int, memory: int, init_ms: float | None
@@ -261,7 +259,8 @@ class Environment:
         """End the process and all that descends from it, and wait until they are gone."""
         self.kill()
         descendants = kill_all_of(_MARK, self._mark)
-        await asyncio.gather(self._gone(), *(gone(process) for process in descendants))
+        own = [] if self._exit is None else [self._exit]
+        await asyncio.gather(*own, *(gone(process) for process in descendants))
         self._output.close()
 
     def _kill_group(self) -> None:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from redrive.model.function import InvocationResult, Throttled
@@ -57,7 +58,7 @@ class InvocationMetrics:
         try:
             yield counted
         except Throttled:
-            self._add(name, _dimensions(meant, version), began_at, {"Throttles": 1})
+            self._add(name, _named(meant), version.version, began_at, {"Throttles": 1})
             raise
         finally:
             running = self._running[name]
@@ -70,35 +71,41 @@ class InvocationMetrics:
                     "Duration": counted.result.duration_ms,
                     "ConcurrentExecutions": running,
                 }
-                self._add(name, _dimensions(meant, version), began_at, values)
+                self._add(name, _named(meant), version.version, began_at, values)
 
     def count(self, name: ResourceName, metric: str, value: float, at: int) -> None:
         """Count something of a function as a whole."""
-        self._add(name, [(("FunctionName", name.name),)], at, {metric: value})
+        self._add(name, "", "", at, {metric: value})
 
     def _add(
-        self, name: ResourceName, dimensions: Sequence[Dimensions], at: int, values: dict[str, float]
+        self, name: ResourceName, resource: str, version: str, at: int, values: dict[str, float]
     ) -> None:
-        self._count(
-            [
-                MetricPoint(
-                    Series(name.account, name.region, NAMESPACE, metric, each),
-                    at - at % MINUTE_MS,
-                    "Milliseconds" if metric in _MILLISECONDS else "Count",
-                    Statistics.of(value),
-                )
-                for metric, value in values.items()
-                for each in dimensions
+        minute, points = at - at % MINUTE_MS, []
+        for metric, value in values.items():
+            unit, statistics = "Milliseconds" if metric in _MILLISECONDS else "Count", Statistics.of(value)
+            points += [
+                MetricPoint(series, minute, unit, statistics)
+                for series in _series(name, resource, version, metric)
             ]
-        )
+        self._count(points)
 
 
 _MILLISECONDS: Final = frozenset({"Duration", "AsyncEventAge"})
 
 
-def _dimensions(meant: Meant, version: Configuration) -> list[Dimensions]:
-    """By function, by what was named, and by the version that ran; names within a series are in order."""
-    function = ("FunctionName", version.name.name)
-    named = version.name.name if meant.alias is None else f"{version.name.name}:{meant.alias.name}"
-    resource = ("Resource", named)
-    return [(function,), (function, resource), (("ExecutedVersion", version.version), function, resource)]
+def _named(meant: Meant) -> str:
+    """The function as it was named: with the alias, if it was named by one."""
+    name = meant.function.name.name
+    return name if meant.alias is None else f"{name}:{meant.alias.name}"
+
+
+# What is invoked is invoked again: 15 series of an invocation are 10 us to make, and it has as many others to count.
+@lru_cache(maxsize=4_096)
+def _series(name: ResourceName, resource: str, version: str, metric: str) -> tuple[Series, ...]:
+    """A metric of a function as a whole, and where they are given by what was named and by the version that ran."""
+    of_function = (("FunctionName", name.name),)
+    dimensions: list[Dimensions] = [of_function]
+    if resource:
+        named = (*of_function, ("Resource", resource))
+        dimensions += [named, (("ExecutedVersion", version), *named)]
+    return tuple(Series(name.account, name.region, NAMESPACE, metric, each) for each in dimensions)
