@@ -1,0 +1,1 @@
+"""AWS CloudFormation: stacks of resources, made, changed and removed as their templates say."""

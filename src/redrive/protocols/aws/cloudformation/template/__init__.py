@@ -1,0 +1,1 @@
+"""The language of templates, without input or output: what a template says, checked and evaluated."""

@@ -1,0 +1,1 @@
+"""CloudFormation: the language of templates, by tables, with nothing but values."""
