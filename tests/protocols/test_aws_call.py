@@ -33,8 +33,12 @@ TOLD = {
     "sns:Endpoint": "https://corp.example/hook",
     "sns:Protocol": "https",
 }
-#: Of a service's calls, and of a user's.
-NOT_OF_A_ROOT = {"aws:principalservicename", "aws:sourceaccount", "aws:sourcearn", "aws:username"}
+#: Of a service's calls, of a user's, and of a role's; and those of roles that are assumed and handed on.
+NOT_OF_A_ROOT = {
+    *("aws:principalservicename", "aws:sourceaccount", "aws:sourcearn"),
+    *("aws:username", "aws:sourceidentity", "aws:tokenissuetime"),
+    *("sts:externalid", "sts:rolesessionname", "sts:sourceidentity", "iam:passedtoservice"),
+}
 
 
 def may(condition: dict[str, Any], headers: dict[str, str] = HEADERS) -> bool:

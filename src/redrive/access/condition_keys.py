@@ -10,7 +10,7 @@ from typing import Final
 #: Those that time changes: an answer that asked about them is good for its moment alone.
 OF_TIME: Final = frozenset({"aws:currenttime", "aws:epochtime"})
 
-#: Those that a request has where they apply: from the connection, the call, or the caller.
+#: Those that a request has where they apply: from the connection, the call, the caller, or the session.
 SUPPLIED: Final = OF_TIME | {
     "aws:principalaccount",
     "aws:principalarn",
@@ -23,18 +23,24 @@ SUPPLIED: Final = OF_TIME | {
     "aws:securetransport",
     "aws:sourceaccount",
     "aws:sourcearn",
+    "aws:sourceidentity",
     "aws:sourceip",
+    "aws:tokenissuetime",
     "aws:sourceowner",
     "aws:useragent",
     "aws:userid",
     "aws:username",
     "aws:viaawsservice",
+    "iam:passedtoservice",
     "sns:endpoint",
     "sns:protocol",
+    "sts:externalid",
+    "sts:rolesessionname",
+    "sts:sourceidentity",
 }
 
 #: Those of parts of Amazon that do not exist here, so that no request has them: organizations, private networks,
-#: sessions and federations, second factors, tags of principals.
+#: federations, second factors.
 ABSENT: Final = frozenset(
     {
         "aws:assumedroot",
@@ -51,24 +57,23 @@ ABSENT: Final = frozenset(
         "aws:principalorgpaths",
         "aws:resourceorgid",
         "aws:resourceorgpaths",
-        "aws:sourceidentity",
         "aws:sourceinstancearn",
         "aws:sourceorgid",
         "aws:sourceorgpaths",
         "aws:sourcevpc",
         "aws:sourcevpcarn",
         "aws:sourcevpce",
-        "aws:tokenissuetime",
         "aws:vpceaccount",
         "aws:vpceorgid",
         "aws:vpceorgpaths",
         "aws:vpcsourceip",
     }
 )
-_ABSENT_PREFIX: Final = "aws:principaltag/"
+#: What stands before the name of a principal's tag.
+PRINCIPAL_TAG: Final = "aws:principaltag/"
 _KNOWN: Final = SUPPLIED | ABSENT
 
 
 def is_known(key: str) -> bool:
     """True if a request's value of a key, in lower case, is known, be it that there is none."""
-    return key in _KNOWN or key.startswith(_ABSENT_PREFIX)
+    return key in _KNOWN or key.startswith(PRINCIPAL_TAG)

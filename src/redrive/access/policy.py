@@ -1,13 +1,16 @@
-"""May they? One pure decision over a resource's policy: a Deny wins, then an Allow, then whose resource it is."""
+"""May they? One pure decision over a resource's policy and the caller's own.
 
-from collections.abc import Mapping
+A Deny wins, then an Allow counts, then whose resource it is.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, NewType
 
-from redrive.access.conditions import Condition
-from redrive.access.patterns import Lookup, Patterns, Values
-from redrive.access.principals import Identity, Principal
+from redrive.access.patterns import Values
+from redrive.access.principals import Permissions, Principal, Source
+from redrive.access.statements import Identity, Policy, Statement
 
 # Condition keys of one request; only `request_keys` makes them, so that every name is in lower case.
 RequestKeys = NewType("RequestKeys", dict[str, Values])
@@ -84,129 +87,117 @@ class AccessRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Principals:
-    """A statement's Principal or NotPrincipal element.
-
-    Attributes:
-        everyone: It is `*`, which reaches services and anonymous callers too.
-        kinds: Kinds of whom it names all, `{"Service": "*"}`.
-        identities: Whom it names.
-        excepted: It is NotPrincipal: everybody else.
-    """
-
-    everyone: bool
-    kinds: frozenset[str]
-    identities: frozenset[Identity]
-    excepted: bool
-
-    def match(self, principal: Principal) -> bool:
-        """True if the element reaches a principal."""
-        named = (
-            self.everyone
-            or not self.identities.isdisjoint(principal.identities)
-            or (bool(self.kinds) and any(identity.kind in self.kinds for identity in principal.identities))
-        )
-        return named is not self.excepted
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """One statement of a policy.
-
-    Attributes:
-        sid: Its own name, or empty.
-        allows: Its effect is Allow; otherwise Deny.
-        principals: Whom it is about.
-        actions: What it is about, in lower case.
-        actions_excepted: It is NotAction.
-        resources: Which ARNs it is about.
-        resources_excepted: It is NotResource.
-        conditions: What must hold besides.
-        keys: The condition keys that it asks about, in lower case.
-        services: The services its actions name, `sns`, `sqs`; `*` where an action names any.
-    """
-
-    sid: str
-    allows: bool
-    principals: Principals
-    actions: Patterns
-    actions_excepted: bool
-    resources: Patterns
-    resources_excepted: bool
-    conditions: tuple[Condition, ...]
-    keys: frozenset[str]
-    services: frozenset[str]
-
-    def applies(self, request: AccessRequest, action: str, lookup: Lookup) -> bool:
-        """True if all its elements match the request, whose action is given in lower case."""
-        if self.actions.match(action, lookup) is self.actions_excepted:
-            return False
-        if not self.principals.match(request.principal):
-            return False
-        for condition in self.conditions:
-            if not condition.holds(lookup):
-                return False
-        # Last, because a resource's own policy hardly ever speaks of another.
-        return self.resources.match(request.resource, lookup) is not self.resources_excepted
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """A resource's policy, read and ready.
-
-    Attributes:
-        id: Its own name, or empty.
-        version: `2008-10-17` or `2012-10-17`.
-        statements: Those that deny come first.
-        keys: The condition keys that any of them asks about, in lower case.
-    """
-
-    id: str
-    version: str
-    statements: tuple[Statement, ...]
-    keys: frozenset[str]
-
-    @property
-    def services(self) -> frozenset[str]:
-        """The services that any statement's actions name, for facades that take their own alone."""
-        return frozenset().union(*(statement.services for statement in self.statements))
-
-
-@dataclass(frozen=True, slots=True)
 class Decision:
     """The answer, and why.
 
     Attributes:
         allowed: Whether they may.
         statement: The statement that says so; None: none applies, and it follows from whose resource it is.
+        source: The kind of policy that the statement is of, or that has none which allows it.
     """
 
     allowed: bool
     statement: Statement | None = None
+    source: Source = Source.RESOURCE
 
     @property
     def explicit(self) -> bool:
         """True if a statement says so."""
         return self.statement is not None
 
+    def reason(self, action: str) -> str:
+        """The end of a refusal, in Amazon's words (recorded): the kind of policy that refuses an action."""
+        if self.explicit and not self.allowed:
+            article = "an" if self.source is Source.IDENTITY else "a"
+            return f"with an explicit deny in {article} {self.source.value}"
+        return f"because no {self.source.value} allows the {action} action"
 
+
+_NONE: Final[frozenset[Source]] = frozenset()
+_BOUNDS: Final = frozenset({Source.BOUNDARY, Source.SESSION})
 _OWNER_MAY: Final = Decision(allowed=True)
 _NOBODY_SAID_SO: Final = Decision(allowed=False)
 
 
-def evaluate(policy: Policy | None, request: AccessRequest, owner_account: str) -> Decision:
-    """Say whether one request may be carried out.
+def evaluate(
+    policy: Policy | None, request: AccessRequest, owner_account: str, *, policy_decides: bool = False
+) -> Decision:
+    """Say whether one request may be carried out ("Policy evaluation logic", IAM user guide).
 
     Args:
         policy: Of the resource; None where it has none.
         request: Who asks for what.
-        owner_account: Whose the resource is. Its own callers need no policy; another account's, services and
-            anonymous callers need a statement that allows them.
+        owner_account: Whose the resource is. Its own callers need no statement of its policy, unless they are users or
+            roles: those need one of that policy or of their own. Another account's callers need one of both. Services
+            and anonymous callers need one of the resource's.
+        policy_decides: Nobody may without the resource's policy, the owner included: keys, and roles that are assumed.
     """
+    principal, identities = request.principal, request.principal.identities
+    lookup, action = request.lookup, request.action.lower()
+    said: list[Statement] = []
     if policy is not None:
-        lookup = request.lookup
-        action = request.action.lower()
-        for statement in policy.statements:
-            if statement.applies(request, action, lookup):
-                return Decision(statement.allows, statement)
-    return _OWNER_MAY if request.principal.account == owner_account else _NOBODY_SAID_SO
+        for statement in policy.statements:  # those that deny come first
+            if statement.applies(identities, action, request.resource, lookup):
+                if not statement.allows or principal.permissions is None:
+                    return Decision(statement.allows, statement)
+                said.append(statement)
+    own = principal.account == owner_account
+    if principal.permissions is not None:
+        return _of_user(principal.permissions, request, said, own=own, policy_decides=policy_decides)
+    return _OWNER_MAY if own and not policy_decides else _NOBODY_SAID_SO
+
+
+def _of_user(
+    permissions: Permissions,
+    request: AccessRequest,
+    said: Sequence[Statement],
+    *,
+    own: bool,
+    policy_decides: bool,
+) -> Decision:
+    """The answer to a user or a role whom the resource's policy does not deny, but allows by what was `said`."""
+    found: dict[Source, Statement] = {}
+    for source, statements in permissions.by_source.items():
+        statement = _first(statements, request)
+        if statement is None:
+            continue
+        if not statement.allows:
+            return Decision(allowed=False, statement=statement, source=source)
+        found[source] = statement
+    if not said and (policy_decides or not own):
+        return _NOBODY_SAID_SO
+    needed = frozenset(Source) if not own else _needed(request.principal, said)
+    for source in permissions.by_source:
+        if source in needed and source not in found:
+            return Decision(allowed=False, source=source)
+    if said:
+        return Decision(allowed=True, statement=said[0])
+    return Decision(allowed=True, statement=found[Source.IDENTITY], source=Source.IDENTITY)
+
+
+def _first(statements: Sequence[Statement], request: AccessRequest) -> Statement | None:
+    """The first that applies, where those that deny come first."""
+    action, identities, lookup = request.action.lower(), request.principal.identities, request.lookup
+    for statement in statements:
+        if statement.applies(identities, action, request.resource, lookup):
+            return statement
+    return None
+
+
+def _needed(principal: Principal, said: Sequence[Statement]) -> frozenset[Source]:
+    """The policies of a principal's own that must allow as well what a resource's policy of its own account allows.
+
+    Who is named, or is everybody, is given it directly. A role's name gives it within the bounds of its boundary and of
+    the session; the account's gives it to nobody, but lets the account's own policies do so.
+    """
+    needed = frozenset(Source)
+    for statement in said:
+        names = statement.principals.named(principal.identities)
+        if names is None:
+            return _NONE
+        others = names - {Identity("AWS", principal.account)}
+        if others - principal.bounded:
+            return _NONE
+        if others:
+            needed = _BOUNDS
+    return needed

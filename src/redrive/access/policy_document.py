@@ -5,6 +5,7 @@ key that nobody here knows keeps the door shut: a statement that denies holds th
 would cost too much to compile or to ask is refused before it is read: policies are written by whoever has a key.
 """
 
+import enum
 import json
 import logging
 import re
@@ -17,8 +18,7 @@ from redrive.access.conditions import Condition, Undecidable, parse_conditions
 from redrive.access.errors import PolicyInvalid
 from redrive.access.keys import is_account
 from redrive.access.patterns import Patterns, Shape, compile_patterns, variable_keys
-from redrive.access.policy import Policy, Principals, Statement
-from redrive.access.principals import Identity
+from redrive.access.statements import Identity, Policy, Principals, Statement
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +43,8 @@ _POLICY_ELEMENTS: Final = {"Version", "Id", "Statement"}
 _STATEMENT_ELEMENTS: Final = {
     "Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource", "Condition",
 }  # fmt: skip
+_PRINCIPAL: Final = {"Principal", "NotPrincipal"}
+_RESOURCE: Final = {"Resource", "NotResource"}
 _PRINCIPAL_KINDS: Final = {"AWS", "Service", "Federated", "CanonicalUser"}
 
 _ACTION: Final = re.compile(r"\*|[a-z0-9*?-]+:[a-z0-9*?]+", re.IGNORECASE)
@@ -51,20 +53,28 @@ _PRINCIPAL_ARN: Final = re.compile(r"arn:[a-z-]+:(iam|sts)::[0-9]{12}:[^*?]+")
 _UNIQUE_ID: Final = re.compile(r"A[A-Z0-9]{15,127}")  # what IAM leaves of a user that was deleted
 
 
-def parse_policy(text: str) -> Policy:
+class Form(enum.Enum):
+    """The elements that a policy's statements have, by what it is attached to."""
+
+    RESOURCE = frozenset[str]()
+    IDENTITY = frozenset(_PRINCIPAL)  # those of whom it is attached to
+    TRUST = frozenset(_RESOURCE)  # the role that it is attached to
+
+
+def parse_policy(text: str, form: Form = Form.RESOURCE) -> Policy:
     """Read a policy document; pure, so remembered: a facade may ask with the stored text on each request.
 
     Raises:
         PolicyInvalid: It is not JSON, not a policy, too large, or says something this server could not keep.
     """
     if len(text) <= _SHORT_CHARS_MAX:
-        return _short(text)
+        return _short(text, form)
     if len(text) > CHARS_MAX:
         raise PolicyInvalid(f"must have at most {CHARS_MAX} characters")
-    return _long(text)
+    return _long(text, form)
 
 
-def _parsed(text: str) -> Policy:
+def _parsed(text: str, form: Form) -> Policy:
     _check_cost(text)
     document = _json_object(text)
     _only(document, _POLICY_ELEMENTS)
@@ -76,7 +86,7 @@ def _parsed(text: str) -> Policy:
     if not listed:
         raise PolicyInvalid("Statement must not be empty")
     statements = [
-        _numbered(number, statement, variables=version != _VERSION_WITHOUT_VARIABLES)
+        _numbered(number, statement, form, variables=version != _VERSION_WITHOUT_VARIABLES)
         for number, statement in enumerate(listed, start=1)
     ]
     sids = [statement.sid for statement in statements if statement.sid]
@@ -90,13 +100,13 @@ def _parsed(text: str) -> Policy:
     )
 
 
-def new_policy(text: str) -> Policy:
+def new_policy(text: str, form: Form = Form.RESOURCE) -> Policy:
     """Read a policy that somebody sets; condition keys that nobody here knows are told of in the log.
 
     Raises:
         PolicyInvalid: See `parse_policy`.
     """
-    policy = parse_policy(text)
+    policy = parse_policy(text, form)
     unknown = sorted(key for key in policy.keys if not is_known(key))
     if unknown:
         logger.warning(
@@ -122,7 +132,7 @@ def _closed(reason: str, policy_hash: int) -> Policy:  # noqa: ARG001 - the cach
     logger.warning(
         "policy.unreadable: %s; its resource is closed until its owner replaces the policy", reason
     )
-    return _parsed(_CLOSED)
+    return _parsed(_CLOSED, Form.RESOURCE)
 
 
 _CLOSED: Final = json.dumps(
@@ -152,17 +162,18 @@ def _check_cost(text: str) -> None:
         raise PolicyInvalid(f"must have at most {VARIABLES_MAX} variables")
 
 
-def _numbered(number: int, statement: object, *, variables: bool) -> Statement:
+def _numbered(number: int, statement: object, form: Form, *, variables: bool) -> Statement:
     try:
-        return _statement(statement, variables=variables)
+        return _statement(statement, form, variables=variables)
     except PolicyInvalid as invalid:
         raise PolicyInvalid(f"Statement {number}: {invalid.reason}") from invalid
 
 
-def _statement(document: object, *, variables: bool) -> Statement:
+def _statement(document: object, form: Form, *, variables: bool) -> Statement:
     if not isinstance(document, Mapping):
         raise PolicyInvalid("must be an object")
-    _only(document, _STATEMENT_ELEMENTS)
+    _only(document, _STATEMENT_ELEMENTS - form.value)
+    document = {**_IMPLIED[form], **document}
     effect = document.get("Effect")
     if effect not in ("Allow", "Deny"):
         raise PolicyInvalid("Effect must be Allow or Deny")
@@ -191,6 +202,14 @@ def _statement(document: object, *, variables: bool) -> Statement:
         keys=asked.union(*(condition.keys for condition in conditions)),
         services=_services(actions),
     )
+
+
+#: What a statement without such elements is about.
+_IMPLIED: Final[Mapping[Form, Mapping[str, str]]] = {
+    Form.RESOURCE: {},
+    Form.IDENTITY: {"Principal": "*"},
+    Form.TRUST: {"Resource": "*"},
+}
 
 
 # ---- keys that nobody here knows --------------------------------------------------------------------------

@@ -1,21 +1,66 @@
-"""Principals: an account's root, one of its users, another service, or nobody in particular."""
+"""Principals: an account's root, its users and roles, another service, or nobody in particular."""
 
-from collections.abc import Mapping
+import enum
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
+
+from redrive.access.condition_keys import PRINCIPAL_TAG
+from redrive.access.statements import Identity, Policy, Statement
+
+_NO_KEYS: Final[Mapping[str, str]] = {}
 
 
-class Identity(NamedTuple):
-    """One of the names a policy may know a principal by.
+class Source(enum.Enum):
+    """The kinds of policies, as Amazon's refusals call them."""
+
+    IDENTITY = "identity-based policy"
+    RESOURCE = "resource-based policy"
+    BOUNDARY = "permissions boundary"
+    SESSION = "session policy"
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """The policies of a user, a role or a session.
 
     Attributes:
-        kind: The key in a policy's Principal element: `AWS`, `Service`, `Federated` or `CanonicalUser`.
-        name: The value there; an account stands as its twelve digits, however the policy spelled it.
+        by_source: The statements of each kind that there is, those that deny first; an identity always has its own, be it
+            none.
+        keys: The condition keys that any of them asks about, in lower case.
     """
 
-    kind: str
-    name: str
+    by_source: Mapping[Source, tuple[Statement, ...]]
+    keys: frozenset[str]
+
+
+def permissions_of(
+    identity: Sequence[Policy], boundary: Policy | None = None, session: Sequence[Policy] = ()
+) -> Permissions:
+    """The permissions that policies give together.
+
+    Args:
+        identity: A user's or a role's own: what any of them allows is allowed.
+        boundary: Bounds that; None: nothing does.
+        session: Bound it further; none: nothing does.
+    """
+    policies: dict[Source, Sequence[Policy]] = {Source.IDENTITY: identity}
+    if boundary is not None:
+        policies[Source.BOUNDARY] = [boundary]
+    if session:
+        policies[Source.SESSION] = session
+    by_source = {
+        source: tuple(
+            sorted(
+                (statement for policy in these for statement in policy.statements),
+                key=lambda statement: statement.allows,
+            )
+        )
+        for source, these in policies.items()
+    }
+    keys = frozenset().union(*(policy.keys for these in policies.values() for policy in these))
+    return Permissions(by_source, keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +72,16 @@ class Principal:
         account: Twelve digits; empty for a service and for anonymous callers, whom no account vouches for.
         identities: Everything a policy may know it by.
         keys: The condition keys that follow from who it is, names in lower case.
+        permissions: Of a user or a role; None: its account is all it needs, or nothing is its own.
+        bounded: Those of its names, a role's, whose mention in a resource's policy does not lift boundaries.
     """
 
     name: str
     account: str
     identities: frozenset[Identity]
     keys: Mapping[str, str] = field(compare=False, repr=False)
+    permissions: Permissions | None = field(default=None, compare=False, repr=False)
+    bounded: frozenset[Identity] = frozenset()
 
 
 # Every request needs its caller's principal; 1,024 accounts at one node make the cache a dictionary look-up.
@@ -49,6 +98,75 @@ def account_user(account: str, name: str) -> Principal:
     return _of_account(
         f"arn:aws:iam::{account}:user/{name}", account, {"aws:principaltype": "User", "aws:username": name}
     )
+
+
+def user_principal(
+    arn: str, unique_id: str, tags: Mapping[str, str], permissions: Permissions | None
+) -> Principal:
+    """A user that policies were attached to.
+
+    Args:
+        arn: The user's.
+        unique_id: `AIDA…`.
+        tags: The user's.
+        permissions: None: all that the account may.
+    """
+    account = arn.split(":")[4]
+    return Principal(
+        name=arn,
+        account=account,
+        identities=_names(account, arn, unique_id),
+        keys={
+            **_keys(arn, account, "User", unique_id, tags),
+            "aws:username": arn.rpartition("/")[2],
+        },
+        permissions=permissions,
+    )
+
+
+def role_session(
+    role: str,
+    unique_id: str,
+    session: str,
+    tags: Mapping[str, str],
+    permissions: Permissions | None,
+    keys: Mapping[str, str] = _NO_KEYS,
+) -> Principal:
+    """Somebody who has assumed a role.
+
+    Args:
+        role: The role's ARN; policies may name that, or the session's own.
+        unique_id: `AROA…`, of the role.
+        session: The name that was given.
+        tags: Of the role, and over them those of the session.
+        permissions: None: all that the account may.
+        keys: Further condition keys, names in lower case.
+    """
+    account, name = role.split(":")[4], role.rpartition("/")[2]
+    arn = f"arn:aws:sts::{account}:assumed-role/{name}/{session}"
+    return Principal(
+        name=arn,
+        account=account,
+        identities=_names(account, arn, role, unique_id),
+        keys={**_keys(role, account, "AssumedRole", f"{unique_id}:{session}", tags), **keys},
+        permissions=permissions,
+        bounded=_names(role, unique_id),
+    )
+
+
+def _names(*names: str) -> frozenset[Identity]:
+    return frozenset(Identity("AWS", name) for name in names)
+
+
+def _keys(arn: str, account: str, kind: str, unique_id: str, tags: Mapping[str, str]) -> dict[str, str]:
+    return {
+        "aws:principalarn": arn,
+        "aws:principalaccount": account,
+        "aws:principalisawsservice": "false",
+        "aws:principaltype": kind,
+        "aws:userid": unique_id,
+        **{f"{PRINCIPAL_TAG}{name.lower()}": value for name, value in tags.items()},
+    }
 
 
 @lru_cache(maxsize=1024)

@@ -1,0 +1,121 @@
+"""Statements of policies, read and ready to be asked."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from redrive.access.conditions import Condition
+from redrive.access.patterns import Lookup, Patterns
+
+
+class Identity(NamedTuple):
+    """One of the names a policy may know a principal by.
+
+    Attributes:
+        kind: The key in a policy's Principal element: `AWS`, `Service`, `Federated` or `CanonicalUser`.
+        name: The value there; an account stands as its twelve digits, however the policy spelled it.
+    """
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Principals:
+    """A statement's Principal or NotPrincipal element.
+
+    Attributes:
+        everyone: It is `*`, which reaches services and anonymous callers too.
+        kinds: Kinds of whom it names all, `{"Service": "*"}`.
+        identities: Whom it names.
+        excepted: It is NotPrincipal: everybody else.
+    """
+
+    everyone: bool
+    kinds: frozenset[str]
+    identities: frozenset[Identity]
+    excepted: bool
+
+    def match(self, identities: frozenset[Identity]) -> bool:
+        """True if the element reaches a principal that is known by these names."""
+        named = (
+            self.everyone
+            or not self.identities.isdisjoint(identities)
+            or (bool(self.kinds) and any(identity.kind in self.kinds for identity in identities))
+        )
+        return named is not self.excepted
+
+    def named(self, identities: frozenset[Identity]) -> frozenset[Identity] | None:
+        """The names among these that stand in the element; None where it reaches whoever it reaches by none of them."""
+        if self.everyone or self.excepted or any(identity.kind in self.kinds for identity in identities):
+            return None
+        return self.identities & identities
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement of a policy.
+
+    Attributes:
+        sid: Its own name, or empty.
+        allows: Its effect is Allow; otherwise Deny.
+        principals: Whom it is about; everybody in a policy that has no such element.
+        actions: What it is about, in lower case.
+        actions_excepted: It is NotAction.
+        resources: Which ARNs it is about.
+        resources_excepted: It is NotResource.
+        conditions: What must hold besides.
+        keys: The condition keys that it asks about, in lower case.
+        services: The services its actions name, `sns`, `sqs`; `*` where an action names any.
+    """
+
+    sid: str
+    allows: bool
+    principals: Principals
+    actions: Patterns
+    actions_excepted: bool
+    resources: Patterns
+    resources_excepted: bool
+    conditions: tuple[Condition, ...]
+    keys: frozenset[str]
+    services: frozenset[str]
+
+    def applies(self, identities: frozenset[Identity], action: str, resource: str, lookup: Lookup) -> bool:
+        """True if all its elements match a request.
+
+        Args:
+            identities: The names of the principal.
+            action: In lower case.
+            resource: The ARN.
+            lookup: Finds the request's condition keys.
+        """
+        if self.actions.match(action, lookup) is self.actions_excepted:
+            return False
+        if not self.principals.match(identities):
+            return False
+        for condition in self.conditions:
+            if not condition.holds(lookup):
+                return False
+        # Last, because a resource's own policy hardly ever speaks of another.
+        return self.resources.match(resource, lookup) is not self.resources_excepted
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A policy, read and ready.
+
+    Attributes:
+        id: Its own name, or empty.
+        version: `2008-10-17` or `2012-10-17`.
+        statements: Those that deny come first.
+        keys: The condition keys that any of them asks about, in lower case.
+    """
+
+    id: str
+    version: str
+    statements: tuple[Statement, ...]
+    keys: frozenset[str]
+
+    @property
+    def services(self) -> frozenset[str]:
+        """The services that any statement's actions name, for facades that take their own alone."""
+        return frozenset().union(*(statement.services for statement in self.statements))
