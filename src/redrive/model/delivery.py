@@ -46,6 +46,8 @@ class Delivery:
         origin: The id of the queue it was dead-lettered from, if it was.
         headers: What the facade that accepted the message keeps beside the body, in that facade's own encoding.
         body: The message.
+        failure: Why it died, if it is a dead letter: the reason and status of its last attempt (`server_error 503`), or
+            a `DeadLetterReason`; None of dead letters from before this was written down.
     """
 
     queue_id: int
@@ -62,6 +64,7 @@ class Delivery:
     origin: int | None
     headers: bytes | None
     body: str
+    failure: str | None = None
 
 
 class Outcome(enum.Enum):

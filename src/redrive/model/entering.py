@@ -16,6 +16,7 @@ def enter(
     *,
     ordered: bool,
     as_new: bool = False,
+    failure: str | None = None,
 ) -> Delivery:
     """The delivery as it enters the queue `queue_id`, having ended like this in its own.
 
@@ -27,15 +28,18 @@ def enter(
         now: ms.
         ordered: Whether that queue keeps the order of groups.
         as_new: A dead letter is sent there like any message; else its age and its attempts go on.
+        failure: Why a dead letter died.
     """
     if outcome is not Outcome.DEAD_LETTERED:
         return as_handed_over(delivery, queue_id, seq, now)
     if as_new:
-        return as_sent_letter(delivery, queue_id, seq, now)
-    return as_dead_letter(delivery, queue_id, seq, now, ordered=ordered)
+        return as_sent_letter(delivery, queue_id, seq, now, failure)
+    return as_dead_letter(delivery, queue_id, seq, now, ordered=ordered, failure=failure)
 
 
-def as_dead_letter(delivery: Delivery, queue_id: int, seq: int, now: int, *, ordered: bool) -> Delivery:
+def as_dead_letter(
+    delivery: Delivery, queue_id: int, seq: int, now: int, *, ordered: bool, failure: str | None = None
+) -> Delivery:
     """The delivery as it enters the dead-letter queue `queue_id`.
 
     Id, body, send time and the count of attempts stay. The retention period goes on where it was, but begins
@@ -51,6 +55,7 @@ def as_dead_letter(delivery: Delivery, queue_id: int, seq: int, now: int, *, ord
         enqueued_at=now if ordered else delivery.enqueued_at,
         deduplication_id=id_text(delivery.message_id) if ordered else delivery.deduplication_id,
         origin=delivery.queue_id,
+        failure=failure,
     )
 
 
@@ -73,17 +78,20 @@ def as_handed_over(delivery: Delivery, queue_id: int, seq: int, now: int, **othe
         "enqueued_at": now,
         "sent_at": now,
         "first_claimed_at": None,
+        "failure": None,
     }
     return replace(delivery, **new | others)
 
 
-def as_sent_letter(delivery: Delivery, queue_id: int, seq: int, now: int) -> Delivery:
+def as_sent_letter(
+    delivery: Delivery, queue_id: int, seq: int, now: int, failure: str | None = None
+) -> Delivery:
     """The delivery as it enters the dead-letter queue `queue_id` where letters are sent like any message.
 
     It is new there, and never received yet; what it went through is in the notes of its attempts. So SNS does
     (recorded), and so it must be: a schedule of 23 days outlasts the 14 that a queue may keep a message for.
     """
-    return as_handed_over(delivery, queue_id, seq, now, origin=delivery.queue_id)
+    return as_handed_over(delivery, queue_id, seq, now, origin=delivery.queue_id, failure=failure)
 
 
 def as_copy(
@@ -112,6 +120,17 @@ def as_copy(
     )
 
 
-def as_redriven(delivery: Delivery, queue_id: int, seq: int, now: int, message_id: bytes) -> Delivery:
-    """The delivery as it enters `queue_id` by a redrive: a new message with the old content."""
-    return as_handed_over(delivery, queue_id, seq, now, message_id=message_id, origin=None)
+def as_redriven(
+    delivery: Delivery, queue_id: int, seq: int, now: int, message_id: bytes, body: str | None = None
+) -> Delivery:
+    """The delivery as it enters `queue_id` by a redrive: a new message with the old content, or with another body."""
+    kept = delivery.body if body is None else body
+    return as_handed_over(delivery, queue_id, seq, now, message_id=message_id, origin=None, body=kept)
+
+
+def as_set_aside(delivery: Delivery, queue_id: int, seq: int, now: int) -> Delivery:
+    """The dead letter as it enters `queue_id` beside its dead-letter queue: what it is and why it died stays with it.
+
+    Its retention begins anew: it was set aside so that it is not lost yet.
+    """
+    return replace(delivery, queue_id=queue_id, seq=seq, available_at=now, token=None, enqueued_at=now)

@@ -26,7 +26,7 @@ from redrive.engine.ports import (
     Settlement,
     Target,
 )
-from redrive.model.claiming import offer
+from redrive.model.claiming import end_of, offer
 from redrive.model.delivery import Delivery, Outcome
 from redrive.model.entering import as_dead_letter, as_redriven
 
@@ -164,18 +164,23 @@ class Model:
         for row, outcome in zip(gone, endings, strict=True):
             del self.rows[row.seq]
             if outcome is Outcome.DEAD_LETTERED:
-                self._dead_letter(row, request.dead_letters_to, request.now, buried)
+                end = end_of(row, request.limits, request.now)
+                self._dead_letter(row, request.dead_letters_to, request.now, buried, end)
         if request.ordered:
             dead = [
                 row for row, outcome in zip(gone, endings, strict=True) if outcome is Outcome.DEAD_LETTERED
             ]
             self._kept_order(dead, buried)
 
-    def _dead_letter(self, row: Delivery, target: Target | None, now: int, buried: Rows) -> None:
+    def _dead_letter(
+        self, row: Delivery, target: Target | None, now: int, buried: Rows, failure: str
+    ) -> None:
         assert target
         seq = self._of_body(buried, row.body).seq
         assert seq not in self.rows
-        self.rows[seq] = as_dead_letter(row, target.queue_id, seq, now, ordered=target.ordered)
+        self.rows[seq] = as_dead_letter(
+            row, target.queue_id, seq, now, ordered=target.ordered, failure=failure
+        )
 
     def _claim(self, request: ClaimRequest, row: Delivery, delivery: Delivery) -> None:
         self.alone.add(row.seq)
@@ -226,7 +231,7 @@ class Model:
             return DONE
         del self.rows[one.seq]
         if one.target:
-            self._dead_letter(row, one.target, now, after)
+            self._dead_letter(row, one.target, now, after, one.failure)
         for new_delivery in one.follow_ups:
             self._add(_delivery_of(new_delivery, self._of_body(after, new_delivery.body).seq))
         return DONE

@@ -1,6 +1,5 @@
 import pytest
 
-from redrive.engine.ports import Moved
 from tests.contracts.stores.bench import NOON, Bench, bodies
 
 LATER = NOON + 5000
@@ -76,7 +75,7 @@ async def test_each_goes_back_where_it_came_from(plain: Bench, fifo: Bench, dead
     await plain.bury("a", "b", into=dead_letters)
     await fifo.bury("c", into=dead_letters, group="g")
     moved, _ = await dead_letters.move(origins={plain.id: plain.target, fifo.id: fifo.target})
-    assert moved == Moved({plain.id: 2, fifo.id: 1}, left=False)
+    assert (moved.per_queue, moved.left) == ({plain.id: 2, fifo.id: 1}, False)
     assert bodies(await plain.claim()) == ["a", "b"]
     assert bodies(await fifo.claim()) == ["c"]
 

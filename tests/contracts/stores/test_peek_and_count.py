@@ -1,6 +1,6 @@
 from redrive.engine.ports import Counts
 from redrive.model.delivery import Outcome
-from tests.contracts.stores.bench import LEASE_MS, NOON, Bench, bodies, fresh_id
+from tests.contracts.stores.bench import LEASE_MS, NOON, Bench, bodies
 
 
 async def test_peeking_shows_all_in_order_of_arrival_and_touches_nothing(plain: Bench) -> None:
@@ -18,25 +18,6 @@ async def test_peeking_goes_page_by_page(plain: Bench) -> None:
     assert bodies(await plain.peek(limit=2)) == ["a", "b"]
     assert bodies(await plain.peek(limit=2, after_seq=seqs[1])) == ["c"]
     assert await plain.peek(limit=2, after_seq=seqs[2]) == []
-
-
-async def test_a_message_is_located_by_its_id_and_by_what_its_headers_say(plain: Bench) -> None:
-    first = plain.new_delivery("a")
-    first.headers = b'{"id":"6f1c"}'
-    second, third = plain.new_delivery("b"), plain.new_delivery('"6f1c" in the body is not looked at')
-    await plain.store.enqueue([first, second, third])
-    locate = plain.store.locate
-    assert bodies(await locate(plain.id, second.message_id, b'"6f1c"', 10)) == ["a", "b"]
-    assert bodies(await locate(plain.id, fresh_id(), b'"6f1c"', 10)) == ["a"]
-    assert bodies(await locate(plain.id, second.message_id, b"else", 10)) == ["b"]
-    assert await locate(plain.id + 1, second.message_id, b'"6f1c"', 10) == []
-
-
-async def test_a_message_is_looked_for_among_those_that_came_first(plain: Bench) -> None:
-    new_deliveries = [plain.new_delivery(body) for body in "abc"]
-    await plain.store.enqueue(new_deliveries)
-    assert bodies(await plain.store.locate(plain.id, new_deliveries[1].message_id, b"-", 2)) == ["b"]
-    assert await plain.store.locate(plain.id, new_deliveries[2].message_id, b"-", 2) == []
 
 
 async def test_the_oldest_is_the_first_that_arrived(plain: Bench) -> None:

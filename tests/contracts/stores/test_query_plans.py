@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from redrive.engine.ports import NewDelivery, Swept
+from redrive.engine.ports import FailureKey, LookRequest, NewDelivery, Swept
 from redrive.model.delivery import Limits
 from redrive.stores.sqlite.store import SqliteStore
 from tests.contracts.stores.bench import LEASE_MS, NOON, Bench, fresh_id, fresh_token
@@ -15,7 +15,7 @@ from tests.contracts.stores.costs import of_postgres, of_sqlite
 from tests.contracts.stores.homes import Home
 
 BACKLOG = 100_000
-PLAIN_ID, FIFO_ID, FAIR_ID, OTHER_ID = 1001, 1002, 1003, 1004
+PLAIN_ID, FIFO_ID, FAIR_ID, OTHER_ID, DEAD_ID = 1001, 1002, 1003, 1004, 1005
 
 # What a verb may touch when it takes ten deliveries: half as much again as the dearest, settling in a fair queue,
 # which includes its claim. One that reads its queue's 100,000 rows touches 300,000 steps or 2,500 pages.
@@ -27,11 +27,12 @@ PAGES_MAX = 750
 FILL = """
     WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {last})
     INSERT INTO deliveries (queue_id, seq, available_at, attempts, token, enqueued_at, sent_at, message_id, group_id,
-        place, body)
-    SELECT {queue_id}, 4 * i + {queue_id} - 1000000,
+        place, body, origin, failure)
+    SELECT {queue_id}, 5 * i + {queue_id} - 1000000,
         CASE WHEN i < {in_flight} THEN {lapse} WHEN i < {delayed} THEN {lapse} + 1 ELSE {noon} - {last} + i END,
         CASE WHEN i < {in_flight} THEN 1 ELSE 0 END, CASE WHEN i < {in_flight} THEN 7 END,
-        {noon} - {last} + i, {noon}, CAST('m' AS {bytes}), {group}, {place}, 'a message like any other'
+        {noon} - {last} + i, {noon}, CAST('m' AS {bytes}), {group}, {place},
+        'a message like any other', {origin}, {failure}
     FROM n
 """
 
@@ -45,12 +46,12 @@ async def fill_queues(home: Home) -> None:
 
 async def fill(home: Home, queue_id: int, **others: object) -> None:
     statement = FILL.format(
+        **{"origin": "NULL", "failure": "NULL", **others},
         queue_id=queue_id,
         last=BACKLOG - 1,
         noon=NOON,
         lapse=NOON + LEASE_MS,
         bytes="bytea" if home.kind == "postgres" else "BLOB",
-        **others,
     )
     await home.query(statement)
 
@@ -82,6 +83,22 @@ async def move(queue: Bench) -> None:
     assert moved.total == 10
 
 
+TIMED_OUT = FailureKey(OTHER_ID, "timed_out")
+
+
+async def move_cause(queue: Bench) -> None:
+    moved, _ = await queue.move(limit=10, seq_max=10**9, group=TIMED_OUT, origins={OTHER_ID: queue.target})
+    assert moved.total == 10
+
+
+async def look_at_cause(queue: Bench) -> None:
+    for newest_first in (True, False):
+        page = LookRequest(queue.id, 10, -(10**7), newest_first=newest_first, group=TIMED_OUT)
+        assert len(await queue.store.look(page)) == 10
+    causes = await queue.store.failures(queue.id, 10, 10)
+    assert [(cause.number, cause.capped) for cause in causes] == [(10, True), (10, True)]
+
+
 async def purge(queue: Bench) -> None:
     assert await queue.store.purge(queue.id, 0, 10) == 10
 
@@ -102,11 +119,17 @@ async def end(queue: Bench) -> None:
 async def peek(queue: Bench) -> None:
     assert len(await queue.peek(10, -950_000)) == 10
     await queue.store.notes(queue.id, fresh_id())
-    assert await queue.store.locate(queue.id, fresh_id(), b"-", 10) == []
+    await queue.store.notes_of_each([(queue.id, fresh_id())])
+    assert await queue.store.locate([queue.id], fresh_id(), b"-", 10) == ([], True)
+    await queue.store.count(queue.id, NOON, 10)
+    newest = LookRequest(queue.id, 10, -(10**7), before_seq=-950_000, newest_first=True)
+    assert len(await queue.store.look(newest)) == 10
 
 
 Verb = Callable[[Bench], Awaitable[None]]
-LINE, GROUPS, PLACE = ("deliveries by deliveries_" + index for index in ("line", "groups", "pkey"))
+LINE, GROUPS, PLACE, FAILURES = (
+    "deliveries by deliveries_" + index for index in ("line", "groups", "pkey", "failures")
+)
 # A queue in order of arrival: PostgreSQL's primary key, and in SQLite, whose key is the order of all arrivals, an index.
 ARRIVAL = "deliveries by deliveries_queue"
 
@@ -131,6 +154,10 @@ VERBS: Final[tuple[tuple[int, Verb, set[str]], ...]] = (
     (PLAIN_ID, end, {LINE, PLACE}),
     (PLAIN_ID, peek, {ARRIVAL}),
 )
+OF_CAUSES: Final[tuple[tuple[int, Verb, set[str]], ...]] = (
+    (DEAD_ID, move_cause, {FAILURES, PLACE}),
+    (DEAD_ID, look_at_cause, {FAILURES}),
+)
 
 
 # What PostgreSQL believes of a table that was empty when it last looked, and that it was about to grow since.
@@ -146,15 +173,45 @@ MISLEAD = (
 async def test_a_verb_touches_what_it_takes(
     kind: str, before: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    await _measure(kind, before, fill_queues, VERBS, request, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("kind", "before"), [("sqlite-memory", ""), ("postgres", "ANALYZE"), ("postgres", MISLEAD)]
+)
+async def test_dead_letters_of_one_cause_are_reached_by_it(
+    kind: str, before: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _measure(kind, before, fill_causes, OF_CAUSES, request, tmp_path, monkeypatch)
+
+
+async def fill_causes(home: Home) -> None:
+    """The front of the queue died of another cause than the rest."""
+    why = {
+        "origin": str(OTHER_ID),
+        "failure": "CASE WHEN i < 50000 THEN 'client_error 400' ELSE 'timed_out' END",
+    }
+    await fill(home, DEAD_ID, in_flight=0, delayed=0, group="NULL", place="1", **why)
+
+
+async def _measure(
+    kind: str,
+    before: str,
+    fill_home: Callable[[Home], Awaitable[None]],
+    verbs: tuple[tuple[int, Verb, set[str]], ...],
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     home = make_home(kind, request, tmp_path)
     costs = of_postgres(monkeypatch)
     store = await home.open()
     if isinstance(store, SqliteStore):
         costs = of_sqlite(store)
-    await fill_queues(home)
+    await fill_home(home)
     if before:
         await home.query(before)
-    for queue_id, verb, ways in VERBS:
+    for queue_id, verb, ways in verbs:
         queue = Bench(store, queue_id, ordered=queue_id == FIFO_ID)
         await verb(queue)  # the first time, connections ask the database for its types
         costs.clear()

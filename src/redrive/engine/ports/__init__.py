@@ -29,6 +29,7 @@ from redrive.engine.ports.limits import (
     OLDEST_AMONG,
     REMOVALS_MAX,
 )
+from redrive.engine.ports.looking import FailureGroup, LookRequest
 from redrive.engine.ports.profile import (
     DeliveryProfile,
     FollowUp,
@@ -49,7 +50,9 @@ from redrive.engine.ports.requests import (
     ClaimRequest,
     Counts,
     Enqueued,
+    FailureKey,
     Moved,
+    MovedTo,
     MoveRequest,
     NewDelivery,
     Occupied,
@@ -100,10 +103,14 @@ __all__ = [
     "DocumentKind",
     "Endpoint",
     "Enqueued",
+    "FailureGroup",
+    "FailureKey",
     "FollowUp",
     "LogSink",
+    "LookRequest",
     "MoveRequest",
     "Moved",
+    "MovedTo",
     "NeedsSetUp",
     "NewDelivery",
     "NodeStore",

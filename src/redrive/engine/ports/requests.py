@@ -3,9 +3,11 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from redrive.model.delivery import Limits, Outcome
+from redrive.model.delivery import DeadLetterReason, Delivery, Limits, Outcome
+from redrive.model.entering import as_redriven, as_set_aside
 from redrive.model.queue import CopyTarget
 
 
@@ -55,7 +57,13 @@ class NewDelivery:
             self.origin,
             self.headers,
             self.body,
+            self.failure,
         )
+
+    @property
+    def failure(self) -> str | None:
+        """The cause of its death, if it is a dead letter."""
+        return None if self.origin is None or self.note is None else self.note.failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +100,18 @@ def _with_sequence(headers: bytes | None, seq: int) -> bytes:
     return b'{"sequence":%d%b%b' % (seq, b"" if members == b"}" else b",", members)
 
 
+class FailureKey(NamedTuple):
+    """The cause that dead letters of a queue have in common.
+
+    Attributes:
+        origin: The number of the queue they failed in.
+        failure: Why: see `Delivery.failure`.
+    """
+
+    origin: int
+    failure: str
+
+
 class AttemptNote(NamedTuple):
     """The note of an attempt that failed.
 
@@ -110,6 +130,11 @@ class AttemptNote(NamedTuple):
     reason: str
     status: int
     response: str
+
+    @property
+    def failure(self) -> str:
+        """The cause of death of a dead letter whose last attempt this was: `server_error 503`, or `timed_out` alone."""
+        return f"{self.reason} {self.status}" if self.status else self.reason
 
 
 class Enqueued(NamedTuple):
@@ -212,6 +237,11 @@ class Settlement(NamedTuple):
     follow_ups: Sequence[NewDelivery] = ()
     as_new: bool = False
 
+    @property
+    def failure(self) -> str:
+        """The cause of its death, if it is a dead letter now."""
+        return DeadLetterReason.REJECTED if self.note is None else self.note.failure
+
 
 class Settled(NamedTuple):
     """The answer to a settlement or an extension."""
@@ -229,16 +259,26 @@ class Counts(NamedTuple):
     delayed: int
 
 
+class MovedTo(NamedTuple):
+    """The place at which a delivery that was moved stands now, and the id that it has there."""
+
+    queue_id: int
+    seq: int
+    message_id: bytes
+
+
 class Moved(NamedTuple):
     """The result of a move.
 
     Attributes:
         per_queue: How many arrived in which queue.
         left: Whether deliveries remain that could be moved now.
+        became: Where each is now, by the place it left.
     """
 
     per_queue: Mapping[int, int]
     left: bool
+    became: Mapping[int, MovedTo] = MappingProxyType({})
 
     @property
     def total(self) -> int:
@@ -306,6 +346,10 @@ class MoveRequest:
         destination: Where to; None: to `origins[delivery.origin]`; a delivery whose origin is not there stays.
         message_ids: Fresh ids, `limit` of them: what moves is a new message.
         seqs: Only these, also from behind others of their group; None: whatever is in the line.
+        group: Only dead letters of this cause, in order of arrival, also from behind others of their message group.
+        excepted: Of a cause, all but these; at most a hundred.
+        bodies: Other bodies for some of `seqs`.
+        keeps_origin: They stay dead letters, with their ids: they are set aside, not sent.
     """
 
     queue_id: int
@@ -317,3 +361,27 @@ class MoveRequest:
     destination: Target | None = None
     origins: Mapping[int, Target] = field(default_factory=dict)
     seqs: Sequence[int] | None = None
+    group: FailureKey | None = None
+    excepted: Sequence[int] = ()
+    bodies: Mapping[int, str] = field(default_factory=dict)
+    keeps_origin: bool = False
+
+    @property
+    def chooses(self) -> bool:
+        """True if the messages are chosen, and not whatever the line has at its front."""
+        return self.seqs is not None or self.group is not None
+
+    def goes_home(self, origin: int | None) -> bool:
+        """True if a delivery of that origin has somewhere to go."""
+        return self.destination is not None or (origin or 0) in self.origins
+
+    def target(self, origin: int | None) -> Target:
+        """The queue that a delivery of that origin goes to; it has one."""
+        return self.destination or self.origins[origin or 0]
+
+    def moved(self, delivery: Delivery, seq: int, fresh_id: bytes) -> Delivery:
+        """The delivery as it enters its new queue."""
+        queue_id = self.target(delivery.origin).queue_id
+        if self.keeps_origin:
+            return as_set_aside(delivery, queue_id, seq, self.now)
+        return as_redriven(delivery, queue_id, seq, self.now, fresh_id, self.bodies.get(delivery.seq))

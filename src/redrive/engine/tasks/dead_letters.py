@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from redrive.engine.ports import AttemptNote, Clock, Store
+from redrive.engine.ports import AttemptNote, Clock, LookRequest, Store
 from redrive.engine.resources import Resources
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
@@ -84,14 +84,30 @@ class DeadLetters:
 
     async def letters(self, queue: Queue, after_seq: int, limit: int) -> list[DeadLetter]:
         """The messages in a dead-letter queue, in order of arrival."""
-        return [await self.letter(each) for each in await self._store.peek(queue.id, limit, after_seq)]
+        return await self.look(LookRequest(queue.id, limit, after_seq))
 
-    async def letter(self, delivery: Delivery) -> DeadLetter:
-        """A delivery with where it came from, if it was dead-lettered, and the attempts that failed, here or there."""
-        if delivery.origin is None:
-            notes = await self._store.notes(delivery.queue_id, delivery.message_id)
-            return DeadLetter(delivery, None, None, notes)
-        subscription = await self._subscriptions.of_backlog(delivery.origin)
-        from_queue = None if subscription is not None else await self._queues.name_of(delivery.origin)
-        notes = await self._store.notes(delivery.origin, delivery.message_id)
-        return DeadLetter(delivery, from_queue, subscription, notes)
+    async def look(self, request: LookRequest) -> list[DeadLetter]:
+        """A page of a dead-letter queue."""
+        return await self.of(await self._store.look(request))
+
+    async def of(self, deliveries: Sequence[Delivery]) -> list[DeadLetter]:
+        """Deliveries with where they came from, if they were dead-lettered, and their attempts that failed.
+
+        One read for all notes, and one for each place they came from: of a page there are few.
+        """
+        if not deliveries:
+            return []
+        keys = [(delivery.origin or delivery.queue_id, delivery.message_id) for delivery in deliveries]
+        notes = await self._store.notes_of_each(keys)
+        origins = {each: await self.origin(each) for each in {delivery.origin for delivery in deliveries}}
+        return [
+            DeadLetter(delivery, *origins[delivery.origin], notes.get(key, ()))
+            for delivery, key in zip(deliveries, keys, strict=True)
+        ]
+
+    async def origin(self, number: int | None) -> tuple[ResourceName | None, Subscription | None]:
+        """The queue or the subscription that a number stands or stood for, as far as it is known."""
+        if number is None:
+            return None, None
+        subscription = await self._subscriptions.of_backlog(number)
+        return (None if subscription is not None else await self._queues.name_of(number)), subscription

@@ -149,13 +149,14 @@ async def bury(
     """Let deliveries that left their queue enter the dead-letter queue; their groups there are locked."""
     if not dead:
         return
+    ended = [(each, end_of(each, request.limits, now)) for each in dead]
     seqs = await rows.next_seqs(connection, len(dead))
     buried = [
-        as_dead_letter(one, target.queue_id, seq, now, ordered=target.ordered)
-        for one, seq in zip(dead, seqs, strict=True)
+        as_dead_letter(one, target.queue_id, seq, now, ordered=target.ordered, failure=end)
+        for (one, end), seq in zip(ended, seqs, strict=True)
     ]
     await admit(connection, buried)
-    await copy(connection, [(each, end_of(each, request.limits, now)) for each in dead], target, now)
+    await copy(connection, ended, target, now)
 
 
 async def copy(

@@ -1,20 +1,46 @@
 """Looking without touching."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from asyncpg import Connection
 
-from redrive.engine.ports import Counts
+from redrive.engine.ports import Counts, FailureGroup, FailureKey, LookRequest
 from redrive.model.delivery import Delivery
 from redrive.stores.postgres import rows
-from redrive.stores.postgres.reaching import COLUMNS
+from redrive.stores.postgres.reaching import COLUMNS, in_failures
 
 _PEEK: Final = f"SELECT {COLUMNS} FROM deliveries WHERE queue_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
+_PAGE: Final = (
+    f"SELECT {COLUMNS} FROM deliveries WHERE queue_id = $1 AND seq > $2 AND seq < $3 ORDER BY seq LIMIT $4"
+)
+_PAGE_BACK: Final = _PAGE.replace("ORDER BY seq", "ORDER BY seq DESC")
+_GROUP_PAGE: Final = (
+    f"SELECT {COLUMNS} FROM deliveries WHERE queue_id = $1 AND {in_failures('$5', '$6')} AND seq > $2 AND seq < $3"
+    " ORDER BY origin, failure, seq LIMIT $4"
+)
+_GROUP_PAGE_BACK: Final = (
+    f"SELECT {COLUMNS} FROM deliveries WHERE queue_id = $1 AND {in_failures('$5', '$6')} AND seq > $2 AND seq < $3"
+    " ORDER BY origin DESC, failure DESC, seq DESC LIMIT $4"
+)
+_NEXT_CAUSE: Final = (
+    "SELECT origin, failure FROM deliveries WHERE queue_id = $1 AND failure IS NOT NULL"
+    " AND (origin, failure) > ($2, $3) ORDER BY origin, failure, seq LIMIT 1"
+)
+_IN_GROUP: Final = f"FROM deliveries WHERE queue_id = $1 AND {in_failures('$2', '$3')}"
+_GROUP: Final = (
+    f"SELECT (SELECT count(*) FROM (SELECT 1 {_IN_GROUP} ORDER BY origin, failure, seq LIMIT $4) AS counted) AS number,"
+    f" (SELECT seq {_IN_GROUP} ORDER BY origin, failure, seq LIMIT 1) AS first,"
+    f" (SELECT seq {_IN_GROUP} ORDER BY origin DESC, failure DESC, seq DESC LIMIT 1) AS last"
+)
+_HAS_ANY: Final = "SELECT seq FROM deliveries WHERE queue_id = $1 ORDER BY seq LIMIT 1"
+_BEYOND: Final = "SELECT seq FROM deliveries WHERE queue_id = $1 ORDER BY seq LIMIT 1 OFFSET $2"
 _LOCATE: Final = f"""
     SELECT {COLUMNS} FROM (
         SELECT {COLUMNS} FROM deliveries WHERE queue_id = $1 ORDER BY seq LIMIT $4
     ) AS first WHERE message_id = $2 OR position($3 IN headers) > 0
 """
+_SEQ_MAX: Final = 2**63 - 1
 # By the line's index and the groups' alone, but for delayed messages behind others of their group, and for what of
 # the later ones is claimed.
 _LINE: Final = "SELECT token FROM deliveries WHERE queue_id = $1 AND place > 0 AND available_at {} $2"
@@ -33,6 +59,8 @@ _COUNT: Final = f"""
 _DELAYED_BEHIND: Final = (
     f"SELECT count(*) FROM ({_BEHIND} AND token IS NULL AND available_at > $2 {_IN_GROUP_ORDER}) AS one"
 )
+_COUNT_SOME: Final = _COUNT.replace("OFFSET 0", "LIMIT $3")
+_DELAYED_BEHIND_SOME: Final = _DELAYED_BEHIND.replace("OFFSET 0", "LIMIT $3")
 
 
 async def peek(connection: Connection, queue_id: int, limit: int, after_seq: int) -> list[Delivery]:
@@ -40,16 +68,58 @@ async def peek(connection: Connection, queue_id: int, limit: int, after_seq: int
     return [rows.delivery_of(record) for record in await connection.fetch(_PEEK, queue_id, after_seq, limit)]
 
 
-async def locate(
-    connection: Connection, queue_id: int, message_id: bytes, text: bytes, limit: int
-) -> list[Delivery]:
-    """The first deliveries that have this id, or this text in their headers."""
-    found = await connection.fetch(_LOCATE, queue_id, message_id, text, limit)
+async def look(connection: Connection, request: LookRequest) -> list[Delivery]:
+    """See `Store.look`."""
+    before = _SEQ_MAX if request.before_seq is None else request.before_seq
+    bounds = (request.queue_id, request.after_seq, before, request.limit)
+    if request.group is None:
+        found = await connection.fetch(_PAGE_BACK if request.newest_first else _PAGE, *bounds)
+    else:
+        statement = _GROUP_PAGE_BACK if request.newest_first else _GROUP_PAGE
+        found = await connection.fetch(statement, *bounds, *request.group)
     return [rows.delivery_of(record) for record in found]
 
 
-async def count(connection: Connection, queue_id: int, now: int) -> Counts:
+async def first_of_each(connection: Connection, queue_ids: Sequence[int]) -> dict[int, Delivery]:
+    """See `Store.first_of_each`: queue by queue, by which Citus finds the shard."""
+    found = [(queue_id, await connection.fetchrow(_PEEK, queue_id, 0, 1)) for queue_id in queue_ids]
+    return {queue_id: rows.delivery_of(record) for queue_id, record in found if record is not None}
+
+
+async def failures(connection: Connection, queue_id: int, limit: int, count_max: int) -> list[FailureGroup]:
+    """See `Store.failures`."""
+    found: list[FailureGroup] = []
+    key = FailureKey(-1, "")
+    while len(found) < limit:
+        cause = await connection.fetchrow(_NEXT_CAUSE, queue_id, *key)
+        if cause is None:
+            break
+        key = FailureKey(*cause)
+        number, first, last = await connection.fetchrow(_GROUP, queue_id, *key, count_max + 1)
+        if number:  # else they went meanwhile
+            found.append(FailureGroup(key, min(number, count_max), number > count_max, first, last))
+    return found
+
+
+async def locate(
+    connection: Connection, queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int
+) -> tuple[list[Delivery], bool]:
+    """See `Store.locate`: queue by queue, by which Citus finds the shard."""
+    found: list[Delivery] = []
+    partial = False
+    for queue_id in queue_ids:
+        if await connection.fetchval(_HAS_ANY, queue_id) is None:
+            continue
+        records = await connection.fetch(_LOCATE, queue_id, message_id, text, limit)
+        found += [rows.delivery_of(record) for record in records]
+        partial = partial or await connection.fetchval(_BEYOND, queue_id, limit) is not None
+    return found, partial
+
+
+async def count(connection: Connection, queue_id: int, now: int, at_most: int | None = None) -> Counts:
     """The numbers of deliveries that may be claimed now, are in flight, and wait for a later moment."""
+    if at_most is not None:
+        return await _count_some(connection, queue_id, now, at_most)
     one = await connection.fetchrow(_COUNT, queue_id, now)
     behind, claimed = one["behind"], one["later_claimed"] + one["behind_claimed"]
     delayed_behind = await connection.fetchval(_DELAYED_BEHIND, queue_id, now) if behind else 0
@@ -57,4 +127,18 @@ async def count(connection: Connection, queue_id: int, now: int) -> Counts:
         available=one["due"] + behind - one["behind_claimed"] - delayed_behind,
         claimed=claimed,
         delayed=one["later"] - one["later_claimed"] + delayed_behind,
+    )
+
+
+async def _count_some(connection: Connection, queue_id: int, now: int, at_most: int) -> Counts:
+    """The same, each kind as far as `at_most`: what is due may be counted behind others that are not."""
+    one = await connection.fetchrow(_COUNT_SOME, queue_id, now, at_most)
+    delayed_behind = (
+        await connection.fetchval(_DELAYED_BEHIND_SOME, queue_id, now, at_most) if one["behind"] else 0
+    )
+    claimed = one["later_claimed"] + one["behind_claimed"]
+    return Counts(
+        available=min(max(one["due"] + one["behind"] - one["behind_claimed"] - delayed_behind, 0), at_most),
+        claimed=min(claimed, at_most),
+        delayed=min(one["later"] - one["later_claimed"] + delayed_behind, at_most),
     )

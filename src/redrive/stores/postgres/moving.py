@@ -1,4 +1,4 @@
-"""Dead letters go on to another queue, as new messages."""
+"""Dead letters go on to another queue: back as new messages, or aside as they are."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from asyncpg import Connection
 
-from redrive.engine.ports import Moved, MoveRequest, Target
+from redrive.engine.ports import Moved, MovedTo, MoveRequest
 from redrive.model.claiming import Placed
 from redrive.model.delivery import Delivery, LinePosition
-from redrive.model.entering import as_redriven
 from redrive.stores.postgres import arriving, rows
+from redrive.stores.postgres.reaching import each, in_failures
 
 # $4: only those of these origins; NULL: all.
 _LINE: Final = (
@@ -19,10 +19,21 @@ _LINE: Final = (
     " AND ($4::bigint[] IS NULL OR origin = ANY($4::bigint[]))"
     " ORDER BY available_at, seq LIMIT $5"
 )
+_CHOSEN: Final = (
+    "SELECT found.seq, found.place, found.group_id, found.origin FROM unnest($4::bigint[]) AS one (seq)"
+    f" {each('seq, place, group_id, origin, available_at')}"
+    " WHERE found.available_at <= $2 AND found.seq <= $3 LIMIT $5"
+)
+_OF_GROUP: Final = (
+    "SELECT seq, place, group_id, origin FROM deliveries"
+    f" WHERE queue_id = $1 AND {in_failures('$4', '$5')}"
+    " AND available_at <= $2 AND seq <= $3 AND seq <> ALL ($6::bigint[])"
+    " ORDER BY origin, failure, seq LIMIT $7"
+)
 
 
 async def move(connection: Connection, request: MoveRequest) -> Moved:
-    """Send waiting deliveries of a queue onwards as new messages, oldest first."""
+    """Send waiting deliveries of a queue onwards, oldest first; see `MoveRequest`."""
     async with connection.transaction():
         return await _Moving(connection, request).move()
 
@@ -36,37 +47,53 @@ class _Moving:
         self._origins = None if request.destination is not None else list(request.origins)
         self._ids = iter(request.message_ids)
         self._per_queue: Counter[int] = Counter()
+        self._became: dict[int, MovedTo] = {}
         self._locks = rows.GroupLocks(connection)
 
     async def move(self) -> Moved:
         request = self._order
         while room := request.limit - self._per_queue.total():
-            line = await self._connection.fetch(
-                _LINE, request.queue_id, request.now, request.seq_max, self._origins, room
-            )
+            line = await self._line(room)
             free = await self._lock(line)
-            seen = await rows.due(self._connection, request.queue_id, free, request.now)
-            moving = await self._with_followers(seen, room)
+            if request.chooses:
+                found = await rows.waiting(self._connection, request.queue_id, free, request.now)
+                moving = sorted(found, key=lambda placed: placed[0].seq)
+            else:
+                seen = await rows.due(self._connection, request.queue_id, free, request.now)
+                moving = await self._with_followers(seen, room)
             await self._send_on(moving)
             if not moving:
-                return Moved(self._per_queue, left=bool(line))
-        return Moved(self._per_queue, left=True)
+                return Moved(self._per_queue, left=bool(line), became=self._became)
+        return Moved(self._per_queue, left=True, became=self._became)
+
+    async def _line(self, room: int) -> list[Any]:
+        """The deliveries that may go next; those whose origin is unknown stay, and hold up only their group."""
+        request = self._order
+        due = (request.queue_id, request.now, request.seq_max)
+        if request.seqs is not None:
+            chosen = await self._connection.fetch(_CHOSEN, *due, list(request.seqs), room)
+            return [record for record in chosen if request.goes_home(record["origin"])]
+        if request.group is None:
+            found: list[Any] = await self._connection.fetch(_LINE, *due, self._origins, room)
+            return found
+        if not request.goes_home(request.group.origin):
+            return []
+        excepted = list(request.excepted)
+        of_group: list[Any] = await self._connection.fetch(_OF_GROUP, *due, *request.group, excepted, room)
+        return of_group
 
     async def _lock(self, line: Sequence[Any]) -> list[int]:
         """Lock the groups here and where they go; the places of those deliveries that may be moved now."""
         needed = {
             record["seq"]: {
                 (queue_id, record["group_id"])
-                for queue_id in (self._order.queue_id, self._target(record["origin"]).queue_id)
+                for queue_id in (self._order.queue_id, self._order.target(record["origin"]).queue_id)
             }
             if record["group_id"] is not None
             else set()
             for record in line
         }
         return await self._locks.lock(needed)
-
-    def _target(self, origin: int | None) -> Target:
-        return self._order.destination or self._order.origins[origin or 0]
 
     async def _with_followers(self, line: Sequence[Placed], room: int) -> list[Placed]:
         """Each with its place; behind one that has a group's turn, those that may go with it."""
@@ -104,7 +131,8 @@ class _Moving:
         seqs = await rows.next_seqs(connection, len(moving))
         fresh = []
         for (one, _), seq in zip(moving, seqs, strict=True):
-            target = self._target(one.origin)
-            self._per_queue[target.queue_id] += 1
-            fresh.append(as_redriven(one, target.queue_id, seq, request.now, next(self._ids)))
+            entered = request.moved(one, seq, next(self._ids))
+            self._per_queue[entered.queue_id] += 1
+            self._became[one.seq] = MovedTo(entered.queue_id, seq, entered.message_id)
+            fresh.append(entered)
         await arriving.admit(connection, fresh)

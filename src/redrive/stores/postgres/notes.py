@@ -31,6 +31,12 @@ _READ: Final = (
     " WHERE queue_id = $1 AND message_id = $2 ORDER BY number"
 )
 
+_READ_EACH: Final = (
+    "SELECT own.id, note.* FROM unnest($2::bytea[]) AS own (id) CROSS JOIN LATERAL"
+    " (SELECT number, at, duration_ms, reason, status, response FROM attempts"
+    " WHERE queue_id = $1 AND message_id = own.id ORDER BY number OFFSET 0) AS note"
+)
+
 
 async def write(connection: Connection, notes: Sequence[Written]) -> None:
     """Remember attempts, and of each delivery with many let go of one in the middle."""
@@ -55,3 +61,17 @@ async def forget(connection: Connection, queue_id: int, messages: Sequence[bytes
 async def read(connection: Connection, queue_id: int, message_id: bytes) -> list[AttemptNote]:
     """The attempts remembered, in their order."""
     return [AttemptNote(*record) for record in await connection.fetch(_READ, queue_id, message_id)]
+
+
+async def read_each(
+    connection: Connection, messages: Sequence[tuple[int, bytes]]
+) -> dict[tuple[int, bytes], list[AttemptNote]]:
+    """See `Store.notes_of_each`: a statement for each queue, by which Citus finds the shard."""
+    by_queue: dict[int, list[bytes]] = {}
+    for queue_id, message_id in messages:
+        by_queue.setdefault(queue_id, []).append(message_id)
+    found: dict[tuple[int, bytes], list[AttemptNote]] = {}
+    for queue_id, ids in by_queue.items():
+        for message_id, *note in await connection.fetch(_READ_EACH, queue_id, ids):
+            found.setdefault((queue_id, message_id), []).append(AttemptNote(*note))
+    return found

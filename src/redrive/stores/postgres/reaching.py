@@ -16,9 +16,10 @@ from typing import Final
 
 COLUMNS: Final = (
     "queue_id, seq, available_at, attempts, token, enqueued_at, sent_at, first_claimed_at, message_id, group_id,"
-    " deduplication_id, origin, headers, body"
+    " deduplication_id, origin, headers, body, failure"
 )
 _LEAST: Final = "-9223372036854775808"  # below every seq
+_GREATEST: Final = "9223372036854775807"
 
 
 def of(alias: str) -> str:
@@ -57,4 +58,12 @@ def in_group(columns: str, place: int, limit: str) -> str:
         f" AND (group_id, place, seq) > (g.id, {place}, {_LEAST})"
         f" AND (group_id, place, seq) < (g.id, {place + 1}, {_LEAST})"
         f" ORDER BY group_id, place, seq LIMIT {limit}"
+    )
+
+
+def in_failures(origin: str, failure: str) -> str:
+    """WHERE: a dead letter of this cause. As bounds of one index, whose order (origin, failure, seq) is asked for."""
+    return (
+        f"failure IS NOT NULL AND (origin, failure, seq) > ({origin}, {failure}, {_LEAST})"
+        f" AND (origin, failure, seq) <= ({origin}, {failure}, {_GREATEST})"
     )

@@ -31,7 +31,7 @@ _INSERT: Final = (
     f"INSERT INTO deliveries ({COLUMNS}, place)"
     " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], $6::bigint[],"
     " $7::bigint[], $8::bigint[], $9::bytea[], $10::text[], $11::text[], $12::bigint[], $13::bytea[], $14::text[],"
-    " $15::smallint[])"
+    " $15::text[], $16::smallint[])"
 )
 _NEXT_SEQS: Final = "SELECT nextval('delivery_seq') FROM generate_series(1, $1)"
 _TURNS_TAKEN: Final = (
@@ -75,7 +75,7 @@ _TRY_LOCK: Final = "SELECT pg_try_advisory_xact_lock($1, key) FROM unnest($2::in
 
 def delivery_of(record: Sequence[Any]) -> Delivery:
     """The delivery of a record that begins with `COLUMNS`."""
-    return Delivery(*record[:14])
+    return Delivery(*record[:15])
 
 
 def _lock_of(group: Group) -> int:
@@ -166,10 +166,16 @@ async def due(connection: Connection, queue_id: int, seqs: Sequence[int], now: i
 
     One that another node has locked is left out: it is being claimed, or removed.
     """
+    found = await waiting(connection, queue_id, seqs, now)
+    line = [(one, place) for one, place in found if place != LinePosition.BEHIND]
+    return sorted(line, key=lambda one: (one[0].available_at, one[0].seq))
+
+
+async def waiting(connection: Connection, queue_id: int, seqs: Sequence[int], now: int) -> list[Placed]:
+    """Those of these deliveries that are still there and due, also behind others of their group, locked."""
     records = await connection.fetch(_LOCKED, queue_id, seqs)
     found = [(delivery_of(record), record["place"]) for record in records]
-    line = [(one, place) for one, place in found if place != LinePosition.BEHIND and one.available_at <= now]
-    return sorted(line, key=lambda one: (one[0].available_at, one[0].seq))
+    return [(one, place) for one, place in found if one.available_at <= now]
 
 
 async def insert(connection: Connection, rows: Sequence[tuple[Any, ...]], places: Sequence[int]) -> None:

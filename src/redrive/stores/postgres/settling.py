@@ -261,8 +261,16 @@ class _Settling:
             self._through.append(delivery.message_id)
         elif one.note is not None:
             self._written.append((self._queue_id, delivery.message_id, one.note))
-        ordered = target.ordered
-        return enter(delivery, one.outcome, target.queue_id, seq, end.now, ordered=ordered, as_new=one.as_new)
+        return enter(
+            delivery,
+            one.outcome,
+            target.queue_id,
+            seq,
+            end.now,
+            ordered=target.ordered,
+            as_new=one.as_new,
+            failure=one.failure,
+        )
 
     async def finish(self) -> None:
         """Pass the turns on that were left, and keep or forget notes."""

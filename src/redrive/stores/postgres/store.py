@@ -6,7 +6,7 @@ to them (`listening`). Durability is PostgreSQL's own: an answer follows a commi
 """
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from asyncpg import Connection
@@ -22,6 +22,8 @@ from redrive.engine.ports import (
     CommitMeter,
     Counts,
     Enqueued,
+    FailureGroup,
+    LookRequest,
     Moved,
     MoveRequest,
     NewDelivery,
@@ -226,19 +228,43 @@ class PostgresStore(TelemetryVerbs):
             lambda connection: looking.peek(connection, queue_id, limit, after_seq)
         )
 
-    async def locate(self, queue_id: int, message_id: bytes, text: bytes, limit: int) -> list[Delivery]:
+    async def look(self, request: LookRequest) -> list[Delivery]:
+        """See `Store.look`."""
+        return await self._connections.run(lambda connection: looking.look(connection, request))
+
+    async def first_of_each(self, queue_ids: Sequence[int]) -> Mapping[int, Delivery]:
+        """See `Store.first_of_each`."""
+        return await self._connections.run(lambda connection: looking.first_of_each(connection, queue_ids))
+
+    async def failures(self, queue_id: int, limit: int, count_max: int) -> list[FailureGroup]:
+        """See `Store.failures`."""
+        return await self._connections.run(
+            lambda connection: looking.failures(connection, queue_id, limit, count_max)
+        )
+
+    async def locate(
+        self, queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int
+    ) -> tuple[list[Delivery], bool]:
         """See `Store.locate`."""
         return await self._connections.run(
-            lambda connection: looking.locate(connection, queue_id, message_id, text, limit)
+            lambda connection: looking.locate(connection, queue_ids, message_id, text, limit)
         )
 
     async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
         """See `Store.notes`."""
         return await self._connections.run(lambda connection: notes.read(connection, queue_id, message_id))
 
-    async def count(self, queue_id: int, now: int) -> Counts:
+    async def notes_of_each(
+        self, messages: Sequence[tuple[int, bytes]]
+    ) -> Mapping[tuple[int, bytes], list[AttemptNote]]:
+        """See `Store.notes_of_each`."""
+        return await self._connections.run(lambda connection: notes.read_each(connection, messages))
+
+    async def count(self, queue_id: int, now: int, at_most: int | None = None) -> Counts:
         """See `Store.count`."""
-        return await self._connections.run(lambda connection: looking.count(connection, queue_id, now))
+        return await self._connections.run(
+            lambda connection: looking.count(connection, queue_id, now, at_most)
+        )
 
     async def oldest(self, queue_id: int) -> Delivery | None:
         """See `Store.oldest`."""

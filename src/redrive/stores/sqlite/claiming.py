@@ -164,9 +164,9 @@ def _apply(transaction: Transaction, request: ClaimRequest, plan: ClaimPlan) -> 
             rows.pass_group_turn(cursor, queue_id, name)
     if plan.dead and request.dead_letters_to is not None:
         for each in plan.dead:
-            arriving.send_on(transaction, each, Outcome.DEAD_LETTERED, request.dead_letters_to, request.now)
-            end = end_of(each, request.limits, request.now)
-            arriving.copy(transaction, each, request.dead_letters_to, request.now, end)
+            target, end = request.dead_letters_to, end_of(each, request.limits, request.now)
+            arriving.send_on(transaction, each, Outcome.DEAD_LETTERED, target, request.now, failure=end)
+            arriving.copy(transaction, each, target, request.now, end)
 
 
 def _repeat(cursor: apsw.Cursor, request: ClaimRequest) -> list[Delivery]:

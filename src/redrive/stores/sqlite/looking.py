@@ -1,18 +1,41 @@
-"""Looking without touching: these run on the reading connection."""
+"""Looking without touching: these run on the connections that only read."""
+
+from collections.abc import Iterator, Sequence
 
 import apsw
 
-from redrive.engine.ports import Counts
+from redrive.engine.ports import Counts, FailureGroup, FailureKey, LookRequest
 from redrive.model.delivery import Delivery
 from redrive.stores.sqlite import rows
 
 _PEEK = f"{rows.SELECT} WHERE queue_id = ? AND seq > ? ORDER BY seq LIMIT ?"
-# The condition reads a row as far as its headers; the bodies of those left out stay unread.
-_LOCATE = (
-    f"{rows.SELECT} WHERE queue_id = ?1"
-    " AND seq <= (SELECT max(seq) FROM (SELECT seq FROM deliveries WHERE queue_id = ?1 ORDER BY seq LIMIT ?4))"
-    " AND (message_id = ?2 OR instr(headers, ?3) > 0) ORDER BY seq"
+_PAGE = f"{rows.SELECT} {{index}} WHERE queue_id = ? AND seq > ? AND seq < ? {{group}} ORDER BY seq {{order}} LIMIT ?"
+_OF_GROUP = "AND origin = ? AND failure = ?"
+_BY_GROUP = "INDEXED BY deliveries_failures"  # else a queue is read from its beginning, for causes that are at its end
+# By leaps along the index: compared as a pair, (origin, failure), SQLite reads all of it (123 ms of a million, not 0.7).
+_NEXT_ORIGIN = (
+    "SELECT origin FROM deliveries INDEXED BY deliveries_failures"
+    " WHERE queue_id = ? AND failure IS NOT NULL AND origin > ? ORDER BY origin LIMIT 1"
 )
+_NEXT_FAILURE = (
+    "SELECT failure FROM deliveries INDEXED BY deliveries_failures"
+    " WHERE queue_id = ? AND origin = ? AND failure > ? ORDER BY failure LIMIT 1"
+)
+_IN_GROUP = (
+    "FROM deliveries INDEXED BY deliveries_failures WHERE queue_id = ?1 AND origin = ?2 AND failure = ?3"
+)
+_GROUP = (
+    f"SELECT (SELECT count(*) FROM (SELECT 1 {_IN_GROUP} LIMIT ?4)),"
+    f" (SELECT seq {_IN_GROUP} ORDER BY seq LIMIT 1), (SELECT seq {_IN_GROUP} ORDER BY seq DESC LIMIT 1)"
+)
+# The condition reads a row as far as its headers; the bodies of those left out stay unread.
+_WINDOW = "SELECT seq FROM deliveries WHERE queue_id = ? ORDER BY seq LIMIT 2 OFFSET ?"
+_LOCATE = (
+    f"{rows.SELECT} WHERE queue_id = ? AND seq <= ? AND (message_id = ? OR instr(headers, ?) > 0)"
+    " ORDER BY seq"
+)
+_HAS_ANY = "SELECT 1 FROM deliveries WHERE queue_id = ? LIMIT 1"
+_SEQ_MAX = 2**63 - 1
 _LINE_DUE = "SELECT count(*) FROM deliveries WHERE queue_id = ? AND place > 0 AND available_at <= ?"
 _BEHIND = "SELECT count(*) FROM deliveries WHERE queue_id = ? AND group_id IS NOT NULL AND place = 0"
 _LINE_LATER = (
@@ -33,13 +56,67 @@ def peek(queue_id: int, limit: int, after_seq: int, cursor: apsw.Cursor) -> list
     return [rows.delivery_of(row) for row in cursor.execute(_PEEK, (queue_id, after_seq, limit))]
 
 
-def locate(queue_id: int, message_id: bytes, text: bytes, limit: int, cursor: apsw.Cursor) -> list[Delivery]:
-    """The first deliveries that have this id, or this text in their headers: 10,000 are searched in 40 ms."""
-    return [rows.delivery_of(row) for row in cursor.execute(_LOCATE, (queue_id, message_id, text, limit))]
+def look(request: LookRequest, cursor: apsw.Cursor) -> list[Delivery]:
+    """See `Store.look`."""
+    before = _SEQ_MAX if request.before_seq is None else request.before_seq
+    statement = _PAGE.format(
+        index="" if request.group is None else _BY_GROUP,
+        group="" if request.group is None else _OF_GROUP,
+        order="DESC" if request.newest_first else "",
+    )
+    group = request.group or ()
+    arguments = (request.queue_id, request.after_seq, before, *group, request.limit)
+    return [rows.delivery_of(row) for row in cursor.execute(statement, arguments)]
 
 
-def count(queue_id: int, now: int, cursor: apsw.Cursor) -> Counts:
+def first_of_each(queue_ids: Sequence[int], cursor: apsw.Cursor) -> dict[int, Delivery]:
+    """See `Store.first_of_each`: an empty queue is passed in 5 µs."""
+    found = ((queue_id, rows.one(cursor, _PEEK, (queue_id, 0, 1))) for queue_id in queue_ids)
+    return {queue_id: rows.delivery_of(row) for queue_id, row in found if row is not None}
+
+
+def failures(queue_id: int, limit: int, count_max: int, cursor: apsw.Cursor) -> list[FailureGroup]:
+    """See `Store.failures`."""
+    found: list[FailureGroup] = []
+    for key in _failure_keys(queue_id, cursor):
+        if len(found) >= limit:
+            break
+        number, first, last = rows.one(cursor, _GROUP, (queue_id, *key, count_max + 1))
+        found.append(FailureGroup(key, min(number, count_max), number > count_max, first, last))
+    return found
+
+
+def _failure_keys(queue_id: int, cursor: apsw.Cursor) -> Iterator[FailureKey]:
+    origin = -1
+    while (row := rows.one(cursor, _NEXT_ORIGIN, (queue_id, origin))) is not None:
+        (origin,) = row
+        failure = ""
+        while (row := rows.one(cursor, _NEXT_FAILURE, (queue_id, origin, failure))) is not None:
+            (failure,) = row
+            yield FailureKey(origin, failure)
+
+
+def locate(
+    queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int, cursor: apsw.Cursor
+) -> tuple[list[Delivery], bool]:
+    """See `Store.locate`: 10,000 deliveries are searched in 40 ms, an empty queue is passed in 5 µs."""
+    found: list[Delivery] = []
+    partial = False
+    for queue_id in queue_ids:
+        if rows.one(cursor, _HAS_ANY, (queue_id,)) is None:
+            continue
+        window = cursor.execute(_WINDOW, (queue_id, limit - 1)).fetchall()
+        partial = partial or len(window) > 1
+        last = window[0][0] if window else _SEQ_MAX
+        arguments = (queue_id, last, message_id, text)
+        found += [rows.delivery_of(row) for row in cursor.execute(_LOCATE, arguments)]
+    return found, partial
+
+
+def count(queue_id: int, now: int, at_most: int | None, cursor: apsw.Cursor) -> Counts:
     """Counts by indexes alone (a million in 50 ms), but for delayed messages behind others of their group."""
+    if at_most is not None:
+        return _count_some(queue_id, now, at_most, cursor)
 
     def number(statement: str, *arguments: int) -> int:
         return int(rows.one(cursor, statement, (queue_id, *arguments))[0])
@@ -52,4 +129,24 @@ def count(queue_id: int, now: int, cursor: apsw.Cursor) -> Counts:
         available=due + behind - claimed_behind - delayed_behind,
         claimed=claimed + claimed_behind,
         delayed=later - claimed + delayed_behind,
+    )
+
+
+def _count_some(queue_id: int, now: int, at_most: int, cursor: apsw.Cursor) -> Counts:
+    """The same, each kind as far as `at_most`: what is due may be counted behind others that are not."""
+
+    def number(statement: str, *arguments: int) -> int:
+        capped = f"SELECT count(*) FROM ({statement.replace('count(*)', '1')} LIMIT {at_most})"
+        return int(rows.one(cursor, capped, (queue_id, *arguments))[0])
+
+    due, behind, claimed_behind = number(_LINE_DUE, now), number(_BEHIND), number(_CLAIMED_BEHIND, now)
+    delayed_behind = number(_DELAYED_BEHIND, now) if behind else 0
+    later = (
+        f"SELECT token FROM deliveries WHERE queue_id = ? AND place > 0 AND available_at > ? LIMIT {at_most}"
+    )
+    waiting, claimed = rows.one(cursor, f"SELECT count(*), count(token) FROM ({later})", (queue_id, now))
+    return Counts(
+        available=min(max(due + behind - claimed_behind - delayed_behind, 0), at_most),
+        claimed=min(claimed + claimed_behind, at_most),
+        delayed=min(waiting - claimed + delayed_behind, at_most),
     )

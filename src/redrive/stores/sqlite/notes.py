@@ -1,5 +1,7 @@
 """Notes of failed attempts, kept so that a dead letter can show its history."""
 
+from collections.abc import Sequence
+
 import apsw
 
 from redrive.engine.ports import NOTES_FIRST, NOTES_LAST, AttemptNote
@@ -31,3 +33,11 @@ def forget(cursor: apsw.Cursor, queue_id: int, message_id: bytes) -> None:
 def read(queue_id: int, message_id: bytes, cursor: apsw.Cursor) -> list[AttemptNote]:
     """The attempts remembered, in their order."""
     return [AttemptNote(*row) for row in cursor.execute(_READ, (queue_id, message_id)).fetchall()]  # type: ignore[arg-type]  # SQLite's columns are of the declared types: the table is STRICT
+
+
+def read_each(
+    messages: Sequence[tuple[int, bytes]], cursor: apsw.Cursor
+) -> dict[tuple[int, bytes], list[AttemptNote]]:
+    """See `Store.notes_of_each`: one look-up a message, all in one turn of the reading thread."""
+    found = {message: read(*message, cursor) for message in messages}
+    return {message: kept for message, kept in found.items() if kept}

@@ -14,9 +14,9 @@ from redrive.model.delivery import Delivery, LinePosition
 
 COLUMNS = (
     "queue_id, seq, available_at, attempts, token, enqueued_at, sent_at, first_claimed_at, message_id, group_id,"
-    " deduplication_id, origin, headers, body"
+    " deduplication_id, origin, headers, body, failure"
 )
-INSERT = f"INSERT INTO deliveries ({COLUMNS}, place) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+INSERT = f"INSERT INTO deliveries ({COLUMNS}, place) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 SELECT = f"SELECT {COLUMNS}, place FROM deliveries"
 
 _TURN_TAKEN = "SELECT 1 FROM deliveries WHERE queue_id = ? AND group_id = ? AND place = 2"
@@ -67,6 +67,7 @@ def insert(cursor: apsw.Cursor, delivery: Delivery, *, ordered: bool) -> None:
             d.origin,
             d.headers,
             d.body,
+            d.failure,
             place,
         ),
     )

@@ -1,15 +1,14 @@
 """The embedded store: one SQLite file, or memory, for one process.
 
-One connection writes, through group commit (`commit.py`); another one, in a thread, looks without touching, so
-that counting a deep backlog holds up nobody. Durability is SQLite's own: WAL with `synchronous=FULL`, an fsync
-before every answer.
+One connection writes, through group commit (`commit.py`); two others look without touching, each in a thread of its
+own: one for what the engine needs to go on, one for what people ask, so that nobody's page stands before a receiver.
+Durability is SQLite's own: WAL with `synchronous=FULL`, an fsync before every answer.
 """
 
 import asyncio
 import contextlib
 import functools
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,6 +26,8 @@ from redrive.engine.ports import (
     CommitMeter,
     Counts,
     Enqueued,
+    FailureGroup,
+    LookRequest,
     Moved,
     MoveRequest,
     NewDelivery,
@@ -41,11 +42,12 @@ from redrive.engine.ports import (
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
 from redrive.stores.seal import UNSEALED, Seal
-from redrive.stores.sqlite import arriving, claiming, documents, looking, notes, occupied, settling
+from redrive.stores.sqlite import arriving, claiming, documents, looking, moving, notes, occupied, settling
 from redrive.stores.sqlite.checkpoint import Checkpointer
 from redrive.stores.sqlite.commit import GroupCommit, touch
 from redrive.stores.sqlite.holding import FileHold, make_private, tighten
 from redrive.stores.sqlite.migrate import migrate
+from redrive.stores.sqlite.reading import ReadingThread
 from redrive.stores.sqlite.telemetry import TelemetryVerbs
 from redrive.stores.sqlite.transaction import ResourceCounts, Transaction
 
@@ -130,9 +132,8 @@ class SqliteStore(TelemetryVerbs):
         )
         if self._path:
             self._checkpointer = Checkpointer(self._path, self._connection)
-            self._reader = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READONLY)
-            self._reader.set_busy_timeout(5000)
-            self._reading = ThreadPoolExecutor(1, thread_name_prefix="redrive-read")
+            self._reading = ReadingThread(self._path, "redrive-read")
+            self._looking = ReadingThread(self._path, "redrive-look")
 
     async def close(self) -> None:
         """Finish the waiting calls and close the file."""
@@ -140,8 +141,8 @@ class SqliteStore(TelemetryVerbs):
         self._numbers.give_back()
         if self._path:
             self._checkpointer.close()
-            self._reading.shutdown()
-            self._reader.close()
+            self._reading.close()
+            self._looking.close()
         self._connection.close()
         if self._held is not None:
             self._held.release()
@@ -161,6 +162,7 @@ class SqliteStore(TelemetryVerbs):
             await self._commit.submit(lambda _: None)
         if self._reads:
             await self._read(lambda _: None)
+            await self._look(lambda _: None)
 
     def deferring(self) -> contextlib.AbstractAsyncContextManager[None]:
         """See `Store.deferring`."""
@@ -244,23 +246,44 @@ class SqliteStore(TelemetryVerbs):
 
     def move(self, request: MoveRequest) -> asyncio.Future[Moved]:
         """See `Store.move`."""
-        return self._commit.submit(lambda transaction: arriving.move(transaction, request))
+        return self._commit.submit(lambda transaction: moving.move(transaction, request))
 
     async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
         """See `Store.peek`."""
         return await self._read(functools.partial(looking.peek, queue_id, limit, after_seq))
 
-    async def locate(self, queue_id: int, message_id: bytes, text: bytes, limit: int) -> list[Delivery]:
+    async def look(self, request: LookRequest) -> list[Delivery]:
+        """See `Store.look`."""
+        return await self._look(functools.partial(looking.look, request))
+
+    async def first_of_each(self, queue_ids: Sequence[int]) -> Mapping[int, Delivery]:
+        """See `Store.first_of_each`."""
+        return await self._look(functools.partial(looking.first_of_each, queue_ids))
+
+    async def failures(self, queue_id: int, limit: int, count_max: int) -> list[FailureGroup]:
+        """See `Store.failures`."""
+        return await self._look(functools.partial(looking.failures, queue_id, limit, count_max))
+
+    async def locate(
+        self, queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int
+    ) -> tuple[list[Delivery], bool]:
         """See `Store.locate`."""
-        return await self._read(functools.partial(looking.locate, queue_id, message_id, text, limit))
+        return await self._look(functools.partial(looking.locate, queue_ids, message_id, text, limit))
 
     async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
         """See `Store.notes`."""
         return await self._read(functools.partial(notes.read, queue_id, message_id))
 
-    async def count(self, queue_id: int, now: int) -> Counts:
+    async def notes_of_each(
+        self, messages: Sequence[tuple[int, bytes]]
+    ) -> Mapping[tuple[int, bytes], list[AttemptNote]]:
+        """See `Store.notes_of_each`."""
+        return await self._look(functools.partial(notes.read_each, messages))
+
+    async def count(self, queue_id: int, now: int, at_most: int | None = None) -> Counts:
         """See `Store.count`."""
-        return await self._read(functools.partial(looking.count, queue_id, now))
+        counting = functools.partial(looking.count, queue_id, now, at_most)
+        return await (self._read(counting) if at_most is None else self._look(counting))
 
     async def oldest(self, queue_id: int) -> Delivery | None:
         """See `Store.oldest`."""
@@ -291,13 +314,21 @@ class SqliteStore(TelemetryVerbs):
 
     @override
     async def _read(self, look: Callable[[apsw.Cursor], T]) -> T:
-        if self._path is None:
+        """Read what the engine needs to go on."""
+        return await self._read_in(None if self._path is None else self._reading, look)
+
+    @override
+    async def _look(self, look: Callable[[apsw.Cursor], T]) -> T:
+        """Read what a person asked for."""
+        return await self._read_in(None if self._path is None else self._looking, look)
+
+    async def _read_in(self, thread: ReadingThread | None, look: Callable[[apsw.Cursor], T]) -> T:
+        if thread is None:
             return await self._commit.submit(lambda transaction: look(transaction.cursor))
-        loop = asyncio.get_running_loop()
         self._reads += 1
         try:
             self._commit.deferral.commit()
-            return await loop.run_in_executor(self._reading, lambda: look(self._reader.cursor()))
+            return await thread.run(look)
         except (apsw.Error, orjson.JSONDecodeError) as error:
             raise self._unavailable(error) from error
         finally:

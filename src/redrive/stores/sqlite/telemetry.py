@@ -17,12 +17,15 @@ T = TypeVar("T")
 
 
 class TelemetryVerbs(ABC):
-    """Mixed into the store: telemetry shares its transactions, its reading connection and its numbers."""
+    """Mixed into the store: telemetry shares its transactions, its reading connections and its numbers."""
 
     _commit: GroupCommit
 
     @abstractmethod
     async def _read(self, look: Callable[[apsw.Cursor], T]) -> T: ...
+
+    @abstractmethod
+    async def _look(self, look: Callable[[apsw.Cursor], T]) -> T: ...
 
     # ---- metrics -----------------------------------------------------------------------------------------
 
@@ -32,15 +35,15 @@ class TelemetryVerbs(ABC):
 
     async def find_points(self, query: PointQuery) -> list[Bucket]:
         """See `TelemetryStore.find_points`."""
-        return await self._read(functools.partial(metric_points.find, query))
+        return await self._look(functools.partial(metric_points.find, query))
 
     async def find_values(self, query: PointQuery) -> list[ValueCount]:
         """See `TelemetryStore.find_values`."""
-        return await self._read(functools.partial(metric_points.find_values, query))
+        return await self._look(functools.partial(metric_points.find_values, query))
 
     async def find_series(self, query: SeriesQuery) -> list[Series]:
         """See `TelemetryStore.find_series`."""
-        return await self._read(functools.partial(metric_points.find_series, query))
+        return await self._look(functools.partial(metric_points.find_series, query))
 
     async def drop_points(self, before: int, limit: int) -> int:
         """See `TelemetryStore.drop_points`."""
@@ -56,15 +59,15 @@ class TelemetryVerbs(ABC):
 
     async def find_events(self, query: LogQuery) -> list[LogEvent]:
         """See `TelemetryStore.find_events`."""
-        return await self._read(functools.partial(log_events.find, query))
+        return await self._look(functools.partial(log_events.find, query))
 
     async def log_spans(self, group_id: int, stream_ids: Sequence[int]) -> Mapping[int, LogSpan]:
         """See `TelemetryStore.log_spans`."""
-        return await self._read(functools.partial(log_events.spans, group_id, stream_ids))
+        return await self._look(functools.partial(log_events.spans, group_id, stream_ids))
 
     async def log_bytes(self) -> Mapping[int, int]:
         """See `TelemetryStore.log_bytes`."""
-        return await self._read(log_events.sizes)
+        return await self._look(log_events.sizes)
 
     async def drop_events(self, group_id: int, stream_id: int | None, before: int, limit: int) -> int:
         """See `TelemetryStore.drop_events`."""
