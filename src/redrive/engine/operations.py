@@ -45,6 +45,7 @@ class Operations:
         replay_of, replay_of_in: A subscription's replay, under way or ended (`Replayer.of`).
         close_circuit: Serves an endpoint again, at once (`Dispatcher.lift`).
         condition: How a subscription's endpoint stands (`EndpointConditions.of`).
+        conditions: The same of several at once (`EndpointConditions.of_each`).
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Operations:
         self.replay_of_in = replayer.of_in
         self.close_circuit = dispatcher.lift
         self.condition = conditions.of
+        self.conditions = conditions.of_each
 
     async def drop_archive(self, topic: Topic) -> None:
         """Remove all that a topic has archived, once it archives no more; replays from there fail."""

@@ -23,6 +23,7 @@ from redrive.server.owned import (
 )
 
 PATH: Final = "/_redrive/endpoints"
+AT_ONCE: Final = 200  # conditions that are read together: 2 ms
 _OPTIONS: Final = ("rests", "client_errors_delivered")
 
 
@@ -47,10 +48,11 @@ class EndpointRoutes:
             limit + 1 if everybody else None,
         )
         listed: list[tuple[Subscription, EndpointCondition]] = []
-        for subscription in found:
-            condition = await self._engine.operations.condition(subscription)
-            if everybody or condition.troubled:
-                listed.append((subscription, condition))
+        for begin in range(0, len(found), AT_ONCE):
+            at_once = found[begin : begin + AT_ONCE]
+            conditions = await self._engine.operations.conditions(at_once)
+            pairs = zip(at_once, conditions, strict=True)
+            listed += [pair for pair in pairs if everybody or pair[1].troubled]
             if len(listed) > limit:
                 break
         now = self._engine.clock.now()

@@ -1,8 +1,8 @@
 """Conditions: how a subscription's endpoint stands, for those who ask why nothing arrives."""
 
 import enum
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.topics import Topics
@@ -38,6 +38,13 @@ class EndpointCondition:
     circuit: OpenCircuit | None = None
     failing: Failing | None = None
 
+    def tried_in_vain(self, failing: Failing | None) -> "EndpointCondition":
+        """The condition once it is known how often what is owed first was tried in vain; None: not at all."""
+        if failing is None:
+            return self
+        served = self.condition is Condition.SERVED
+        return replace(self, condition=Condition.FAILING if served else self.condition, failing=failing)
+
     @property
     def troubled(self) -> bool:
         """True if it is not simply served."""
@@ -66,6 +73,24 @@ class EndpointConditions:
 
     async def of(self, subscription: Subscription) -> EndpointCondition:
         """The condition of a subscription's endpoint now."""
+        return (await self.of_each([subscription]))[0]
+
+    async def of_each(self, subscriptions: Sequence[Subscription]) -> list[EndpointCondition]:
+        """The conditions of several: two reads for what all of them are owed, and none for those that are served."""
+        known = [await self._known(subscription) for subscription in subscriptions]
+        asked = [
+            subscription
+            for subscription, condition in zip(subscriptions, known, strict=True)
+            if condition.condition in (Condition.SERVED, Condition.RESTING) and condition.failing is None
+        ]
+        in_vain = await self._tried_in_vain(asked)
+        return [
+            condition.tried_in_vain(in_vain.get(subscription.queue_id))
+            for subscription, condition in zip(subscriptions, known, strict=True)
+        ]
+
+    async def _known(self, subscription: Subscription) -> EndpointCondition:
+        """The condition as far as this node knows it without a look at the backlog."""
         circuit = await self._probations.of(subscription)
         topic = await self._topics.get(subscription.topic)
         if topic is None:
@@ -87,18 +112,22 @@ class EndpointConditions:
         return endpoint.set_up if isinstance(endpoint, NeedsSetUp) else True
 
     async def _failing(self, context: SubscriptionContext) -> Failing | None:
-        """The failures: of a queue, whether it takes messages now; seen by this node; else what the backlog says."""
+        """The failures: of a queue, whether it takes messages now; else those that this node saw."""
         if context.queue is not None:
             queue = await self._queues.get(context.queue)
             refusal = context.profile.refusal(context, queue, "")
             if refusal is not None:
                 return Failing(0, refusal.reason, refusal.status)
-        return self._probations.failing(context.subscription) or await self._tried_in_vain(context)
+        return self._probations.failing(context.subscription)
 
-    async def _tried_in_vain(self, context: SubscriptionContext) -> Failing | None:
-        queue_id = context.subscription.queue_id
-        for delivery in await self._store.peek(queue_id, 1):
-            notes = await self._store.notes(queue_id, delivery.message_id)
-            if notes:
-                return Failing(len(notes), Reason(notes[-1].reason), notes[-1].status)
-        return None
+    async def _tried_in_vain(self, subscriptions: Sequence[Subscription]) -> dict[int, Failing]:
+        """The failures of what is owed first, by backlog: what another node saw, or this one before its start."""
+        if not subscriptions:
+            return {}
+        first = await self._store.first_of_each([subscription.queue_id for subscription in subscriptions])
+        keys = [(queue_id, delivery.message_id) for queue_id, delivery in first.items()]
+        noted = await self._store.notes_of_each(keys) if keys else {}
+        return {
+            queue_id: Failing(len(notes), Reason(notes[-1].reason), notes[-1].status)
+            for (queue_id, _), notes in noted.items()
+        }
