@@ -32,7 +32,7 @@ def archive_with(name: str = "a", count: int = 1) -> bytes:
 def accepted(archive: bytes) -> bytes:
     """The archive of a request, as the service reads it; such a request fetches no object."""
     archives = Archives(create_autospec(InnerCalls))
-    return asyncio.run(archives.read(create_autospec(Call), {"ZipFile": archive}))
+    return asyncio.run(archives.read(create_autospec(Call), {"ZipFile": archive})).content
 
 
 def test_a_directory_without_end_is_not_read() -> None:

@@ -14,9 +14,9 @@ import os
 import shutil
 import stat
 import zipfile
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from redrive.engine.ports import DocumentKind, Put, Remove, Store
 from redrive.model.errors import Conflict, NotFound
@@ -39,8 +39,8 @@ class FunctionCode:
         """Keep archives in this store, and unpack them below this folder, which `close` removes."""
         self._store = store
         self._folder = folder
-        self._unpacking: dict[Path, asyncio.Task[None]] = {}
-        self._unpacked: dict[str, str] = {}
+        self._making: dict[str, asyncio.Task[None]] = {}
+        self._made: dict[str, str] = {}
 
     async def keep(self, name: ResourceName, archive: bytes) -> str:
         """Keep an archive of a function; its SHA-256 in base64. What is kept already stays."""
@@ -79,18 +79,37 @@ class FunctionCode:
         Raises:
             NotFound: It is not kept (any more).
         """
-        known = self._unpacked.get(digest)
+        known = self._made.get(digest)
         if known is not None:
             return known
         folder = self._folder / "code" / base64.b64decode(digest).hex()
-        if not folder.exists():
-            unpacking = self._unpacking.get(folder)
-            if unpacking is None:
-                unpacking = asyncio.get_running_loop().create_task(self._unpack(name, digest, folder))
-                self._unpacking[folder] = unpacking
-                unpacking.add_done_callback(lambda _: self._unpacking.pop(folder, None))
-            await asyncio.shield(unpacking)
-        return self._unpacked.setdefault(digest, str(folder))
+        return await self._once(digest, folder, lambda: self._unpack(name, digest, folder))
+
+    async def layers(self, archives: Sequence[tuple[ResourceName, str]]) -> str:
+        """The folder with several archives, by name and SHA-256, later ones over earlier ones; empty: there are none.
+
+        Raises:
+            NotFound: One is not kept (any more).
+        """
+        folders = [await self.folder(name, digest) for name, digest in archives]
+        if len(folders) < 2:  # noqa: PLR2004 - one lies over nothing
+            return "".join(folders)
+        mark = hashlib.sha256("".join(digest for _, digest in archives).encode()).hexdigest()
+        folder = self._folder / "layers" / mark
+        layers = [Path(each) for each in folders]
+        return await self._once(mark, folder, lambda: asyncio.to_thread(lay, layers, folder))
+
+    async def _once(self, mark: str, folder: Path, make: Callable[[], Coroutine[Any, Any, None]]) -> str:
+        """Make a folder, once for all who wait for it, and remember that it was made."""
+        if mark in self._made:
+            return self._made[mark]
+        making = self._making.get(mark)
+        if making is None:
+            making = asyncio.get_running_loop().create_task(make())
+            self._making[mark] = making
+            making.add_done_callback(lambda _: self._making.pop(mark, None))
+        await asyncio.shield(making)
+        return self._made.setdefault(mark, str(folder))
 
     async def _unpack(self, name: ResourceName, digest: str, folder: Path) -> None:
         archive = await self.archive(name, digest)
@@ -114,15 +133,39 @@ def unpack(archive: bytes, folder: Path) -> None:
     Raises:
         ValueError: It unpacks to more than a function's code may have.
     """
-    unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(parents=True)
+    unfinished = _unfinished(folder)
     left = UNPACKED_BYTES_MAX
     with zipfile.ZipFile(io.BytesIO(archive)) as opened:
         for entry in opened.infolist():
             mode = entry.external_attr >> 16
             if not stat.S_ISLNK(mode):
                 left -= _unpack_entry(opened, entry, unfinished, left)
+    _finish(unfinished, folder)
+
+
+def lay(layers: Sequence[Path], folder: Path) -> None:
+    """Lay folders over each other into another that is not there yet, whole or not at all; files are linked."""
+    unfinished = _unfinished(folder)
+    for layer in layers:
+        for source in sorted(layer.rglob("*")):
+            target = unfinished / source.relative_to(layer)
+            if source.is_dir() and not target.is_dir():
+                target.unlink(missing_ok=True)
+                target.mkdir()
+            elif not source.is_dir():
+                shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+                target.hardlink_to(source)
+    _finish(unfinished, folder)
+
+
+def _unfinished(folder: Path) -> Path:
+    unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    return unfinished
+
+
+def _finish(unfinished: Path, folder: Path) -> None:
     try:
         unfinished.rename(folder)
     except OSError:  # it stands by now

@@ -165,14 +165,10 @@ def _java(version: str, function: FunctionVersion, folders: Folders, client: str
 
 def _bootstrap(function: FunctionVersion, folders: Folders) -> Program:
     """The function's own program; where it stands is looked at outside any namespace."""
-    for outside, inside in ((function.code, folders.task), (_layers_of(function), folders.layers)):
+    for outside, inside in ((function.code, folders.task), (function.layers, folders.layers)):
         if outside and (Path(outside) / "bootstrap").is_file():
             return Program([f"{inside}/bootstrap"])
     raise Unsupported("Couldn't find valid bootstrap(s): [/var/task/bootstrap /opt/bootstrap]")
-
-
-def _layers_of(function: FunctionVersion) -> str:
-    return function.layers[0] if function.layers else ""
 
 
 @lru_cache(maxsize=16)

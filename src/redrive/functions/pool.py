@@ -140,7 +140,7 @@ class FunctionPool:
         Path(temporary).mkdir(parents=True, exist_ok=True)
         if self._setting.isolation is Isolation.USER:
             shutil.chown(temporary, isolation.user_of(function, self._setting.user_key))
-        layers = function.layers[0] if function.layers else str(self._empty())
+        layers = function.layers or str(self._empty())
         return isolation.Folders(function.code, layers, str(RUNTIME_FOLDER), temporary)
 
     def _empty(self) -> Path:

@@ -1,7 +1,7 @@
 """A function: user code that Redrive runs, and one invocation of it."""
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from redrive.model.names import ResourceName
@@ -33,7 +33,7 @@ class FunctionVersion:
         runtime: `python3.11`, `nodejs20.x`, `java17`, `provided.al2023` …
         handler: What the runtime calls, in the runtime's own notation.
         code: The directory with the unpacked code.
-        layers: Directories of layers, later ones over earlier ones.
+        layers: The directory with what its layers bring; empty: it has none.
         timeout_ms: An invocation is killed after this.
         memory_mb: A process that holds more is killed.
         variables: The function's own environment variables.
@@ -48,7 +48,7 @@ class FunctionVersion:
     runtime: str
     handler: str
     code: str
-    layers: Sequence[str] = ()
+    layers: str = ""
     timeout_ms: int = 3_000
     memory_mb: int = 128
     variables: Mapping[str, str] = field(default_factory=dict)

@@ -77,7 +77,11 @@ class TestCreate:
             ({"MemorySize": 10_241}, "'memorySize' value failed to satisfy constraint:"),
             (
                 {"Layers": ["arn:aws:lambda:us-east-1:000000000000:layer:l:1"]},
-                "Redrive does not offer the parameter Layers.",
+                "Layer version arn:aws:lambda:us-east-1:000000000000:layer:l:1 does not exist.",
+            ),
+            (
+                {"FileSystemConfigs": [{"Arn": "arn:aws:elasticfilesystem:x", "LocalMountPath": "/mnt/x"}]},
+                "Redrive does not offer the parameter FileSystemConfigs.",
             ),
             (
                 {"DeadLetterConfig": {"TargetArn": "arn:aws:s3:::bucket"}},

@@ -4,7 +4,7 @@ import asyncio
 import io
 import zipfile
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Final, NamedTuple
 
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.inner_calls import InnerCalls
@@ -19,6 +19,18 @@ _ENTRY: Final = b"PK\x01\x02"  # begins each line of an archive's directory
 _ENCRYPTED: Final = 1  # the first of an entry's flags
 
 
+class Archive(NamedTuple):
+    """An archive that can be unpacked.
+
+    Attributes:
+        content: As it was given.
+        unpacked_bytes: The size of what is in it, as it says itself.
+    """
+
+    content: bytes
+    unpacked_bytes: int
+
+
 class Archives:
     """Reads the archives that callers give: in the request, or in a bucket of this server."""
 
@@ -26,7 +38,7 @@ class Archives:
         """Fetch objects by these calls."""
         self._calls = calls
 
-    async def read(self, call: Call, code: Structure) -> bytes:
+    async def read(self, call: Call, code: Structure) -> Archive:
         """The archive that a caller gives, which can be unpacked.
 
         Raises:
@@ -43,8 +55,7 @@ class Archives:
             text = f"Zipped size must be smaller than {ZIPPED_BYTES_MAX} bytes"
             raise AwsError("RequestEntityTooLargeException", text, status=413)
         # Reading the directory takes 5 us an entry, half a second for as many as there may be.
-        await asyncio.to_thread(_check, archive)
-        return archive
+        return Archive(archive, await asyncio.to_thread(_unpacked_bytes, archive))
 
     async def _object(self, call: Call, code: Structure) -> bytes:
         """The object that is named, which the caller may read."""
@@ -61,7 +72,8 @@ class Archives:
         return archive
 
 
-def _check(archive: bytes) -> None:
+def _unpacked_bytes(archive: bytes) -> int:
+    """The size of what is in an archive, which can be unpacked."""
     if archive.count(_ENTRY) > _ENTRIES_MAX:
         raise _too_large()
     try:
@@ -69,10 +81,12 @@ def _check(archive: bytes) -> None:
             entries = opened.infolist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError):
         raise _unreadable() from None
-    if sum(entry.file_size for entry in entries) > UNZIPPED_BYTES_MAX:
+    size = sum(entry.file_size for entry in entries)
+    if size > UNZIPPED_BYTES_MAX:
         raise _too_large()
     if not all(_stays_inside(entry.filename) and not entry.flag_bits & _ENCRYPTED for entry in entries):
         raise _unreadable()
+    return size
 
 
 def _stays_inside(filename: str) -> bool:

@@ -9,7 +9,6 @@ from redrive.engine.ports import Clock
 from redrive.model.errors import NotFound
 from redrive.model.names import ResourceName
 from redrive.protocols.aws.lambda_.ports import CodeKeeper
-from redrive.protocols.aws.lambda_.records import Configuration
 from redrive.protocols.http import Request, Response
 
 PATH: Final = "/_redrive/function-code/"
@@ -27,9 +26,9 @@ class Downloads:
         self._secret = secret
         self._clock = clock
 
-    def url(self, base_url: str, configuration: Configuration) -> str:
-        """The link to a version's archive."""
-        path = f"{configuration.name.key}/{b64decode(configuration.code).hex()}.zip"
+    def url(self, base_url: str, name: ResourceName, digest: str) -> str:
+        """The link to an archive: the name it is kept under, and its SHA-256 in base64."""
+        path = f"{name.key}/{b64decode(digest).hex()}.zip"
         expires = str(self._clock.now() + _VALID_MS)
         token = self._secret.tag(_PURPOSE, f"{path}?{expires}")
         return f"{base_url}{PATH}{quote(path)}?expires={expires}&token={token}"

@@ -65,6 +65,7 @@ class Executor:
             runtime=version.runtime,
             handler=version.handler,
             code=await self._code.folder(version.name, version.code),
+            layers=await self._code.layers([(layer.archive, layer.code) for layer in version.layers]),
             timeout_ms=version.timeout_seconds * 1000,
             memory_mb=version.memory_mb,
             variables=version.variables or {},

@@ -16,6 +16,10 @@ from redrive.protocols.aws.lambda_.event_settings import EventSettingsOperations
 from redrive.protocols.aws.lambda_.execution import Executor
 from redrive.protocols.aws.lambda_.functions import FunctionOperations
 from redrive.protocols.aws.lambda_.invoking import Invoking
+from redrive.protocols.aws.lambda_.layer_permissions import LayerPermissions
+from redrive.protocols.aws.lambda_.layer_records import LAYER, LAYER_VERSION
+from redrive.protocols.aws.lambda_.layer_use import LayerCode
+from redrive.protocols.aws.lambda_.layers import LayerOperations
 from redrive.protocols.aws.lambda_.lookup import Lookup
 from redrive.protocols.aws.lambda_.mapping import MAPPING
 from redrive.protocols.aws.lambda_.mapping_operations import MappingOperations
@@ -57,9 +61,12 @@ class Lambda:
             downloads: Where their code can be fetched from.
             follow: Awaited when event source mappings have changed.
         """
+        layers = LayerCode(engine.resources.documents, code)
         self.operations: Mapping[str, Verb] = operations_of(
             "lambda",
-            FunctionOperations(engine, lookup, archives, code, runner, downloads),
+            FunctionOperations(engine, lookup, archives, code, runner, downloads, layers),
+            LayerOperations(engine, archives, code, downloads, layers),
+            LayerPermissions(engine),
             VersionOperations(engine, lookup),
             AliasOperations(engine, lookup),
             Permissions(engine, lookup),
@@ -70,7 +77,7 @@ class Lambda:
             MappingOperations(engine, lookup, follow),
         )
 
-    kinds: tuple[DocumentKind[Any], ...] = (FUNCTION, VERSION, ALIAS, EVENTS, MAPPING)
+    kinds: tuple[DocumentKind[Any], ...] = (FUNCTION, VERSION, ALIAS, EVENTS, MAPPING, LAYER, LAYER_VERSION)
     """All that callers make through this service."""
 
     def translated(self, refusal: RedriveError) -> AwsError:

@@ -13,6 +13,7 @@ from redrive.protocols.aws.lambda_.archives import Archives
 from redrive.protocols.aws.lambda_.backlogs import follow_in, remove_in
 from redrive.protocols.aws.lambda_.downloads import Downloads
 from redrive.protocols.aws.lambda_.errors import denied, invalid, no_function, outdated, taken
+from redrive.protocols.aws.lambda_.layer_use import LayerCode, check_unpacked, layers_in
 from redrive.protocols.aws.lambda_.lookup import Lookup, function_in, key_beginning
 from redrive.protocols.aws.lambda_.names import LATEST, Named
 from redrive.protocols.aws.lambda_.ports import CodeKeeper, Runner
@@ -45,6 +46,7 @@ class FunctionOperations:
         code: CodeKeeper,
         runner: Runner,
         downloads: Downloads,
+        layers: LayerCode,
     ) -> None:
         """Do it through these.
 
@@ -55,6 +57,7 @@ class FunctionOperations:
             code: Keeps it.
             runner: Runs them, and ends what runs of those that changed.
             downloads: Where the code can be fetched from.
+            layers: Forgets layers that nobody needs any more.
         """
         self._engine = engine
         self._lookup = lookup
@@ -62,6 +65,7 @@ class FunctionOperations:
         self._code = code
         self._runner = runner
         self._downloads = downloads
+        self._layers = layers
 
     # ---- create ----------------------------------------------------------------------------------------------
 
@@ -76,14 +80,16 @@ class FunctionOperations:
             raise invalid(_MANDATORY)
         archive = await self._archives.read(call, params["Code"])
         wanted = configured(self._blank(call, named, params), params)
+        wanted = replace(wanted, code_bytes=len(archive.content), unpacked_bytes=archive.unpacked_bytes)
         await self._refuse_standing(named)
-        code = await self._code.keep(named.name, archive)
-        latest = replace(wanted, code=code, code_bytes=len(archive))
+        await self._check_layers(call, wanted, params)
+        wanted = replace(wanted, code=await self._code.keep(named.name, archive.content))
         revision = self._revision()
 
         async def decide(draft: Draft) -> Configuration:
             if await draft.get(FUNCTION, named.name.key) is not None:
                 raise taken(f"Function already exist: {named.name.name}")
+            latest = await _layered_in(draft, call, wanted, params)
             function = FunctionRecord(latest, tags=params.get("Tags") or {})
             draft.put(FUNCTION, named.name.key, function)
             return await publish_in(draft, function, revision, call.now) if params.get("Publish") else latest
@@ -108,6 +114,10 @@ class FunctionOperations:
         if await self._engine.resources.documents.get(FUNCTION, named.name.key) is not None:
             raise taken(f"Function already exist: {named.name.name}")
 
+    async def _check_layers(self, call: Call, wanted: Configuration, params: Structure) -> None:
+        """Refuse layers that cannot be used, before the code is kept."""
+        await self._engine.resources.write(lambda draft: _layered_in(draft, call, wanted, params))
+
     def _revision(self) -> str:
         return id_text(self._engine.runtime.message_id())
 
@@ -118,7 +128,7 @@ class FunctionOperations:
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
         meant = await self._lookup.meant(call, named, "GetFunction")
         function, configuration = meant.function, meant.configuration
-        location = self._downloads.url(call.base_url, configuration)
+        location = self._downloads.url(call.base_url, configuration.name, configuration.code)
         answer: Structure = {
             "Configuration": rendered(configuration, named.qualifier),
             "Code": {"RepositoryType": "S3", "Location": location},
@@ -155,11 +165,14 @@ class FunctionOperations:
         named = names.read(call, params["FunctionName"])
         await self._lookup.function(call, named, "UpdateFunctionCode")
         archive = await self._archives.read(call, params)
-        code = await self._code.keep(named.name, archive)
+        code = await self._code.keep(named.name, archive.content)
         architectures = {name: params[name] for name in ("Architectures",) if name in params}
 
         def changed(before: Configuration) -> Configuration:
-            return replace(configured(before, architectures), code=code, code_bytes=len(archive))
+            after = configured(before, architectures)
+            return replace(
+                after, code=code, code_bytes=len(archive.content), unpacked_bytes=archive.unpacked_bytes
+            )
 
         return await self._update(call, named, params, changed)
 
@@ -180,7 +193,8 @@ class FunctionOperations:
             before = function.latest
             if params.get("RevisionId") not in (None, function.latest.revision):
                 raise outdated()
-            latest = replace(change(function.latest), revision=revision, modified_at=call.now)
+            latest = await _layered_in(draft, call, change(before), params)
+            latest = replace(latest, revision=revision, modified_at=call.now)
             if params.get("DryRun"):
                 return before, latest, latest
             function = replace(function, latest=latest)
@@ -193,17 +207,18 @@ class FunctionOperations:
         before, latest, shown = await self._engine.resources.write(decide)
         if not params.get("DryRun"):
             await self._runner.drop(named.name, LATEST, latest.revision)
-            await self._forget_unused(named, before.code)
+            await self._forget_unused(named, before)
         return rendered(shown, None if shown is latest else shown.version, UPDATING)
 
-    async def _forget_unused(self, named: Named, code: str) -> None:
-        """Forget code that neither `$LATEST` nor a version has any more; what others are about to use stays."""
+    async def _forget_unused(self, named: Named, gone: Configuration) -> None:
+        """Forget code and layers that no version has any more; what others are about to use stays."""
         documents = self._engine.resources.documents
         function = await documents.get(FUNCTION, named.name.key)
         versions = await documents.find(VERSION, key_beginning(named.name))
         used = {version.code for version in versions} | ({function.latest.code} if function else set())
-        if code not in used:
-            await self._code.forget(named.name, [code])
+        if gone.code not in used:
+            await self._code.forget(named.name, [gone.code])
+        await self._layers.forget_unused(gone.layers)
 
     # ---- delete ----------------------------------------------------------------------------------------------
 
@@ -218,7 +233,7 @@ class FunctionOperations:
         return {"StatusCode": 204}
 
     async def _delete(self, named: Named) -> None:
-        async def decide(draft: Draft) -> set[str]:
+        async def decide(draft: Draft) -> list[Configuration]:
             function = await function_in(draft, named)
             beginning = key_beginning(named.name)
             versions = await draft.find(VERSION, beginning)
@@ -228,11 +243,12 @@ class FunctionOperations:
                 draft.remove(ALIAS, key)
             draft.remove(FUNCTION, named.name.key)
             await remove_in(draft, self._engine.resources, function.name)
-            return {function.latest.code, *(version.code for _, version in versions)}
+            return [function.latest, *(version for _, version in versions)]
 
-        codes = await self._engine.resources.write(decide)
+        gone = await self._engine.resources.write(decide)
         await self._runner.drop(named.name)
-        await self._code.forget(named.name, codes)
+        await self._code.forget(named.name, {version.code for version in gone})
+        await self._layers.forget_unused({layer for version in gone for layer in version.layers})
 
     async def _delete_version(self, named: Named, version: str) -> None:
         if version == LATEST:
@@ -259,7 +275,15 @@ class FunctionOperations:
 
         gone = await self._engine.resources.write(decide)
         await self._runner.drop(named.name, version)
-        await self._forget_unused(named, gone.code)
+        await self._forget_unused(named, gone)
+
+
+async def _layered_in(draft: Draft, call: Call, wanted: Configuration, params: Structure) -> Configuration:
+    """A configuration with the layers that a caller gives for it, all of which unpacks to no more than it may."""
+    if "Layers" in params:
+        wanted = replace(wanted, layers=await layers_in(draft, call, params["Layers"]))
+    check_unpacked(wanted)
+    return wanted
 
 
 def _key(version: Configuration) -> str:

@@ -68,12 +68,7 @@ class Permissions:
         await self._lookup.meant(call, named, "RemovePermission")
 
         def changed(policy: Policy) -> tuple[Mapping[str, Any], ...]:
-            if not policy.statements:
-                raise no_such("No policy is associated with the given resource.")
-            left = tuple(each for each in policy.statements if each["Sid"] != params["StatementId"])
-            if len(left) == len(policy.statements):
-                raise no_such(f"Statement {params['StatementId']} is not found in resource policy.")
-            return left
+            return without(policy, params["StatementId"])
 
         await self._change(named, params, changed)
         return {}
@@ -98,7 +93,7 @@ class Permissions:
             if params.get("RevisionId") not in (None, before.revision):
                 raise outdated("GetPolicy")
             after = Policy(revision, change(before))
-            _check(after)
+            check_policy(after)
             draft.put(FUNCTION, named.name.key, _with(function, named.qualifier or "", after))
 
         await self._engine.resources.write(decide)
@@ -111,7 +106,26 @@ def _with(function: FunctionRecord, qualifier: str, policy: Policy) -> FunctionR
     return replace(function, policies=policies)
 
 
-def _check(policy: Policy) -> None:
+def without(policy: Policy, sid: str) -> tuple[Mapping[str, Any], ...]:
+    """The statements of a policy but for one.
+
+    Raises:
+        AwsError: It has no such statement.
+    """
+    if not policy.statements:
+        raise no_such("No policy is associated with the given resource.")
+    left = tuple(each for each in policy.statements if each["Sid"] != sid)
+    if len(left) == len(policy.statements):
+        raise no_such(f"Statement {sid} is not found in resource policy.")
+    return left
+
+
+def check_policy(policy: Policy) -> None:
+    """Refuse a policy that is too long, or that cannot be evaluated.
+
+    Raises:
+        AwsError: `PolicyLengthExceededException` or `InvalidParameterValueException`.
+    """
     text = policy_text(policy)
     if len(text) > POLICY_BYTES_MAX:
         raise error(
@@ -129,7 +143,7 @@ def _statement(named: Named, params: Structure) -> dict[str, Any]:
     statement: dict[str, Any] = {
         "Sid": params["StatementId"],
         "Effect": "Allow",
-        "Principal": _principal(params["Principal"]),
+        "Principal": principal_of(params["Principal"]),
         "Action": params["Action"],
         "Resource": named.arn,
     }
@@ -142,7 +156,12 @@ def _statement(named: Named, params: Structure) -> dict[str, Any]:
     return statement
 
 
-def _principal(principal: str) -> str | dict[str, str]:
+def principal_of(principal: str) -> str | dict[str, str]:
+    """The principal of a statement, of what a caller names: everybody, an account, a role or a service.
+
+    Raises:
+        AwsError: It is nobody's name.
+    """
     if principal == "*":
         return "*"
     if is_account(principal):

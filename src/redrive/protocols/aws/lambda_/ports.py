@@ -1,6 +1,6 @@
 """Ports of functions: who keeps their code, and who runs them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from redrive.model.function import FunctionVersion, Invocation, InvocationResult
@@ -27,6 +27,14 @@ class CodeKeeper(Protocol):
 
         Raises:
             NotFound: It is not kept (any more).
+        """
+        ...
+
+    async def layers(self, archives: Sequence[tuple[ResourceName, str]]) -> str:
+        """The folder of this node with several archives, later ones over earlier ones; empty: there are none.
+
+        Raises:
+            NotFound: One is not kept (any more).
         """
         ...
 

@@ -33,7 +33,6 @@ _RESERVED: Final = frozenset(
 )
 # What this server would have to ignore, with the values that ask for nothing.
 _UNOFFERED: Final[Mapping[str, tuple[Any, ...]]] = {
-    "Layers": ([],),
     "FileSystemConfigs": ([],),
     "KMSKeyArn": ("",),
     "ImageConfig": ({},),

@@ -1,6 +1,6 @@
 """Documents of functions: one for a function, and one for each of its versions and aliases."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Final, Self
 
@@ -8,6 +8,35 @@ from redrive.engine.ports import DocumentKind
 from redrive.model.document import Document
 from redrive.model.names import ResourceName
 from redrive.protocols.aws.lambda_.names import LATEST, arn_of
+
+
+@dataclass(frozen=True, slots=True)
+class LayerUse:
+    """A layer's version that a function uses, which may be deleted meanwhile.
+
+    Attributes:
+        arn: Of the version.
+        kept_as: The name that its archive is kept under.
+        code: SHA-256 of the archive, in base64.
+        code_bytes: The size of the archive.
+        unpacked_bytes: The size of what is in it.
+    """
+
+    arn: str
+    kept_as: str
+    code: str
+    code_bytes: int
+    unpacked_bytes: int
+
+    @property
+    def archive(self) -> ResourceName:
+        """The place of its archive, in the layer's account."""
+        region, account = self.arn.split(":")[3:5]
+        return ResourceName(account, region, self.kept_as)
+
+
+def _layers(stored: Iterable[Mapping[str, Any]]) -> tuple[LayerUse, ...]:
+    return tuple(LayerUse(**layer) for layer in stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +63,11 @@ class Configuration(Document):
         tracing: `PassThrough` or `Active`, handed back as given.
         logging: `LogFormat`, `LogGroup`, and with JSON `ApplicationLogLevel` and `SystemLogLevel`.
         network: `VpcConfig` as given, which changes nothing here.
+        unpacked_bytes: The size of what is in the archive.
+        layers: Those it is run with, later ones over earlier ones.
     """
 
-    restored: ClassVar = {"name": ResourceName._make}
+    restored: ClassVar = {"name": ResourceName._make, "layers": _layers}
 
     name: ResourceName
     version: str
@@ -57,6 +88,8 @@ class Configuration(Document):
     tracing: str = "PassThrough"
     logging: Mapping[str, str] = field(default_factory=dict)
     network: Mapping[str, Any] | None = None
+    unpacked_bytes: int = 0
+    layers: tuple[LayerUse, ...] = ()
 
     @property
     def arn(self) -> str:

@@ -67,6 +67,8 @@ def listed(configuration: Configuration, qualifier: str | None = None) -> Struct
         shown["Environment"] = {"Variables": dict(configuration.variables)}
     if configuration.dead_letter:
         shown["DeadLetterConfig"] = {"TargetArn": configuration.dead_letter}
+    if configuration.layers:
+        shown["Layers"] = [{"Arn": layer.arn, "CodeSize": layer.code_bytes} for layer in configuration.layers]
     if configuration.network is not None:
         shown["VpcConfig"] = {"SubnetIds": [], "SecurityGroupIds": [], **configuration.network, "VpcId": ""}
     return shown

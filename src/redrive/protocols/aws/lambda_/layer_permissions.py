@@ -1,0 +1,110 @@
+"""Permissions of layers: the policies that let other accounts use a version."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.ids import id_text
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.lambda_.errors import no_such, outdated, taken
+from redrive.protocols.aws.lambda_.layer_records import (
+    LAYER_VERSION,
+    LayerNamed,
+    LayerVersion,
+    layer_version_key,
+    read_layer,
+)
+from redrive.protocols.aws.lambda_.layers import check_layer
+from redrive.protocols.aws.lambda_.lookup import policy_text
+from redrive.protocols.aws.lambda_.permissions import check_policy, principal_of, without
+from redrive.protocols.aws.lambda_.records import Policy
+from redrive.protocols.aws.wire.shapes import Structure
+
+
+class LayerPermissions:
+    """Adds, removes and shows statements of layers' policies."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Do it through this engine."""
+        self._engine = engine
+
+    async def add_layer_version_permission(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_AddLayerVersionPermission.html."""
+        named = read_layer(call, params["LayerName"], params["VersionNumber"])
+        statement = _statement(named, params)
+
+        def changed(policy: Policy) -> tuple[Mapping[str, Any], ...]:
+            if any(each["Sid"] == statement["Sid"] for each in policy.statements):
+                raise taken(
+                    f"The statement id ({statement['Sid']}) provided already exists. Please provide a new statement id,"
+                    " or remove the existing statement."
+                )
+            return (*policy.statements, statement)
+
+        policy = await self._change(call, named, params, "AddLayerVersionPermission", changed)
+        return {"Statement": orjson.dumps(statement).decode(), "RevisionId": policy.revision}
+
+    async def remove_layer_version_permission(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_RemoveLayerVersionPermission.html."""
+        named = read_layer(call, params["LayerName"], params["VersionNumber"])
+
+        def changed(policy: Policy) -> tuple[Mapping[str, Any], ...]:
+            return without(policy, params["StatementId"])
+
+        await self._change(call, named, params, "RemoveLayerVersionPermission", changed)
+        return {}
+
+    async def get_layer_version_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetLayerVersionPolicy.html."""
+        named = read_layer(call, params["LayerName"], params["VersionNumber"])
+        found = await self._engine.resources.documents.get(LAYER_VERSION, layer_version_key(named))
+        version = _standing(call, named, found, "GetLayerVersionPolicy")
+        if not version.policy.statements:
+            raise no_such("No policy is associated with the given resource.")
+        return {"Policy": policy_text(version.policy), "RevisionId": version.policy.revision}
+
+    async def _change(
+        self,
+        call: Call,
+        named: LayerNamed,
+        params: Structure,
+        action: str,
+        change: Callable[[Policy], tuple[Mapping[str, Any], ...]],
+    ) -> Policy:
+        revision = id_text(self._engine.runtime.message_id())
+
+        async def decide(draft: Draft) -> Policy:
+            found = await draft.get(LAYER_VERSION, layer_version_key(named))
+            version = _standing(call, named, found, action)
+            if params.get("RevisionId") not in (None, version.policy.revision):
+                raise outdated("GetLayerPolicy")
+            after = Policy(revision, change(version.policy))
+            check_policy(after)
+            draft.put(LAYER_VERSION, version.key, replace(version, policy=after))
+            return after
+
+        return await self._engine.resources.write(decide)
+
+
+def _standing(call: Call, named: LayerNamed, found: LayerVersion | None, action: str) -> LayerVersion:
+    check_layer(call, named, found, action)
+    if found is None:
+        raise no_such(f"Layer version {named.arn} does not exist.")
+    return found
+
+
+def _statement(named: LayerNamed, params: Structure) -> dict[str, Any]:
+    statement: dict[str, Any] = {
+        "Sid": params["StatementId"],
+        "Effect": "Allow",
+        "Principal": principal_of(params["Principal"]),
+        "Action": params["Action"],
+        "Resource": named.arn,
+    }
+    if params.get("OrganizationId"):
+        statement["Condition"] = {"StringEquals": {"aws:PrincipalOrgID": params["OrganizationId"]}}
+    return statement
