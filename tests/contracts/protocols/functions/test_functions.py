@@ -80,8 +80,8 @@ class TestCreate:
                 "Layer version arn:aws:lambda:us-east-1:000000000000:layer:l:1 does not exist.",
             ),
             (
-                {"FileSystemConfigs": [{"Arn": "arn:aws:elasticfilesystem:x", "LocalMountPath": "/mnt/x"}]},
-                "Redrive does not offer the parameter FileSystemConfigs.",
+                {"ImageConfig": {"Command": ["run"]}},
+                "Redrive does not offer the parameter ImageConfig.",
             ),
             (
                 {"DeadLetterConfig": {"TargetArn": "arn:aws:s3:::bucket"}},
