@@ -65,7 +65,7 @@ class Executor:
             runtime=version.runtime,
             handler=version.handler,
             code=await self._code.folder(version.name, version.code),
-            layers=await self._code.layers([(layer.archive, layer.code) for layer in version.layers]),
+            layers=await self._layers(version) if version.layers else "",
             timeout_ms=version.timeout_seconds * 1000,
             memory_mb=version.memory_mb,
             variables=version.variables or {},
@@ -73,3 +73,6 @@ class Executor:
             log_format=version.logging["LogFormat"],
             reserved=reserved,
         )
+
+    async def _layers(self, version: Configuration) -> str:
+        return await self._code.layers([(layer.archive, layer.code) for layer in version.layers])
