@@ -29,6 +29,7 @@ from redrive.composition import (
     destinations,
     event_grid,
     functions,
+    kms,
     mobile_push,
     monitoring,
     s3,
@@ -40,7 +41,7 @@ from redrive.composition.core import Core, authentications, make_keyring, web_en
 from redrive.composition.extension import Extension, Presenter
 from redrive.composition.routes import make_router
 from redrive.composition.simulated_time import SimulatedTime
-from redrive.composition.store import open_store
+from redrive.composition.store import open_store, root_key
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import NodeStore, Runtime
 from redrive.model.ids import id_text
@@ -90,6 +91,9 @@ class Server:
         """Take up the backlogs, and connect to what wants to be connected to."""
         if self.time is not None:
             await self.time.take_up()
+        for extension in self.extensions:
+            for prepare in extension.prepare:
+                await prepare()
         await self.core.engine.open()
         for extension in self.extensions:
             for begin in extension.start:
@@ -215,6 +219,7 @@ async def _core(
     engine.add_listener(meters)
     engine.add_listener(LossLog(runtime.clock))
     keyring = make_keyring(settings, store)
+    secret = await installation_secret(store, runtime.chance)
     refusals = Refusals(SystemClock())
     authentication, bearer = authentications(settings, keyring, refusals)
     return Core(
@@ -230,7 +235,8 @@ async def _core(
         bearer=bearer,
         refusals=refusals,
         pair=await signing_pair(store, SystemClock().now()),
-        secret=await installation_secret(store, runtime.chance),
+        secret=secret,
+        root_key=root_key(settings, runtime, secret.key("root key of KMS")),
         base_url=settings.public_url.rstrip("/") or url,
         stream=id_text(runtime.message_id()),
     )
@@ -242,7 +248,13 @@ def _extensions(core: Core) -> list[Extension]:
     beyond = destinations.extension(core)
     topics = sns.extension(core, [part.sns for part in parts if part.sns is not None])
     buckets = s3.extension(core)
-    facades = [beyond, *(make.extension(core) for make in (monitoring, event_grid)), buckets, topics, *parts]
+    facades = [
+        beyond,
+        *(make.extension(core) for make in (monitoring, event_grid, kms)),
+        buckets,
+        topics,
+        *parts,
+    ]
     presenters: dict[str, Presenter] = {}
     for facade in facades:
         presenters |= facade.presenters

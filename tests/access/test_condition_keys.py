@@ -21,7 +21,7 @@ from tests.access.documents import (
     statement,
 )
 
-UNKNOWN = ["aws:NobodyKnows", "sns:Nothing", "sqs:x", "kms:EncryptionContext:a", "aws:ResourceTag/team", "k"]
+UNKNOWN = ["aws:NobodyKnows", "sns:Nothing", "sqs:x", "ec2:Region", "aws:ResourceTag/team", "k"]
 CONDITIONS: list[Document] = [
     {"StringEquals": {"{}": "x"}},
     {"StringNotEquals": {"{}": "x"}},

@@ -71,9 +71,11 @@ ABSENT: Final = frozenset(
 )
 #: What stands before the name of a principal's tag.
 PRINCIPAL_TAG: Final = "aws:principaltag/"
+# "Condition keys for AWS KMS": those that its requests have are supplied, and no other service's requests have any.
+_KMS_PREFIX: Final = "kms:"
 _KNOWN: Final = SUPPLIED | ABSENT
 
 
 def is_known(key: str) -> bool:
     """True if a request's value of a key, in lower case, is known, be it that there is none."""
-    return key in _KNOWN or key.startswith(PRINCIPAL_TAG)
+    return key in _KNOWN or key.startswith((PRINCIPAL_TAG, _KMS_PREFIX))

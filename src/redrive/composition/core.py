@@ -14,6 +14,7 @@ from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.engine import Engine
 from redrive.engine.ports import NodeStore, Runtime
 from redrive.protocols.aws.authentication import Authentication, SigV4Verifier, TrustAll
+from redrive.protocols.aws.kms.material import RootKey
 from redrive.protocols.azure.wire import bearer
 from redrive.runtime.clock import SystemClock
 from redrive.settings import Settings, SettingsInvalid, read_networks
@@ -39,6 +40,7 @@ class Core:
         refusals: Counts the requests of those who are not let in.
         pair: The installation's key.
         secret: The installation's secret.
+        root_key: Wraps the material of KMS's keys.
         base_url: What links that lead back here begin with.
         stream: The stream of this node in every log group.
     """
@@ -56,6 +58,7 @@ class Core:
     refusals: Refusals
     pair: SigningPair
     secret: InstallationSecret
+    root_key: RootKey
     base_url: str
     stream: str
 

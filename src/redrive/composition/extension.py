@@ -43,6 +43,7 @@ class Extension:
         presenters: By envelope, for receivers of queues.
         sns: What the extension adds to SNS.
         kinds: Documents that a reset removes.
+        prepare: What is done to the store before anything is taken up.
         start: What begins once the server is ready.
         lives_by_the_clock: What the passing of simulated time sets off by itself, besides the engine.
         stop: Let go of while the engine is still open: what calls it by itself.
@@ -58,6 +59,7 @@ class Extension:
     presenters: Mapping[str, Presenter] = field(default_factory=dict)
     sns: SnsPart | None = None
     kinds: Sequence[DocumentKind[Any]] = ()
+    prepare: Sequence[Callable[[], Awaitable[None]]] = ()
     start: Sequence[Callable[[], None]] = ()
     lives_by_the_clock: Sequence[LivesByTheClock] = ()
     stop: Sequence[Callable[[], Awaitable[None]]] = ()

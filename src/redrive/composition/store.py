@@ -1,14 +1,17 @@
 """The store that the settings name."""
 
+import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from redrive.engine.ports import UNMEASURED, CommitMeter, NodeStore, Runtime
 from redrive.model.errors import StoreUnavailable
-from redrive.settings import Settings
+from redrive.settings import Settings, SettingsInvalid
 from redrive.stores.seal import UNSEALED, Seal, read_keys
 from redrive.stores.sqlite.store import SqliteStore
+
+_ENVIRONMENT: Final = "env:"
 
 
 def open_store(
@@ -48,6 +51,37 @@ async def distribute_store(settings: Settings) -> dict[str, Any]:
     from redrive.stores.postgres.distributing import distribute  # noqa: PLC0415 - as above
 
     return asdict(await distribute(settings.store))
+
+
+def root_key(settings: Settings, runtime: Runtime, installation_key: bytes) -> Seal:
+    """The root key, which wraps the material of KMS's keys.
+
+    Args:
+        settings: The server's: `kms_root_key` names a file, or a variable of the environment as `env:NAME`.
+        runtime: Chance, for nonces.
+        installation_key: 32 bytes that follow from the installation's secret, which lies in the store. They wrap where
+            the operator gives no root key, and open afterwards what they have wrapped until then.
+
+    Raises:
+        SettingsInvalid: What the setting names holds no keys.
+    """
+    source = settings.kms_root_key
+    given: tuple[bytes, ...] = ()
+    if source:
+        try:
+            given = read_keys(_content(source))
+        except (OSError, ValueError) as error:
+            raise SettingsInvalid(f"kms_root_key {source} cannot be used: {error}") from None
+    return Seal((*given, installation_key), runtime.chance.randbytes, "what kms_root_key names")
+
+
+def _content(source: str) -> str:
+    if not source.startswith(_ENVIRONMENT):
+        return Path(source).read_text()
+    name = source.removeprefix(_ENVIRONMENT)
+    if name not in os.environ:
+        raise ValueError(f"the environment has no {name}")
+    return os.environ[name]
 
 
 def _seal(file: str, runtime: Runtime) -> Seal:

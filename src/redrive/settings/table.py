@@ -133,6 +133,10 @@ class Settings:
     store_key_file: str = _setting(
         "", "keys that configuration and secrets in the store are sealed with: 32 bytes in base64, one a line"
     )
+    kms_root_key: str = _setting(
+        "",
+        "file, or env:VARIABLE, with the root keys that wrap KMS's keys: 32 bytes in base64, one a line",
+    )
     clock: str = _setting(
         "system",
         "system, or simulated: time passes by POST /_redrive/clock alone",

@@ -58,9 +58,16 @@ class Seal:
     Args:
         keys: 32 bytes each; none: documents are kept as they are.
         random_bytes: So many, that nobody can guess, for nonces.
+        setting: What names the keys, for whoever starts the server without one.
     """
 
-    def __init__(self, keys: Sequence[bytes], random_bytes: Callable[[int], bytes]) -> None:
+    def __init__(
+        self,
+        keys: Sequence[bytes],
+        random_bytes: Callable[[int], bytes],
+        setting: str = "the file of store_key_file",
+    ) -> None:
+        self._setting = setting
         self._by_id = {_id_of(key): AESGCM(key) for key in keys}
         self._first = next(iter(self._by_id), None)
         self._random_bytes = random_bytes
@@ -85,6 +92,10 @@ class Seal:
         sealed = self._by_id[self._first].encrypt(nonce, orjson.dumps(document), _place(kind, key))
         return {_KEY_ID: self._first, _CONTENT: b64encode(nonce + sealed).decode()}
 
+    def is_of_first(self, document: Any) -> bool:
+        """True if the first key has sealed a document."""
+        return isinstance(document, dict) and document.get(_KEY_ID) == self._first
+
     def opened(self, resource: Resource) -> Resource:
         """A document as it was before it was sealed.
 
@@ -98,7 +109,7 @@ class Seal:
         cipher = self._by_id.get(kept[_KEY_ID])
         if cipher is None:
             raise StoreUnavailable(
-                f"{name} is sealed with the key {kept[_KEY_ID]}, which the file of store_key_file does not have"
+                f"{name} is sealed with the key {kept[_KEY_ID]}, which {self._setting} does not have"
             )
         content = b64decode(kept[_CONTENT])
         try:

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from tests.services.server import Server
 
-OFFERED = "cloudwatch, logs, s3, sns, sqs and sts"
+OFFERED = "cloudwatch, kms, logs, s3, sns, sqs and sts"
 _CONFIG = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=30)
 
 
@@ -42,7 +42,7 @@ def refusal(server: Server, service: str, operation: str, **params: Any) -> tupl
             404,
         ),
         ("eks", "list_clusters", "eks GET /clusters", "UnknownOperationException", 404),  # REST, JSON
-        ("kms", "list_keys", "kms ListKeys", "UnknownOperationException", 400),
+        ("secretsmanager", "list_secrets", "secretsmanager ListSecrets", "UnknownOperationException", 400),
         ("iam", "list_roles", "iam ListRoles", "InvalidAction", 400),
     ],
 )

@@ -35,6 +35,7 @@ class Call:
         now: When it came in (ms).
         id: The request id of its answer.
         base_url: What URLs in its answer begin with.
+        further_keys: Condition keys that a service adds which calls for somebody; None: nothing was added.
     """
 
     request: Request
@@ -43,6 +44,7 @@ class Call:
     now: int
     id: str
     base_url: str
+    further_keys: Mapping[str, Values] | None = None
 
     @property
     def account(self) -> str:

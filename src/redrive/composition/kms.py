@@ -1,0 +1,54 @@
+"""Amazon KMS: keys whose material the root key wraps."""
+
+import asyncio
+import contextlib
+from typing import Final
+
+from redrive.composition.core import Core
+from redrive.composition.extension import Extension
+from redrive.engine.ports import Clock
+from redrive.model.errors import StoreUnavailable
+from redrive.protocols.aws.kms.facade import Kms
+from redrive.protocols.aws.kms.keyring import KeyRing
+
+#: Keys are looked at so often for what fell due: a deleted key is of no use from its moment on, and destroyed by a look.
+_ROUND_MS: Final = 6 * 60 * 60 * 1000
+
+
+def extension(core: Core) -> Extension:
+    """Keys that an older root key wrapped are wrapped anew when the server starts."""
+    kms = Kms(core.engine, core.root_key)
+    upkeep = _Upkeep(kms.keyring, core.runtime.clock)
+    return Extension(
+        services={"kms": kms},
+        kinds=Kms.kinds,
+        prepare=(kms.keyring.wrap_anew,),
+        start=(upkeep.start,),
+        stop=(upkeep.stop,),
+    )
+
+
+class _Upkeep:
+    """Destroys and rotates keys that nobody uses."""
+
+    def __init__(self, keyring: KeyRing, clock: Clock) -> None:
+        self._keyring = keyring
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._task = asyncio.create_task(self._run(), name="redrive-kms")
+
+    async def stop(self) -> None:
+        """End."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        while True:
+            now = self._clock.now()
+            with contextlib.suppress(StoreUnavailable):  # the next round does it
+                await self._keyring.tidy(now)
+            await self._clock.sleep_until(now + _ROUND_MS)

@@ -1,0 +1,1 @@
+"""Amazon KMS: keys that encrypt, sign and authenticate, and never leave."""

@@ -1,0 +1,190 @@
+"""Access to keys: the key that a request names, and whether its caller may use it, by policy or by grant."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from redrive.access.patterns import Values
+from redrive.access.policy import AccessRequest, connection_keys, evaluate, request_keys, resource_keys
+from redrive.access.policy_document import stored_policy
+from redrive.engine.resources import Documents
+from redrive.model.names import ResourceName
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.kms import grants
+from redrive.protocols.aws.kms.errors import denied, disabled, not_found, wrong_state
+from redrive.protocols.aws.kms.keyring import KeyRing
+from redrive.protocols.aws.kms.records import (
+    DISABLED,
+    ENABLED,
+    PENDING_DELETION,
+    PENDING_IMPORT,
+    KmsKey,
+    alias_arn,
+    key_arn,
+)
+from redrive.protocols.aws.wire.arn import parse_arn
+
+_KEY_ID: Final = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|mrk-[0-9a-f]{32}")
+_NO_OWNER: Final = "-"  # a key's owner may nothing that the key policy does not say
+_STATE_TEXTS: Final = {PENDING_DELETION: "pending deletion", PENDING_IMPORT: "pending import"}
+_NO_CONTEXT: Final[Mapping[str, str]] = {}
+
+
+class KeyAccess:
+    """Finds keys for callers who may."""
+
+    def __init__(self, keyring: KeyRing, documents: Documents) -> None:
+        """Find them in this ring, and grants among these documents."""
+        self._keyring = keyring
+        self._documents = documents
+
+    # ---- finding ----------------------------------------------------------------------------------------
+
+    async def named(self, call: Call, key_id: str) -> KmsKey:
+        """The key of an id, an alias, or the ARN of either.
+
+        Raises:
+            AwsError: `NotFoundException`.
+        """
+        account, region, rest = call.account, call.region, key_id
+        if key_id.startswith("arn:"):
+            account, region, rest = _in_arn(call, key_id)
+        if rest.startswith("alias/"):
+            return await self._of_alias(call, ResourceName(account, region, rest))
+        if not _KEY_ID.fullmatch(rest):
+            raise not_found(f"Invalid keyId '{rest}'")
+        name = ResourceName(account, region, rest)
+        key = await self._keyring.get(name, call.now)
+        if key is None:
+            raise not_found(f"Key '{key_arn(name)}' does not exist")
+        return key
+
+    async def _of_alias(self, call: Call, name: ResourceName) -> KmsKey:
+        key = await self._keyring.of_alias(name, call.now)
+        if key is None:
+            raise not_found(f"Alias {alias_arn(name)} is not found.")
+        return key
+
+    # ---- permission -------------------------------------------------------------------------------------
+
+    async def managed(self, call: Call, key_id: str, operation: str) -> KmsKey:
+        """A key of the caller's own account, for an operation that no other account may ask for.
+
+        Raises:
+            AwsError: There is none, or the caller may not.
+        """
+        key = await self.named(call, key_id)
+        if key.name.account != call.account:
+            raise denied(call.principal.name, f"kms:{operation}", key.arn, explicitly=False)
+        await self.check(call, key, operation)
+        return key
+
+    async def changeable(self, call: Call, key_id: str, operation: str) -> KmsKey:
+        """As `managed`, and it is not about to be deleted.
+
+        Raises:
+            AwsError: There is none, the caller may not, or the key is pending deletion.
+        """
+        key = await self.managed(call, key_id, operation)
+        if key.deletion_at is not None:
+            raise wrong_state(key, _STATE_TEXTS[PENDING_DELETION])
+        return key
+
+    async def usable(
+        self,
+        call: Call,
+        key_id: str,
+        operation: str,
+        context: Mapping[str, str] = _NO_CONTEXT,
+    ) -> KmsKey:
+        """A key that the caller may use now.
+
+        Raises:
+            AwsError: There is none, the caller may not, or the key's state does not allow it.
+        """
+        key = await self.named(call, key_id)
+        await self.check(call, key, operation, context)
+        check_enabled(key, call.now)
+        return key
+
+    async def check(
+        self,
+        call: Call,
+        key: KmsKey,
+        operation: str,
+        context: Mapping[str, str] = _NO_CONTEXT,
+    ) -> None:
+        """Refuse an operation that neither the key policy nor a grant allows.
+
+        Grants count at once here, as they do at Amazon after some minutes: nobody has to bring their tokens.
+
+        Raises:
+            AwsError: `AccessDeniedException`.
+        """
+        action = f"kms:{operation}"
+        asked = AccessRequest(
+            call.principal, action, key.arn, request_keys(*_key_sources(call, key, context))
+        )
+        decision = evaluate(stored_policy(key.policy), asked, _NO_OWNER)
+        if decision.allowed:
+            return
+        if not decision.explicit and await grants.allow(self._documents, call, key, operation, context):
+            return
+        raise denied(call.principal.name, action, key.arn, explicitly=decision.explicit)
+
+
+def check_enabled(key: KmsKey, now: int) -> None:
+    """Refuse to use a key that is not enabled.
+
+    Raises:
+        AwsError: `DisabledException` or `KMSInvalidStateException`.
+    """
+    state = key.state(now)
+    if state == DISABLED:
+        raise disabled(key)
+    if state != ENABLED:
+        raise wrong_state(key, _STATE_TEXTS[state])
+
+
+def may_set_policy(call: Call, key: KmsKey, policy: str) -> bool:
+    """Returns whether a policy would let the caller replace it again."""
+    asked = AccessRequest(
+        call.principal, "kms:PutKeyPolicy", key.arn, request_keys(*_key_sources(call, key, _NO_CONTEXT))
+    )
+    return evaluate(stored_policy(policy), asked, _NO_OWNER).allowed
+
+
+def _in_arn(call: Call, arn: str) -> tuple[str, str, str]:
+    """The account, the region and the key id or alias that an ARN names."""
+    try:
+        parsed = parse_arn(arn)
+    except ValueError:
+        raise not_found(f"Invalid arn {arn}") from None
+    if parsed.service != "kms" or not parsed.resource.startswith(("key/", "alias/")):
+        raise not_found(f"Invalid arn {arn}")
+    if parsed.region != call.region:
+        raise not_found(f"Invalid arn {parsed.region}")
+    return parsed.account, parsed.region, parsed.resource.removeprefix("key/")
+
+
+def _key_sources(call: Call, key: KmsKey, context: Mapping[str, str]) -> list[Mapping[str, Values]]:
+    """The condition keys of a request to KMS ("Condition keys for AWS KMS", developer guide)."""
+    request = call.request
+    own: dict[str, Values] = {
+        "kms:CallerAccount": call.account,
+        "kms:KeyOrigin": key.origin,
+        "kms:KeySpec": key.spec,
+        "kms:KeyUsage": key.usage,
+        "kms:MultiRegion": str(bool(key.primary_region)).lower(),
+        **{f"kms:EncryptionContext:{name}": value for name, value in context.items()},
+    }
+    if context:
+        own["kms:EncryptionContextKeys"] = tuple(context)
+    connection = connection_keys(
+        client_host=request.client_host,
+        secure=request.scheme == "https",
+        now=call.now,
+        headers=request.headers,
+    )
+    resource = resource_keys(region=call.region, account=key.name.account)
+    return [connection, resource, own, call.further_keys or {}]

@@ -1,0 +1,124 @@
+"""Aliases: names for keys that can be given to another key."""
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from redrive.engine.resources import Documents
+from redrive.model.errors import Conflict, NotFound
+from redrive.model.names import ResourceName
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.kms.access import KeyAccess
+from redrive.protocols.aws.kms.errors import error, not_found, not_valid, wrong_state
+from redrive.protocols.aws.kms.keyring import MANAGED_PREFIX, KeyRing
+from redrive.protocols.aws.kms.paging import page
+from redrive.protocols.aws.kms.records import ALIAS, Alias, KmsKey, alias_arn
+from redrive.protocols.aws.wire.errors import AwsError
+from redrive.protocols.aws.wire.shapes import Structure
+from redrive.protocols.aws.wire.timestamps import to_seconds
+
+_PREFIX: Final = "alias/"
+_NAME: Final = re.compile(r"alias/[a-zA-Z0-9/_-]+")
+_WITHOUT_PREFIX: Final = (
+    'Alias must start with the prefix "alias/". Please see'
+    " https://docs.aws.amazon.com/kms/latest/developerguide/kms-alias.html"
+)
+
+
+class Aliases:
+    """Makes, moves, lists and removes aliases."""
+
+    def __init__(self, keyring: KeyRing, access: KeyAccess, documents: Documents) -> None:
+        """Keep them among these documents."""
+        self._keyring = keyring
+        self._access = access
+        self._documents = documents
+
+    async def create_alias(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_CreateAlias.html."""
+        name = _checked(call, params["AliasName"])
+        key = await self._target(call, params["TargetKeyId"], "CreateAlias")
+        try:
+            await self._documents.create(ALIAS, name.key, Alias(name, key.id, call.now, call.now))
+        except Conflict:
+            text = f"An alias with the name {alias_arn(name)} already exists"
+            raise error("AlreadyExistsException", text) from None
+        return {}
+
+    async def update_alias(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_UpdateAlias.html."""
+        name = _checked(call, params["AliasName"])
+        alias = await self._documents.get(ALIAS, name.key)
+        if alias is None:
+            raise _no_alias(name)
+        key = await self._target(call, params["TargetKeyId"], "UpdateAlias")
+        current = await self._keyring.get(name._replace(name=alias.key_id), call.now)
+        if current is not None and (current.spec, current.usage) != (key.spec, key.usage):
+            raise not_valid(
+                f"Alias {alias.arn} cannot be changed from a key of spec {current.spec} and usage {current.usage}"
+                f" to one of spec {key.spec} and usage {key.usage}"
+            )
+        try:
+            await self._documents.update(
+                ALIAS, name.key, lambda found: replace(found, key_id=key.id, updated_at=call.now)
+            )
+        except NotFound:
+            raise _no_alias(name) from None
+        return {}
+
+    async def delete_alias(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_DeleteAlias.html."""
+        name = _checked(call, params["AliasName"])
+        alias = await self._documents.get(ALIAS, name.key)
+        if alias is None:
+            raise _no_alias(name)
+        key = await self._keyring.get(name._replace(name=alias.key_id), call.now)
+        if key is not None:
+            await self._access.check(call, key, "DeleteAlias")
+        await self._documents.remove(ALIAS, name.key)
+        return {}
+
+    async def list_aliases(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_ListAliases.html."""
+        aliases = await self._keyring.aliases(call.account, call.region)
+        if key_id := params.get("KeyId"):
+            key = await self._access.managed(call, key_id, "ListAliases")
+            aliases = [alias for alias in aliases if alias.key_id == key.id]
+        shown, answer = page(params, "Aliases", aliases, lambda alias: alias.name.name, 50)
+        answer["Aliases"] = [_shown(alias) for alias in shown]
+        return answer
+
+    async def _target(self, call: Call, key_id: str, operation: str) -> KmsKey:
+        if key_id.startswith(_PREFIX) or ":alias/" in key_id:
+            raise not_valid("Aliases must refer to keys. Not aliases")
+        key = await self._access.changeable(call, key_id, operation)
+        if key.name.region != call.region:
+            raise wrong_state(key, f"not in {call.region}")
+        return key
+
+
+def _checked(call: Call, alias: str) -> ResourceName:
+    if not alias.startswith(_PREFIX):
+        raise not_valid(_WITHOUT_PREFIX)
+    if alias.startswith(MANAGED_PREFIX):
+        text = "Aliases that begin with alias/aws/ are reserved: nobody can make, change or delete them."
+        raise AwsError("NotAuthorizedException", text)
+    if not _NAME.fullmatch(alias):
+        raise error(
+            "InvalidAliasNameException", f"{alias} has other characters than letters, digits, / _ and -"
+        )
+    return ResourceName(call.account, call.region, alias)
+
+
+def _no_alias(name: ResourceName) -> AwsError:
+    return not_found(f"Alias {alias_arn(name)} is not found.")
+
+
+def _shown(alias: Alias) -> Structure:
+    return {
+        "AliasName": alias.name.name,
+        "AliasArn": alias.arn,
+        "TargetKeyId": alias.key_id,
+        "CreationDate": to_seconds(alias.created_at),
+        "LastUpdatedDate": to_seconds(alias.updated_at),
+    }

@@ -1,0 +1,49 @@
+"""Amazon KMS: the operations on keys, aliases, policies and ciphertexts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DocumentKind
+from redrive.model.errors import RedriveError
+from redrive.protocols.aws.call import Verb
+from redrive.protocols.aws.kms.access import KeyAccess
+from redrive.protocols.aws.kms.aliases import Aliases
+from redrive.protocols.aws.kms.encrypting import Encrypting
+from redrive.protocols.aws.kms.errors import translated
+from redrive.protocols.aws.kms.key_policies import KeyPolicies
+from redrive.protocols.aws.kms.keyring import KeyRing
+from redrive.protocols.aws.kms.keys import Keys
+from redrive.protocols.aws.kms.material import Materials, RootKey
+from redrive.protocols.aws.kms.records import ALIAS, GRANT, KEY
+from redrive.protocols.aws.kms.rotation import Rotation
+from redrive.protocols.aws.kms.tags import Tagging
+from redrive.protocols.aws.operations import operations_of
+from redrive.protocols.aws.wire.errors import AwsError
+
+
+class Kms:
+    """KMS on an engine's documents."""
+
+    def __init__(self, engine: Engine, root: RootKey) -> None:
+        """Keep keys among the engine's documents, their material wrapped by the root key."""
+        documents, runtime = engine.resources.documents, engine.runtime
+        materials = Materials(root, runtime)
+        self.keyring = keyring = KeyRing(documents, materials, runtime)
+        access = KeyAccess(keyring, documents)
+        self.operations: Mapping[str, Verb] = operations_of(
+            "kms",
+            Keys(keyring, access, materials),
+            Aliases(keyring, access, documents),
+            KeyPolicies(keyring, access),
+            Tagging(keyring, access),
+            Rotation(keyring, access, materials),
+            Encrypting(keyring, access, materials),
+        )
+
+    kinds: tuple[DocumentKind[Any], ...] = (KEY, ALIAS, GRANT)
+    """All that callers make through this service."""
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        return translated(refusal)

@@ -1,0 +1,192 @@
+"""Documents of KMS: keys with their wrapped material, aliases, and grants."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+
+from redrive.engine.ports import DocumentKind
+from redrive.model.document import Document
+from redrive.model.names import ResourceName
+
+ENABLED: Final = "Enabled"
+DISABLED: Final = "Disabled"
+PENDING_DELETION: Final = "PendingDeletion"
+PENDING_IMPORT: Final = "PendingImport"
+
+DAY_MS: Final = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """One generation of a key's material.
+
+    Attributes:
+        id: 64 hexadecimal digits.
+        sealed: The bytes, sealed by the root key; see `material.Materials`.
+        created_at: When the key began to use it (ms).
+        rotation: How it came: `AUTOMATIC`, `ON_DEMAND`, or empty for a key's first.
+        expires_at: For imported material: when it is deleted (ms); None: never.
+        description: Of imported material, in its owner's words.
+    """
+
+    id: str
+    sealed: Mapping[str, str]
+    created_at: int
+    rotation: str = ""
+    expires_at: int | None = None
+    description: str = ""
+
+
+def _materials(rows: list[dict[str, Any]]) -> tuple[Material, ...]:
+    return tuple(Material(**row) for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class KmsKey(Document):
+    """A key.
+
+    Attributes:
+        name: Account, region and key id.
+        created_at: ms.
+        spec: `SYMMETRIC_DEFAULT`, `RSA_2048` …
+        usage: `ENCRYPT_DECRYPT`, `SIGN_VERIFY` or `GENERATE_VERIFY_MAC`.
+        policy: The text of the key policy.
+        materials: All generations, the newest last; none while it waits for an import.
+        manager: `CUSTOMER`, or `AWS` for those behind `alias/aws/…`.
+        origin: `AWS_KMS`, or `EXTERNAL` for imported material.
+        description: Free text.
+        enabled: False once somebody disabled it.
+        deletion_at: When it is deleted (ms), if that is scheduled.
+        deletion_days: The waiting period that was asked for.
+        rotation_days: How often it is rotated by itself; None: not at all.
+        rotates_at: When that is due next (ms).
+        primary_region: Of a multi-Region key: where its primary stands; empty for any other key.
+        replica_regions: Of a multi-Region primary: where its replicas stand.
+        tags: Free labels.
+    """
+
+    restored: ClassVar = {"name": ResourceName._make, "materials": _materials, "replica_regions": tuple}
+
+    name: ResourceName
+    created_at: int
+    spec: str
+    usage: str
+    policy: str
+    materials: tuple[Material, ...] = ()
+    manager: str = "CUSTOMER"
+    origin: str = "AWS_KMS"
+    description: str = ""
+    enabled: bool = True
+    deletion_at: int | None = None
+    deletion_days: int = 0
+    rotation_days: int | None = None
+    rotates_at: int | None = None
+    primary_region: str = ""
+    replica_regions: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The key id: a UUID, or `mrk-` and 32 hexadecimal digits."""
+        return self.name.name
+
+    @property
+    def arn(self) -> str:
+        """The ARN."""
+        return key_arn(self.name)
+
+    @property
+    def symmetric(self) -> bool:
+        """True if it encrypts by AES-256-GCM, which is what rotation and data keys need."""
+        return self.spec == "SYMMETRIC_DEFAULT"
+
+    @property
+    def current(self) -> Material:
+        """The material that encrypts now."""
+        return self.materials[-1]
+
+    def state(self, now: int) -> str:
+        """The key's state at a moment (ms), in KMS's words."""
+        if self.deletion_at is not None:
+            return PENDING_DELETION
+        if not self.materials or self.has_expired(now):
+            return PENDING_IMPORT
+        return ENABLED if self.enabled else DISABLED
+
+    def has_expired(self, now: int) -> bool:
+        """True if imported material has reached its end."""
+        return any(
+            material.expires_at is not None and material.expires_at <= now for material in self.materials
+        )
+
+
+def key_arn(name: ResourceName) -> str:
+    """The ARN of the key of a name."""
+    return f"arn:aws:kms:{name.region}:{name.account}:key/{name.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Alias(Document):
+    """Another name for a key, which can be given to another one.
+
+    Attributes:
+        name: Account, region, and the alias: `alias/…`.
+        key_id: The key that it stands for, of the same account and region.
+        created_at: ms.
+        updated_at: When it was given to another key last (ms).
+    """
+
+    restored: ClassVar = {"name": ResourceName._make}
+
+    name: ResourceName
+    key_id: str
+    created_at: int
+    updated_at: int
+
+    @property
+    def arn(self) -> str:
+        """The ARN."""
+        return alias_arn(self.name)
+
+
+def alias_arn(name: ResourceName) -> str:
+    """The ARN of the alias of a name."""
+    return f"arn:aws:kms:{name.region}:{name.account}:{name.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant(Document):
+    """A permission to use a key that needs no policy.
+
+    Attributes:
+        id: 64 hexadecimal digits.
+        key: Account, region and id of the key.
+        grantee: The ARN of the principal that may.
+        operations: What it may do: `Decrypt`, `GenerateDataKey` …
+        issuer: The ARN of the account that granted it.
+        created_at: ms.
+        token: Proves the grant.
+        retirer: The ARN of the principal that may retire it; empty for none but the grantee's own right to.
+        name: Free; a repeated creation with the same name and parameters is the same grant.
+        context_equals: The encryption context must be this.
+        context_subset: The encryption context must have these pairs.
+    """
+
+    restored: ClassVar = {"key": ResourceName._make, "operations": tuple}
+
+    id: str
+    key: ResourceName
+    grantee: str
+    operations: tuple[str, ...]
+    issuer: str
+    created_at: int
+    token: str
+    retirer: str = ""
+    name: str = ""
+    context_equals: Mapping[str, str] | None = None
+    context_subset: Mapping[str, str] | None = None
+
+
+KEY: Final[DocumentKind[KmsKey]] = DocumentKind("kms_key", KmsKey.to_document, KmsKey.from_document)
+ALIAS: Final[DocumentKind[Alias]] = DocumentKind("kms_alias", Alias.to_document, Alias.from_document)
+GRANT: Final[DocumentKind[Grant]] = DocumentKind("kms_grant", Grant.to_document, Grant.from_document)

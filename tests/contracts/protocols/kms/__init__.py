@@ -1,0 +1,1 @@
+"""AWS KMS, through boto3."""
