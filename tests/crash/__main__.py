@@ -1,4 +1,4 @@
-"""`python -m tests.crash --rounds 200 --store sqlite`: the full proof, one line a round."""
+"""`python -m tests.crash [messages|functions] --rounds 200 --store sqlite`: the full proof, one line a round."""
 
 import argparse
 import contextlib
@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.crash.functions import FunctionRounds, Round, function_server
 from tests.crash.rounds import AttemptResult, Rounds, crash_server
 from tests.services.postgres import PostgresServer, end_run, new_run_directory, own_server
 
@@ -15,16 +16,18 @@ from tests.services.postgres import PostgresServer, end_run, new_run_directory, 
 def main() -> int:
     """Run the rounds asked for; 1 where a promise was broken."""
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
+    parser.add_argument("of", nargs="?", choices=("messages", "functions"), default="messages")
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--seed", type=int, default=0, help="of the first round")
     asked = parser.parse_args()
-    outcomes: list[AttemptResult] = []
-    with _store(asked.store) as (url, postgres):
-        server = crash_server(url)
+    outcomes: list[AttemptResult | Round] = []
+    with _store(asked.store) as (url, postgres), tempfile.TemporaryDirectory() as directory:
+        functions = asked.of == "functions"
+        server = function_server(url, Path(directory)) if functions else crash_server(url)
         server.start()
         try:
-            rounds = Rounds(server, postgres)
+            rounds = FunctionRounds(server, Path(directory)) if functions else Rounds(server, postgres)
             for seed in range(asked.seed, asked.seed + asked.rounds):
                 outcomes.append(rounds.run(seed))
                 _say(str(outcomes[-1]))

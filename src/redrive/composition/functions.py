@@ -1,6 +1,5 @@
 """AWS Lambda: functions that this server runs, in processes of their own."""
 
-import tempfile
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing_extensions import override
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension, Presenter
 from redrive.engine.ports import Endpoint, LogSink
-from redrive.functions import isolation
+from redrive.functions import isolation, leftovers
 from redrive.functions.code import CODE, FunctionCode
 from redrive.functions.environment import Setting
 from redrive.functions.pool import FunctionPool
@@ -63,8 +62,8 @@ def extension(
     if core.settings.functions == "off":
         return Extension()
     core.keyring.believe(core.function_keys.find)
-    folder = Path(tempfile.mkdtemp(prefix="redrive-functions-"))
-    folder.chmod(0o755)  # a function may have a user of its own, who has to see its code
+    leftovers.remove()
+    folder = leftovers.new_folder()
     code, clock = FunctionCode(core.store, folder), core.runtime.clock
     pool, metrics = _pool(core, folder / "environments"), InvocationMetrics(core.telemetry.count)
     lookup, executor = Lookup(core.engine.resources.documents), Executor(code, pool, clock, metrics)

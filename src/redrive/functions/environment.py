@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from redrive.engine.ports import Clock, Timer
-from redrive.functions import isolation
+from redrive.functions import isolation, leftovers
 from redrive.functions.launch import Program, Unsupported, environment_of, program_for
 from redrive.functions.output import Output
-from redrive.functions.processes import gone, kill_all_of, memory_of, resident_mb
+from redrive.functions.processes import gone, kill_all, memory_of, resident_mb
 from redrive.functions.runtime_api import Posted, RuntimeApi, too_large_text
 from redrive.model.function import FunctionError, FunctionVersion, Invocation, InvocationResult, Isolation
 
@@ -123,7 +123,11 @@ class Environment:
     async def _spawn(self, program: Program, variables: dict[str, str]) -> None:
         variables |= self._setting.variables(self.function) | dict(self.function.variables)
         out, framed = self._output.pipe(), self._output.pipe(framed=True)
-        variables |= {"_LAMBDA_TELEMETRY_LOG_FD": str(framed), _MARK: self._mark}
+        variables |= {
+            "_LAMBDA_TELEMETRY_LOG_FD": str(framed),
+            _MARK: self._mark,
+            leftovers.OWNER: leftovers.this_server(),
+        }
         user = isolation.user_of(self.function, self._setting.user_key)
         before = isolation.command(self._setting.isolation, user, self._folders, program.folders)
         bubble = self._setting.isolation is Isolation.BUBBLEWRAP
@@ -258,7 +262,7 @@ class Environment:
     async def close(self) -> None:
         """End the process and all that descends from it, and wait until they are gone."""
         self.kill()
-        descendants = kill_all_of(_MARK, self._mark)
+        descendants = await asyncio.to_thread(kill_all, _MARK, self._mark.__eq__)
         own = [] if self._exit is None else [self._exit]
         await asyncio.gather(*own, *(gone(process) for process in descendants))
         self._output.close()

@@ -5,39 +5,59 @@ import contextlib
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 _PROC: Final = Path("/proc")
+_LOOKS_MAX: Final = 50
+_DESCRIPTORS_MAX: Final = 200
 _RESIDENT: Final = re.compile(rb"VmRSS:\s+(\d+) kB")
 _MOST: Final = re.compile(rb"VmHWM:\s+(\d+) kB")
 
 
 def resident_mb(pid: int) -> int:
     """The memory of a process and its children now, in MB; 0 where it cannot be read."""
-    return sum(_status(each, _RESIDENT) for each in _family(pid)) // 1024
+    return sum(_status(each, _RESIDENT) for each in family(pid)) // 1024
 
 
 def memory_of(pid: int) -> int:
     """The most that the process and its children have held each, in MB."""
-    return sum(_status(each, _MOST) for each in _family(pid)) // 1024
+    return sum(_status(each, _MOST) for each in family(pid)) // 1024
 
 
-def kill_all_of(name: str, value: str) -> list[int]:
-    """Kill every process that has this in its environment, whatever session it moved to.
+def kill_all(name: str, meant: Callable[[str], bool]) -> list[int]:
+    """Kill every process that has a variable in its environment with a value that is meant, whatever session it is in.
+
+    What is forked meanwhile is found by the next look; each takes less time than the one before.
 
     Returns:
-        A descriptor of each, which can be read when the process is gone.
+        A descriptor of each, or of the first of very many, which can be read when the process is gone.
     """
-    wanted = f"{name}={value}".encode()
-    killed = []
+    killed: set[int] = set()
+    descriptors: list[int] = []
+    for _ in range(_LOOKS_MAX):
+        found = {process for process, value in _carrying(name) if process not in killed and meant(value)}
+        if not found:
+            break
+        killed |= found
+        for process in found:
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+                if len(descriptors) < _DESCRIPTORS_MAX:
+                    descriptors.append(os.pidfd_open(process))
+    return descriptors
+
+
+def _carrying(name: str) -> Iterator[tuple[int, str]]:
+    """The processes that carry a variable, each with its value; one that has ended has no environment any more."""
+    wanted = f"{name}=".encode()
     for folder in _PROC.glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if wanted in (folder / "environ").read_bytes().split(b"\0"):
-                killed.append(os.pidfd_open(int(folder.name)))
-                os.kill(int(folder.name), signal.SIGKILL)
-    return killed
+            variables = (folder / "environ").read_bytes()
+            if wanted in variables:
+                found = [each for each in variables.split(b"\0") if each.startswith(wanted)]
+                yield from ((int(folder.name), each[len(wanted) :].decode()) for each in found[:1])
 
 
 async def gone(process: int) -> None:
@@ -57,14 +77,15 @@ def _set(ended: "asyncio.Future[None]") -> None:
         ended.set_result(None)
 
 
-def _family(pid: int) -> Iterator[int]:
+def family(pid: int) -> Iterator[int]:
+    """A process, and all that descends from it and has not lost its parent."""
     yield pid
     try:
         children = (_PROC / str(pid) / "task" / str(pid) / "children").read_text().split()
     except OSError:
         return
     for child in children:
-        yield from _family(int(child))
+        yield from family(int(child))
 
 
 def _status(pid: int, line: re.Pattern[bytes]) -> int:
