@@ -111,6 +111,24 @@ class ClaimShare:
         return wants_next_at(self.claimed, self.request, self.request.limit)
 
 
+def order_of_due(delivery: Delivery) -> tuple[int, int]:
+    """Sort deliveries that are due as claims take them.
+
+    One whose claim ran out, or was given back, is back at its place of arrival, before what arrived after it. In a group
+    it comes at the moment it fell due, so that one group's failures do not keep the others waiting.
+    """
+    if delivery.token is not None and delivery.group_id is None:
+        return 0, delivery.seq
+    return delivery.available_at, delivery.seq
+
+
+def line_of_due(back: Sequence[Placed], waiting: Sequence[Placed]) -> Sequence[Placed]:
+    """The line in the order of `order_of_due`, of what claims gave back and of what waits, each in its own order."""
+    if not back:
+        return waiting
+    return sorted((*back, *waiting), key=lambda placed: order_of_due(placed[0]))
+
+
 def wants_next_at(claimed: Claimed, request: ClaimTerms, limit: int) -> bool:
     """True if the answer to a request for up to `limit` says when the next delivery falls due."""
     return not claimed.deliveries or (request.looks_ahead and len(claimed.deliveries) < limit)

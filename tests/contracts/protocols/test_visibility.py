@@ -40,6 +40,16 @@ def test_a_message_made_visible_again_comes_before_younger_ones(sqs: Sqs) -> Non
     assert queue.bodies() == ["first", "second"]
 
 
+def test_a_message_whose_timeout_ran_out_comes_before_younger_ones(sqs: Sqs) -> None:
+    queue = sqs.queue(VisibilityTimeout="5")
+    queue.send("first")
+    queue.one()
+    sqs.server.advance(1)
+    queue.send("second")
+    sqs.server.advance(4)
+    assert queue.bodies() == ["first", "second"]
+
+
 def test_a_changed_default_is_for_later_receives(sqs: Sqs) -> None:
     queue = sqs.queue()
     queue.send("hidden")

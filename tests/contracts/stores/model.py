@@ -35,9 +35,10 @@ Rows = dict[int, Delivery]
 DONE: Final = Settled(done=True)
 
 
-def due_first(delivery: Delivery) -> tuple[int, int]:
-    """The order of a line without groups."""
-    return delivery.available_at, delivery.seq
+def due_first(delivery: Delivery, now: int) -> tuple[int, int]:
+    """The order of a line without groups: what was claimed and came back is at its place of arrival."""
+    came_back = delivery.token is not None and delivery.available_at <= now
+    return 0 if came_back else delivery.available_at, delivery.seq
 
 
 @dataclass
@@ -117,7 +118,7 @@ class Model:
         gone = [row for row in before.values() if row.seq not in left]
         claimed = [before[delivery.seq] for delivery in answer.deliveries]
         assert all(row.available_at <= request.now for row in [*gone, *claimed])
-        self._took_the_first([*gone, *claimed], before, ordered=request.ordered)
+        self._took_the_first([*gone, *claimed], before, request.now, ordered=request.ordered)
         self._bury(request, gone, answer, buried)
         for row, delivery in zip(claimed, answer.deliveries, strict=True):
             assert offer(row, request.limits, request.now) is Outcome.RETRY
@@ -132,15 +133,15 @@ class Model:
         if not claimed or (request.looks_ahead and len(claimed) < request.limit):
             assert answer.next_at == min((row.available_at for row in self._line(request)), default=None)
 
-    def _took_the_first(self, taken: list[Delivery], before: Rows, *, ordered: bool) -> None:
+    def _took_the_first(self, taken: list[Delivery], before: Rows, now: int, *, ordered: bool) -> None:
         """Of each group the oldest were taken, and of those without a group those that were due first."""
         seqs = {row.seq for row in taken}
         groups: dict[str, list[Delivery]] = {}
         for row in before.values():
             if row.group_id is not None and (ordered or row.seq not in self.alone):
                 groups.setdefault(row.group_id, []).append(row)
-        lines = [*groups.values(), sorted((r for r in before.values() if r.group_id is None), key=due_first)]
-        for line in lines:
+        alone = [row for row in before.values() if row.group_id is None]
+        for line in (*groups.values(), sorted(alone, key=lambda row: due_first(row, now))):
             number = sum(row.seq in seqs for row in line)
             assert all(row.seq in seqs for row in line[:number]), "one was passed over"
 
@@ -254,7 +255,7 @@ class Model:
         assert answer.total == len(gone) <= request.limit
         assert all(self._movable(row, request) for row in gone)
         if request.destination:
-            self._took_the_first(gone, before, ordered=request.ordered)
+            self._took_the_first(gone, before, request.now, ordered=request.ordered)
         for row in gone:
             del self.rows[row.seq]
         for row in gone:

@@ -1,9 +1,13 @@
 import asyncio
+from pathlib import Path
 
+import apsw
 import pytest
 
 from redrive.engine.ports import Claimed, ClaimRequest
 from redrive.model.delivery import Limits
+from redrive.model.errors import StoreUnavailable
+from redrive.stores.sqlite.store import SqliteStore
 from tests.contracts.stores.bench import LEASE_MS, NOON, Bench, bodies
 
 HOUR = Limits(retention_ms=3_600_000)
@@ -62,10 +66,40 @@ async def test_the_delivery_due_first_is_claimed_first_whenever_it_arrived(plain
     assert bodies(await plain.claim(NOON + 5000)) == ["at once", "delayed less", "delayed"]
 
 
-async def test_a_lapsed_claim_queues_behind_those_that_waited_meanwhile(plain: Bench) -> None:
-    await plain.send("a", "b")
+async def test_deliveries_whose_claims_ran_out_come_before_younger_ones(plain: Bench) -> None:
+    await plain.send(*"abc")
+    await plain.claim(limit=1, lease_ms=2000)
     await plain.claim(limit=1, lease_ms=1000)
-    assert bodies(await plain.claim(NOON + 1000)) == ["b", "a"]
+    await plain.send("d", now=NOON + 1)
+    assert bodies(await plain.claim(NOON + 2000)) == ["a", "b", "c", "d"]
+
+
+async def test_a_delivery_that_comes_back_is_found_among_those_that_do_not(plain: Bench) -> None:
+    await plain.send(*"abc")
+    (first,) = await plain.claim(limit=1, lease_ms=1000)
+    for now in (NOON, NOON + 500):
+        assert bodies(await plain.claim(now, 1)) == ["b" if now == NOON else "c"]
+    await plain.send("d", now=NOON + 600)
+    await plain.extend(first, NOON + 2000, NOON + 900)
+    assert bodies(await plain.claim(NOON + 1000, 1)) == ["d"]
+    await plain.send("e", now=NOON + 1500)
+    assert bodies(await plain.claim(NOON + 2000)) == ["a", "e"]
+
+
+async def test_of_very_many_that_came_back_none_is_passed_over(plain: Bench) -> None:
+    await plain.send(*(f"{number}" for number in range(250)))
+    await plain.claim(limit=250, lease_ms=1000)
+    await plain.send("young", now=NOON + 1000)
+    again = [await plain.claim(NOON + 1000, limit=limit) for limit in (10, 200, 100)]
+    assert [delivery.body for each in again for delivery in each] == [*(f"{n}" for n in range(250)), "young"]
+
+
+async def test_failures_of_a_group_do_not_keep_other_groups_waiting(plain: Bench) -> None:
+    await plain.send("loud 1", "loud 2", group="loud")
+    await plain.claim(limit=1, lease_ms=1000)
+    await plain.claim(limit=1, lease_ms=1000)
+    await plain.send("quiet", now=NOON + 1, group="quiet")
+    assert bodies(await plain.claim(NOON + 1000, 1)) == ["quiet"]
 
 
 async def test_only_an_empty_answer_says_when_to_come_again(plain: Bench) -> None:
@@ -166,3 +200,22 @@ async def test_claims_made_together_hold_each_as_long_as_it_asked(plain: Bench) 
     assert [answer.available_at - NOON for answer in answers] == leases
     peeked = {delivery.seq: delivery for delivery in await plain.peek()}
     assert [peeked[answer.seq] for answer in answers] == answers
+
+
+async def test_a_look_at_claims_is_not_believed_once_its_transaction_was_undone(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "redrive.db")
+    await store.open()
+    queue = Bench(store, await store.new_id())
+    await queue.send("a")
+    held = await queue.claim_one(lease_ms=1000)
+    store._connection.set_commit_hook(lambda: True)  # the commit is turned into a rollback
+    answers = await asyncio.gather(queue.settle(held), queue.claim(NOON + 1000), return_exceptions=True)
+    assert isinstance(answers[0], StoreUnavailable)
+    async with store.deferring():
+        await queue.settle(held)
+        assert await queue.claim(NOON + 1000) == []
+        with pytest.raises(apsw.Error):
+            store._commit.deferral.commit()
+        store._connection.set_commit_hook(None)
+    assert bodies(await queue.claim(NOON + 1000)) == ["a"]
+    await store.close()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.engine.ports import ClaimRequest
-from redrive.model.claiming import ClaimShare, offer, plan_fair
+from redrive.model.claiming import ClaimShare, offer, order_of_due, plan_fair
 from redrive.model.delivery import Delivery, Limits, LinePosition, Outcome
 from redrive.runtime.clock import SystemClock
 from redrive.stores.postgres import claiming
@@ -57,6 +57,7 @@ def test_a_claim_by_one_statement_is_that_of_the_model(shared_database: str) -> 
             for one, (*_, place, _) in zip(before, rows, strict=True)
             if one.available_at <= NOON
         ]
+        line.sort(key=lambda placed: order_of_due(placed[0]))
         front = line[: sum(rooms)]
         answers = await store._connections.run(
             lambda connection: claiming._claim_ordinary(connection, requests)

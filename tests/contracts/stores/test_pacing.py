@@ -15,7 +15,7 @@ async def test_deliveries_come_one_at_a_time_and_at_their_pace(plain: Bench) -> 
 
 async def test_a_pause_is_not_made_up_for(plain: Bench) -> None:
     await plain.send("a", "b", "c")
-    await plain.claim(rate_max=2)
+    await plain.claim(rate_max=2, lease_ms=120_000)
     assert bodies(await plain.claim(NOON + 60_000, rate_max=2)) == ["b"]
     assert await plain.request(NOON + 60_000, rate_max=2) == Claimed(next_at=NOON + 60_500)
 

@@ -120,7 +120,7 @@ async def test_sweeping_forgets_a_pace_that_is_over(home: Home) -> None:
     queue, other = Bench(store, await store.new_id()), Bench(store, await store.new_id())
     for one in (queue, other):
         await one.send("a", "b")
-        await one.claim(rate_max=2)
+        await one.claim(rate_max=2, lease_ms=120_000)
     minute_ms = 60_000
     await sweep(queue, 0, NOON + minute_ms + 499)
     assert len(await remembered(home, "paces", "queue_id")) == 2

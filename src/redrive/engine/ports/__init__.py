@@ -22,6 +22,7 @@ from redrive.engine.ports.documents import (
     refuse_repeated,
 )
 from redrive.engine.ports.limits import (
+    BACK_AMONG,
     GROUP_CALLS_MAX,
     NOTES_FIRST,
     NOTES_KEPT_MS,
@@ -81,6 +82,7 @@ from redrive.engine.ports.telemetry import (
 from redrive.model.claiming import Claimed
 
 __all__ = [
+    "BACK_AMONG",
     "GROUP_CALLS_MAX",
     "NOTES_FIRST",
     "NOTES_KEPT_MS",

@@ -12,6 +12,9 @@ GROUP_CALLS_MAX: Final = 512
 # PostgreSQL): whoever asked is told to come again at once, and in between the other callers have their turn.
 REMOVALS_MAX: Final = 1000
 
+# Deliveries whose claims ran out first, among which a claim takes those that arrived first.
+BACK_AMONG: Final = 100
+
 # Of 100,015 attempts nobody reads all; the first say how it began and the last how it ended.
 NOTES_FIRST: Final = 10
 NOTES_LAST: Final = 90

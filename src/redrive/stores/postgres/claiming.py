@@ -9,7 +9,7 @@ from typing import Final
 
 from asyncpg import Connection
 
-from redrive.engine.ports import Claimed, ClaimRequest
+from redrive.engine.ports import BACK_AMONG, Claimed, ClaimRequest
 from redrive.model.claiming import wants_next_at
 from redrive.stores.postgres import alone, rows
 from redrive.stores.postgres.connections import Connections
@@ -20,13 +20,20 @@ from redrive.stores.postgres.reaching import key_of, of
 # `redrive.model.claiming` in SQL: `offer`, of which $4 is the latest `enqueued_at` that is out of its retention period
 # and $5 the count of attempts at which a delivery is dead, and `stamp`; a test holds it against the model. All or
 # nothing: a delivery among them that is not ordinary, and all are left alone.
+_ORDINARY: Final = "place = 1 AND enqueued_at > $4 AND attempts < $5"
 _CLAIM_ORDINARY: Final = f"""
-    WITH front AS MATERIALIZED (
-        SELECT available_at, seq, place = 1 AND enqueued_at > $4 AND attempts < $5 AS ordinary
-        FROM deliveries WHERE queue_id = $1 AND place > 0 AND available_at <= $2
+    WITH back AS MATERIALIZED (
+        SELECT seq, {rows.ORDER_OF_BACK} AS moment, {_ORDINARY} AS ordinary
+        FROM deliveries WHERE queue_id = $1 AND {rows.CLAIMED} AND available_at <= $2
+        ORDER BY available_at, seq LIMIT greatest($3, {BACK_AMONG}) FOR UPDATE SKIP LOCKED
+    ), waiting AS MATERIALIZED (
+        SELECT seq, available_at AS moment, {_ORDINARY} AS ordinary
+        FROM deliveries WHERE queue_id = $1 AND {rows.WAITING} AND available_at <= $2
         ORDER BY available_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED
+    ), front AS MATERIALIZED (
+        SELECT * FROM (SELECT * FROM back UNION ALL SELECT * FROM waiting) AS due ORDER BY moment, seq LIMIT $3
     ), numbered AS MATERIALIZED (
-        SELECT seq, row_number() OVER (ORDER BY available_at, seq) AS number
+        SELECT seq, row_number() OVER (ORDER BY moment, seq) AS number
         FROM front WHERE (SELECT bool_and(ordinary) FROM front)
     ), own AS MATERIALIZED (
         SELECT seq, number, ($6::bigint[])[number] AS token, ($7::bigint[])[number] AS until,

@@ -24,16 +24,14 @@ from redrive.stores.postgres import arriving, rows
 from redrive.stores.postgres.reaching import key_of
 
 # A claim of no duration is due again at once: what carries one of the orders' own tokens is not looked at twice.
-_LINE: Final = (
-    "SELECT seq, place, group_id FROM deliveries"
-    " WHERE queue_id = $1 AND place > 0 AND available_at <= $2 AND (token = ANY($3::bigint[])) IS NOT TRUE"
-    " ORDER BY available_at, seq LIMIT $4"
+_LINE: Final = rows.front(
+    "place, group_id", "available_at <= $2 AND (token = ANY($3::bigint[])) IS NOT TRUE", "$4"
 )
 # Those of the front that are not offered any more. The others are not locked: they may be claimed meanwhile.
 _ENDED: Final = (
-    "SELECT seq, place, group_id FROM (SELECT seq, place, group_id, attempts, enqueued_at FROM deliveries"
-    " WHERE queue_id = $1 AND place > 0 AND available_at <= $2 ORDER BY available_at, seq LIMIT $3) AS front"
-    " WHERE attempts >= $4 OR enqueued_at <= $5"
+    "SELECT seq, place, group_id FROM ("
+    + rows.front("place, group_id, attempts, enqueued_at", "available_at <= $2", "$3")
+    + ") AS front WHERE attempts >= $4 OR enqueued_at <= $5"
 )
 _NEVER: Final = -1  # before every `enqueued_at`
 _ENDLESS: Final = 2**31 - 1

@@ -41,20 +41,23 @@ _LOCATE: Final = f"""
     ) AS first WHERE message_id = $2 OR position($3 IN headers) > 0
 """
 _SEQ_MAX: Final = 2**63 - 1
-# By the line's index and the groups' alone, but for delayed messages behind others of their group, and for what of
-# the later ones is claimed.
-_LINE: Final = "SELECT token FROM deliveries WHERE queue_id = $1 AND place > 0 AND available_at {} $2"
+# By the line's index, the claims' and the groups' alone, but for what of the claims is behind a turn or back in the line,
+# and for delayed messages behind others of their group.
+_OF_QUEUE: Final = "FROM deliveries WHERE queue_id = $1"
+_WAITING: Final = f"SELECT 1 {_OF_QUEUE} AND {rows.WAITING}"
 _IN_LINE_ORDER: Final = "ORDER BY available_at, seq OFFSET 0"
-_BEHIND: Final = "SELECT 1 FROM deliveries WHERE queue_id = $1 AND group_id IS NOT NULL AND place = 0"
+_BEHIND: Final = f"SELECT 1 {_OF_QUEUE} AND group_id IS NOT NULL AND place = 0"
 _IN_GROUP_ORDER: Final = "ORDER BY group_id, place, seq OFFSET 0"
 _COUNT: Final = f"""
-    SELECT (SELECT count(*) FROM ({_LINE.format("<=")} {_IN_LINE_ORDER}) AS one) AS due,
+    SELECT (SELECT count(*) FROM ({_WAITING} AND available_at <= $2 {_IN_LINE_ORDER}) AS one) AS due,
+        (SELECT count(*) FROM ({_WAITING} AND available_at > $2 {_IN_LINE_ORDER}) AS one) AS later,
+        (SELECT count(*) FROM (SELECT 1 {_OF_QUEUE} AND {rows.CLAIMED}
+            AND available_at <= $2 {_IN_LINE_ORDER}) AS one) AS back,
         (SELECT count(*) FROM ({_BEHIND} {_IN_GROUP_ORDER}) AS one) AS behind,
-        (SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE queue_id = $1 AND place = 0 AND token IS NOT NULL
-            AND available_at > $2 ORDER BY available_at OFFSET 0) AS one) AS behind_claimed,
-        later.number AS later, later.claimed AS later_claimed
-    FROM (SELECT count(*) AS number, count(one.token) AS claimed
-        FROM ({_LINE.format(">")} {_IN_LINE_ORDER}) AS one) AS later
+        claims.number AS claimed, claims.behind AS behind_claimed
+    FROM (SELECT count(*) AS number, count(*) FILTER (WHERE place = 0) AS behind
+        FROM (SELECT place {_OF_QUEUE} AND token IS NOT NULL AND place >= 0
+            AND available_at > $2 {_IN_LINE_ORDER}) AS one) AS claims
 """
 _DELAYED_BEHIND: Final = (
     f"SELECT count(*) FROM ({_BEHIND} AND token IS NULL AND available_at > $2 {_IN_GROUP_ORDER}) AS one"
@@ -121,12 +124,12 @@ async def count(connection: Connection, queue_id: int, now: int, at_most: int | 
     if at_most is not None:
         return await _count_some(connection, queue_id, now, at_most)
     one = await connection.fetchrow(_COUNT, queue_id, now)
-    behind, claimed = one["behind"], one["later_claimed"] + one["behind_claimed"]
+    behind = one["behind"]
     delayed_behind = await connection.fetchval(_DELAYED_BEHIND, queue_id, now) if behind else 0
     return Counts(
-        available=one["due"] + behind - one["behind_claimed"] - delayed_behind,
-        claimed=claimed,
-        delayed=one["later"] - one["later_claimed"] + delayed_behind,
+        available=one["due"] + one["back"] + behind - one["behind_claimed"] - delayed_behind,
+        claimed=one["claimed"],
+        delayed=one["later"] + delayed_behind,
     )
 
 
@@ -136,9 +139,9 @@ async def _count_some(connection: Connection, queue_id: int, now: int, at_most: 
     delayed_behind = (
         await connection.fetchval(_DELAYED_BEHIND_SOME, queue_id, now, at_most) if one["behind"] else 0
     )
-    claimed = one["later_claimed"] + one["behind_claimed"]
+    available = one["due"] + one["back"] + one["behind"] - one["behind_claimed"] - delayed_behind
     return Counts(
-        available=min(max(one["due"] + one["behind"] - one["behind_claimed"] - delayed_behind, 0), at_most),
-        claimed=min(claimed, at_most),
-        delayed=min(one["later"] - one["later_claimed"] + delayed_behind, at_most),
+        available=min(max(available, 0), at_most),
+        claimed=one["claimed"],
+        delayed=min(one["later"] + delayed_behind, at_most),
     )

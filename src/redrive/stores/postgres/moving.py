@@ -13,11 +13,10 @@ from redrive.stores.postgres import arriving, rows
 from redrive.stores.postgres.reaching import each, in_failures
 
 # $4: only those of these origins; NULL: all.
-_LINE: Final = (
-    "SELECT seq, place, group_id, origin FROM deliveries"
-    " WHERE queue_id = $1 AND place > 0 AND available_at <= $2 AND seq <= $3"
-    " AND ($4::bigint[] IS NULL OR origin = ANY($4::bigint[]))"
-    " ORDER BY available_at, seq LIMIT $5"
+_LINE: Final = rows.front(
+    "place, group_id, origin",
+    "available_at <= $2 AND seq <= $3 AND ($4::bigint[] IS NULL OR origin = ANY($4::bigint[]))",
+    "$5",
 )
 _CHOSEN: Final = (
     "SELECT found.seq, found.place, found.group_id, found.origin FROM unnest($4::bigint[]) AS one (seq)"

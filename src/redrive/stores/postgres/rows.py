@@ -18,7 +18,8 @@ from typing import Any, Final
 
 from asyncpg import Connection
 
-from redrive.model.claiming import Placed
+from redrive.engine.ports import BACK_AMONG
+from redrive.model.claiming import Placed, order_of_due
 from redrive.model.delivery import Delivery, LinePosition
 from redrive.stores.postgres.reaching import COLUMNS, each, in_group, key_of, of
 
@@ -54,9 +55,16 @@ _LOCKED: Final = (
     f" {each(f'{COLUMNS}, place', 'FOR UPDATE SKIP LOCKED')}"
 )
 
-NEXT_AT: Final = (
-    "SELECT available_at FROM deliveries WHERE queue_id = $1 AND place > 0 ORDER BY available_at, seq LIMIT 1"
+# The line is what a claim looks at: what waits for one, and what one had, whose claim ran out or was given back.
+WAITING: Final = "place > 0 AND token IS NULL"
+CLAIMED: Final = "token IS NOT NULL AND place > 0"
+# `redrive.model.claiming.order_of_due` of what came back: by this, then by `seq`.
+ORDER_OF_BACK: Final = "CASE WHEN group_id IS NULL THEN 0 ELSE available_at END"
+
+_FIRST: Final = (
+    "(SELECT available_at FROM deliveries WHERE queue_id = $1 AND {} ORDER BY available_at, seq LIMIT 1)"
 )
+NEXT_AT: Final = f"SELECT least({_FIRST.format(WAITING)}, {_FIRST.format(CLAIMED)})"
 REMOVE: Final = f"DELETE FROM deliveries d USING unnest($2::bigint[]) AS own (seq) WHERE {key_of('d')}"
 
 # Group by group, the oldest of each first: at most $3 of one, and $4 of all.
@@ -71,6 +79,22 @@ _LOCK_CLASS: Final = 21_093  # any number that other programs on the same databa
 _LOCKS: Final = 4096
 _LOCK: Final = "SELECT pg_advisory_xact_lock($1, key) FROM unnest($2::integer[]) AS key"
 _TRY_LOCK: Final = "SELECT pg_try_advisory_xact_lock($1, key) FROM unnest($2::integer[]) AS key"
+
+
+def front(columns: str, condition: str, limit: str) -> str:
+    """SELECT: the front of queue $1's line, as claims take it, of what fulfils a condition."""
+
+    def part(state: str, order: str, among: str) -> str:
+        return (
+            f"(SELECT seq, {columns}, {order} AS moment FROM deliveries WHERE queue_id = $1 AND {state} AND {condition}"
+            f" ORDER BY available_at, seq LIMIT {among})"
+        )
+
+    back = part(CLAIMED, ORDER_OF_BACK, f"greatest({limit}, {BACK_AMONG})")
+    waiting = part(WAITING, "available_at", limit)
+    return (
+        f"SELECT seq, {columns} FROM ({back} UNION ALL {waiting}) AS due ORDER BY moment, seq LIMIT {limit}"
+    )
 
 
 def delivery_of(record: Sequence[Any]) -> Delivery:
@@ -168,7 +192,7 @@ async def due(connection: Connection, queue_id: int, seqs: Sequence[int], now: i
     """
     found = await waiting(connection, queue_id, seqs, now)
     line = [(one, place) for one, place in found if place != LinePosition.BEHIND]
-    return sorted(line, key=lambda one: (one[0].available_at, one[0].seq))
+    return sorted(line, key=lambda one: order_of_due(one[0]))
 
 
 async def waiting(connection: Connection, queue_id: int, seqs: Sequence[int], now: int) -> list[Placed]:

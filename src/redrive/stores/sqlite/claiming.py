@@ -1,12 +1,13 @@
 """Deliveries are claimed: the rows of a queue's line are read, given out by `redrive.model.claiming`, and written."""
 
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final
 
 import apsw
 import orjson
 
-from redrive.engine.ports import REMOVALS_MAX, ClaimRequest
+from redrive.engine.ports import BACK_AMONG, REMOVALS_MAX, ClaimRequest
 from redrive.model.claiming import (
     Claimed,
     ClaimPlan,
@@ -14,6 +15,7 @@ from redrive.model.claiming import (
     Followers,
     Placed,
     end_of,
+    line_of_due,
     plan_endings,
     plan_fair,
     plan_ordered,
@@ -25,10 +27,15 @@ from redrive.model.queue import DEDUPLICATION_MS
 from redrive.stores.sqlite import arriving, rows
 from redrive.stores.sqlite.transaction import Transaction
 
-# A claim of no duration is due again at once: what carries the order's own token is not looked at twice.
-_LINE: Final = (
-    f"{rows.SELECT} WHERE queue_id = ? AND place > 0 AND available_at <= ? AND token IS NOT ?"
+_WAITING: Final = (
+    f"{rows.SELECT} WHERE queue_id = ? AND {rows.WAITING} AND available_at <= ?"
     " ORDER BY available_at, seq LIMIT ?"
+)
+# A claim of no duration is due again at once: what carries the order's own token is not looked at twice. Of very many
+# that came back those that did so first are taken, in order of arrival.
+_BACK: Final = (
+    f"SELECT * FROM ({rows.SELECT} WHERE queue_id = ?1 AND {rows.CLAIMED} AND available_at <= ?2 AND token IS NOT ?3"
+    f" ORDER BY available_at LIMIT max(?4, {BACK_AMONG})) ORDER BY seq LIMIT ?4"
 )
 # Named, because SQLite would rather have the queue's deliveries in order than the group's at all.
 _BEHIND: Final = (
@@ -45,9 +52,6 @@ _CLAIM_FAIR: Final = _CLAIM.format(place=f", place = {int(LinePosition.READY)}")
 _STAMPED: Final = attrgetter("available_at", "attempts", "token", "first_claimed_at", "queue_id", "seq")
 _RENEW: Final = "UPDATE deliveries SET available_at = ? WHERE queue_id = ? AND seq = ?"
 _REMOVE: Final = "DELETE FROM deliveries WHERE queue_id = ? AND seq = ?"
-_NEXT_AT: Final = (
-    "SELECT available_at FROM deliveries WHERE queue_id = ? AND place > 0 ORDER BY available_at LIMIT 1"
-)
 _ATTEMPT: Final = (
     "SELECT token, available_at, seqs FROM claim_attempts WHERE queue_id = ? AND attempt_id = ? AND until > ?"
 )
@@ -55,6 +59,8 @@ _REMEMBER_ATTEMPT: Final = (
     "INSERT OR REPLACE INTO claim_attempts (queue_id, attempt_id, token, available_at, seqs, until)"
     " VALUES (?,?,?,?,?,?)"
 )
+# Of all claims, for one behind a turn may come to have it.
+_NEXT_LAPSE: Final = "SELECT min(available_at) FROM deliveries WHERE queue_id = ? AND token IS NOT NULL"
 _PACE: Final = "SELECT next_us FROM paces WHERE queue_id = ?"
 _HEAD: Final = LinePosition.HEAD.value
 _KEEP_PACE: Final = "INSERT OR REPLACE INTO paces (queue_id, next_us) VALUES (?, ?)"
@@ -66,7 +72,7 @@ def claim(transaction: Transaction, request: ClaimRequest) -> Claimed:
     if request.claims_nothing:
         return _send_on(transaction, request)
     if request.attempt_id:
-        repeated = _repeat(cursor, request)
+        repeated = _repeat(transaction, request)
         if repeated:
             return Claimed(repeated)
     limit = request.limit
@@ -77,8 +83,7 @@ def claim(transaction: Transaction, request: ClaimRequest) -> Claimed:
     if request.attempt_id and claimed.deliveries:
         _remember(cursor, request, claimed.deliveries)
     if claimed.next_at is None and wants_next_at(claimed, request, limit):
-        first = rows.one(cursor, _NEXT_AT, (request.queue_id,))
-        claimed.next_at = first[0] if first else None
+        claimed.next_at = rows.next_at(cursor, request.queue_id)
     return claimed
 
 
@@ -101,7 +106,7 @@ def _fill(transaction: Transaction, request: ClaimRequest) -> Claimed:
     """Pass along the line until the order is filled, or there is no more to be had."""
     share, room = ClaimShare(request), request.limit
     give_out = plan_ordered if request.ordered else plan_fair
-    while room and (line := _line(transaction.cursor, request, room)):
+    while room and (line := _line(transaction, request, room)[:room]):
         followers, all_followers = _followers(transaction.cursor, request, line, room)
         plan = give_out((share,), line, followers, request.now)
         _apply(transaction, request, plan)
@@ -114,18 +119,33 @@ def _fill(transaction: Transaction, request: ClaimRequest) -> Claimed:
 def _send_on(transaction: Transaction, request: ClaimRequest) -> Claimed:
     """Send what a claim would not offer any more where it goes; the rest stays untouched."""
     share = ClaimShare(request)
-    line = _line(transaction.cursor, request, request.limit)
+    line = _line(transaction, request, request.limit)
     _apply(transaction, request, plan_endings(share, line, request.now))
     return share.claimed
 
 
-def _line(cursor: apsw.Cursor, request: ClaimRequest, limit: int) -> list[Placed]:
-    found: list[Any] = cursor.execute(_LINE, (request.queue_id, request.now, request.token, limit)).fetchall()
-    return [(Delivery(*row[:-1]), row[-1]) for row in found]
+def _line(transaction: Transaction, request: ClaimRequest, limit: int) -> Sequence[Placed]:
+    """The front of the line: up to `limit` that wait, and as many that came back."""
+    due = (request.queue_id, request.now)
+    found: list[Any] = transaction.cursor.execute(_WAITING, (*due, limit)).fetchall()
+    waiting = [(Delivery(*row[:-1]), row[-1]) for row in found]
+    if not transaction.lapses.possible(*due):
+        return waiting
+    return line_of_due(_back(transaction, request, limit), waiting)
+
+
+def _back(transaction: Transaction, request: ClaimRequest, limit: int) -> list[Placed]:
+    """Deliveries whose claim ran out or was given back."""
+    cursor, queue_id = transaction.cursor, request.queue_id
+    found = cursor.execute(_BACK, (queue_id, request.now, request.token, limit)).fetchall()
+    if not found:
+        (next_at,) = rows.one(cursor, _NEXT_LAPSE, (queue_id,))
+        transaction.lapses.found_none(queue_id, next_at)
+    return [rows.placed(row) for row in found]
 
 
 def _followers(
-    cursor: apsw.Cursor, request: ClaimRequest, line: list[Placed], room: int
+    cursor: apsw.Cursor, request: ClaimRequest, line: Sequence[Placed], room: int
 ) -> tuple[Followers, bool]:
     """The deliveries behind the turns at the front that may be claimed too; whether there are no others.
 
@@ -155,6 +175,7 @@ def _apply(transaction: Transaction, request: ClaimRequest, plan: ClaimPlan) -> 
     cursor, queue_id = transaction.cursor, request.queue_id
     if plan.claimed:
         cursor.executemany(_CLAIM_ORDERED if request.ordered else _CLAIM_FAIR, map(_STAMPED, plan.claimed))
+        transaction.lapses.claimed(queue_id, request.now + request.lease_ms)
     if plan.dead or plan.gone:
         cursor.executemany(_REMOVE, [(queue_id, each.seq) for each in plan.removed])
     if plan.handed_on or plan.left:
@@ -169,8 +190,9 @@ def _apply(transaction: Transaction, request: ClaimRequest, plan: ClaimPlan) -> 
             arriving.copy(transaction, each, target, request.now, end)
 
 
-def _repeat(cursor: apsw.Cursor, request: ClaimRequest) -> list[Delivery]:
+def _repeat(transaction: Transaction, request: ClaimRequest) -> list[Delivery]:
     """The deliveries an earlier claim of the same attempt got, if all are as it left them."""
+    cursor = transaction.cursor
     remembered = rows.one(cursor, _ATTEMPT, (request.queue_id, request.attempt_id, request.now))
     if not remembered:
         return []
@@ -185,6 +207,7 @@ def _repeat(cursor: apsw.Cursor, request: ClaimRequest) -> list[Delivery]:
             return []
         deliveries.append(delivery)
     until = request.now + request.lease_ms
+    transaction.lapses.claimed(request.queue_id, until)
     for delivery in deliveries:
         delivery.available_at = until
         cursor.execute(_RENEW, (until, request.queue_id, delivery.seq))

@@ -79,7 +79,7 @@ class GroupCommit:
         self._idle = asyncio.Event()
         self._idle.set()
         self._loop = asyncio.get_running_loop()
-        self.deferral = Deferral(connection, self._loop)
+        self.deferral = Deferral(connection, self._loop, transaction.undo)
         self._jobs: SimpleQueue[bool] = SimpleQueue()
         self._thread = threading.Thread(target=self._commit_forever, name="redrive-commit", daemon=True)
         if not inline:

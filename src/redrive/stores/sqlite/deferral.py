@@ -29,8 +29,17 @@ _DEFERS: Final[ContextVar[bool]] = ContextVar("defers", default=False)
 class Deferral:
     """The open transaction of one connection."""
 
-    def __init__(self, connection: apsw.Connection, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin with none."""
+    def __init__(
+        self, connection: apsw.Connection, loop: asyncio.AbstractEventLoop, undone: Callable[[], None]
+    ) -> None:
+        """Begin with none.
+
+        Args:
+            connection: Whose transaction it is.
+            loop: Ends it in time.
+            undone: Called when all that was done in it was undone.
+        """
+        self._undone = undone
         self._connection = connection
         self._cursor = connection.cursor()
         self._loop = loop
@@ -88,6 +97,7 @@ class Deferral:
         except apsw.Error:
             if self._connection.in_transaction:
                 self._cursor.execute("ROLLBACK")
+            self._undone()
             raise
         finally:
             self._cursor.execute("PRAGMA synchronous = FULL")

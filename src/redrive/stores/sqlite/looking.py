@@ -36,15 +36,12 @@ _LOCATE = (
 )
 _HAS_ANY = "SELECT 1 FROM deliveries WHERE queue_id = ? LIMIT 1"
 _SEQ_MAX = 2**63 - 1
-_LINE_DUE = "SELECT count(*) FROM deliveries WHERE queue_id = ? AND place > 0 AND available_at <= ?"
+_WAITING_DUE = f"SELECT count(*) FROM deliveries WHERE queue_id = ? AND {rows.WAITING} AND available_at <= ?"
+_WAITING_LATER = f"SELECT count(*) FROM deliveries WHERE queue_id = ? AND {rows.WAITING} AND available_at > ?"
+_BACK = f"SELECT count(*) FROM deliveries WHERE queue_id = ? AND {rows.CLAIMED} AND available_at <= ?"
 _BEHIND = "SELECT count(*) FROM deliveries WHERE queue_id = ? AND group_id IS NOT NULL AND place = 0"
-_LINE_LATER = (
-    "SELECT count(*), count(token) FROM deliveries WHERE queue_id = ? AND place > 0 AND available_at > ?"
-)
-_CLAIMED_BEHIND = (
-    "SELECT count(*) FROM deliveries"
-    " WHERE queue_id = ? AND place = 0 AND token IS NOT NULL AND available_at > ?"
-)
+_CLAIMS = "SELECT place FROM deliveries WHERE queue_id = ? AND token IS NOT NULL AND available_at > ?"
+_CLAIMED = "SELECT count(*), coalesce(sum(place = 0), 0) FROM {claims}"
 _DELAYED_BEHIND = (
     "SELECT count(*) FROM deliveries"
     " WHERE queue_id = ? AND group_id IS NOT NULL AND place = 0 AND token IS NULL AND available_at > ?"
@@ -121,14 +118,13 @@ def count(queue_id: int, now: int, at_most: int | None, cursor: apsw.Cursor) -> 
     def number(statement: str, *arguments: int) -> int:
         return int(rows.one(cursor, statement, (queue_id, *arguments))[0])
 
-    due, behind = number(_LINE_DUE, now), number(_BEHIND)
-    later, claimed = rows.one(cursor, _LINE_LATER, (queue_id, now))
-    claimed_behind = number(_CLAIMED_BEHIND, now)
+    due, behind = number(_WAITING_DUE, now) + number(_BACK, now), number(_BEHIND)
+    claimed, claimed_behind = rows.one(cursor, _CLAIMED.format(claims=f"({_CLAIMS})"), (queue_id, now))
     delayed_behind = number(_DELAYED_BEHIND, now) if behind else 0
     return Counts(
         available=due + behind - claimed_behind - delayed_behind,
-        claimed=claimed + claimed_behind,
-        delayed=later - claimed + delayed_behind,
+        claimed=claimed,
+        delayed=number(_WAITING_LATER, now) + delayed_behind,
     )
 
 
@@ -139,14 +135,12 @@ def _count_some(queue_id: int, now: int, at_most: int, cursor: apsw.Cursor) -> C
         capped = f"SELECT count(*) FROM ({statement.replace('count(*)', '1')} LIMIT {at_most})"
         return int(rows.one(cursor, capped, (queue_id, *arguments))[0])
 
-    due, behind, claimed_behind = number(_LINE_DUE, now), number(_BEHIND), number(_CLAIMED_BEHIND, now)
+    due, behind = number(_WAITING_DUE, now) + number(_BACK, now), number(_BEHIND)
     delayed_behind = number(_DELAYED_BEHIND, now) if behind else 0
-    later = (
-        f"SELECT token FROM deliveries WHERE queue_id = ? AND place > 0 AND available_at > ? LIMIT {at_most}"
-    )
-    waiting, claimed = rows.one(cursor, f"SELECT count(*), count(token) FROM ({later})", (queue_id, now))
+    some_claimed = _CLAIMED.format(claims=f"({_CLAIMS} LIMIT {at_most})")
+    claimed, claimed_behind = rows.one(cursor, some_claimed, (queue_id, now))
     return Counts(
         available=min(max(due + behind - claimed_behind - delayed_behind, 0), at_most),
-        claimed=min(claimed + claimed_behind, at_most),
-        delayed=min(waiting - claimed + delayed_behind, at_most),
+        claimed=claimed,
+        delayed=min(number(_WAITING_LATER, now) + delayed_behind, at_most),
     )

@@ -1,20 +1,22 @@
 """Dead letters go on to another queue: back as new messages, or aside as they are."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import apsw
 import orjson
 
 from redrive.engine.ports import Moved, MovedTo, MoveRequest
-from redrive.model.claiming import Placed
+from redrive.model.claiming import Placed, line_of_due
 from redrive.stores.sqlite import rows
 from redrive.stores.sqlite.transaction import Transaction
 
-_DUE = f"{rows.SELECT} WHERE queue_id = ? AND place > 0 AND available_at <= ? AND seq <= ?"
-_MOVABLE = f"{_DUE} ORDER BY available_at, seq LIMIT ?"
+_DUE = (
+    f"{rows.SELECT} WHERE queue_id = ? AND {{}} AND available_at <= ? AND seq <= ? {{}}"
+    " ORDER BY available_at LIMIT ?"
+)
+_OF_ANY_ORIGIN = ""
 _OF_ORIGIN = "AND origin IN (SELECT value FROM json_each(?))"
-_MOVABLE_HOME = f"{_DUE} {_OF_ORIGIN} ORDER BY available_at, seq LIMIT ?"
 _CHOSEN = (
     f"{rows.SELECT} WHERE queue_id = ? AND available_at <= ? AND seq <= ?"
     " AND seq IN (SELECT value FROM json_each(?)) ORDER BY seq LIMIT ?"
@@ -46,7 +48,7 @@ def move(transaction: Transaction, request: MoveRequest) -> Moved:
     return Moved(per_queue, left=True, became=became)
 
 
-def _movable(cursor: apsw.Cursor, request: MoveRequest, room: int) -> list[Placed]:
+def _movable(cursor: apsw.Cursor, request: MoveRequest, room: int) -> Sequence[Placed]:
     """The deliveries that may go next, without those whose origin is unknown: they stay, and hold up only their group."""
     due = (request.queue_id, request.now, request.seq_max)
     if request.seqs is not None:
@@ -57,8 +59,16 @@ def _movable(cursor: apsw.Cursor, request: MoveRequest, room: int) -> list[Place
             return []
         return _placed(cursor, _OF_GROUP, (*due, *request.group, _json(request.excepted), room))
     if request.destination is not None:
-        return _placed(cursor, _MOVABLE, (*due, room))
-    return _placed(cursor, _MOVABLE_HOME, (*due, _json(request.origins), room))
+        return _front(cursor, _OF_ANY_ORIGIN, (*due, room))[:room]
+    return _front(cursor, _OF_ORIGIN, (*due, _json(request.origins), room))[:room]
+
+
+def _front(cursor: apsw.Cursor, which: str, arguments: tuple[object, ...]) -> Sequence[Placed]:
+    """The front of the line, of what fulfils a condition."""
+    back, waiting = (
+        _placed(cursor, _DUE.format(state, which), arguments) for state in (rows.CLAIMED, rows.WAITING)
+    )
+    return line_of_due(back, waiting)
 
 
 def _placed(cursor: apsw.Cursor, statement: str, arguments: tuple[object, ...]) -> list[Placed]:

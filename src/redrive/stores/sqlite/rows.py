@@ -19,6 +19,12 @@ COLUMNS = (
 INSERT = f"INSERT INTO deliveries ({COLUMNS}, place) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 SELECT = f"SELECT {COLUMNS}, place FROM deliveries"
 
+# The line is what a claim looks at: what waits for one, and what one had, whose claim ran out or was given back.
+WAITING = "place > 0 AND token IS NULL"
+CLAIMED = "token IS NOT NULL AND place > 0"
+_FIRST = "SELECT available_at FROM deliveries WHERE queue_id = ?1 AND {} ORDER BY available_at LIMIT 1"
+_NEXT_AT = f"SELECT ({_FIRST.format(WAITING)}), ({_FIRST.format(CLAIMED)})"
+
 _TURN_TAKEN = "SELECT 1 FROM deliveries WHERE queue_id = ? AND group_id = ? AND place = 2"
 _NEXT_BEHIND = (
     "(SELECT seq FROM deliveries WHERE queue_id = ?1 AND group_id = ?2 AND place = 0 ORDER BY seq LIMIT 1)"
@@ -34,6 +40,12 @@ def one(cursor: apsw.Cursor, statement: str, arguments: tuple[Any, ...]) -> Any:
     """The statement's first row, or None; run to its end, since an unfinished statement forbids COMMIT."""
     found = cursor.execute(statement, arguments).fetchall()
     return found[0] if found else None
+
+
+def next_at(cursor: apsw.Cursor, queue_id: int) -> int | None:
+    """The moment (ms) at which the first of a queue's line falls due, or fell due."""
+    moments: tuple[int | None, int | None] = one(cursor, _NEXT_AT, (queue_id,))
+    return min((moment for moment in moments if moment is not None), default=None)
 
 
 def delivery_of(row: tuple[Any, ...]) -> Delivery:

@@ -99,12 +99,14 @@ def _send_on(
 
 
 def extend(
-    cursor: apsw.Cursor, queue_id: int, claims: Sequence[Claim], now: int, *, strict_lease: bool
+    transaction: Transaction, queue_id: int, claims: Sequence[Claim], now: int, *, strict_lease: bool
 ) -> list[Settled]:
     """Let claims hold longer, or no longer; see `Store.extend`."""
+    cursor = transaction.cursor
     holds_until = now if strict_lease else _EVER
     answers = []
     for seq, token, until in claims:
+        transaction.lapses.claimed(queue_id, until if until > now else 0)
         statement = _EXTEND if until > now else _GIVE_BACK
         done = rows.one(cursor, statement, (queue_id, seq, token, holds_until, until))
         answers.append(_DONE if done else _why_not(cursor, queue_id, seq, token))

@@ -239,9 +239,7 @@ class SqliteStore(TelemetryVerbs):
         """See `Store.extend`."""
         strict = ordered or strict_lease
         return self._commit.submit(
-            lambda transaction: settling.extend(
-                transaction.cursor, queue_id, claims, now, strict_lease=strict
-            )
+            lambda transaction: settling.extend(transaction, queue_id, claims, now, strict_lease=strict)
         )
 
     def move(self, request: MoveRequest) -> asyncio.Future[Moved]:

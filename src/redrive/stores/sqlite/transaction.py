@@ -12,6 +12,7 @@ import apsw
 
 from redrive.engine.ports import NewDelivery
 from redrive.model.delivery import LinePosition
+from redrive.stores.sqlite.lapses import Lapses
 
 # Numbers are handed out from memory; their reserved end is on disk, so they grow over restarts though every message
 # may be gone. After a crash the rest of the block is skipped, and people see the gap: the ids of dead letters are these
@@ -94,14 +95,16 @@ class Transaction:
     Attributes:
         cursor: Runs statements in it.
         next_seq: Gives the next place of arrival.
+        lapses: Which queues' claims may have run out.
     """
 
-    __slots__ = ("_numbers", "_rows", "cursor", "next_seq")
+    __slots__ = ("_numbers", "_rows", "cursor", "lapses", "next_seq")
 
     def __init__(self, cursor: apsw.Cursor, numbers: ResourceCounts) -> None:
         """Begin with no rows to be written."""
         self.cursor = cursor
         self.next_seq = numbers.next
+        self.lapses = Lapses()
         self._numbers = numbers
         self._rows: list[tuple[Any, ...]] = []
 
@@ -122,3 +125,4 @@ class Transaction:
         """Forget what was remembered of it outside the database."""
         self._rows = []
         self._numbers.undo()
+        self.lapses.forget()
