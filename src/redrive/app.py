@@ -29,6 +29,7 @@ from redrive.composition import (
     destinations,
     event_grid,
     functions,
+    identities,
     kms,
     mobile_push,
     monitoring,
@@ -37,7 +38,7 @@ from redrive.composition import (
     sqs,
     text_messages,
 )
-from redrive.composition.core import Core, authentications, make_keyring, web_endpoint
+from redrive.composition.core import Core, authentications, make_keyring, make_sessions, web_endpoint
 from redrive.composition.extension import Extension, Presenter
 from redrive.composition.routes import make_router
 from redrive.composition.simulated_time import SimulatedTime
@@ -219,9 +220,10 @@ async def _core(
     engine.add_listener(meters)
     engine.add_listener(LossLog(runtime.clock))
     keyring = make_keyring(settings, store)
-    secret = await installation_secret(store, runtime.chance)
     refusals = Refusals(SystemClock())
-    authentication, bearer = authentications(settings, keyring, refusals)
+    secret = await installation_secret(store, runtime.chance)
+    sessions = make_sessions(settings, resources.documents, secret, runtime)
+    authentication, bearer = authentications(settings, keyring, sessions, refusals)
     return Core(
         settings=settings,
         runtime=runtime,
@@ -231,6 +233,7 @@ async def _core(
         meters=meters,
         web=web_endpoint(settings, runtime),
         keyring=keyring,
+        sessions=sessions,
         authentication=authentication,
         bearer=bearer,
         refusals=refusals,
@@ -250,7 +253,7 @@ def _extensions(core: Core) -> list[Extension]:
     buckets = s3.extension(core)
     facades = [
         beyond,
-        *(make.extension(core) for make in (monitoring, event_grid, kms)),
+        *(make.extension(core) for make in (monitoring, identities, event_grid, kms)),
         buckets,
         topics,
         *parts,

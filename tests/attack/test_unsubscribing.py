@@ -16,6 +16,7 @@ from redrive.access.keyring import Keyring
 from redrive.model.topic import Subscription
 from redrive.protocols.aws.authentication import SigV4Verifier
 from redrive.protocols.aws.gateway import Gateway
+from redrive.protocols.aws.holders import Holders
 from redrive.protocols.http import Request, Response
 from tests.protocols.sns.parts import TOKENS
 from tests.protocols.sns.stage import ACCOUNT, Stage, topic_arn
@@ -32,7 +33,7 @@ async def stage() -> AsyncIterator[Stage]:
 @pytest.fixture
 def gateway(stage: Stage) -> Gateway:
     engine = stage.engine
-    verifier = SigV4Verifier(Keyring(stage.store, stage.clock), stage.clock)
+    verifier = SigV4Verifier(Holders(Keyring(stage.store, stage.clock)), stage.clock)
     return Gateway(engine.runtime, verifier, {"sns": stage.sns}, None)
 
 

@@ -33,6 +33,7 @@ class AccessKey(Document):
         account: Twelve digits.
         created_at: ms.
         active: Whether requests signed with it are believed.
+        user: The name of the user whose it is; empty: the account's own, which may do all that the account may.
     """
 
     access_key_id: str
@@ -40,6 +41,7 @@ class AccessKey(Document):
     account: str
     created_at: int
     active: bool = True
+    user: str = ""
 
 
 def is_account(text: str) -> bool:

@@ -42,11 +42,12 @@ def connection_keys(
 
 def time_keys(now: int) -> dict[str, Values]:
     """The keys of a moment (ms)."""
-    seconds = now // 1000
-    return {
-        "aws:currenttime": datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "aws:epochtime": str(seconds),
-    }
+    return {"aws:currenttime": moment_text(now), "aws:epochtime": str(now // 1000)}
+
+
+def moment_text(moment: int) -> str:
+    """A moment (ms) as condition keys have it."""
+    return datetime.fromtimestamp(moment // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def resource_keys(*, region: str, account: str) -> dict[str, Values]:

@@ -116,13 +116,13 @@ def new_policy(text: str, form: Form = Form.RESOURCE) -> Policy:
     return policy
 
 
-def stored_policy(text: str) -> Policy:
+def stored_policy(text: str, form: Form = Form.RESOURCE) -> Policy:
     """The policy of a resource; one that was stored under other limits and cannot be read any more closes the resource.
 
     Nobody knows whom it let in and whom it kept out. Its owner alone may look at it, replace it and delete the resource.
     """
     try:
-        return parse_policy(text)
+        return parse_policy(text, form)
     except PolicyInvalid as invalid:
         return _closed(invalid.reason, hash(text))
 

@@ -9,12 +9,17 @@ from redrive.access.keyring import Keyring
 from redrive.access.keys import ANY_ACCOUNT, chosen_access_key
 from redrive.access.refusals import Refusals
 from redrive.access.secret import InstallationSecret
+from redrive.access.session_tokens import SessionTokens
 from redrive.access.signing_pair import SigningPair
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.engine import Engine
 from redrive.engine.ports import NodeStore, Runtime
+from redrive.engine.resources import Documents
 from redrive.protocols.aws.authentication import Authentication, SigV4Verifier, TrustAll
+from redrive.protocols.aws.holders import Holders
+from redrive.protocols.aws.identities import Identities
 from redrive.protocols.aws.kms.material import RootKey
+from redrive.protocols.aws.sessions import Sessions
 from redrive.protocols.azure.wire import bearer
 from redrive.runtime.clock import SystemClock
 from redrive.settings import Settings, SettingsInvalid, read_networks
@@ -35,6 +40,7 @@ class Core:
         meters: This node's, for its exposition.
         web: Makes requests to webhooks, within what the settings allow.
         keyring: The access keys.
+        sessions: Begins sessions: temporary credentials, also for what this server runs for a role.
         authentication: Tells who calls Amazon's services, and Redrive's own routes.
         bearer: Tells who calls Azure's.
         refusals: Counts the requests of those who are not let in.
@@ -53,6 +59,7 @@ class Core:
     meters: NodeMeters
     web: HttpEndpoint
     keyring: Keyring
+    sessions: Sessions
     authentication: Authentication
     bearer: bearer.Authentication
     refusals: Refusals
@@ -121,13 +128,22 @@ def make_keyring(settings: Settings, store: NodeStore) -> Keyring:
     return Keyring(store, SystemClock(), unkept=[test] if settings.insecure_test_keys else ())
 
 
+def make_sessions(
+    settings: Settings, documents: Documents, secret: InstallationSecret, runtime: Runtime
+) -> Sessions:
+    """Begins sessions of users and roles, whose policies count where signatures are required."""
+    identities = Identities(documents, restricts=settings.auth == "required")
+    return Sessions(SessionTokens(secret), identities, runtime)
+
+
 def authentications(
-    settings: Settings, keyring: Keyring, refusals: Refusals
+    settings: Settings, keyring: Keyring, sessions: Sessions, refusals: Refusals
 ) -> tuple[Authentication, bearer.Authentication]:
     """The authentication of callers of Amazon's services, and of Azure's; whom they refuse is counted."""
+    holders = Holders(keyring, sessions.identities, sessions.tokens, sessions.runtime.clock)
     if settings.auth == "off":
-        return TrustAll(settings.region), bearer.Believing()
+        return TrustAll(settings.region, holders), bearer.Believing()
     clock = SystemClock()
-    return SigV4Verifier(keyring, clock, refusals, settings.region), bearer.Verifying(
+    return SigV4Verifier(holders, clock, refusals, settings.region), bearer.Verifying(
         keyring, clock, refusals
     )

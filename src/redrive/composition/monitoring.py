@@ -4,7 +4,6 @@ from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.protocols.aws.cloudwatch.facade import CloudWatch
 from redrive.protocols.aws.logs.facade import Logs
-from redrive.protocols.aws.sts.facade import Sts
 
 
 def extension(core: Core) -> Extension:
@@ -14,7 +13,6 @@ def extension(core: Core) -> Extension:
         services={
             "cloudwatch": CloudWatch(core.store, flush),
             "logs": Logs(core.store, core.engine.resources.documents, flush),
-            "sts": Sts(),
         },
         kinds=Logs.kinds,
     )

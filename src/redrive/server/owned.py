@@ -8,12 +8,12 @@ import orjson
 
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.model.names import ResourceName
-from redrive.protocols.aws.authentication import Authentication, TrustAll
+from redrive.protocols.aws.authentication import OWN_ROUTES, Authentication, TrustAll
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.http import Request, Response
 
 PAGE_MAX: Final = 1000  # of any listing: what is counted or read for one answer
-SIGNING_NAME = "redrive"  # the service a request is signed for, where signatures are required
+SIGNING_NAME = OWN_ROUTES  # the service a request is signed for, where signatures are required
 
 # Answers a request about the things of an account in a region: a name without its last part.
 OwnedRoute = Callable[[Request, ResourceName], Awaitable[Response]]

@@ -5,6 +5,7 @@ import pytest
 from redrive.access.keyring import Keyring
 from redrive.protocols.aws.authentication import SigV4Verifier
 from redrive.protocols.aws.gateway import Gateway
+from redrive.protocols.aws.holders import Holders
 from redrive.protocols.http import Request, Response
 from tests.protocols.sns.parts import TOKENS
 from tests.protocols.sns.stage import Stage, topic_arn
@@ -13,7 +14,7 @@ from tests.protocols.sns.stage import Stage, topic_arn
 @pytest.fixture
 def gateway(stage: Stage) -> Gateway:
     engine = stage.engine
-    verifying = SigV4Verifier(Keyring(engine._store, stage.clock), stage.clock)
+    verifying = SigV4Verifier(Holders(Keyring(engine._store, stage.clock)), stage.clock)
     return Gateway(engine.runtime, verifying, {"sns": stage.sns}, None)
 
 

@@ -1,13 +1,13 @@
 """Authentication of callers: by a signature, or by trusting all."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
-from redrive.access.keyring import Keyring
 from redrive.access.keys import ANY_ACCOUNT, account_of_key_id
 from redrive.access.principals import Principal, account_root
 from redrive.access.refusals import Refusals
 from redrive.engine.ports import Clock
+from redrive.protocols.aws.holders import Holders
 from redrive.protocols.aws.wire.errors import common
 from redrive.protocols.aws.wire.s3_routes import bucket_of_host
 from redrive.protocols.aws.wire.sigv2_query import is_presigned_v2, scope_v2, verify_v2
@@ -21,8 +21,14 @@ from redrive.protocols.aws.wire.sigv4 import (
     normal_path,
     verify,
 )
+from redrive.protocols.aws.wire.sigv4_request import token_of
 from redrive.protocols.aws.wire.sigv4_s3 import verify_s3
 from redrive.protocols.http import Request
+
+#: The signing name of Redrive's own routes, which no policy speaks of.
+OWN_ROUTES: Final = "redrive"
+_ACCOUNTS_OWN: Final = "This route is for an account's own access keys, not for its users and roles."
+_GIVEN_OUT: Final = ("AKIA", "ASIA")  # the beginnings of ids of keys that are made here
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +54,15 @@ class Authentication(Protocol):
 class TrustAll:
     """Takes every credential at its word, signed or not: for loopback alone."""
 
-    def __init__(self, region: str) -> None:
-        """Take requests without a credential for calls from this region."""
+    def __init__(self, region: str, holders: Holders | None = None) -> None:
+        """Take requests without a credential for calls from this region.
+
+        Args:
+            region: Of calls without one.
+            holders: Tells the names of users and roles, to whom all is allowed as well.
+        """
         self._region = region
+        self._holders = holders
         self._nobody = Caller(account_root(ANY_ACCOUNT), region)
         self._callers: dict[tuple[str, str], Caller] = {}
 
@@ -63,26 +75,35 @@ class TrustAll:
         if known is None:
             if len(self._callers) > 1024:  # noqa: PLR2004 - as many as `account_root` remembers
                 self._callers.clear()
-            known = Caller(account_root(account_of_key_id(scope.access_key_id)), scope.region)
+            known = Caller(await self._holder(request, scope.access_key_id), scope.region)
             self._callers[scope.access_key_id, scope.region] = known
         return known
+
+    async def _holder(self, request: Request, access_key_id: str) -> Principal:
+        """The holder of a key that was given out here, or else the account that its id is."""
+        if self._holders is not None and access_key_id.startswith(_GIVEN_OUT):
+            holder = await self._holders.of(access_key_id, token_of(request))
+            principal = None if holder is None else await self._holders.principal(holder)
+            if principal is not None:
+                return principal
+        return account_root(account_of_key_id(access_key_id))
 
 
 class SigV4Verifier:
     """Lets in whoever signs with a key of the keyring, and nobody else."""
 
     def __init__(
-        self, keyring: Keyring, clock: Clock, refusals: Refusals | None = None, region: str = "us-east-1"
+        self, holders: Holders, clock: Clock, refusals: Refusals | None = None, region: str = "us-east-1"
     ) -> None:
         """Look keys up here.
 
         Args:
-            keyring: Whose keys count.
+            holders: Whose keys count.
             clock: The one that signers look at: the system's, also where deliveries live on a simulated one.
             refusals: Where those who are not let in are counted.
             region: That of callers whose signature names none.
         """
-        self._keyring = keyring
+        self._holders = holders
         self._clock = clock
         self._refusals = Refusals(clock) if refusals is None else refusals
         self._region = region
@@ -90,16 +111,21 @@ class SigV4Verifier:
     async def caller(self, request: Request, service: str) -> Caller:
         """See `Authentication.caller`."""
         scope = _scope(request, service, self._region)
-        key = None if scope is None else await self._keyring.get(scope.access_key_id)
-        secret = None if key is None else key.secret
+        holder = None if scope is None else await self._holders.of(scope.access_key_id, token_of(request))
         try:
-            signed = self._verified(request, secret, service)
-            if key is None:
+            signed = self._verified(request, None if holder is None else holder.secret, service)
+            if holder is None:
+                raise UnknownKey
+            self._holders.check_current(holder)
+            principal = await self._holders.principal(holder)
+            if principal is None:
                 raise UnknownKey
         except SignatureRefused as refusal:
             self._refuse(request, scope, refusal)
             raise common(refusal.json_code, refusal.message) from None
-        return Caller(account_root(key.account), signed.region)
+        if principal.permissions is not None and service == OWN_ROUTES:
+            raise common("AccessDeniedException", _ACCOUNTS_OWN)
+        return Caller(principal, signed.region)
 
     def _verified(self, request: Request, secret: str | None, service: str) -> Signed:
         if service == "s3":

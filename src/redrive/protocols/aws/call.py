@@ -7,13 +7,14 @@ from typing import Any, Final, Protocol
 from redrive.access.patterns import Values
 from redrive.access.policy import (
     AccessRequest,
+    Decision,
     RequestKeys,
     connection_keys,
     evaluate,
     request_keys,
     resource_keys,
 )
-from redrive.access.policy_document import stored_policy
+from redrive.access.policy_document import Form, stored_policy
 from redrive.access.principals import Principal
 from redrive.model.delivery import Delivery
 from redrive.model.errors import RedriveError
@@ -63,13 +64,39 @@ class Call:
             policy: The text of its policy, if it has one.
             keys: The condition keys that the operation has of its own.
         """
-        if policy is None:
+        if policy is None and self.principal.permissions is None:
             return self.principal.account == owner
-        read = stored_policy(policy)
+        return self.decide(action, arn, owner, policy, keys).allowed
+
+    def decide(
+        self,
+        action: str,
+        arn: str,
+        owner: str,
+        policy: str | None = None,
+        keys: Mapping[str, Values] = _NO_KEYS,
+        *,
+        form: Form = Form.RESOURCE,
+        policy_decides: bool = False,
+    ) -> Decision:
+        """The answer to whether the caller may do something to a resource, and why.
+
+        Args:
+            action: See `may`.
+            arn: See `may`.
+            owner: See `may`.
+            policy: See `may`.
+            keys: See `may`.
+            form: What the policy is attached to.
+            policy_decides: See `redrive.access.policy.evaluate`.
+        """
+        read = None if policy is None else stored_policy(policy, form)
+        permissions = self.principal.permissions
         asked = AccessRequest(self.principal, action, arn)
-        if read.keys:  # putting them together takes longer than all the rest
+        # Putting them together takes longer than all the rest.
+        if (read is not None and read.keys) or (permissions is not None and permissions.keys):
             asked = AccessRequest(self.principal, action, arn, self._condition_keys(owner, keys))
-        return evaluate(read, asked, owner).allowed
+        return evaluate(read, asked, owner, policy_decides=policy_decides)
 
     def _condition_keys(self, owner: str, keys: Mapping[str, Values]) -> RequestKeys:
         request = self.request

@@ -33,6 +33,7 @@ _IN_QUERY: Final = (
     "X-Amz-SignedHeaders",
     "X-Amz-Date",
 )
+_SESSION_HEADER: Final = "x-amz-security-token"  # the header; a presigned URL has it in its query
 _READ_IN_QUERY: Final = frozenset((*_IN_QUERY, "X-Amz-Expires"))
 
 
@@ -262,3 +263,15 @@ def _milliseconds(timestamp: str) -> int:
 def _fingerprint(text: str) -> str:
     """The digest that AWS answers instead of repeating a credential into somebody's log."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def token_of(request: Request) -> str:
+    """The token that comes along with temporary credentials; empty: none."""
+    token = request.headers.get(_SESSION_HEADER)
+    if token is not None or not request.query:
+        return token or ""
+    for field in request.query.split("&"):
+        name, _, value = field.partition("=")
+        if name.lower() == _SESSION_HEADER:
+            return unquote(value)
+    return ""

@@ -1,0 +1,195 @@
+"""Identities as a store has them: users, groups and roles, the policies that are kept for them, instance profiles."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, Self
+
+from typing_extensions import override
+
+from redrive.access.keyring import USER_KIND
+from redrive.access.keys import AccessKey
+from redrive.engine.ports import DocumentKind
+from redrive.model.document import Document
+
+MAX_SESSION_SECONDS: Final = 3600  # of a role that says nothing else
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Document):
+    """Something of an account that has an ARN of its own.
+
+    Attributes:
+        word: The word for it in ARNs.
+        account: Twelve digits.
+        path: Begins and ends with a slash.
+        name: Unique within the account and the kind, in whatever case.
+        id: Another one for each that has ever been made.
+        created_at: ms.
+        tags: Free labels.
+    """
+
+    word: ClassVar[str] = ""
+
+    account: str
+    path: str
+    name: str
+    id: str
+    created_at: int
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def arn(self) -> str:
+        """The ARN."""
+        return f"arn:aws:iam::{self.account}:{self.word}{self.path}{self.name}"
+
+    @property
+    def key(self) -> str:
+        """The key of its document."""
+        return key_of(self.account, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Holder(Named):
+    """A user, a group or a role: policies are attached to it.
+
+    Attributes:
+        inline: The texts of policies of its own, by their names.
+        attached: The ARNs of managed policies.
+        boundary: The ARN of the managed policy that is its permissions boundary; empty: none.
+    """
+
+    restored: ClassVar = {"attached": tuple}
+
+    inline: Mapping[str, str] = field(default_factory=dict)
+    attached: tuple[str, ...] = ()
+    boundary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Holder):
+    """A group of users."""
+
+    word: ClassVar[str] = "group"
+
+
+@dataclass(frozen=True, slots=True)
+class User(Holder):
+    """A user.
+
+    Attributes:
+        groups: The names of the groups that the user is in.
+    """
+
+    word: ClassVar[str] = "user"
+    restored: ClassVar = {"attached": tuple, "groups": tuple}
+
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Role(Holder):
+    """A role.
+
+    Attributes:
+        trust: The policy that says who may assume it.
+        description: Free text.
+        max_session_seconds: The longest session.
+    """
+
+    word: ClassVar[str] = "role"
+
+    trust: str = ""
+    description: str = ""
+    max_session_seconds: int = MAX_SESSION_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyVersion:
+    """A version of a managed policy.
+
+    Attributes:
+        text: The document.
+        created_at: ms.
+    """
+
+    text: str
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ManagedPolicy(Named):
+    """A policy that can be attached.
+
+    Attributes:
+        description: Free text.
+        versions: By their numbers.
+        default: The number of the version that counts.
+        last: The number of the version that was made last; none is used again.
+        updated_at: ms.
+        attachments: To how many users, groups and roles it is attached.
+        boundaries: Of how many it is the boundary.
+    """
+
+    word: ClassVar[str] = "policy"
+
+    description: str = ""
+    versions: Mapping[int, PolicyVersion] = field(default_factory=dict)
+    default: int = 1
+    last: int = 1
+    updated_at: int = 0
+    attachments: int = 0
+    boundaries: int = 0
+
+    @property
+    def text(self) -> str:
+        """The document of the version that counts."""
+        return self.versions[self.default].text
+
+    @classmethod
+    @override
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        versions = {int(number): PolicyVersion(**version) for number, version in document["versions"].items()}
+        return cls(**{**document, "versions": versions})
+
+    @override
+    def to_document(self) -> dict[str, Any]:
+        """The policy as a JSON-ready document."""
+        fields = super(Named, self).to_document()
+        return {
+            **fields,
+            "versions": {str(number): version for number, version in fields["versions"].items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceProfile(Named):
+    """A profile of machines, which tools make beside a role; nothing here runs machines.
+
+    Attributes:
+        roles: The names of its roles: one at most.
+    """
+
+    word: ClassVar[str] = "instance-profile"
+    restored: ClassVar = {"roles": tuple}
+
+    roles: tuple[str, ...] = ()
+
+
+USER: Final[DocumentKind[User]] = DocumentKind("iam_user", User.to_document, User.from_document)
+GROUP: Final[DocumentKind[Group]] = DocumentKind("iam_group", Group.to_document, Group.from_document)
+ROLE: Final[DocumentKind[Role]] = DocumentKind("iam_role", Role.to_document, Role.from_document)
+MANAGED_POLICY: Final[DocumentKind[ManagedPolicy]] = DocumentKind(
+    "iam_policy", ManagedPolicy.to_document, ManagedPolicy.from_document
+)
+INSTANCE_PROFILE: Final[DocumentKind[InstanceProfile]] = DocumentKind(
+    "iam_instance_profile", InstanceProfile.to_document, InstanceProfile.from_document
+)
+USER_KEY: Final[DocumentKind[AccessKey]] = DocumentKind(
+    USER_KIND, AccessKey.to_document, AccessKey.from_document
+)
+
+
+def key_of(account: str, name: str) -> str:
+    """The key of the document of a name."""
+    return f"{account}/{name.lower()}"

@@ -1,0 +1,149 @@
+"""Temporary credentials: a token says all that there is to know of a session, and is sealed, so that nothing is kept.
+
+The secret follows from the key's id and the installation's secret, so every node knows it, and the token does not have
+it. A token is good with the key that it was made with, and with no other.
+"""
+
+import json
+import random
+import string
+import zlib
+from base64 import b32decode, b32encode, b64encode
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Self
+
+from redrive.access.keys import is_account
+from redrive.access.secret import InstallationSecret, Sealer
+
+_TOKENS: Final = "tokens of sessions"
+_SECRETS: Final = "secrets of sessions"
+_SECRET_CHARS: Final = 40
+_ID_CHARS: Final = 16
+_TEMPORARY: Final = "ASIA"
+_LASTING: Final = "AKIA"
+_ALPHABET: Final = string.ascii_uppercase + "234567"  # base 32
+#: Ours are shorter; what is longer is not opened.
+TOKEN_CHARS_MAX: Final = 8192
+_CLAIMS_BYTES_MAX: Final = 64 * 1024
+# An id's first ten characters are fifty bits: one that is set, forty for the account, and the rest are chance.
+_ACCOUNT_SHIFT: Final = 7
+_ACCOUNT_BITS: Final = 0x7FFFFFFFFF80
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session: whose, and what bounds it.
+
+    Attributes:
+        account: Of the user or the role.
+        access_key_id: The key that it is used with.
+        issued_at: ms.
+        expires_at: ms.
+        user: The user's name; empty: it is a role's, or the account's own.
+        role: The role's ARN; empty: it is a user's, or the account's own.
+        unique_id: Of the user or the role: one that was made anew is another.
+        name: The session's, of a role's.
+        source_identity: Who it goes back to, as that said; empty: it did not.
+        tags: Of the session.
+        transitive: The names of the tags that sessions begun from this one have as well.
+        policies: The texts of session policies.
+        policy_arns: The managed policies that are session policies besides.
+    """
+
+    account: str
+    access_key_id: str = ""
+    issued_at: int = 0
+    expires_at: int = 0
+    user: str = ""
+    role: str = ""
+    unique_id: str = ""
+    name: str = ""
+    source_identity: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    transitive: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
+    policy_arns: tuple[str, ...] = ()
+
+    @classmethod
+    def from_claims(cls, claims: Mapping[str, Any]) -> Self:
+        """The session of what a token says."""
+        lists = {name: tuple(claims[name]) for name in ("transitive", "policies", "policy_arns")}
+        return cls(**{**claims, **lists})
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A key, its secret, and the token that goes along with them.
+
+    Attributes:
+        access_key_id: `ASIA` and sixteen characters.
+        secret: Forty characters.
+        token: Goes along with each request.
+        expires_at: ms.
+    """
+
+    access_key_id: str
+    secret: str = field(repr=False)
+    token: str = field(repr=False)
+    expires_at: int
+
+
+class SessionTokens:
+    """Makes tokens and reads them."""
+
+    def __init__(self, secret: InstallationSecret) -> None:
+        """Seal them by this secret."""
+        self._secret = secret
+        self._sealer = Sealer(secret, _TOKENS)
+
+    def issue(self, session: Session) -> Credentials:
+        """The credentials of a session."""
+        claims = zlib.compress(json.dumps(asdict(session), separators=(",", ":")).encode(), 9)
+        key_id = session.access_key_id
+        return Credentials(key_id, self.secret(key_id), self._sealer.seal(claims), session.expires_at)
+
+    def read(self, access_key_id: str, token: str) -> Session | None:
+        """The session of a token that was made for this key; None for any other text."""
+        if len(token) > TOKEN_CHARS_MAX or not is_temporary(access_key_id):
+            return None
+        sealed = self._sealer.unseal(token)
+        if sealed is None:
+            return None
+        session = Session.from_claims(json.loads(zlib.decompress(sealed, bufsize=_CLAIMS_BYTES_MAX)))
+        return session if session.access_key_id == access_key_id else None
+
+    def secret(self, access_key_id: str) -> str:
+        """The secret of a temporary key."""
+        digest = self._secret.key(f"{_SECRETS}: {access_key_id}")
+        return b64encode(digest).decode()[:_SECRET_CHARS]
+
+
+def is_temporary(access_key_id: str) -> bool:
+    """True if a key is one of a session."""
+    return access_key_id.startswith(_TEMPORARY)
+
+
+def temporary_key_id(account: str, chance: random.Random) -> str:
+    """A key id for a session, which holds the account as Amazon's do."""
+    return _TEMPORARY + _with_account(account, chance)
+
+
+def lasting_key_id(account: str, chance: random.Random) -> str:
+    """A key id for a user's access key, which holds the account as Amazon's do."""
+    return _LASTING + _with_account(account, chance)
+
+
+def account_in(access_key_id: str) -> str | None:
+    """The account that a key id holds; None of a text that is no such id."""
+    coded = access_key_id[len(_TEMPORARY) :]
+    if len(coded) != _ID_CHARS or set(coded) - set(_ALPHABET):
+        return None
+    number = int.from_bytes(b32decode(coded)[:6], "big")
+    account = str((number & _ACCOUNT_BITS) >> _ACCOUNT_SHIFT).zfill(12)
+    return account if is_account(account) else None
+
+
+def _with_account(account: str, chance: random.Random) -> str:
+    head = (1 << 47) | (int(account) << _ACCOUNT_SHIFT) | chance.getrandbits(_ACCOUNT_SHIFT)
+    return b32encode(head.to_bytes(6, "big") + chance.randbytes(4)).decode()

@@ -1,0 +1,72 @@
+"""Sessions: temporary credentials for roles, users and accounts."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from redrive.access.session_tokens import Credentials, Session, SessionTokens, temporary_key_id
+from redrive.engine.ports import Runtime
+from redrive.protocols.aws.identities import Identities
+from redrive.protocols.aws.wire.sigv4 import credential_scope
+from redrive.protocols.aws.wire.sigv4_request import token_of
+from redrive.protocols.http import Request
+
+#: Of what a service hands to a process that it starts for a role: as long as Amazon's functions have theirs at most.
+SERVICE_SECONDS: Final = 36 * 60 * 60
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """Begins sessions.
+
+    Attributes:
+        tokens: Seals what there is to know of them.
+        identities: Finds roles.
+        runtime: Time, by which sessions end, and chance.
+    """
+
+    tokens: SessionTokens
+    identities: Identities
+    runtime: Runtime
+
+    def begin(self, session: Session, seconds: int) -> Credentials:
+        """The credentials of a session that begins now.
+
+        Args:
+            session: Its key and its times are set here.
+            seconds: For how long.
+        """
+        now = self.runtime.clock.now()
+        begun = replace(
+            session,
+            access_key_id=temporary_key_id(session.account, self.runtime.chance),
+            issued_at=now,
+            expires_at=now + seconds * 1000,
+        )
+        return self.tokens.issue(begun)
+
+    def of(self, request: Request) -> Session | None:
+        """The session that a request belongs to; None: to none."""
+        scope = credential_scope(request)
+        if scope is None:
+            return None
+        return self.tokens.read(scope.access_key_id, token_of(request))
+
+    async def for_role(self, role_arn: str, session_name: str, seconds: int = SERVICE_SECONDS) -> Credentials:
+        """The temporary credentials of a role, for a process that a service of this server runs.
+
+        Who may pass the role to the service is asked where it is passed. A role that is not there may do nothing, once
+        its account has any user or role at all; in an account that has none, such a session is the account's own.
+
+        Args:
+            role_arn: The role's.
+            session_name: Shown as the end of the caller's ARN.
+            seconds: For how long, on the engine's clock.
+        """
+        account = role_arn.split(":")[4]
+        role = await self.identities.role(role_arn)
+        if role is None and self.identities.restricts and not await self.identities.has_any(account):
+            return self.begin(Session(account=account), seconds)
+        unique_id = "" if role is None else role.id
+        return self.begin(
+            Session(account=account, role=role_arn, unique_id=unique_id, name=session_name), seconds
+        )
