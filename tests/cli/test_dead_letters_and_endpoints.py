@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import orjson
 import pytest
@@ -51,6 +52,63 @@ def test_dead_letters_are_listed_shown_and_sent_back(
     assert "there is no dead letter 999" in redrive("dlq", "redrive", name, "999", "--dry-run", status=1)
     assert redrive("dlq", "redrive", name, "999", status=1) == ""
     assert "there is no dead letter 999" in redrive("dlq", "show", name, "999", status=1)
+
+
+def test_one_cause_is_planned_redriven_carefully_paused_and_resumed(
+    sns: Sns, server: Server, redrive: Command, webhook: Webhook
+) -> None:
+    topic, dead = sns.topic(), sns.sqs.queue()
+    policy = orjson.dumps({"deadLetterTargetArn": dead.arn}).decode()
+    confirmed(topic, webhook, RedrivePolicy=policy, DeliveryPolicy=orjson.dumps(POLICY).decode())
+    fail(server, webhook.url, 503)
+    for number in range(14):
+        topic.publish(f"order {number}")
+    server.advance(60)
+    name = dead.arn.rpartition(":")[2]
+    groups = redrive("dlq", "groups", name)
+    assert re.match(rf" +14  server_error 503 +.* to {webhook.url}  sent .*", groups)
+    cause = re.search(r"--cause '(.+)'", groups)[1]  # type: ignore[index]  # else the test fails here
+    assert redrive("dlq", "plan", name, "--cause", cause).startswith("14 letters would move")
+    assert redrive("dlq", "redrive", name, "--cause", cause, "--pace", "careful").startswith("task ")
+    server.advance(5)
+    tasks = redrive("dlq", "tasks", name)
+    assert "paused" in tasks
+    assert "10 of 10 failed their first attempt: server_error 503" in tasks
+    fail(server, webhook.url, None)
+    assert "goes on; 10 of 14 moved" in redrive("dlq", "resume", name, "--pace", "fast")
+    server.advance(60)
+    assert sorted(webhook.next().document["Message"] for _ in range(14)) == sorted(
+        f"order {number}" for number in range(14)
+    )
+    assert redrive("dlq", "groups", name) == ""
+
+
+def test_a_letter_is_mended_and_another_set_aside_and_brought_back(
+    sns: Sns, server: Server, redrive: Command, webhook: Webhook, tmp_path: Path
+) -> None:
+    topic, dead = sns.topic(), sns.sqs.queue()
+    policy = orjson.dumps({"deadLetterTargetArn": dead.arn}).decode()
+    confirmed(topic, webhook, RedrivePolicy=policy, DeliveryPolicy=orjson.dumps(POLICY).decode())
+    fail(server, webhook.url, 400)
+    topic.publish("wrong")
+    topic.publish("hopeless")
+    server.advance(60)
+    name = dead.arn.rpartition(":")[2]
+    places = {line.split()[-1]: line.split()[0] for line in redrive("dlq", "list", name).splitlines()}
+    aside = redrive("dlq", "set-aside", name, places["hopeless"])
+    assert aside == "1 of 1 put into redrive-set-aside, where they are kept for 14 days\n"
+    (beside,) = redrive("dlq", "list", "redrive-set-aside").splitlines()
+    assert "client_error" in beside
+    fail(server, webhook.url, None)
+    mended = tmp_path / "body.txt"
+    mended.write_text("right")
+    assert "sent with the new body" in redrive(
+        "dlq", "edit", name, places["wrong"], "--body-file", str(mended)
+    )
+    assert webhook.next().document["Message"] == "right"
+    assert redrive("dlq", "bring-back", beside.split()[0]) == "1 of 1 brought back\n"
+    assert redrive("dlq", "list", name).endswith("hopeless\n")
+    assert "was not sent" in redrive("dlq", "edit", name, "999", "--body-file", str(mended), status=1)
 
 
 def test_an_empty_list_is_explained_on_standard_error(

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any, Final
 
-from redrive.cli import redriving
+from redrive.cli import mending, redriving
 from redrive.cli.client import Client, add_server, asking
 from redrive.cli.listing import Entry, Listing, add_json, add_listing
 from redrive.cli.terminal import CommandFailed, many, moment, note, print_json, shortened
@@ -29,7 +29,7 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     show.add_argument("id", type=int, nargs="?", help="which one; none: the oldest")
     add_json(show)
     show.set_defaults(run=asking(_show))
-    for action in (queues, listing, show, *redriving.register(actions)):
+    for action in (queues, listing, show, *redriving.register(actions), *mending.register(actions)):
         add_server(action)
 
 

@@ -1,9 +1,9 @@
-"""`redrive dlq redrive`, `tasks` and `cancel`: dead letters on their way back."""
+"""`redrive dlq redrive`, `tasks`, `cancel`, `pause` and `resume`: dead letters on their way back."""
 
 import argparse
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from rich.console import Console
@@ -26,7 +26,11 @@ def register(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.Argum
     back.add_argument("queue", help="its name, ARN or URL")
     back.add_argument("id", type=int, nargs="*", help="these, at once and together; none: all, as a task")
     back.add_argument("--to", metavar="QUEUE", help="to this queue instead")
-    back.add_argument("--rate", type=int, metavar="N", help="at most N messages a second")
+    _add_cause(back)
+    _add_pace(back)
+    back.add_argument(
+        "--delay", type=int, metavar="SECONDS", help="begin so much later; until then `cancel` undoes it"
+    )
     back.add_argument("--dry-run", action="store_true", help="say what would go where, and do nothing")
     back.add_argument(
         "--wait", action="store_true", help="show how far the task is, and return when it has ended"
@@ -36,11 +40,46 @@ def register(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.Argum
     tasks.add_argument("queue", help="its name, ARN or URL")
     add_json(tasks)
     tasks.set_defaults(run=asking(_tasks))
-    cancel = actions.add_parser("cancel", help="let a redrive task stop; what it has moved stays moved")
-    cancel.add_argument("queue", help="its name, ARN or URL")
-    cancel.add_argument("task", nargs="?", help="its id; none: the one that is running")
-    cancel.set_defaults(run=asking(_cancel))
-    return back, tasks, cancel
+    changing = [_add_change(actions, verb, text) for verb, text in _CHANGES.items()]
+    _add_pace(changing[-1])
+    return back, tasks, *changing
+
+
+_CHANGES: Final = {
+    "cancel": "let a redrive task stop; what it has moved stays moved",
+    "pause": "let a redrive task pause where it is",
+    "resume": "let a paused redrive task go on, at the pace it had or at another",
+}
+
+
+def _add_change(actions: "argparse._SubParsersAction[Any]", verb: str, text: str) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = actions.add_parser(verb, help=text)
+    command.add_argument("queue", help="its name, ARN or URL")
+    command.add_argument("task", nargs="?", help="its id; none: the one that is running")
+    command.set_defaults(run=asking(_change), verb=verb, rate=None, pace=None)
+    return command
+
+
+def _add_cause(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--cause", help="only those that died of this, as `redrive dlq groups` calls it")
+    command.add_argument(
+        "--except",
+        dest="excepted",
+        type=int,
+        action="append",
+        metavar="ID",
+        help="but not this one, of that cause",
+    )
+
+
+def _add_pace(command: argparse.ArgumentParser) -> None:
+    pace = command.add_mutually_exclusive_group()
+    pace.add_argument("--rate", type=int, metavar="N", help="at most N messages a second")
+    pace.add_argument(
+        "--pace",
+        choices=("careful", "fast"),
+        help="careful: ten, and more while they are taken, or it stops; fast: as the store takes them",
+    )
 
 
 def origin(source: Entry) -> str:
@@ -58,9 +97,9 @@ def _redrive(client: Client, parsed: argparse.Namespace) -> int:
         wish["to"] = parsed.to
     if parsed.id:
         wish["ids"] = parsed.id
-    if parsed.rate:
-        wish["rate"] = parsed.rate
-    answer = client.post(LETTERS, wish)
+    if parsed.delay:
+        wish["delay_seconds"] = parsed.delay
+    answer = client.post(LETTERS, {**wish, **cause_wished(parsed), **_pace_wished(parsed)})
     if "moved" in answer:
         print(f"{answer['moved']} of {len(parsed.id)} moved")
         return 0 if answer["moved"] == len(parsed.id) else 1
@@ -80,17 +119,31 @@ async def _watch(client: Client, clock: Clock, queue: str, task_id: str) -> int:
         while True:
             task = next(task for task in client.get(_TASKS, queue=queue)["tasks"] if task["task"] == task_id)
             progress.update(bar, completed=task["moved"], total=max(task["to_move"], task["moved"]))
-            if task["state"] not in ("running", "cancelling"):
+            if task["state"] not in ("waiting", "running", "cancelling"):
                 break
             await clock.sleep_until(clock.now() + _LOOK_AGAIN_MS)
     print(f"{task['state']}: {task['moved']} of {task['to_move']} moved{_why(task)}")
     return 0 if task["state"] == "completed" else 1
 
 
+def cause_wished(parsed: argparse.Namespace) -> dict[str, Any]:
+    """The members of a wish that say of which cause, and which are spared."""
+    wish: dict[str, Any] = {"cause": parsed.cause} if parsed.cause else {}
+    return wish | ({"except": parsed.excepted} if parsed.excepted else {})
+
+
+def _pace_wished(parsed: argparse.Namespace) -> dict[str, Any]:
+    wish: dict[str, Any] = {"pace": parsed.pace} if parsed.pace else {}
+    return wish | ({"rate": parsed.rate} if parsed.rate else {})
+
+
 def _rehearse(client: Client, parsed: argparse.Namespace) -> int:
     wanted = set(parsed.id)
     missing, number = set(wanted), 0
-    for letter in _all(client, parsed.queue):
+    cause = {"cause": parsed.cause} if parsed.cause else {}
+    for letter in _all(client, parsed.queue, cause):
+        if letter["id"] in (parsed.excepted or ()):
+            continue
         number = letter["id"]
         if not wanted or number in wanted:
             stays = "  stays: it is in flight" if letter["in_flight"] else ""
@@ -104,9 +157,9 @@ def _rehearse(client: Client, parsed: argparse.Namespace) -> int:
     return 1 if missing else 0
 
 
-def _all(client: Client, queue: str) -> Iterator[Entry]:
+def _all(client: Client, queue: str, cause: Mapping[str, str]) -> Iterator[Entry]:
     after = 0
-    while letters := client.get(LETTERS, queue=queue, after=after, limit=PAGE_MAX)["letters"]:
+    while letters := client.get(LETTERS, queue=queue, after=after, limit=PAGE_MAX, **cause)["letters"]:
         yield from letters
         after = letters[-1]["id"]
 
@@ -121,6 +174,7 @@ def _tasks(client: Client, parsed: argparse.Namespace) -> int:
     for task in answer["tasks"]:
         target = f"to queue {task['to']}" if task["to"] else "back"
         rate = f"  at most {task['rate']} a second" if task["rate"] else ""
+        rate = "  carefully" if task["pace"] == "careful" else rate
         print(
             f"{task['task']}  {moment(task['started_at'])}  {task['state']:10}"
             f" {task['moved']:>8} of {task['to_move']} moved  {target}{rate}{_why(task)}"
@@ -128,12 +182,14 @@ def _tasks(client: Client, parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _cancel(client: Client, parsed: argparse.Namespace) -> int:
-    wish = {"queue": parsed.queue, "cancel": True, **({"task": parsed.task} if parsed.task else {})}
-    task = client.post(_TASKS, wish)["task"]
-    print(f"task {task['task']} stops; {task['moved']} of {task['to_move']} moved so far")
+def _change(client: Client, parsed: argparse.Namespace) -> int:
+    wish = {"queue": parsed.queue, parsed.verb: True, **({"task": parsed.task} if parsed.task else {})}
+    task = client.post(_TASKS, wish | _pace_wished(parsed))["task"]
+    does = {"cancel": "stops", "pause": "pauses", "resume": "goes on"}[parsed.verb]
+    print(f"task {task['task']} {does}; {task['moved']} of {task['to_move']} moved so far")
     return 0
 
 
 def _why(task: Entry) -> str:
-    return f": {task['failure']}" if task["failure"] else ""
+    why = task["failure"] or task["stopped_why"]
+    return f": {why}" if why else ""

@@ -12,13 +12,13 @@ from redrive.protocols.aws.wire.s3_routes import is_for_s3
 from redrive.protocols.http import Request, Response
 from redrive.server.app import Answer, Recognising, Router
 from redrive.server.control import Control
-from redrive.server.dead_letters import PATH as DEAD_LETTER_PATH
 from redrive.server.dead_letters import DeadLetterRoutes
 from redrive.server.endpoints import PATH as ENDPOINTS_PATH
 from redrive.server.endpoints import EndpointRoutes
 from redrive.server.exposition import Exposition
 from redrive.server.guard import BrowserGuard
 from redrive.server.hosts import KnownHosts
+from redrive.server.redriving import PATH as DEAD_LETTER_PATH
 from redrive.server.resources import PATHS as RESOURCE_PATHS
 from redrive.server.resources import ResourceRoutes
 from redrive.server.scraping import Scrapers

@@ -30,6 +30,7 @@ from redrive.engine.receive.receiver import Receiver
 from redrive.engine.receive.settler import Settler
 from redrive.engine.resources import Resources, Subscriptions
 from redrive.engine.sweep import Sweeper
+from redrive.engine.tasks.chosen import ChosenMoves
 from redrive.engine.tasks.dead_letters import DeadLetters
 from redrive.engine.tasks.redrive import Redriver
 from redrive.engine.tasks.replay import Replayer
@@ -96,6 +97,7 @@ class Engine:
             store, clock, self._queues, self._notifier, self._receiver.in_flight, self._counters, heard
         )
         self._redriver = Redriver(store, runtime, self.resources, self._notifier, self._counters)
+        self._chosen = ChosenMoves(store, runtime, self.resources, self._notifier, self._counters)
         self._dead_letters = DeadLetters(store, clock, self.resources)
         self._circuits = CircuitBreakers(self._directory, runtime.node)
         self._sweeper = Sweeper(
@@ -146,6 +148,7 @@ class Engine:
         )
         self.operations = Operations(
             self._redriver,
+            self._chosen,
             self._replayer,
             self._dead_letters,
             Tracer(self._store, self.clock, self._queues, self._topics, self._dead_letters),

@@ -64,13 +64,13 @@ class Messages:
         """Look without touching: deliveries of a queue in order of arrival, waiting and claimed."""
         return await self._store.peek(queue.id, limit, after_seq)
 
-    async def count(self, queue: Queue) -> Counts:
-        """The numbers of deliveries of a queue now: available, claimed and delayed."""
-        return await self._store.count(queue.id, self._clock.now())
+    async def count(self, queue: Queue, at_most: int | None = None) -> Counts:
+        """The numbers of deliveries of a queue now: available, claimed and delayed; with `at_most`, as far as that."""
+        return await self._store.count(queue.id, self._clock.now(), at_most)
 
-    async def count_backlog(self, subscription: Subscription) -> Counts:
+    async def count_backlog(self, subscription: Subscription, at_most: int | None = None) -> Counts:
         """The numbers of deliveries of a subscription that wait to be pushed, are being tried, and wait for later."""
-        return await self._store.count(subscription.queue_id, self._clock.now())
+        return await self._store.count(subscription.queue_id, self._clock.now(), at_most)
 
     async def archive_size(self, topic: Topic) -> tuple[int, int]:
         """The number and the bytes of the publications in a topic's archive; see `archive.size`."""

@@ -8,8 +8,9 @@ from redrive.engine.push.circuit_breakers import CircuitBreakers
 from redrive.engine.push.conditions import Condition, EndpointCondition, EndpointConditions
 from redrive.engine.push.dispatcher import Dispatcher
 from redrive.engine.sweep import Sweeper
-from redrive.engine.tasks.dead_letters import DeadLetter, DeadLetterQueue, DeadLetters
-from redrive.engine.tasks.redrive import BATCH_MAX, Redriver
+from redrive.engine.tasks.chosen import BATCH_MAX, SET_ASIDE, ChosenMoves
+from redrive.engine.tasks.dead_letters import Cause, DeadLetter, DeadLetterQueue, DeadLetters
+from redrive.engine.tasks.redrive import RedrivePlan, Redriver, RedriveWish
 from redrive.engine.tasks.replay import Replayer
 from redrive.engine.tracing import TracedDelivery, Tracer
 from redrive.model.circuit import OpenCircuit
@@ -19,11 +20,15 @@ from redrive.model.topic import Subscription, Topic
 __all__ = [
     "BATCH_MAX",
     "METRIC_NAMES",
+    "SET_ASIDE",
+    "Cause",
     "Condition",
     "DeadLetter",
     "DeadLetterQueue",
     "EndpointCondition",
     "Operations",
+    "RedrivePlan",
+    "RedriveWish",
     "TracedDelivery",
 ]
 
@@ -36,9 +41,17 @@ class Operations:
         cancel_redrive: Asks a redrive task to stop (`Redriver.cancel`).
         redrive_tasks: The tasks of a source, latest first (`Redriver.tasks_of`).
         active_redrives: How many tasks of an account are running (`Redriver.active_tasks`).
-        move: Moves chosen dead letters at once (`Redriver.move`).
+        plan_redrive: Counts what a task would move, and moves nothing (`Redriver.plan`).
+        pause_redrive: Asks a task to pause (`Redriver.pause`).
+        resume_redrive: Lets a paused task go on (`Redriver.resume`).
+        move: Moves chosen dead letters at once (`ChosenMoves.move`).
+        set_aside, bring_back: Put them aside as they are, and back (`ChosenMoves`).
+        aside_of: The queue for what is set aside (`ChosenMoves.aside_of`).
         dead_letter_queues: Of an account's region (`DeadLetters.queues`).
         dead_letters: What is in one of them (`DeadLetters.letters`).
+        look: A page of one, either way, or of one cause (`DeadLetters.look`).
+        causes: Why its messages died, with numbers (`DeadLetters.causes`).
+        sources: Who sends to one (`DeadLetters.sources`).
         trace: Where a message's deliveries stand (`Tracer.trace`).
         start_replay_in: Sends a subscription what its topic archived (`Replayer.start_in`).
         end_replay_in: Takes a replay away (`Replayer.end_in`).
@@ -51,6 +64,7 @@ class Operations:
     def __init__(
         self,
         redriver: Redriver,
+        chosen: ChosenMoves,
         replayer: Replayer,
         dead_letters: DeadLetters,
         tracer: Tracer,
@@ -71,9 +85,18 @@ class Operations:
         self.cancel_redrive = redriver.cancel
         self.redrive_tasks = redriver.tasks_of
         self.active_redrives = redriver.active_tasks
-        self.move = redriver.move
+        self.plan_redrive = redriver.plan
+        self.pause_redrive = redriver.pause
+        self.resume_redrive = redriver.resume
+        self.move = chosen.move
+        self.set_aside = chosen.set_aside
+        self.bring_back = chosen.bring_back
+        self.aside_of = chosen.aside_of
         self.dead_letter_queues = dead_letters.queues
         self.dead_letters = dead_letters.letters
+        self.look = dead_letters.look
+        self.causes = dead_letters.causes
+        self.sources = dead_letters.sources
         self.trace = tracer.trace
         self.start_replay_in = replayer.start_in
         self.end_replay_in = replayer.end_in

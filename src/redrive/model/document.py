@@ -18,7 +18,7 @@ class Document:
     def to_document(self) -> dict[str, Any]:
         """The record as a JSON-ready document."""
         fields = asdict(self)
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
+        return {name: _plain(value) for name, value in fields.items()}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
@@ -28,3 +28,8 @@ class Document:
             if fields.get(name) is not None:
                 fields[name] = restore(fields[name])
         return cls(**fields)
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as JSON has them: also named ones, and those within."""
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value

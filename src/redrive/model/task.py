@@ -1,9 +1,11 @@
 """A move task: dead letters on their way back, in the background, at a bounded rate."""
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from redrive.model.careful import UNTRIED, CarefulPace, Fares, Sampled
 from redrive.model.document import Document
 from redrive.model.names import ResourceName
 
@@ -13,7 +15,9 @@ TELL_EVERY_MS = 10_000  # recorded: two seconds after its start, a task that mov
 class TaskState(enum.StrEnum):
     """The state of a move task."""
 
+    WAITING = "waiting"  # it begins in a moment: until then to cancel it undoes all
     RUNNING = "running"
+    PAUSED = "paused"  # by somebody, or by itself, because too much of what it moved failed
     CANCELLING = "cancelling"
     CANCELLED = "cancelled"
     COMPLETED = "completed"
@@ -22,7 +26,27 @@ class TaskState(enum.StrEnum):
     @property
     def active(self) -> bool:
         """True if the task may still move something."""
-        return self in (TaskState.RUNNING, TaskState.CANCELLING)
+        return self in (TaskState.WAITING, TaskState.RUNNING, TaskState.PAUSED, TaskState.CANCELLING)
+
+    @property
+    def at_work(self) -> bool:
+        """True if a node works at the task, or should."""
+        return self.active and self is not TaskState.PAUSED
+
+
+@dataclass(frozen=True, slots=True)
+class MoveChoice(Document):
+    """The dead letters of one cause, but for a few.
+
+    Attributes:
+        origin: The number of the queue they failed in.
+        failure: Why: see `Delivery.failure`.
+        excepted: The places of those that stay.
+    """
+
+    origin: int
+    failure: str
+    excepted: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +69,28 @@ class MoveTask(Document):
             which fails again at once does not travel in circles.
         lease_until: The node working at it holds it until then (ms); another may take it up after.
         node: Which node that is.
+        choice: The cause that its messages have in common; None: all causes.
+        keeps_origin: They are set aside, and stay dead letters.
+        careful: Its careful pace; None: `rate_max`.
+        starts_at: It waits until then (ms).
+        resumed_at: When it went on after a pause (ms); 0: never.
+        moved_before: How many had gone when it went on.
+        taken_at: When the first of a careful task were found to be taken (ms); 0: not yet.
+        sample: The messages it moved last whose fate is looked at.
+        fares: How they fare.
+        stopped_why: Why it paused by itself; empty if somebody asked it to.
+        by: Who started it.
     """
 
-    restored: ClassVar = {"source": ResourceName._make, "destination": ResourceName._make, "state": TaskState}
+    restored: ClassVar = {
+        "source": ResourceName._make,
+        "destination": ResourceName._make,
+        "state": TaskState,
+        "choice": MoveChoice.from_document,
+        "careful": CarefulPace.from_document,
+        "sample": lambda sampled: tuple(Sampled(*each) for each in sampled),
+        "fares": lambda fares: Fares(*fares),
+    }
 
     id: str
     source: ResourceName
@@ -63,6 +106,30 @@ class MoveTask(Document):
     node: str = ""
     told: int = 0
     told_at: int = 0
+    choice: MoveChoice | None = None
+    keeps_origin: bool = False
+    careful: CarefulPace | None = None
+    starts_at: int = 0
+    resumed_at: int = 0
+    moved_before: int = 0
+    taken_at: int = 0
+    sample: Sequence[Sampled] = ()
+    fares: Fares = UNTRIED
+    stopped_why: str = ""
+    by: str = ""
+
+    def resumed(self, now: int) -> "MoveTask":
+        """The task when it goes on after a pause: a careful one begins with a few again."""
+        return replace(
+            self,
+            state=TaskState.RUNNING,
+            resumed_at=now,
+            moved_before=self.moved,
+            taken_at=0,
+            sample=(),
+            fares=UNTRIED,
+            stopped_why="",
+        )
 
     def counting(self, moved: int, now: int) -> "MoveTask":
         """The task when so many more have gone."""

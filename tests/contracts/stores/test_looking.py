@@ -26,6 +26,14 @@ async def test_pages_go_both_ways(plain: Bench) -> None:
     assert bodies(await look(LookRequest(plain.id, 9, after_seq=seqs[0], before_seq=seqs[3]))) == ["b", "c"]
 
 
+async def test_chosen_places_are_looked_at_together(plain: Bench, fifo: Bench) -> None:
+    seqs = await plain.send("a", "b", "c", "d")
+    (elsewhere,) = await fifo.send("e", group="g")
+    chosen = LookRequest(plain.id, 9, seqs=[seqs[3], elsewhere, 10**9, seqs[1]])
+    assert bodies(await plain.store.look(chosen)) == ["b", "d"]
+    assert bodies(await plain.store.look(LookRequest(plain.id, 1, seqs=seqs))) == ["a"]
+
+
 async def test_a_dead_letter_says_why_it_died(plain: Bench, fifo: Bench, dead_letters: Bench) -> None:
     await die(plain, "a", into=dead_letters, note=BUSY)
     await die(plain, "b", into=dead_letters, note=SILENT)

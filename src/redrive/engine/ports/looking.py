@@ -1,5 +1,6 @@
 """Values for looking into queues without receiving: pages of deliveries, and why dead letters died."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ class LookRequest:
         before_seq: Only what arrived earlier than this; None: no bound.
         newest_first: The page begins with what arrived last.
         group: Only dead letters of this cause; None: everything.
+        seqs: Only these places, by arrival; None: any. Not with `group`.
     """
 
     queue_id: int
@@ -43,3 +45,4 @@ class LookRequest:
     before_seq: int | None = None
     newest_first: bool = False
     group: FailureKey | None = None
+    seqs: Sequence[int] | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from redrive.engine.ports import AttemptNote, Clock, LookRequest, Store
+from redrive.engine.ports import AttemptNote, Clock, FailureGroup, LookRequest, Store
 from redrive.engine.resources import Resources
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
@@ -50,6 +50,25 @@ class DeadLetter:
         return max((note.number for note in self.notes), default=self.delivery.attempts)
 
 
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """The dead letters of a queue that have one cause.
+
+    Attributes:
+        group: Their cause and their number.
+        from_queue: The queue they failed in, if it was one.
+        from_subscription: The subscription they were for, if it was one.
+        first: The one that arrived first; None: it went while this was looked at.
+        last: The one that arrived last, whose notes say what the endpoint said.
+    """
+
+    group: FailureGroup
+    from_queue: ResourceName | None
+    from_subscription: Subscription | None
+    first: DeadLetter | None
+    last: DeadLetter | None
+
+
 class DeadLetters:
     """Looks into dead-letter queues without touching them."""
 
@@ -81,6 +100,37 @@ class DeadLetters:
                     )
                 )
         return found
+
+    async def sources(self, queue: Queue) -> list[Queue | Subscription]:
+        """The queues and subscriptions that send their dead letters to this one."""
+        return [
+            *await self._queues.sources_of(queue.name),
+            *await self._subscriptions.dead_lettering_to(queue.name),
+        ]
+
+    async def causes(self, queue: Queue, limit: int, count_max: int) -> list[Cause]:
+        """The causes of a queue's dead letters, the most frequent first: three reads, and one for each origin.
+
+        Args:
+            queue: Where they are.
+            limit: At most so many causes.
+            count_max: Of each so many are counted.
+        """
+        groups = await self._store.failures(queue.id, limit, count_max)
+        places = {seq for group in groups for seq in (group.first_seq, group.last_seq)}
+        ends = await self.look(LookRequest(queue.id, len(places), seqs=sorted(places))) if places else []
+        letters = {letter.delivery.seq: letter for letter in ends}
+        origins = {number: await self.origin(number) for number in {group.key.origin for group in groups}}
+        found = [
+            Cause(
+                group,
+                *origins[group.key.origin],
+                letters.get(group.first_seq),
+                letters.get(group.last_seq),
+            )
+            for group in groups
+        ]
+        return sorted(found, key=lambda cause: -cause.group.number)
 
     async def letters(self, queue: Queue, after_seq: int, limit: int) -> list[DeadLetter]:
         """The messages in a dead-letter queue, in order of arrival."""

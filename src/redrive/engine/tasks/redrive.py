@@ -5,19 +5,24 @@ calls it approximate).
 """
 
 import logging
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.counters import NodeCounters
-from redrive.engine.ports import DocumentKind, Moved, MoveRequest, Runtime, Store, Target
+from redrive.engine.ports import DocumentKind, FailureKey, Moved, MoveRequest, Runtime, Store, Target
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Resources
+from redrive.engine.tasks.canary import Canary, sample_of
+from redrive.engine.tasks.chosen import BATCH_MAX
 from redrive.engine.tasks.leased_tasks import LeasedTasks
+from redrive.engine.tasks.targets import RedriveTargets
+from redrive.model.careful import LOOK_AGAIN_MS, CarefulPace, CarefulStep, careful_step
 from redrive.model.errors import NotFound, Refused, TaskActive
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
-from redrive.model.task import MoveTask, TaskState
+from redrive.model.task import MoveChoice, MoveTask, TaskState
 from redrive.model.topic import Subscription
 
 logger = logging.getLogger(__name__)
@@ -28,9 +33,49 @@ LAST_TASK: DocumentKind[str] = DocumentKind(
     "last_move_task", lambda key: {"key": key}, lambda document: document["key"]
 )
 
-BATCH_MAX = 100  # a batch is one transaction: long enough to be quick, short enough to hold up nobody
 TASKS_KEPT = 10  # finished ones per source, as many as ListMessageMoveTasks shows
 TASK_MS_MAX = 36 * 60 * 60 * 1000  # a task runs for 36 hours at most (SQS quotas)
+CAUSES_MAX = 200  # of one queue; more are not told apart
+COUNTED_MAX = 1_000_000  # dead letters of one cause: 80 ms
+NOTHING = Moved({}, left=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RedriveWish:
+    """A wish for a redrive that takes not everything, or not at once.
+
+    Attributes:
+        choice: The cause of the dead letters that go; None: all of them.
+        last_seq: None that arrived later than this; None: than now.
+        careful: Begin with a few; None: at the rate that is given.
+        delay_ms: Begin so much later: until then to cancel undoes all.
+        keeps_origin: Set them aside at the destination, as the dead letters they are.
+        by: Who started it.
+    """
+
+    choice: MoveChoice | None = None
+    last_seq: int | None = None
+    careful: CarefulPace | None = None
+    delay_ms: int = 0
+    keeps_origin: bool = False
+    by: str = ""
+
+
+EVERYTHING = RedriveWish()
+
+
+class RedrivePlan(NamedTuple):
+    """The messages that a redrive would move.
+
+    Attributes:
+        number: So many, as far as their origins are still there.
+        in_flight: So many others are being received, and stay.
+        last_seq: What arrives from now on is behind this place, and stays.
+    """
+
+    number: int
+    in_flight: int
+    last_seq: int
 
 
 class Redriver:
@@ -49,32 +94,62 @@ class Redriver:
         self._runtime = runtime
         self._documents = resources.documents
         self._queues = resources.queues
-        self._topics = resources.topics
-        self._subscriptions = resources.subscriptions
+        self._targets = RedriveTargets(resources)
+        self._canary = Canary(store)
         self._notifier = notifier
         self._measure = counters
         self._tasks = LeasedTasks(runtime, resources.documents, TASK)
 
-    async def start(self, source: Queue, destination: Queue | None, rate_max: int | None) -> MoveTask:
+    async def start(
+        self,
+        source: Queue,
+        destination: Queue | None,
+        rate_max: int | None,
+        wish: RedriveWish = EVERYTHING,
+    ) -> MoveTask:
         """Begin to move what waits in `source` now.
 
+        Args:
+            source: A dead-letter queue, or any other.
+            destination: Where everything goes; None: each message where it came from.
+            rate_max: Messages a second; None: as fast as the store takes them.
+            wish: Which of them, and how carefully.
+
         Raises:
-            TaskActive: A task for this source is running.
+            TaskActive: A task for this source is running, or paused.
         """
         now = self._runtime.clock.now()
+        plan = await self.plan(source, wish.choice)
         task = MoveTask(
             id=self._runtime.message_id().hex(),
             source=source.name,
             destination=None if destination is None else destination.name,
             rate_max=rate_max,
-            to_move=(await self._store.count(source.id, now)).available,
+            to_move=plan.number,
             started_at=now,
-            last_seq=await self._store.last_seq(),
+            last_seq=plan.last_seq if wish.last_seq is None else min(plan.last_seq, wish.last_seq),
+            state=TaskState.WAITING if wish.delay_ms else TaskState.RUNNING,
+            choice=wish.choice,
+            keeps_origin=wish.keeps_origin,
+            careful=wish.careful,
+            starts_at=now + wish.delay_ms,
+            by=wish.by,
         )
         task = self._tasks.leased(task)
         await self._documents.transact(lambda draft: self._start_in(draft, task))
         self._tasks.begin(task, self._carry_on)
         return task
+
+    async def plan(self, source: Queue, choice: MoveChoice | None = None) -> RedrivePlan:
+        """The messages that a task would move if it were started now, which does nothing."""
+        last_seq = await self._store.last_seq()
+        counts = await self._store.count(source.id, self._runtime.clock.now())
+        if choice is None:
+            return RedrivePlan(counts.available, counts.claimed, last_seq)
+        groups = await self._store.failures(source.id, CAUSES_MAX, COUNTED_MAX)
+        cause = FailureKey(choice.origin, choice.failure)
+        number = sum(group.number for group in groups if group.key == cause)
+        return RedrivePlan(max(0, number - len(choice.excepted)), counts.claimed, last_seq)
 
     async def _start_in(self, draft: Draft, task: MoveTask) -> None:
         """Write a task as its source's last; of two that begin at the same moment, the other finds it there."""
@@ -89,51 +164,73 @@ class Redriver:
         for key, _ in tasks[: 1 - TASKS_KEPT]:
             draft.remove(TASK, key)
 
-    async def move(self, source: Queue, seqs: Sequence[int], destination: Queue | None) -> Moved:
-        """Move chosen dead letters at once, in one transaction; those that are in flight or not there stay.
-
-        Args:
-            source: Where they are.
-            seqs: Which; at most `BATCH_MAX`.
-            destination: Where to; None: each where it came from.
-        """
-        target = None if destination is None else Target(destination.id, destination.ordered)
-        request = MoveRequest(
-            queue_id=source.id,
-            ordered=source.ordered,
-            limit=min(len(seqs), BATCH_MAX),
-            now=self._runtime.clock.now(),
-            seq_max=await self._store.last_seq(),
-            message_ids=[self._runtime.message_id() for _ in seqs],
-            destination=target,
-            origins={} if target else await self._standing(await self._origins(source.name)),
-            seqs=seqs,
-        )
-        return self._moved(source, await self._store.move(request))
-
-    def _moved(self, source: Queue, moved: Moved) -> Moved:
-        self._measure.queue(source).messages_redriven += moved.total
-        for queue_id, number in moved.per_queue.items():
-            self._notifier.announce(queue_id, number)
-        return moved
-
     async def cancel(self, source: ResourceName, task_id: str) -> MoveTask:
-        """Ask a running task to stop; what it has moved stays moved.
+        """Ask a task to stop; what it has moved stays moved.
 
         Raises:
             NotFound: No such task.
-            Refused: It is not running.
+            Refused: It has ended, or is stopping.
         """
+
+        def cancelling(current: MoveTask) -> MoveTask:
+            if not current.state.active or current.state is TaskState.CANCELLING:
+                raise Refused(f"task {task_id} is {current.state}")
+            paused = current.state is TaskState.PAUSED  # nobody works at it
+            return replace(current, state=TaskState.CANCELLED if paused else TaskState.CANCELLING)
+
+        return await self._change(source, task_id, cancelling)
+
+    async def pause(self, source: ResourceName, task_id: str) -> MoveTask:
+        """Ask a task to pause; it keeps its place, and nobody can start another meanwhile.
+
+        Raises:
+            NotFound: No such task.
+            Refused: It does not run.
+        """
+
+        def paused(current: MoveTask) -> MoveTask:
+            if current.state not in (TaskState.WAITING, TaskState.RUNNING):
+                raise Refused(f"task {task_id} is {current.state}")
+            return replace(current, state=TaskState.PAUSED)
+
+        return await self._change(source, task_id, paused)
+
+    async def resume(
+        self, source: ResourceName, task_id: str, pace: CarefulPace | int | None = None
+    ) -> MoveTask:
+        """Let a paused task go on where it was.
+
+        Args:
+            source: Of the task.
+            task_id: Of the task.
+            pace: Another pace than it had: careful, or so many a second, 0 for as fast as the store takes them.
+
+        Raises:
+            NotFound: No such task.
+            Refused: It is not paused.
+        """
+
+        def resumed(current: MoveTask) -> MoveTask:
+            if current.state is not TaskState.PAUSED:
+                raise Refused(f"task {task_id} is {current.state}")
+            again = self._tasks.leased(current.resumed(self._runtime.clock.now()))
+            if pace is None:
+                return again
+            if isinstance(pace, CarefulPace):
+                return replace(again, careful=pace, rate_max=None)
+            return replace(again, careful=None, rate_max=pace or None)
+
+        task = await self._change(source, task_id, resumed)
+        self._tasks.begin(task, self._carry_on)
+        return task
+
+    async def _change(
+        self, source: ResourceName, task_id: str, change: Callable[[MoveTask], MoveTask]
+    ) -> MoveTask:
         task = next((each for each in await self.tasks_of(source) if each.id == task_id), None)
         if task is None:
             raise NotFound(task_id)
-
-        def cancelling(current: MoveTask) -> MoveTask:
-            if current.state is not TaskState.RUNNING:
-                raise Refused(f"task {task_id} is {current.state}")
-            return replace(current, state=TaskState.CANCELLING)
-
-        return await self._documents.update(TASK, task.key, cancelling)
+        return await self._documents.update(TASK, task.key, change)
 
     async def tasks_of(self, source: ResourceName) -> list[MoveTask]:
         """The tasks of a source, latest first."""
@@ -146,7 +243,8 @@ class Redriver:
 
     async def take_up(self) -> None:
         """Carry on the tasks that nobody works at: after a restart, or when their node died."""
-        await self._tasks.take_up(await self._documents.find(TASK, ""), self._carry_on)
+        tasks = [task for task in await self._documents.find(TASK, "") if task.state.at_work]
+        await self._tasks.take_up(tasks, self._carry_on)
 
     async def stop(self) -> None:
         """Leave the running tasks to the next start."""
@@ -161,55 +259,79 @@ class Redriver:
 
     async def _carry_on(self, task: MoveTask) -> None:
         try:
-            origins = [] if task.destination else await self._origins(task.source)
+            task = await self._wait_for_start(task)
+            origins = await self._origins(task)
             left = True
             while left and task.state is TaskState.RUNNING:
                 began = self._runtime.clock.now()
-                moved = await self._move_batch(task, origins, began)
+                step = await self._step(task, began)
+                if step.stop:
+                    task = await self._stop_itself(task)
+                    break
+                moved = await self._move_batch(task, origins, began, step.move) if step.move else NOTHING
                 left = moved.left
-                task = await self._record(task, moved.total)
+                task = await self._record(task, moved)
                 if not self._tasks.is_ours(task):
                     return  # another node took it up meanwhile, and carries it on
-                if left and task.rate_max:
-                    await self._runtime.clock.sleep_until(began + moved.total * 1000 // task.rate_max)
-            await self._finish(task, TaskState.CANCELLED if left else TaskState.COMPLETED)
+                if left and step.wait_ms:
+                    pause_ms = step.wait_ms * moved.total // step.move if step.move else step.wait_ms
+                    await self._runtime.clock.sleep_until(began + pause_ms)
+                    task = await self._documents.get(TASK, task.key) or task
+            if task.state is not TaskState.PAUSED:
+                await self._finish(task, TaskState.CANCELLED if left else TaskState.COMPLETED)
         except (NotFound, Refused) as error:
             await self._finish(replace(task, failure=str(error)), TaskState.FAILED)
 
-    async def _origins(self, source: ResourceName) -> list[Queue | Subscription]:
-        """The queues and subscriptions whose dead letters come here.
+    async def _wait_for_start(self, task: MoveTask) -> MoveTask:
+        """Wait until a task begins, looking now and then whether it still should."""
+        clock = self._runtime.clock
+        while task.state is TaskState.WAITING and clock.now() < task.starts_at:
+            await clock.sleep_until(min(task.starts_at, clock.now() + LOOK_AGAIN_MS))
+            task = await self._documents.get(TASK, task.key) or task
+        if task.state is not TaskState.WAITING:
+            return task
+        return await self._documents.update(TASK, task.key, _running)
 
-        A subscription's backlog is the same kind of queue: what is redriven into it is pushed again, from its first
-        attempt.
-        """
-        return [
-            *await self._queues.sources_of(source),
-            *await self._subscriptions.dead_lettering_to(source),
-        ]
+    async def _step(self, task: MoveTask, now: int) -> CarefulStep:
+        """The number to move next, and the wait after them."""
+        rate = task.rate_max
+        if task.careful is None:
+            batch = min(BATCH_MAX, rate or BATCH_MAX)
+            return CarefulStep(batch, batch * 1000 // rate if rate else 0)
+        passed_ms = now - task.taken_at if task.taken_at else None
+        moved = task.moved - task.moved_before
+        return careful_step(task.careful, moved, task.fares, passed_ms, BATCH_MAX)
 
-    async def _standing(self, origins: Sequence[Queue | Subscription]) -> dict[int, Target]:
-        """The origins that are still there, by number: one may be deleted in the hours that a task takes."""
-        targets = [await self._target(origin) for origin in origins]
-        return {target.queue_id: target for target in targets if target is not None}
+    async def _stop_itself(self, task: MoveTask) -> MoveTask:
+        """Pause a task of whose messages too many fail."""
+        fares, why = task.fares, await self._canary.said(task.sample)
+        stopped_why = f"{fares.failed} of {fares.looked_at} failed their first attempt{why}"
+        logger.warning("redrive.stopped_itself source=%s: %s", task.source.key, stopped_why)
 
-    async def _target(self, origin: Queue | Subscription) -> Target | None:
-        if isinstance(origin, Queue):
-            queue = await self._queues.get(origin.name)
-            stands = queue is not None and queue.id == origin.id
-            return Target(origin.id, origin.ordered) if stands else None
-        subscription = await self._subscriptions.get(origin.topic, origin.id)
-        topic = await self._topics.get(origin.topic)
-        if subscription is None or topic is None or subscription.queue_id != origin.queue_id:
-            return None
-        return Target(origin.queue_id, topic.ordered)
+        def stopped(current: MoveTask) -> MoveTask:
+            if current.state is not TaskState.RUNNING:
+                return current
+            return replace(current, state=TaskState.PAUSED, stopped_why=stopped_why)
 
-    async def _move_batch(self, task: MoveTask, origins: Sequence[Queue | Subscription], now: int) -> Moved:
-        if now >= task.started_at + TASK_MS_MAX:
+        return await self._documents.update(TASK, task.key, stopped)
+
+    async def _origins(self, task: MoveTask) -> list[Queue | Subscription]:
+        if task.destination is not None:
+            return []
+        if task.choice is None:
+            return await self._targets.origins(task.source)
+        origin = await self._targets.origin(task.choice.origin)
+        return [] if origin is None else [origin]
+
+    async def _move_batch(
+        self, task: MoveTask, origins: Sequence[Queue | Subscription], now: int, limit: int
+    ) -> Moved:
+        if now >= max(task.started_at, task.resumed_at) + TASK_MS_MAX:
             raise Refused("the task ran for 36 hours")
         source = await self._queues.get(task.source)
         if source is None:
             raise NotFound("source")
-        limit = min(BATCH_MAX, task.rate_max or BATCH_MAX)
+        choice = task.choice
         moved = await self._store.move(
             MoveRequest(
                 queue_id=source.id,
@@ -219,10 +341,16 @@ class Redriver:
                 seq_max=task.last_seq,
                 message_ids=[self._runtime.message_id() for _ in range(limit)],
                 destination=await self._destination(task),
-                origins=await self._standing(origins),
+                origins=await self._targets.standing(origins),
+                group=None if choice is None else FailureKey(choice.origin, choice.failure),
+                excepted=() if choice is None else choice.excepted,
+                keeps_origin=task.keeps_origin,
             )
         )
-        return self._moved(source, moved)
+        self._measure.queue(source).messages_redriven += 0 if task.keeps_origin else moved.total
+        for queue_id, number in moved.per_queue.items():
+            self._notifier.announce(queue_id, number)
+        return moved
 
     async def _destination(self, task: MoveTask) -> Target | None:
         if task.destination is None:
@@ -232,10 +360,21 @@ class Redriver:
             raise NotFound("destination")
         return Target(queue.id, queue.ordered)
 
-    async def _record(self, task: MoveTask, moved: int) -> MoveTask:
+    async def _record(self, task: MoveTask, moved: Moved) -> MoveTask:
+        now = self._runtime.clock.now()
+        sample = task.sample
+        if task.careful is not None:
+            sample = sample_of(moved.became) if moved.became else sample
+            fares = await self._canary.fares(sample, now)
+
         def counted(current: MoveTask) -> MoveTask:
             current = self._tasks.leased(current) if self._tasks.is_ours(current) else current
-            return current.counting(moved, self._runtime.clock.now())
+            current = current.counting(moved.total, now)
+            if current.careful is None:
+                return current
+            first_taken = fares.looked_at and fares.taken == fares.looked_at and not current.taken_at
+            taken_at = now if first_taken else current.taken_at
+            return replace(current, sample=tuple(sample), fares=fares, taken_at=taken_at)
 
         return await self._documents.update(TASK, task.key, counted)
 
@@ -247,3 +386,7 @@ class Redriver:
             return replace(current, state=state, failure=task.failure) if current.state.active else current
 
         await self._documents.update(TASK, task.key, finished)
+
+
+def _running(current: MoveTask) -> MoveTask:
+    return replace(current, state=TaskState.RUNNING) if current.state is TaskState.WAITING else current

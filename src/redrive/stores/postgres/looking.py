@@ -8,7 +8,7 @@ from asyncpg import Connection
 from redrive.engine.ports import Counts, FailureGroup, FailureKey, LookRequest
 from redrive.model.delivery import Delivery
 from redrive.stores.postgres import rows
-from redrive.stores.postgres.reaching import COLUMNS, in_failures
+from redrive.stores.postgres.reaching import COLUMNS, each, in_failures, of
 
 _PEEK: Final = f"SELECT {COLUMNS} FROM deliveries WHERE queue_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
 _PAGE: Final = (
@@ -22,6 +22,10 @@ _GROUP_PAGE: Final = (
 _GROUP_PAGE_BACK: Final = (
     f"SELECT {COLUMNS} FROM deliveries WHERE queue_id = $1 AND {in_failures('$5', '$6')} AND seq > $2 AND seq < $3"
     " ORDER BY origin DESC, failure DESC, seq DESC LIMIT $4"
+)
+_AT_PLACES: Final = (
+    f"SELECT {of('found')} FROM unnest($2::bigint[]) WITH ORDINALITY AS one (seq, number)"
+    f" {each(COLUMNS)} ORDER BY one.number LIMIT $3"
 )
 _NEXT_CAUSE: Final = (
     "SELECT origin, failure FROM deliveries WHERE queue_id = $1 AND failure IS NOT NULL"
@@ -73,6 +77,9 @@ async def peek(connection: Connection, queue_id: int, limit: int, after_seq: int
 
 async def look(connection: Connection, request: LookRequest) -> list[Delivery]:
     """See `Store.look`."""
+    if request.seqs is not None:
+        placed = await connection.fetch(_AT_PLACES, request.queue_id, sorted(request.seqs), request.limit)
+        return [rows.delivery_of(record) for record in placed]
     before = _SEQ_MAX if request.before_seq is None else request.before_seq
     bounds = (request.queue_id, request.after_seq, before, request.limit)
     if request.group is None:

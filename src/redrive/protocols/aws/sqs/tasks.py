@@ -24,6 +24,9 @@ _FAILURES = {
     "destination": "AWS.SimpleQueueService.NonExistentQueue",
 }
 
+# SQS knows no task that waits to begin, or is paused: both may still move something, and be cancelled.
+_RUNNING = (TaskState.RUNNING, TaskState.WAITING, TaskState.PAUSED)
+
 
 class Tasks:
     """Starts, cancels and lists move tasks."""
@@ -130,13 +133,13 @@ def _read_handle(text: str) -> tuple[str, str]:
 
 def _shown(task: MoveTask) -> dict[str, Any]:
     shown: dict[str, Any] = {
-        "Status": task.state.upper(),
+        "Status": (TaskState.RUNNING if task.state in _RUNNING else task.state).upper(),
         "SourceArn": names.arn_of(task.source),
         "ApproximateNumberOfMessagesMoved": task.moved_shown,
         "ApproximateNumberOfMessagesToMove": task.to_move,
         "StartedTimestamp": task.started_at,
     }
-    if task.state is TaskState.RUNNING:
+    if task.state in _RUNNING:
         shown["TaskHandle"] = _handle(task)
     if task.destination is not None:
         shown["DestinationArn"] = names.arn_of(task.destination)

@@ -1,0 +1,120 @@
+"""`redrive dlq groups`, `plan`, `edit`, `set-aside` and `bring-back`: why messages died, and what else can be done."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from redrive.cli.client import Client, asking
+from redrive.cli.listing import Entry, add_json
+from redrive.cli.redriving import LETTERS, cause_wished, origin
+from redrive.cli.terminal import CommandFailed, many, moment, note, print_json, shortened
+
+_CAUSES: Final = "/_redrive/dead-letter-causes"
+_PLANS: Final = "/_redrive/dead-letter-plans"
+_EDITS: Final = "/_redrive/dead-letter-edits"
+_FAILURE_WIDTH: Final = 22  # of the longest, name_not_resolved with a status
+
+
+def register(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.ArgumentParser, ...]:
+    """Add the commands to those of `redrive dlq`; the commands."""
+    groups = actions.add_parser(
+        "groups", help="list why the dead letters of a queue died, and how many of each"
+    )
+    groups.add_argument("queue", help="its name, ARN or URL")
+    add_json(groups)
+    groups.set_defaults(run=asking(_groups))
+    plan = actions.add_parser("plan", help="count what a redrive would move, and move nothing")
+    plan.add_argument("queue", help="its name, ARN or URL")
+    plan.add_argument("--cause", help="only those that died of this, as `redrive dlq groups` calls it")
+    add_json(plan)
+    plan.set_defaults(run=asking(_plan), excepted=None)
+    edit = actions.add_parser(
+        "edit", help="send one dead letter back with another body, in place of the old one"
+    )
+    edit.add_argument("queue", help="its name, ARN or URL")
+    edit.add_argument("id", type=int, help="which one")
+    edit.add_argument("--body-file", required=True, metavar="FILE", help="the new body; - for standard input")
+    edit.add_argument("--to", metavar="QUEUE", help="to this queue instead of where it came from")
+    edit.set_defaults(run=asking(_edit))
+    aside = actions.add_parser(
+        "set-aside", help="put dead letters into the queue redrive-set-aside, as they are"
+    )
+    aside.add_argument("queue", help="its name, ARN or URL")
+    aside.add_argument("id", type=int, nargs="+", help="these, at once and together")
+    aside.set_defaults(run=asking(_set_aside))
+    back = actions.add_parser("bring-back", help="put what was set aside into its dead-letter queue again")
+    back.add_argument("id", type=int, nargs="+", help="their ids in redrive-set-aside")
+    back.set_defaults(run=asking(_bring_back))
+    return groups, plan, edit, aside, back
+
+
+def _groups(client: Client, parsed: argparse.Namespace) -> int:
+    answer = client.get(_CAUSES, queue=parsed.queue)
+    if parsed.json:
+        print_json(answer)
+        return 0
+    for cause in answer["causes"]:
+        _print_cause(cause)
+    others = answer["available"] - sum(cause["letters"] for cause in answer["causes"])
+    if others > 0:
+        print(f"{others:>10}  no reason is known: sent here by hand, or dead before reasons were kept")
+    if not answer["causes"] and others <= 0:
+        note(f"there are no dead letters in {parsed.queue}")
+    return 0
+
+
+def _print_cause(cause: Entry) -> None:
+    number = f"{cause['letters']}{'+' if cause['capped'] else ''}"
+    sent = f"{_moment(cause['first_sent_at'])} to {_moment(cause['last_sent_at'])}"
+    print(f"{number:>10}  {cause['failure']:{_FAILURE_WIDTH}} {origin(cause['from'])}  sent {sent}")
+    if cause["last_response"]:
+        print(f"{'':12}last said: {shortened(cause['last_response'])}")
+    print(f"{'':12}--cause '{cause['cause']}'")
+
+
+def _moment(at: int | None) -> str:
+    return "?" if at is None else moment(at)
+
+
+def _plan(client: Client, parsed: argparse.Namespace) -> int:
+    answer = client.get(_PLANS, queue=parsed.queue, **cause_wished(parsed))
+    if parsed.json:
+        print_json(answer)
+        return 0
+    print(
+        f"{answer['to_move']} {many(answer['to_move'], 'letter')} would move, as of letter {answer['last_id']}"
+    )
+    if answer["in_flight"]:
+        print(f"{answer['in_flight']} of the queue stay: somebody is receiving them")
+    return 0
+
+
+def _edit(client: Client, parsed: argparse.Namespace) -> int:
+    wish = {"queue": parsed.queue, "id": parsed.id, "body": _text(parsed.body_file)}
+    moved = client.post(_EDITS, wish | ({"to": parsed.to} if parsed.to else {}))["moved"]
+    if not moved:
+        raise CommandFailed(
+            f"{parsed.id} was not sent: it is in flight, not there, or nobody knows where it came from"
+        )
+    print(f"{parsed.id} was sent with the new body")
+    return 0
+
+
+def _text(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandFailed(f"cannot read {file}: {error}") from None
+
+
+def _set_aside(client: Client, parsed: argparse.Namespace) -> int:
+    answer = client.post(f"{LETTERS}-set-aside", {"queue": parsed.queue, "ids": parsed.id})
+    print(f"{answer['moved']} of {len(parsed.id)} put into {answer['to']}, where they are kept for 14 days")
+    return 0 if answer["moved"] == len(parsed.id) else 1
+
+
+def _bring_back(client: Client, parsed: argparse.Namespace) -> int:
+    moved = client.post(f"{LETTERS}-brought-back", {"ids": parsed.id})["moved"]
+    print(f"{moved} of {len(parsed.id)} brought back")
+    return 0 if moved == len(parsed.id) else 1

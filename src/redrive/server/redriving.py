@@ -1,0 +1,216 @@
+"""The control routes behind `redrive dlq` that change something: redrive, its tasks, edits, and what is set aside."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from redrive.engine.engine import Engine
+from redrive.engine.operations import BATCH_MAX, RedriveWish
+from redrive.engine.ports import FailureKey
+from redrive.model.careful import CarefulPace
+from redrive.model.errors import NotFound
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.model.task import MoveChoice, MoveTask
+from redrive.protocols.http import Request, Response
+from redrive.server.naming import queue_named
+from redrive.server.owned import OwnedRoute, Unusable, document_of, json_answer, number, parameters
+
+PATH: Final = "/_redrive/dead-letter"
+LETTERS: Final = f"{PATH}s"
+TASKS: Final = f"{PATH}-tasks"
+PLANS: Final = f"{PATH}-plans"
+EDITS: Final = f"{PATH}-edits"
+ASIDE: Final = f"{PATH}s-set-aside"
+BACK: Final = f"{PATH}s-brought-back"
+RATE_MAX: Final = 500
+DELAY_SECONDS_MAX: Final = 3600
+PACES: Final = ("careful", "fast")
+
+
+class RedriveRoutes:
+    """Sends the caller's own dead letters back, or aside."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Do it by this engine."""
+        self._engine = engine
+        self.routes: Mapping[tuple[str, str], OwnedRoute] = {
+            ("POST", LETTERS): self._redrive,
+            ("GET", PLANS): self._plan,
+            ("GET", TASKS): self._tasks,
+            ("POST", TASKS): self._change_task,
+            ("POST", EDITS): self._edit,
+            ("POST", ASIDE): self._set_aside,
+            ("POST", BACK): self._bring_back,
+        }
+
+    async def _redrive(self, request: Request, where: ResourceName) -> Response:
+        """The chosen ones at once; those of a cause, or all of them, as a task.
+
+        `{"queue", "to"?, "ids"?, "rate"?, "pace"?, "cause"?, "except"?, "delay_seconds"?}`.
+        """
+        wish = document_of(request.body)
+        source = await existing(self._engine, where, wish.get("queue"))
+        destination = None if wish.get("to") is None else await existing(self._engine, where, wish["to"])
+        if wish.get("ids") is not None:
+            moved = await self._engine.operations.move(source, _ids(wish["ids"]), destination)
+            return json_answer(200, {"moved": moved.total})
+        pace = pace_of(wish)
+        redrive = RedriveWish(
+            choice=choice_of(wish),
+            careful=pace if isinstance(pace, CarefulPace) else None,
+            delay_ms=1000 * number(wish.get("delay_seconds", 0), 0, DELAY_SECONDS_MAX),
+        )
+        rate = pace if isinstance(pace, int) and pace else None
+        task = await self._engine.operations.start_redrive(source, destination, rate, redrive)
+        return json_answer(202, {"task": task.id, "to_move": task.to_move})
+
+    async def _plan(self, request: Request, where: ResourceName) -> Response:
+        """The numbers that a redrive would move, and that stay because they are in flight."""
+        asked = parameters(request)
+        source = await existing(self._engine, where, asked.get("queue"))
+        plan = await self._engine.operations.plan_redrive(source, choice_of(asked))
+        return json_answer(
+            200, {"to_move": plan.number, "in_flight": plan.in_flight, "last_id": plan.last_seq}
+        )
+
+    async def _tasks(self, request: Request, where: ResourceName) -> Response:
+        """The redrive tasks of a queue, latest first; the last ten are remembered."""
+        queue = await existing(self._engine, where, parameters(request).get("queue"))
+        tasks = await self._engine.operations.redrive_tasks(queue.name)
+        return json_answer(200, {"tasks": [shown_task(task) for task in tasks]})
+
+    async def _change_task(self, request: Request, where: ResourceName) -> Response:
+        """`{"queue", "cancel" | "pause" | "resume": true, "task"?, "pace"?, "rate"?}`; without a task, the active one."""
+        wish = document_of(request.body)
+        verbs = [verb for verb in ("cancel", "pause", "resume") if wish.get(verb) is True]
+        if len(verbs) != 1:
+            raise Unusable('expected {"queue": "…", "cancel": true}, or pause, or resume')
+        queue = await existing(self._engine, where, wish.get("queue"))
+        name = str(wish["task"]) if wish.get("task") else await self._active(queue)
+        operations = self._engine.operations
+        try:
+            if verbs == ["cancel"]:
+                task = await operations.cancel_redrive(queue.name, name)
+            elif verbs == ["pause"]:
+                task = await operations.pause_redrive(queue.name, name)
+            else:
+                task = await operations.resume_redrive(queue.name, name, pace_of(wish))
+        except NotFound:
+            raise Unusable(f"there is no task {name} of {queue.name.name}") from None
+        return json_answer(200, {"task": shown_task(task)})
+
+    async def _active(self, queue: Queue) -> str:
+        tasks = await self._engine.operations.redrive_tasks(queue.name)
+        name = next((task.id for task in tasks if task.state.active), None)
+        if name is None:
+            raise Unusable(f"no task of {queue.name.name} is running")
+        return name
+
+    async def _edit(self, request: Request, where: ResourceName) -> Response:
+        """`{"queue", "id", "body", "to"?}`: send one back with another body, in place of the old one."""
+        wish = document_of(request.body)
+        source = await existing(self._engine, where, wish.get("queue"))
+        destination = None if wish.get("to") is None else await existing(self._engine, where, wish["to"])
+        seq, body = number(wish.get("id"), 1), wish.get("body")
+        if not isinstance(body, str) or not body:
+            raise Unusable("body is the new text of the message")
+        moved = await self._engine.operations.move(source, [seq], destination, {seq: body})
+        return json_answer(200, {"moved": moved.total})
+
+    async def _set_aside(self, request: Request, where: ResourceName) -> Response:
+        """`{"queue", "ids"}`: put them into the queue for such, as they are."""
+        wish = document_of(request.body)
+        source = await existing(self._engine, where, wish.get("queue"))
+        moved = await self._engine.operations.set_aside(source, _ids(wish.get("ids")))
+        aside = await self._engine.operations.aside_of(source.name)
+        return json_answer(200, {"moved": moved.total, "to": aside.name.name})
+
+    async def _bring_back(self, request: Request, where: ResourceName) -> Response:
+        """`{"ids"}`: put what was set aside into its dead-letter queue again."""
+        aside = await self._engine.operations.aside_of(where)
+        seqs = _ids(document_of(request.body).get("ids"))
+        moved = await self._engine.operations.bring_back(aside, seqs)
+        return json_answer(200, {"moved": moved.total})
+
+
+async def existing(engine: Engine, where: ResourceName, text: object) -> Queue:
+    """The queue that is meant.
+
+    Raises:
+        Unusable: Nothing is named, or what is named does not stand.
+    """
+    name = queue_named(where, text)
+    queue = await engine.resources.queues.get(name)
+    if queue is None:
+        raise Unusable(f"there is no queue {name.name} in {name.account} {name.region}")
+    return queue
+
+
+def cause_of(text: object) -> FailureKey | None:
+    """The cause that a listing of causes calls so: the number of its origin, a colon and the failure.
+
+    Raises:
+        Unusable: It is written otherwise.
+    """
+    if text is None:
+        return None
+    origin, colon, failure = str(text).partition(":")
+    if not colon or not failure:
+        raise Unusable("cause is one of those that `redrive dlq groups` lists")
+    return FailureKey(number(origin, 1), failure)
+
+
+def choice_of(wish: Mapping[str, Any]) -> MoveChoice | None:
+    """The cause that is to be redriven, but for some.
+
+    Raises:
+        Unusable: It is not one, or there are exceptions without one.
+    """
+    cause = cause_of(wish.get("cause"))
+    excepted = wish.get("except") or []
+    if cause is None:
+        if excepted:
+            raise Unusable("except goes with a cause")
+        return None
+    return MoveChoice(cause.origin, cause.failure, _ids(excepted) if excepted else [])
+
+
+def pace_of(wish: Mapping[str, Any]) -> CarefulPace | int | None:
+    """The pace that is wished for: careful, or so many a second, 0 for as fast as it goes; None: nothing is said.
+
+    Raises:
+        Unusable: Neither, or both.
+    """
+    pace, rate = wish.get("pace"), wish.get("rate")
+    if pace is not None and (pace not in PACES or rate is not None):
+        raise Unusable('pace is "careful" or "fast"; rate alone is a steady pace')
+    if pace == "careful":
+        return CarefulPace()
+    return 0 if pace == "fast" else None if rate is None else number(rate, 1, RATE_MAX)
+
+
+def _ids(value: object) -> list[int]:
+    if not isinstance(value, list) or not 1 <= len(value) <= BATCH_MAX:
+        raise Unusable(f"ids is a list of 1 to {BATCH_MAX}")
+    return [number(letter_id, 1) for letter_id in value]
+
+
+def shown_task(task: MoveTask) -> dict[str, Any]:
+    """A redrive task as control routes show it."""
+    return {
+        "task": task.id,
+        "state": task.state,
+        "started_at": task.started_at,
+        "starts_at": task.starts_at or task.started_at,
+        "to_move": task.to_move,
+        "moved": task.moved,
+        "to": None if task.destination is None else task.destination.name,
+        "rate": task.rate_max,
+        "pace": "careful" if task.careful else "steady" if task.rate_max else "fast",
+        "cause": None if task.choice is None else f"{task.choice.origin}:{task.choice.failure}",
+        "looked_at": task.fares.looked_at,
+        "taken": task.fares.taken,
+        "failed": task.fares.failed,
+        "stopped_why": task.stopped_why or None,
+        "failure": task.failure,
+    }

@@ -1,0 +1,243 @@
+"""Redrive tasks that take a choice, begin later, go carefully, pause and go on."""
+
+from collections.abc import Callable
+
+import pytest
+
+from redrive.engine.engine import Engine
+from redrive.engine.operations import RedriveWish
+from redrive.engine.ports import AttemptNote, Settlement, Target
+from redrive.model.careful import CarefulPace
+from redrive.model.delivery import Outcome
+from redrive.model.errors import Refused, TaskActive
+from redrive.model.queue import Queue
+from redrive.model.task import MoveChoice, MoveTask, TaskState
+from redrive.testing import VirtualClock
+from tests.engine.samples import bodies, make_queue, numbered, send
+
+BUSY = AttemptNote(1, 0, 20, "server_error", 503, "busy")
+DENIED = AttemptNote(1, 0, 20, "client_error", 400, "no")
+SECOND = 1_000
+CAREFUL = RedriveWish(careful=CarefulPace())
+
+
+@pytest.fixture
+async def dead(engine: Engine) -> Queue:
+    return await make_queue(engine, "dead")
+
+
+@pytest.fixture
+async def origin(engine: Engine, dead: Queue) -> Queue:
+    return await make_queue(engine, "origin", dead_letters=dead)
+
+
+async def die(engine: Engine, origin: Queue, dead: Queue, note: AttemptNote, *texts: str) -> None:
+    await send(engine, origin, *texts)
+    left = len(texts)
+    while left:
+        claimed = await engine.messages.receive(origin, left, wait_ms=0)
+        left -= len(claimed)
+        target = Target(dead.id, dead.ordered)
+        ends = [
+            Settlement(one.seq, one.token or 0, Outcome.DEAD_LETTERED, target=target, note=note)
+            for one in claimed
+        ]
+        await engine._store.settle(origin.id, ends, engine.clock.now(), ordered=origin.ordered)
+
+
+async def consume(engine: Engine, queue: Queue, outcome: Outcome, note: AttemptNote | None = None) -> int:
+    """Claim what waits, and let every attempt end like this; the number."""
+    claimed = await engine.messages.receive(queue, 100, wait_ms=0)
+    later = engine.clock.now() + 3600 * SECOND
+    ends = [
+        Settlement(one.seq, one.token or 0, outcome, available_at=later if note else 0, note=note)
+        for one in claimed
+    ]
+    await engine._store.settle(queue.id, ends, engine.clock.now(), ordered=queue.ordered)
+    return len(claimed)
+
+
+async def the_task(engine: Engine, dead: Queue) -> MoveTask:
+    (task,) = await engine.operations.redrive_tasks(dead.name)
+    return task
+
+
+async def passes(clock: VirtualClock, milliseconds: int) -> None:
+    await clock.sleep_until(clock.now() + milliseconds)
+
+
+async def test_one_cause_goes_back_but_for_a_few(
+    engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
+) -> None:
+    await die(engine, origin, dead, BUSY, "a", "b", "c")
+    await die(engine, origin, dead, DENIED, "d")
+    spared = (await engine.operations.dead_letters(dead, 0, 9))[1].delivery.seq
+    choice = MoveChoice(origin.id, "server_error 503", [spared])
+    plan = await engine.operations.plan_redrive(dead, choice)
+    assert plan.number == 2
+    task = await engine.operations.start_redrive(dead, None, None, RedriveWish(choice, plan.last_seq))
+    assert task.to_move == 2
+    await die(engine, origin, dead, BUSY, "later")
+    await passes(clock, SECOND)
+    assert await bodies(engine, origin) == ["a", "c"]
+    assert await bodies(engine, dead) == ["b", "d", "later"]
+    assert (await the_task(engine, dead)).state is TaskState.COMPLETED
+
+
+async def test_causes_are_told_with_their_origin_and_the_last_answer(
+    engine: Engine, dead: Queue, origin: Queue
+) -> None:
+    await die(engine, origin, dead, DENIED, "a")
+    await die(engine, origin, dead, BUSY, "b", "c")
+    busy, denied = await engine.operations.causes(dead, 10, 1000)
+    assert (busy.group.number, busy.group.key.failure, busy.from_queue) == (
+        2,
+        "server_error 503",
+        origin.name,
+    )
+    assert busy.last is not None
+    assert (busy.last.delivery.body, busy.last.notes[-1].response) == ("c", "busy")
+    assert denied.first == denied.last
+
+
+async def test_a_task_that_waits_to_begin_can_be_undone(
+    engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
+) -> None:
+    await die(engine, origin, dead, BUSY, "a")
+    task = await engine.operations.start_redrive(dead, None, None, RedriveWish(delay_ms=5 * SECOND))
+    assert task.state is TaskState.WAITING
+    await passes(clock, 4 * SECOND)
+    await engine.operations.cancel_redrive(dead.name, task.id)
+    await passes(clock, 10 * SECOND)
+    assert (await the_task(engine, dead)).state is TaskState.CANCELLED
+    assert await bodies(engine, dead) == ["a"]
+    await engine.operations.start_redrive(dead, None, None, RedriveWish(delay_ms=5 * SECOND))
+    await passes(clock, 6 * SECOND)
+    assert await bodies(engine, origin) == ["a"]
+
+
+async def test_a_careful_task_stops_itself_where_the_first_fail(
+    engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
+) -> None:
+    await die(engine, origin, dead, BUSY, *numbered(40))
+    await engine.operations.start_redrive(dead, None, None, CAREFUL)
+    await passes(clock, SECOND)
+    assert await consume(engine, origin, Outcome.RETRY, BUSY) == 10
+    await passes(clock, SECOND)
+    task = await the_task(engine, dead)
+    assert task.state is TaskState.PAUSED
+    assert task.stopped_why == "10 of 10 failed their first attempt: server_error 503"
+    assert await bodies(engine, dead) == numbered(40)[10:]
+    with pytest.raises(TaskActive):
+        await engine.operations.start_redrive(dead, None, None)
+
+
+async def test_a_careful_task_waits_until_somebody_tried_the_first(
+    engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
+) -> None:
+    await die(engine, origin, dead, BUSY, *numbered(40))
+    await engine.operations.start_redrive(dead, None, None, CAREFUL)
+    await passes(clock, 600 * SECOND)
+    assert (await the_task(engine, dead)).moved == 10
+
+
+async def test_a_careful_task_hastens_while_its_messages_are_taken(
+    engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
+) -> None:
+    await die(engine, origin, dead, BUSY, *numbered(500))
+    await engine.operations.start_redrive(dead, None, None, CAREFUL)
+    per_ten_seconds = []
+    while (await the_task(engine, dead)).state is TaskState.RUNNING:
+        before = (await the_task(engine, dead)).moved
+        for _ in range(100):
+            await passes(clock, SECOND // 10)
+            await consume(engine, origin, Outcome.DELIVERED)
+        per_ten_seconds.append((await the_task(engine, dead)).moved - before)
+    assert (await the_task(engine, dead)).moved == 500
+    assert per_ten_seconds[0] < 70
+    assert per_ten_seconds[1] > per_ten_seconds[0]
+    assert await bodies(engine, dead) == []
+
+
+async def test_a_message_that_a_consumer_lets_come_back_counts_as_failed(
+    engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
+) -> None:
+    await die(engine, origin, dead, BUSY, *numbered(30))
+    await engine.operations.start_redrive(dead, None, None, CAREFUL)
+    await passes(clock, SECOND)
+    assert len(await engine.messages.receive(origin, 10, wait_ms=0)) == 10
+    await passes(clock, origin.lease_ms + SECOND)
+    task = await the_task(engine, dead)
+    assert (task.state, task.stopped_why) == (TaskState.PAUSED, "10 of 10 failed their first attempt")
+
+
+async def test_a_paused_task_goes_on_where_it_was_at_another_pace(
+    engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
+) -> None:
+    await die(engine, origin, dead, BUSY, *numbered(40))
+    task = await engine.operations.start_redrive(dead, None, 5)
+    await passes(clock, 2 * SECOND + 500)
+    await engine.operations.pause_redrive(dead.name, task.id)
+    await passes(clock, 60 * SECOND)
+    paused = await the_task(engine, dead)
+    assert (paused.state, paused.moved) == (TaskState.PAUSED, 15)
+    with pytest.raises(Refused):
+        await engine.operations.pause_redrive(dead.name, task.id)
+    await engine.operations.resume_redrive(dead.name, task.id, 0)
+    await passes(clock, SECOND)
+    assert (await the_task(engine, dead)).state is TaskState.COMPLETED
+    assert await bodies(engine, origin) == numbered(40)
+
+
+async def test_a_paused_task_is_cancelled_at_once(
+    engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
+) -> None:
+    await die(engine, origin, dead, BUSY, *numbered(10))
+    task = await engine.operations.start_redrive(dead, None, 1)
+    await engine.operations.pause_redrive(dead.name, task.id)
+    await passes(clock, 2 * SECOND)
+    await engine.operations.cancel_redrive(dead.name, task.id)
+    assert (await the_task(engine, dead)).state is TaskState.CANCELLED
+
+
+async def test_no_node_takes_up_a_paused_task(
+    engine: Engine, nodes: Callable[[str], Engine], clock: VirtualClock, dead: Queue, origin: Queue
+) -> None:
+    await die(engine, origin, dead, BUSY, *numbered(10))
+    task = await engine.operations.start_redrive(dead, None, 1)
+    await engine.operations.pause_redrive(dead.name, task.id)
+    await passes(clock, 120 * SECOND)
+    other = nodes("two")
+    await other._redriver.take_up()
+    await passes(clock, 5 * SECOND)
+    assert (await the_task(engine, dead)).state is TaskState.PAUSED
+    resumed = await other.operations.resume_redrive(dead.name, task.id, 0)
+    assert resumed.node == "two"
+    await passes(clock, SECOND)
+    assert await bodies(engine, origin) == numbered(10)
+
+
+async def test_messages_set_aside_come_back_to_their_dead_letter_queue(
+    engine: Engine, dead: Queue, origin: Queue
+) -> None:
+    await die(engine, origin, dead, DENIED, "a", "b")
+    letters = await engine.operations.dead_letters(dead, 0, 9)
+    assert (await engine.operations.set_aside(dead, [letters[0].delivery.seq])).total == 1
+    aside = await engine.operations.aside_of(dead.name)
+    (beside,) = await engine.operations.dead_letters(aside, 0, 9)
+    assert (beside.delivery.body, beside.from_queue, beside.notes) == ("a", origin.name, [DENIED])
+    assert (await engine.operations.bring_back(aside, [beside.delivery.seq])).total == 1
+    assert await bodies(engine, dead) == ["b", "a"]
+
+
+async def test_a_message_goes_home_from_aside_with_another_body(
+    engine: Engine, dead: Queue, origin: Queue
+) -> None:
+    await die(engine, origin, dead, DENIED, "wrong")
+    (letter,) = await engine.operations.dead_letters(dead, 0, 9)
+    await engine.operations.set_aside(dead, [letter.delivery.seq])
+    aside = await engine.operations.aside_of(dead.name)
+    (beside,) = await engine.operations.dead_letters(aside, 0, 9)
+    seq = beside.delivery.seq
+    assert (await engine.operations.move(aside, [seq], None, {seq: "right"})).total == 1
+    assert await bodies(engine, origin) == ["right"]
