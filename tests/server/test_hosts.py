@@ -86,4 +86,4 @@ def test_names_that_are_made_up_are_not_remembered_for_ever() -> None:
     hosts = KnownHosts()
     for number in range(10_000):
         assert f"{number}.localhost" in hosts
-    assert len(hosts._known) <= 256
+    assert len(hosts.lately) <= 256

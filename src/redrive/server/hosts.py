@@ -24,7 +24,11 @@ _REMEMBERED_MAX: Final = 256  # Host headers; a browser's user has a handful
 
 
 class KnownHosts:
-    """The hosts that requests may name."""
+    """The hosts that requests may name.
+
+    Attributes:
+        lately: Host headers that were asked for lately and name this server: one look-up for nearly every request.
+    """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         """Answer to these names besides.
@@ -34,17 +38,17 @@ class KnownHosts:
         """
         self._names = {name.lower().lstrip("*.") or _ANY for name in names}
         self._endings = (*_NOT_REGISTERED, *_OF_VENDORS, *(f".{name}" for name in self._names))
-        self._known = {"localhost", "127.0.0.1"}
+        self.lately = {"localhost", "127.0.0.1"}
 
     def __contains__(self, host: str) -> bool:
-        """True if a Host header, with its port, names this server; two look-ups for those that were asked for lately."""
-        if host in self._known:
+        """True if a Host header, with its port, names this server."""
+        if host in self.lately:
             return True
         if len(host) > _CHARS_MAX or not self._names_us(name_of(host)):
             return False
-        if len(self._known) >= _REMEMBERED_MAX:
-            self._known.clear()
-        self._known.add(host)
+        if len(self.lately) >= _REMEMBERED_MAX:
+            self.lately.clear()
+        self.lately.add(host)
         return True
 
     def _names_us(self, name: str) -> bool:

@@ -76,12 +76,13 @@ class Receiver:
         """
         clock, notifier = self._runtime.clock, self._notifier
         wait_ms = queue.wait_ms if wait_ms is None else wait_ms
-        until = clock.now() + wait_ms
+        now = clock.now()
+        until = now + wait_ms
         woken = False
         while True:
             count = notifier.count(queue.id)
             try:
-                claimed = await self._claim(queue, limit, lease_ms, attempt_id, waits=wait_ms > 0)
+                claimed = await self._claim(queue, limit, lease_ms, attempt_id, now, waits=wait_ms > 0)
             except BaseException:
                 if woken:
                     notifier.announce(
@@ -89,15 +90,15 @@ class Receiver:
                     )  # the delivery that woke this receiver is still there for the next
                 raise
             if claimed.deliveries:
-                self._tell(queue, len(claimed.deliveries))
+                self._listeners.queues.received(queue, len(claimed.deliveries), now)
                 return await self._hand_over(queue, claimed.deliveries, gone)
             now = clock.now()
             due_at = None if claimed.next_at is None else max(claimed.next_at, now + LOOK_AGAIN_MS)
             if now >= until or self._closing or (gone is not None and gone.happened):
-                self._leave(queue, due_at)
+                self._leave(queue, due_at, now)
                 return []
             await notifier.wait(queue.id, count, until, due_at, gone)
-            woken = True
+            woken, now = True, clock.now()
 
     async def _hand_over(
         self, queue: Queue, deliveries: list[Delivery], gone: Cancellation | None
@@ -114,30 +115,34 @@ class Receiver:
             self._notifier.announce(queue.id)
         return deliveries
 
-    def _tell(self, queue: Queue, number: int) -> None:
-        self._listeners.queues.received(queue, number, self._runtime.clock.now())
-
-    def _leave(self, queue: Queue, due_at: int | None) -> None:
+    def _leave(self, queue: Queue, due_at: int | None, now: int) -> None:
         """Count an empty receive; a receiver who goes on waiting looks again when the next delivery falls due."""
         self._measure.queue(queue).empty_receives += 1
-        self._tell(queue, 0)
+        self._listeners.queues.received(queue, 0, now)
         if due_at is not None:
             self._notifier.remind(queue.id, due_at)
 
     async def _claim(
-        self, queue: Queue, limit: int, lease_ms: int | None, attempt_id: str | None, *, waits: bool
+        self,
+        queue: Queue,
+        limit: int,
+        lease_ms: int | None,
+        attempt_id: str | None,
+        now: int,
+        *,
+        waits: bool,
     ) -> Claimed:
         if await self._flights.full(queue.id):
             if not (queue.ordered or waits):
                 raise InFlightLimit(f"{IN_FLIGHT_MAX} messages of {queue.name.key} are in flight")
-            return Claimed(next_at=self._runtime.clock.now() + COUNT_EVERY_MS)
+            return Claimed(next_at=now + COUNT_EVERY_MS)
         target = None if queue.dead_letter is None else await self._queues.dead_letters_to(queue)
         claimed = await self._store.claim(
             ClaimRequest(
                 queue_id=queue.id,
                 ordered=queue.ordered,
                 limit=limit,
-                now=self._runtime.clock.now(),
+                now=now,
                 lease_ms=queue.lease_ms if lease_ms is None else lease_ms,
                 token=self._runtime.token(),
                 limits=queue.limits(dead_letters=target is not None),

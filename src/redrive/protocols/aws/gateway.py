@@ -90,7 +90,7 @@ class Gateway:
         caller = await self._caller(request, recognised, service)
         if request.record is not None:
             request.record.account = caller.principal.account
-        if is_folded(request) and not service.profile.keeps_coding:
+        if "content-encoding" in request.headers and is_folded(request) and not service.profile.keeps_coding:
             unfold(request, service.profile)
         name = recognised.operation
         operation = service.operation(action(request) if name is None else name)

@@ -174,7 +174,11 @@ def _followers(
 def _apply(transaction: Transaction, request: ClaimRequest, plan: ClaimPlan) -> None:
     cursor, queue_id = transaction.cursor, request.queue_id
     if plan.claimed:
-        cursor.executemany(_CLAIM_ORDERED if request.ordered else _CLAIM_FAIR, map(_STAMPED, plan.claimed))
+        update = _CLAIM_ORDERED if request.ordered else _CLAIM_FAIR
+        if len(plan.claimed) == 1:  # most claims: for a single row `executemany` takes 0.2 us more
+            cursor.execute(update, _STAMPED(plan.claimed[0]))
+        else:
+            cursor.executemany(update, map(_STAMPED, plan.claimed))
         transaction.lapses.claimed(queue_id, request.now + request.lease_ms)
     if plan.dead or plan.gone:
         cursor.executemany(_REMOVE, [(queue_id, each.seq) for each in plan.removed])

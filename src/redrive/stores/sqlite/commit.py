@@ -129,7 +129,7 @@ class GroupCommit:
     def _next_group(self) -> None:
         calls = [self._waiting.popleft() for _ in range(min(len(self._waiting), GROUP_CALLS_MAX))]
         calls = [call for call in calls if not call.answer.done()]  # given up before they began
-        if calls and all(call.deferred for call in calls):
+        if calls and calls[0].deferred and all(call.deferred for call in calls):
             self._run_deferred(calls)
             return
         changes = self._connection.total_changes()

@@ -79,7 +79,10 @@ class Receiving:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html."""
         queue = await self._access.at(call, params["QueueUrl"], "ReceiveMessage")
         self._quotas.take(queue, "ReceiveMessage", call.now)
-        wanted = _wanted(_named(params, "AttributeNames"), _named(params, "MessageSystemAttributeNames"))
+        wanted = _wanted(
+            _named(params, "AttributeNames") if "AttributeNames" in params else (),
+            _named(params, "MessageSystemAttributeNames") if "MessageSystemAttributeNames" in params else (),
+        )
         visibility = params.get("VisibilityTimeout")
         wait = params.get("WaitTimeSeconds")
         gone = Cancellation()
@@ -174,9 +177,7 @@ class Showing:
 
 def _named(params: Structure, member: str) -> tuple[str, ...]:
     """A list of names; without repeats where it is long, since it is remembered."""
-    listed = params.get(member)
-    if not listed:
-        return ()
+    listed = params[member]
     return tuple(listed) if len(listed) <= len(ATTRIBUTES) else tuple(dict.fromkeys(listed))
 
 
