@@ -65,6 +65,16 @@ async def test_series_are_kept_apart_and_can_be_asked_for_together(store: NodeSt
     assert await buckets(store, SENT._replace(dimensions=())) == []
 
 
+async def test_many_series_are_asked_for_at_once_each_by_itself(store: NodeStore) -> None:
+    await store.add_points([point(value=2), point(OTHER, value=3), point(OTHER, minute=1, value=4)])
+    without = SENT._replace(dimensions=())
+    query = PointQuery((SENT, OTHER, without), T0, T0 + 2 * MINUTE_MS, MINUTE_MS)
+    assert await store.find_points_each(query) == {
+        SENT.id: [Bucket(T0, "", Statistics.of(2))],
+        OTHER.id: [Bucket(T0, "", Statistics.of(3)), Bucket(T0 + MINUTE_MS, "", Statistics.of(4))],
+    }
+
+
 async def test_units_are_not_added_up(store: NodeStore) -> None:
     await store.add_points([point(value=60, unit="Seconds"), point(value=1, unit="Minutes")])
     found = await store.find_points(PointQuery((SENT,), T0, T0 + MINUTE_MS, MINUTE_MS))

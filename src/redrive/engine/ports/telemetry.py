@@ -22,6 +22,13 @@ class TelemetryStore(Protocol):
         """The statistics of each period, in order of time and unit; a period without points is left out."""
         ...
 
+    async def find_points_each(self, query: PointQuery) -> Mapping[int, Sequence[Bucket]]:
+        """As `find_points`, each series by itself, by its id; a series without points is left out.
+
+        For whoever looks at very many at once: a thousand series take one call.
+        """
+        ...
+
     async def find_values(self, query: PointQuery) -> list[ValueCount]:
         """The values that were kept, counted by period, in order of time, unit and value."""
         ...

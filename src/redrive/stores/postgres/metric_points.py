@@ -40,6 +40,10 @@ _FIND: Final = (
     f"SELECT {_PERIOD} AS period, unit, sum(samples), sum(total), min(least), max(greatest)"
     f" FROM metric_points WHERE {_OF_SERIES} GROUP BY period, unit ORDER BY period, unit"
 )
+_FIND_EACH: Final = (
+    f"SELECT series_id, {_PERIOD} AS period, unit, sum(samples), sum(total), min(least), max(greatest)"
+    f" FROM metric_points WHERE {_OF_SERIES} GROUP BY series_id, period, unit ORDER BY series_id, period, unit"
+)
 _FIND_VALUES: Final = (
     f"SELECT {_PERIOD} AS period, unit, value, sum(count) FROM metric_values"
     f" WHERE {_OF_SERIES} GROUP BY period, unit, value ORDER BY period, unit, value"
@@ -79,6 +83,14 @@ async def find(connection: Connection, query: PointQuery) -> list[Bucket]:
     """See `TelemetryStore.find_points`."""
     found = await connection.fetch(_FIND, *_arguments(query))
     return [Bucket(at, unit, Statistics(*kept)) for at, unit, *kept in found]
+
+
+async def find_each(connection: Connection, query: PointQuery) -> dict[int, list[Bucket]]:
+    """See `TelemetryStore.find_points_each`."""
+    found: dict[int, list[Bucket]] = {}
+    for series_id, at, unit, *kept in await connection.fetch(_FIND_EACH, *_arguments(query)):
+        found.setdefault(series_id, []).append(Bucket(at, unit, Statistics(*kept)))
+    return found
 
 
 async def find_values(connection: Connection, query: PointQuery) -> list[ValueCount]:

@@ -26,6 +26,10 @@ class TelemetryVerbs:
         """See `TelemetryStore.find_points`."""
         return await self._connections.run(lambda connection: metric_points.find(connection, query))
 
+    async def find_points_each(self, query: PointQuery) -> Mapping[int, Sequence[Bucket]]:
+        """See `TelemetryStore.find_points_each`."""
+        return await self._connections.run(lambda connection: metric_points.find_each(connection, query))
+
     async def find_values(self, query: PointQuery) -> list[ValueCount]:
         """See `TelemetryStore.find_values`."""
         return await self._connections.run(lambda connection: metric_points.find_values(connection, query))

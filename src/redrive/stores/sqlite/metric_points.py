@@ -31,6 +31,10 @@ _BUCKETS: Final = (
     f"SELECT {_PERIOD}, unit, sum(samples), sum(total), min(least), max(greatest)"
     f" FROM metric_points WHERE {_OF_SERIES} GROUP BY period, unit ORDER BY period, unit"
 )
+_BUCKETS_EACH: Final = (
+    f"SELECT series_id, {_PERIOD}, unit, sum(samples), sum(total), min(least), max(greatest)"
+    f" FROM metric_points WHERE {_OF_SERIES} GROUP BY series_id, period, unit ORDER BY series_id, period, unit"
+)
 _VALUES: Final = (
     f"SELECT {_PERIOD}, unit, value, sum(count) FROM metric_values WHERE {_OF_SERIES}"
     " GROUP BY period, unit, value ORDER BY period, unit, value"
@@ -69,6 +73,14 @@ def find(query: PointQuery, cursor: apsw.Cursor) -> list[Bucket]:
     """See `TelemetryStore.find_points`."""
     found: list[Any] = cursor.execute(_BUCKETS, _arguments(query)).fetchall()
     return [Bucket(at, unit, Statistics(*kept)) for at, unit, *kept in found]
+
+
+def find_each(query: PointQuery, cursor: apsw.Cursor) -> dict[int, list[Bucket]]:
+    """See `TelemetryStore.find_points_each`."""
+    found: dict[int, list[Bucket]] = {}
+    for series_id, at, unit, *kept in cursor.execute(_BUCKETS_EACH, _arguments(query)):
+        found.setdefault(series_id, []).append(Bucket(at, unit, Statistics(*kept)))
+    return found
 
 
 def find_values(query: PointQuery, cursor: apsw.Cursor) -> list[ValueCount]:

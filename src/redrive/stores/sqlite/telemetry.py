@@ -37,6 +37,10 @@ class TelemetryVerbs(ABC):
         """See `TelemetryStore.find_points`."""
         return await self._look(functools.partial(metric_points.find, query))
 
+    async def find_points_each(self, query: PointQuery) -> Mapping[int, Sequence[Bucket]]:
+        """See `TelemetryStore.find_points_each`."""
+        return await self._read(functools.partial(metric_points.find_each, query))
+
     async def find_values(self, query: PointQuery) -> list[ValueCount]:
         """See `TelemetryStore.find_values`."""
         return await self._look(functools.partial(metric_points.find_values, query))
