@@ -255,8 +255,8 @@ def test_statistics_that_cannot_be_asked_for(any_watch: Watch) -> None:
         any_watch.statistics("m")
     with refused("InvalidParameterValue"):
         any_watch.statistics("m", "Sum", period=90)
-    with refused("InvalidParameterValue", "The value tm90 for parameter ExtendedStatistics is invalid."):
-        any_watch.statistics("m", ExtendedStatistics=["tm90"])
+    with refused("InvalidParameterValue", "The value tm101 for parameter ExtendedStatistics is invalid."):
+        any_watch.statistics("m", ExtendedStatistics=["tm101"])
     with refused("ValidationError"):
         any_watch.statistics("m", "Median")
 
@@ -278,8 +278,8 @@ def test_statistics_that_cannot_be_asked_for(any_watch: Watch) -> None:
             _ID_TEXT,
         ),
         (
-            [query("m", "tm90")],
-            "The value tm90 for parameter MetricDataQueries.member.1.MetricStat.Stat is not supported.",
+            [query("m", "tm101")],
+            "The value tm101 for parameter MetricDataQueries.member.1.MetricStat.Stat is not supported.",
         ),
         (
             [query("m", query_id=f"m{number}") for number in range(501)],

@@ -57,7 +57,7 @@ def _span(params: Structure) -> Span:
 
 def _extended(name: str) -> Statistic:
     found = statistic(name)
-    if found is None or found.percent is None:
+    if found is None or not found.needs_values:
         raise invalid_value("ExtendedStatistics", name)
     return found
 

@@ -18,7 +18,7 @@ DATAPOINTS_MAX: Final = 100_800
 _ID: Final = re.compile(r"[a-z][a-zA-Z0-9_]*", re.ASCII)
 
 # Where a metric has points of several units and none is asked for, the first of these is answered (recorded).
-_UNITS_IN_ORDER: Final = (
+UNITS_IN_ORDER: Final = (
     *("Megabits", "Terabits", "Gigabits", "Count", "Bytes", "Gigabytes", "Gigabytes/Second", "Kilobytes"),
     *("Kilobits/Second", "Terabytes", "Terabits/Second", "Bytes/Second", "Percent", "Megabytes"),
     *("Megabits/Second", "Milliseconds", "Microseconds", "Kilobytes/Second", "Gigabits/Second"),
@@ -80,13 +80,13 @@ class Queries:
         return answer
 
     async def _row(self, call: Call, query: _Query, span: Span) -> _Row:
-        wants_values = query.statistic.percent is not None
+        wants_values = query.statistic.needs_values
         measured = await self._reading.measured(
             call, query.metric, span, unit=query.unit, values=wants_values
         )
         units = sorted({point.unit for point in measured})
         if len(units) > 1:
-            first = min(units, key=_UNITS_IN_ORDER.index)
+            first = min(units, key=UNITS_IN_ORDER.index)
             measured = [point for point in measured if point.unit == first]
         return _Row(query, list(_points(measured, query.statistic)), units)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from redrive.model.metric import Statistics, ValueCount
+from redrive.protocols.aws.cloudwatch.trimmed import Trim, read_trim
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,41 +42,62 @@ class Statistic:
 
     Attributes:
         name: As it was asked for.
-        percent: Which percentile; None for a basic one.
+        percent: Which percentile; None for any other statistic.
+        trim: Which part of the values it is of; None for the basic ones and percentiles.
     """
 
     name: str
     percent: float | None = None
+    trim: Trim | None = None
+
+    @property
+    def needs_values(self) -> bool:
+        """True if it is computed of the values themselves."""
+        return self.percent is not None or self.trim is not None
 
     def of(self, measured: Measured) -> float | None:
         """The value of the statistic; None where the period's samples do not tell."""
-        if self.percent is None:
+        if not self.needs_values:
             return BASIC[self.name](measured.statistics)
-        return _percentile(self.percent, measured)
+        known = _values(measured)
+        if self.trim is not None:
+            return self.trim.of(known) if known else None
+        return _percentile(self.percent or 0.0, measured, known)
 
 
 def statistic(name: str) -> Statistic | None:
-    """The statistic of that name; None where there is none, or none that Redrive knows (`tm90`, `IQM`, `PR` …)."""
+    """The statistic of that name; None where there is none."""
     if name in BASIC:
         return Statistic(name)
     found = _PERCENTILE.fullmatch(name)
-    return None if found is None else Statistic(name, float(found[1]))
+    if found is not None:
+        return Statistic(name, float(found[1]))
+    trim = read_trim(name)
+    return None if trim is None else Statistic(name, trim=trim)
 
 
-def _percentile(percent: float, measured: Measured) -> float | None:
-    """The smallest value that so many percent of the samples do not exceed.
+def _values(measured: Measured) -> Sequence[ValueCount]:
+    """All values of a period, smallest first; none where some samples are known by their sum alone.
 
-    Where some samples are known by their sum alone, there is none, as CloudWatch has it; unless all are equal.
+    So CloudWatch has it; unless all are equal.
     """
     kept = measured.statistics
     if kept.least == kept.greatest:
-        return kept.least
+        return [ValueCount(measured.at, measured.unit, kept.least, kept.samples)] if kept.samples else []
     known = sum(value.samples for value in measured.values)
-    if known < kept.samples * (1 - 1e-9):  # counts may be fractions
+    return () if known < kept.samples * (1 - 1e-9) else measured.values  # counts may be fractions
+
+
+def _percentile(percent: float, measured: Measured, values: Sequence[ValueCount]) -> float | None:
+    """The smallest value that so many percent of the samples do not exceed."""
+    kept = measured.statistics
+    if kept.least == kept.greatest:
+        return kept.least
+    if not values:
         return None
-    wanted = known * percent / 100
+    wanted = sum(value.samples for value in values) * percent / 100
     seen = 0.0
-    for value in measured.values:
+    for value in values:
         seen += value.samples
         if seen >= wanted:
             return min(max(value.value, kept.least), kept.greatest)  # values are rounded, the ends are not
