@@ -246,25 +246,27 @@ async def _core(
 
 
 def _extensions(core: Core) -> list[Extension]:
-    """The facades and their parts; SQS shows messages of all the others, and functions call SQS, SNS and S3."""
+    """The facades and their parts; SQS shows messages of all the others, and functions call SQS, SNS and S3.
+
+    Alarms call SNS and Lambda, which are made after them.
+    """
+    called: dict[str, Facade] = {}
     parts = [make.extension(core) for make in (mobile_push, text_messages, data_protection)]
     beyond = destinations.extension(core)
     topics = sns.extension(core, [part.sns for part in parts if part.sns is not None])
     buckets = s3.extension(core)
-    facades = [
-        beyond,
-        *(make.extension(core) for make in (monitoring, identities, event_grid, kms)),
-        buckets,
-        topics,
-        *parts,
-    ]
+    watching = monitoring.extension(core, called)
+    others = [make.extension(core) for make in (identities, event_grid, kms)]
+    facades = [beyond, watching, *others, buckets, topics, *parts]
     presenters: dict[str, Presenter] = {}
     for facade in facades:
         presenters |= facade.presenters
     queues = sqs.extension(core, presenters)
-    called = {**topics.services, **queues.services, **buckets.services}
+    called |= {**topics.services, **queues.services, **buckets.services}
     elsewhere = beyond.endpoints.get(destinations.ELSEWHERE)
-    return [*facades, queues, functions.extension(core, called, elsewhere, presenters)]
+    invoked = functions.extension(core, called, elsewhere, presenters)
+    called |= invoked.services
+    return [*facades, queues, invoked]
 
 
 def _server(core: Core, extensions: Sequence[Extension], declared: Declared) -> Server:

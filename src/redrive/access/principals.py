@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
@@ -186,6 +186,22 @@ def service_principal(service: str, region: str) -> Principal:
         ),
         keys={"aws:principalisawsservice": "true", "aws:principalservicename": name},
     )
+
+
+def acting_for(service: str, region: str, arn: str, account: str, *, for_owner: bool) -> Principal:
+    """Another service that acts for one resource, such as CloudWatch for an alarm.
+
+    Args:
+        service: Its name in host names.
+        region: Where it acts from.
+        arn: The resource that it acts for.
+        account: The resource's account.
+        for_owner: Whether what is that account's and has no policy of its own lets it in, as a topic's default policy
+            does.
+    """
+    principal = service_principal(service, region)
+    keys = {**principal.keys, "aws:sourcearn": arn, "aws:sourceaccount": account}
+    return replace(principal, keys={**keys, "aws:sourceowner": account} if for_owner else keys)
 
 
 ANONYMOUS: Final = Principal(

@@ -1,18 +1,42 @@
-"""Amazon CloudWatch: metrics and logs; and STS, which tells callers who they are."""
+"""Amazon CloudWatch: metrics, alarms and logs."""
+
+from collections.abc import Mapping
 
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
+from redrive.protocols.aws.call import Facade
+from redrive.protocols.aws.cloudwatch.alarms.backlog import DIALECT, TO_ACTION
+from redrive.protocols.aws.cloudwatch.alarms.part import Alarms
 from redrive.protocols.aws.cloudwatch.facade import CloudWatch
 from redrive.protocols.aws.logs.facade import Logs
+from redrive.runtime.simulated import SimulatedClock
 
 
-def extension(core: Core) -> Extension:
-    """Metrics and logs; a reader gets all that was counted until then."""
+def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
+    """Metrics, alarms and logs; a reader gets all that was counted until then.
+
+    Args:
+        core: What they are built on.
+        services: What alarms call; those that are added later are found as well.
+    """
     flush = core.telemetry.flush
+    alarms = Alarms.of(
+        core.engine,
+        core.store,
+        flush,
+        services,
+        leaps=isinstance(core.runtime.clock, SimulatedClock),
+        open_functions=core.settings.auth == "off",
+    )
     return Extension(
         services={
-            "cloudwatch": CloudWatch(core.store, flush),
+            "cloudwatch": CloudWatch(core.store, flush, alarms),
             "logs": Logs(core.store, core.engine.resources.documents, flush),
         },
-        kinds=Logs.kinds,
+        profiles={DIALECT: alarms.profile},
+        endpoints={TO_ACTION: alarms.endpoint},
+        kinds=[*Alarms.kinds, *Logs.kinds],
+        start=(alarms.evaluator.start,),
+        lives_by_the_clock=(alarms.evaluator,),
+        stop=(alarms.evaluator.close,),
     )

@@ -81,7 +81,7 @@ def test_gaps_are_filled_in_a_straight_line() -> None:
         "RATE(3)",
     ],
 )
-def test_what_cannot_be_computed_is_refused(text: str) -> None:
+def test_expressions_without_a_value_are_refused(text: str) -> None:
     with pytest.raises(ExpressionError):
         value(text)
 
@@ -102,7 +102,7 @@ def test_expressions_that_depend_on_themselves_or_on_nothing_are_refused(one: st
 
 
 @given(st.text("m12 +-*/^()[],.<>=!&|ABSUMFIL\"'", max_size=40))
-def test_whatever_is_given_is_computed_or_refused(text: str) -> None:
+def test_any_text_is_computed_or_refused(text: str) -> None:
     try:
         found = value(text)
     except ExpressionError:

@@ -53,7 +53,7 @@ def test_other_names_are_no_statistics(name: str) -> None:
     assert statistic(name) is None
 
 
-def test_where_some_values_are_known_by_their_sum_alone_nothing_is_said() -> None:
+def test_a_period_with_unknown_values_has_no_trimmed_statistic() -> None:
     found = statistic("tm90")
     assert found is not None
     whole = Measured(0, "", Statistics(10, 100.0, 1.0, 20.0), HUNDRED[:2])

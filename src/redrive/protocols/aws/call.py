@@ -64,8 +64,9 @@ class Call:
             policy: The text of its policy, if it has one.
             keys: The condition keys that the operation has of its own.
         """
-        if policy is None and self.principal.permissions is None:
-            return self.principal.account == owner
+        principal = self.principal
+        if policy is None and principal.permissions is None:  # a service may act for the owner, and say so
+            return owner in (principal.account, principal.keys.get("aws:sourceowner"))
         return self.decide(action, arn, owner, policy, keys).allowed
 
     def decide(

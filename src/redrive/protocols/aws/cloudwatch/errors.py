@@ -5,7 +5,7 @@ from redrive.protocols.aws.wire.errors import AwsError, common
 from redrive.protocols.aws.wire.service import Service
 
 
-def error(code: str, message: str) -> AwsError:
+def error(code: str, message: str = "") -> AwsError:
     """One of CloudWatch's errors; see `Service.error`."""
     return Service.load("cloudwatch").error(code, message)
 
@@ -38,7 +38,7 @@ def missing(message: str) -> AwsError:
 
 
 def unreadable(message: str) -> AwsError:
-    """GetMetricData's answer to most of what is wrong."""
+    """GetMetricData's and PutMetricAlarm's answer to most of what is wrong."""
     return common("ValidationException", message)
 
 

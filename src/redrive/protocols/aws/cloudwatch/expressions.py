@@ -174,7 +174,7 @@ class _Reader:
         self._at += 1
 
     def expression(self, level: int) -> Node:
-        """What binds as much as the operators of a level, or more."""
+        """An operand, or several joined by operators of a level or of those that bind more."""
         if level == len(_LEVELS):
             return self._signed()
         self._deepen(1 if level == 0 else 0)

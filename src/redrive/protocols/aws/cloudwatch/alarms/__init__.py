@@ -1,0 +1,1 @@
+"""CloudWatch alarms: definitions, evaluation, and the actions that transitions lead to."""

@@ -1,0 +1,143 @@
+"""Alarms and their history as stored documents."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import Any, ClassVar, Final, NamedTuple, Self
+
+from redrive.engine.ports import DocumentKind, Unremembered
+from redrive.model.document import Document
+from redrive.model.names import ResourceName
+
+OK: Final = "OK"
+ALARM: Final = "ALARM"
+INSUFFICIENT_DATA: Final = "INSUFFICIENT_DATA"
+
+METRIC: Final = "MetricAlarm"
+COMPOSITE: Final = "CompositeAlarm"
+
+#: The lists of actions, by the state that an alarm comes to.
+ACTIONS: Final[Mapping[str, str]] = {
+    OK: "OKActions",
+    ALARM: "AlarmActions",
+    INSUFFICIENT_DATA: "InsufficientDataActions",
+}
+#: CloudWatch keeps history for 30 days.
+HISTORY_KEPT_MS: Final = 30 * 24 * 60 * 60 * 1000
+_MOMENTS: Final = 10**15 - 1
+_CHANGES: Final = 10**9 - 1
+_PLACES: Final = 99
+
+
+class State(NamedTuple):
+    """The state of an alarm.
+
+    Attributes:
+        value: `OK`, `ALARM` or `INSUFFICIENT_DATA`.
+        reason: For people.
+        data: For programs, JSON; None where whoever set the state gave none.
+        updated_at: When it was last said (ms).
+        transitioned_at: When it last became another (ms).
+    """
+
+    value: str
+    reason: str
+    data: str | None
+    updated_at: int
+    transitioned_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm(Document):
+    """One alarm.
+
+    Attributes:
+        name: Account, region and name; the name may hold slashes.
+        kind: METRIC or COMPOSITE.
+        given: Its definition: the parameters that it was put with, those that were given.
+        state: Its state.
+        defined_at: When it was last put (ms).
+        changes: How often it was put or changed its state: of two changes at one moment it tells which was later.
+        tags: Free labels.
+        suppression: Of a composite alarm, why its actions wait or are kept back; None: they do not.
+    """
+
+    restored: ClassVar = {"name": ResourceName._make, "state": State._make}
+
+    name: ResourceName
+    kind: str
+    given: Mapping[str, Any]
+    state: State
+    defined_at: int
+    changes: int = 0
+    tags: Mapping[str, str] = field(default_factory=dict)
+    suppression: Mapping[str, Any] | None = None
+
+    @property
+    def arn(self) -> str:
+        """The alarm's ARN."""
+        return arn_of(self.name)
+
+    @property
+    def acts(self) -> bool:
+        """True if its actions are enabled."""
+        return self.given.get("ActionsEnabled") is not False
+
+    def actions(self, state: str) -> list[str]:
+        """The ARNs of what it calls when it comes to that state."""
+        return list(self.given.get(ACTIONS[state]) or ())
+
+    def changed(self, **fields: Any) -> Self:
+        """The alarm after a change."""
+        return replace(self, changes=self.changes + 1, **fields)
+
+
+def arn_of(name: ResourceName) -> str:
+    """The ARN of an alarm."""
+    return f"arn:aws:cloudwatch:{name.region}:{name.account}:alarm:{name.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryItem(Document, Unremembered):
+    """One thing that happened to an alarm.
+
+    Attributes:
+        alarm: The name.
+        kind: METRIC or COMPOSITE.
+        at: When (ms).
+        type: `ConfigurationUpdate`, `StateUpdate` or `Action`.
+        summary: For people.
+        data: JSON.
+    """
+
+    alarm: str
+    kind: str
+    at: int
+    type: str
+    summary: str
+    data: str
+
+
+def history_prefix(name: ResourceName) -> str:
+    """The beginning of the keys of an alarm's history; a name may hold slashes, so its hash stands for it."""
+    digest = blake2b(name.name.encode(), digest_size=12).hexdigest()
+    return f"{name.account}/{name.region}/{digest}/"
+
+
+def history_key(name: ResourceName, at: int, change: int, place: int = 0) -> str:
+    """The key of an item; the latest comes first.
+
+    Args:
+        name: The alarm's.
+        at: When (ms).
+        change: The number of the change that it tells of or follows from.
+        place: Its place among those.
+    """
+    numbers = (_MOMENTS - at, 15), (_CHANGES - change, 9), (_PLACES - place, 2)
+    return history_prefix(name) + "/".join(f"{number:0{digits}d}" for number, digits in numbers)
+
+
+ALARMS: Final[DocumentKind[Alarm]] = DocumentKind("alarm", Alarm.to_document, Alarm.from_document)
+HISTORY: Final[DocumentKind[HistoryItem]] = DocumentKind(
+    "alarm_history", HistoryItem.to_document, HistoryItem.from_document
+)

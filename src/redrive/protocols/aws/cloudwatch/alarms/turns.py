@@ -1,0 +1,53 @@
+"""Turns: of several nodes one evaluates, by a lease that it renews at each round and others take once it ran out.
+
+Two nodes that evaluate at once, because a clock runs ahead, write no transition twice: see `Transitions.bring`.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from redrive.engine.ports import DocumentKind, Runtime
+from redrive.engine.resources import Documents, Draft
+from redrive.model.document import Document
+
+#: A round is each minute; of a dead node's turn at most the next one is missed.
+LEASE_MS: Final = 75_000
+_KEY: Final = "turn"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn(Document):
+    """The node that evaluates.
+
+    Attributes:
+        node: Its name.
+        until: How long others leave it to that node (ms).
+    """
+
+    node: str
+    until: int
+
+
+TURN: Final[DocumentKind[Turn]] = DocumentKind("alarm_turn", Turn.to_document, Turn.from_document)
+
+
+class Turns:
+    """This node's turns."""
+
+    def __init__(self, documents: Documents, runtime: Runtime) -> None:
+        """Agree with other nodes by these documents."""
+        self._documents = documents
+        self._runtime = runtime
+
+    async def take(self) -> bool:
+        """Returns whether it is this node's turn, which it then is for `LEASE_MS`."""
+        now, node = self._runtime.clock.now(), self._runtime.node
+
+        async def decide(draft: Draft) -> bool:
+            turn = await draft.get(TURN, _KEY)
+            if turn is not None and turn.node != node and turn.until > now:
+                return False
+            draft.put(TURN, _KEY, Turn(node, now + LEASE_MS))
+            return True
+
+        return await self._documents.transact(decide)

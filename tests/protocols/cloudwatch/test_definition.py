@@ -1,0 +1,83 @@
+"""Definitions that PutMetricAlarm refuses, and what is kept of others."""
+
+from typing import Any
+
+import pytest
+
+from redrive.access.principals import account_root
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.cloudwatch.alarms.definition import definition
+from redrive.protocols.aws.wire.errors import AwsError
+from redrive.protocols.http import Request
+from tests.protocols.cloudwatch.stage import ACCOUNT, REGION, of_one_metric
+from tests.protocols.cloudwatch.test_alarms import metric
+
+TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:t"
+CALL = Call(Request("POST", "/", "", {}, b""), account_root(ACCOUNT), REGION, 0, "id", "")
+ONE_QUERY: list[dict[str, Any]] = [{"Id": "m1", "MetricStat": metric()}]
+NO_METRIC = dict.fromkeys(("MetricName", "Namespace", "Statistic", "Period"))
+
+
+@pytest.mark.parametrize(
+    ("params", "text"),
+    [
+        ({"Period": 45}, "Period must be 10, 20, 30 or a multiple of 60"),
+        ({"Statistic": None}, "Must specify either Statistic or ExtendedStatistic"),
+        ({"ExtendedStatistic": "p90"}, "Must specify either Statistic or ExtendedStatistic"),
+        (
+            {"Statistic": None, "ExtendedStatistic": "p101"},
+            "p101 for parameter ExtendedStatistic is not supported",
+        ),
+        ({"Namespace": None}, "The parameter Namespace is required"),
+        ({"Threshold": None}, "The parameter Threshold is required"),
+        ({"Threshold": float("inf")}, "parameter Threshold is invalid"),
+        ({"ComparisonOperator": None}, "The parameter ComparisonOperator is required"),
+        ({"ComparisonOperator": "GreaterThanUpperThreshold"}, "needs a band of anomalies"),
+        ({"EvaluationPeriods": None}, "The parameter EvaluationPeriods is required"),
+        ({"EvaluationPeriods": 1441}, "cannot be checked across more than a day"),
+        ({"EvaluationPeriods": 169, "Period": 3600}, "cannot be checked across more than 7 days"),
+        ({"DatapointsToAlarm": 2}, "DatapointsToAlarm must be less than or equal to EvaluationPeriods"),
+        ({"TreatMissingData": "maybe"}, "maybe for parameter TreatMissingData is not supported"),
+        ({"EvaluateLowSampleCountPercentile": "ignore"}, "EvaluateLowSampleCountPercentile"),
+        ({"AlarmActions": ["nothing"]}, "Invalid arn syntax: nothing"),
+        ({"OKActions": [TOPIC.replace(REGION, "eu-west-1")]}, "Invalid region eu-west-1 specified"),
+        ({"EvaluationInterval": 60}, "EvaluationInterval is not available"),
+        ({"Metrics": ONE_QUERY}, "Metrics and MetricName are mutually exclusive"),
+        (NO_METRIC | {"Metrics": [*ONE_QUERY, *ONE_QUERY]}, "Exactly one element"),
+        (
+            NO_METRIC | {"Metrics": [*ONE_QUERY, {**ONE_QUERY[0], "ReturnData": False}]},
+            "parameter id in Metrics are not unique",
+        ),
+        (
+            NO_METRIC
+            | {
+                "Metrics": [
+                    *ONE_QUERY,
+                    {"Id": "m2", "MetricStat": metric(period=300), "ReturnData": False},
+                ]
+            },
+            "same period",
+        ),
+        (NO_METRIC | {"Metrics": [{"Id": "e1", "Expression": "TIME_SERIES(1)"}]}, "has to be a metric"),
+        (
+            NO_METRIC
+            | {"Metrics": [{**ONE_QUERY[0], "ReturnData": False}, {"Id": "e1", "Expression": "m1 / x"}]},
+            "Error in expression 'e1': x is not known",
+        ),
+        (
+            NO_METRIC
+            | {"Metrics": [{**ONE_QUERY[0], "ReturnData": False}, {"Id": "e1", "Expression": "SEARCH('x')"}]},
+            "SEARCH is not available",
+        ),
+        (NO_METRIC | {"Metrics": [{"Id": "M1", "MetricStat": metric()}]}, "expected pattern"),
+    ],
+)
+def test_impossible_definitions_are_refused(params: dict[str, Any], text: str) -> None:
+    given = {name: value for name, value in {**of_one_metric(), **params}.items() if value is not None}
+    with pytest.raises(AwsError, match=text):
+        definition(CALL, given)
+
+
+def test_given_parameters_are_kept() -> None:
+    given = {**of_one_metric(), "AlarmActions": [TOPIC], "Threshold": 2.5}
+    assert definition(CALL, {**given, "AlarmName": "a", "Tags": []}) == given
