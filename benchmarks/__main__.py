@@ -22,6 +22,7 @@ from benchmarks import (
     hostile,
     long_polls,
     machine,
+    mapping,
     overhead,
     publish,
     throughput,
@@ -44,6 +45,7 @@ QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
     "event_grid": event_grid.counters,
     "hostile": hostile.counters,
     "functions": functions.counters,
+    "mapping": mapping.counters,
 }
 
 

@@ -27,6 +27,7 @@ class Scale:
         events: Published to a topic of Event Grid.
         invocations: Events for one function; a tenth as many calls of it.
         functions: Started, and left alone.
+        drained: Messages in a queue that feeds a function.
     """
 
     seconds: int = 3
@@ -45,6 +46,7 @@ class Scale:
     events: int = 100_000
     invocations: int = 10_000
     functions: int = 50
+    drained: int = 10_000
 
 
 SMALL = Scale(
@@ -64,6 +66,7 @@ SMALL = Scale(
     events=1_000,
     invocations=200,
     functions=3,
+    drained=70,
 )
 """Enough to see that everything runs, in half a minute; the figures mean nothing."""
 

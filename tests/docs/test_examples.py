@@ -15,6 +15,7 @@ from tests.services.server import Server, serving
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 _LAST_LINES = {
     "event_grid": re.escape("['cars/7', 'cars/8']"),
+    "lambda_dead_letters": re.escape("['billed bus', 'billed van']"),
     "simulated_clock": r"""\{'days': 14\}: \{"now":17\d{8}.0,"attempts":0\}""",
     "sns_filters": re.escape("expensive ['bus', 'truck']"),
     "sns_webhook": re.escape("('Notification', 200)"),
@@ -28,7 +29,7 @@ _LAST_LINES = {
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with serving("sqlite://:memory:", "--clock", "simulated") as started:
+    with serving("sqlite://:memory:", "--clock", "simulated", "--functions", "on") as started:
         yield started
 
 

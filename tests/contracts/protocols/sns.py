@@ -16,6 +16,7 @@ from xml.etree import ElementTree as ET
 import boto3  # type: ignore[import-untyped]  # boto3 ships no types
 import orjson
 from botocore.config import Config
+from typing_extensions import override
 
 from tests.contracts.protocols.sqs import ACCOUNT, REGION, Queue, Sqs
 from tests.services.answering import answering
@@ -149,6 +150,7 @@ class Webhook:
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
+            @override
             def log_message(self, *_: object) -> None:
                 pass
 

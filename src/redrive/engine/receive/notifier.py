@@ -28,12 +28,17 @@ class Cancellation:
 
     Only waiting is given up for that: a verb that has begun to change something runs to its end, so that nothing
     is left half told.
+
+    Attributes:
+        happened: It went away.
+        waits: It waits at a queue that had nothing for it.
     """
 
-    __slots__ = ("happened", "wake")
+    __slots__ = ("happened", "waits", "wake")
 
     def __init__(self) -> None:
         self.happened = False
+        self.waits = False
         self.wake: Callable[[], None] | None = None
 
     def happen(self) -> None:
@@ -160,7 +165,7 @@ class QueueNotifier:
                 receiver.set_result(None)
 
         if gone is not None:
-            gone.wake = wake
+            gone.wake, gone.waits = wake, True
         end = self._clock.call_at(until, wake)
         try:
             await receiver
@@ -170,6 +175,8 @@ class QueueNotifier:
             raise
         finally:
             end.cancel()
+            if gone is not None:
+                gone.waits = False
             line.waiting.pop(receiver, None)
             self._drop_if_empty(queue_id)
 

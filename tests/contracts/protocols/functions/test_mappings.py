@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.contracts.protocols.functions.draining import Draining
 from tests.contracts.protocols.functions.workshop import Workshop
 from tests.contracts.protocols.sqs import Queue, refused, text
 
@@ -197,6 +198,16 @@ def test_a_function_that_is_switched_off_costs_no_message_a_receive(workshop: Wo
     workshop.client.delete_function_concurrency(FunctionName=function.name)
     workshop.server.advance(30)
     assert (function.bodies, dead.bodies()) == (["patience"], [])
+
+
+@pytest.mark.parametrize("ordered", [False, True], ids=["standard", "fifo"])
+def test_each_message_of_a_drained_queue_is_processed_or_a_dead_letter(
+    workshop: Workshop, *, ordered: bool
+) -> None:
+    """The same with 10,000: `python -m benchmarks mapping`."""
+    draining = Draining(workshop, 100, ordered=ordered)
+    draining.begin()
+    draining.end()
 
 
 class TestRefusals:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-import boto3
+import boto3  # type: ignore[import-untyped]  # boto3 ships no types
 import orjson
 from botocore.config import Config
 

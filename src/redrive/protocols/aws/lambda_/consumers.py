@@ -14,8 +14,8 @@ logger = logging.getLogger(__name__)
 
 #: Mappings that another node made or changed are taken up after so long at most.
 ROUND_MS: Final = 10_000
-#: Rounds in which whoever was woken has begun an invocation, if there is anything to invoke for.
-_ROUNDS_OF_QUIET: Final = 3
+#: What claims or settles goes on to the next thing within moments, and tells nobody.
+_LOOK_SECONDS: Final = 0.001
 
 
 class MappingConsumers:
@@ -69,18 +69,16 @@ class MappingConsumers:
 
     @property
     def is_quiet(self) -> bool:
-        """True if no batch is under way; one that is about to begin keeps the store busy."""
-        return all(consumer.is_idle for consumer in self._all)
+        """True if every consumer waits for messages, or for a moment."""
+        return all(consumer.is_quiet for consumer in self._all)
 
     async def quiet(self) -> None:
         """Return when no invocation is under way, and none is about to begin."""
-        calm = 0
-        while calm < _ROUNDS_OF_QUIET and self._all:
+        while not self.is_quiet:
             running = [invocation for consumer in self._all for invocation in consumer.running]
-            if running:
-                await asyncio.wait(running)
-            await self._engine.quiet()
-            calm = 0 if running else calm + 1
+            work = running or [task for consumer in self._all for task in consumer.work]
+            timeout = None if running else _LOOK_SECONDS
+            await asyncio.wait(work, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
 
     @property
     def _all(self) -> list[MappingConsumer]:

@@ -74,6 +74,8 @@ class MappingConsumer:
         self._batches: set[asyncio.Task[None]] = set()
         self._running: set[asyncio.Future[InvocationResult]] = set()
         self._gone = Cancellation()
+        self._pauses = False  # until a moment, or until a batch has ended
+        self._backing_off = 0  # batches that wait until a throttled function may be tried again
         self._consuming = asyncio.get_running_loop().create_task(self._consume())
 
     @property
@@ -82,9 +84,15 @@ class MappingConsumer:
         return list(self._running)
 
     @property
-    def is_idle(self) -> bool:
-        """True if no batch is under way."""
-        return not self._batches
+    def is_quiet(self) -> bool:
+        """True if it waits for news or for a moment, and so does each batch."""
+        waits = self._pauses or self._gone.waits or self._consuming.done()
+        return waits and self._backing_off == len(self._batches)
+
+    @property
+    def work(self) -> Sequence["asyncio.Future[Any]"]:
+        """The tasks that have not come to an end."""
+        return [*self._batches, *([] if self._consuming.done() else [self._consuming])]
 
     @property
     def ended(self) -> bool:
@@ -108,7 +116,7 @@ class MappingConsumer:
         at_once = self.mapping.concurrency_max or AT_ONCE
         while not self._gone.happened:
             if len(self._batches) >= at_once:
-                await asyncio.wait(self._batches, return_when=asyncio.FIRST_COMPLETED)
+                await self._wait_for_room()
                 continue
             try:
                 goes_on = await self._next()
@@ -118,6 +126,13 @@ class MappingConsumer:
                 continue
             if not goes_on:
                 return
+
+    async def _wait_for_room(self) -> None:
+        self._pauses = True
+        try:
+            await asyncio.wait(self._batches, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._pauses = False
 
     async def _next(self) -> bool:
         """Begin the next batch, as soon as there is one; False: nobody is to wait any more."""
@@ -155,7 +170,11 @@ class MappingConsumer:
         return await receive(queue, most, wait_ms=wait_ms, gone=self._gone)
 
     async def _pause(self, milliseconds: int) -> None:
-        await self._engine.clock.sleep_until(self._engine.clock.now() + milliseconds)
+        self._pauses = True
+        try:
+            await self._engine.clock.sleep_until(self._engine.clock.now() + milliseconds)
+        finally:
+            self._pauses = False
 
     def _start(self, queue: Queue, deliveries: Sequence[Delivery]) -> None:
         batch = asyncio.get_running_loop().create_task(self._run(queue, deliveries))
@@ -208,6 +227,13 @@ class MappingConsumer:
             except Throttled:
                 if clock.now() + wait_ms >= until:
                     return None
-            await clock.sleep_until(clock.now() + wait_ms)
+            await self._back_off(wait_ms)
             wait_ms = min(2 * wait_ms, _BACK_OFF_MS_MAX)
         return None
+
+    async def _back_off(self, milliseconds: int) -> None:
+        self._backing_off += 1
+        try:
+            await self._engine.clock.sleep_until(self._engine.clock.now() + milliseconds)
+        finally:
+            self._backing_off -= 1
