@@ -10,7 +10,7 @@ from redrive.engine.ports import DeliveryProfile, DocumentKind, Endpoint
 from redrive.model.delivery import Delivery
 from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.sns.part import SnsPart
-from redrive.server.app import Answer, Recognising
+from redrive.server.app import Answer, Hosted, Recognising
 
 Presenter: TypeAlias = Callable[[Delivery], tuple[str, Mapping[str, Any]]]
 """The body and the attributes that a receiver gets of a delivery that came from another service."""
@@ -36,6 +36,7 @@ class Extension:
     Attributes:
         services: Amazon services, by botocore's names.
         protocols: Those that know their own requests when they see them.
+        hosted: The protocol whose requests are told by their host.
         paths: Beginnings of paths that the extension has to itself.
         profiles: How deliveries are made, by the dialect that topics carry.
         endpoints: What deliveries are pushed to, by the protocol that subscriptions carry.
@@ -52,6 +53,7 @@ class Extension:
 
     services: Mapping[str, Facade] = field(default_factory=dict)
     protocols: Sequence[Recognising] = ()
+    hosted: Hosted | None = None
     paths: Mapping[str, Answer] = field(default_factory=dict)
     profiles: Mapping[str, DeliveryProfile] = field(default_factory=dict)
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)

@@ -37,6 +37,7 @@ from redrive.protocols.aws.lambda_.pushing import InvocationEndpoint
 from redrive.protocols.aws.lambda_.quotas import CONCURRENT_MAX
 from redrive.protocols.aws.lambda_.subscribed import FunctionEndpoint
 from redrive.protocols.aws.lambda_.targets import TargetEndpoint
+from redrive.protocols.aws.lambda_.url_front import FunctionUrls
 from redrive.protocols.aws.sqs.handles import Handles
 from redrive.protocols.aws.sqs.receiving import ATTRIBUTES, Showing
 from redrive.protocols.aws.wire.shapes import Structure
@@ -96,6 +97,7 @@ def extension(
     return Extension(
         services={"lambda": facade},
         paths={PATH: downloads.answer},
+        hosted=FunctionUrls(core.engine, lookup, executor, core.authentication, metrics),
         profiles={DIALECT: LambdaDeliveryProfile(core.store.notes)},
         endpoints={
             "lambda": FunctionEndpoint(

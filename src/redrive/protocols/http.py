@@ -1,6 +1,6 @@
 """The request and the response as values: what the HTTP front hands to a protocol, and gets back."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -64,6 +64,7 @@ class Response:
 
     Attributes:
         length: The Content-Length, where the answer to a HEAD has not the body that a GET gets; None: the body's.
+        cookies: Each a Set-Cookie header of its own.
     """
 
     status: int = 200
@@ -71,3 +72,4 @@ class Response:
     content_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS)
     length: int | None = None
+    cookies: Sequence[str] = ()

@@ -28,6 +28,22 @@ class Fallback(Protocol):
         ...
 
 
+class Hosted(Protocol):
+    """A protocol whose requests are told by their host, whatever their path and whoever sends them."""
+
+    def handles(self, request: Request) -> bool:
+        """True if a request is of this protocol."""
+        ...
+
+    def answer(self, request: Request, refusal: Callable[[Request], Response | None]) -> Awaitable[Response]:
+        """Answer one request; `refusal` is the guard's, for what the protocol does not open to web pages."""
+        ...
+
+    def body_bytes_max(self, request: Request) -> int:
+        """The largest body of a request, by its head alone."""
+        ...
+
+
 class Recognising(Fallback, Protocol):
     """A protocol that knows its own requests when it sees them."""
 
@@ -48,6 +64,7 @@ class Router:
         *,
         needs_credential: bool = False,
         guard: BrowserGuard | None = None,
+        hosted: Hosted | None = None,
     ) -> None:
         """Route by path.
 
@@ -58,6 +75,7 @@ class Router:
             otherwise: Who takes the rest.
             needs_credential: Whether who shows none is sent away, except from what takes little.
             guard: Refuses what web pages cause, where nobody shows a credential.
+            hosted: Asked before all others.
         """
         self._control = control
         self._paths = dict(paths)
@@ -65,9 +83,12 @@ class Router:
         self._otherwise = otherwise
         self._needs_credential = needs_credential
         self._guard = guard
+        self._hosted = hosted
 
     def answer(self, request: Request) -> Response | Awaitable[Response]:
         """Answer one request."""
+        if self._hosted is not None and self._hosted.handles(request):
+            return self._hosted.answer(request, self._refusal)
         if self._guard is not None and (refused := self._guard.refusal(request)) is not None:
             return refused
         path = request.path
@@ -78,6 +99,9 @@ class Router:
             return way
         if path == "/":
             return self._otherwise.answer(request)
+        return self._by_path(request, path)
+
+    def _by_path(self, request: Request, path: str) -> Response | Awaitable[Response]:
         for beginning, answer in self._paths.items():
             if path.startswith(beginning):
                 return answer(request)
@@ -88,10 +112,15 @@ class Router:
                 return protocol.answer(request)
         return self._otherwise.answer(request)
 
+    def _refusal(self, request: Request) -> Response | None:
+        return None if self._guard is None else self._guard.refusal(request)
+
     def body_bytes_max(self, request: Request) -> int:
         """The largest body of a request beyond the general bound, by its head alone (`BodyBound`)."""
         if self._needs_credential and not _shows_credential(request):
             return _LITTLE
+        if self._hosted is not None and self._hosted.handles(request):
+            return self._hosted.body_bytes_max(request)
         if any(request.path.startswith(each) for each in self._paths) or self._control.handles(request.path):
             return _LITTLE
         for protocol in self._recognising:

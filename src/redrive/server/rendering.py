@@ -1,6 +1,6 @@
 """From responses to bytes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from email.utils import formatdate
 from http.client import responses
 from typing import Final
@@ -47,7 +47,9 @@ class Renderer:
         body = response.body
         head = self._heads.get((response.status, response.content_type)) or self._head(response)
         if response.headers:
-            connection += _lines(response.headers)
+            connection += _lines(response.headers.items())
+        if response.cookies:
+            connection += _lines([("Set-Cookie", cookie) for cookie in response.cookies])
         if response.status in _BODILESS:
             return b"%b%b\r\n" % (head, connection)
         if method == "HEAD":
@@ -61,13 +63,13 @@ class Renderer:
         lines = {"Server": "Redrive", "Date": self._date}
         if response.content_type and status not in _BODILESS:
             lines["Content-Type"] = response.content_type
-        head = b"HTTP/1.1 %d %b\r\n%b" % (status, reason.encode(), _lines(lines))
+        head = b"HTTP/1.1 %d %b\r\n%b" % (status, reason.encode(), _lines(lines.items()))
         self._heads[(status, response.content_type)] = head
         return head
 
 
-def _lines(headers: Mapping[str, str]) -> bytes:
-    text = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+def _lines(headers: Collection[tuple[str, str]]) -> bytes:
+    text = "".join([f"{name}: {value}\r\n" for name, value in headers])
     if text.count("\n") != len(headers) or text.count("\r") != len(headers) or "\0" in text:
         raise ValueError("A response header holds a line break")
     return text.encode("latin-1")

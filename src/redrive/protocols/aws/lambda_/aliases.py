@@ -21,6 +21,7 @@ from redrive.protocols.aws.lambda_.records import (
     alias_key,
     version_key,
 )
+from redrive.protocols.aws.lambda_.urls import without_url_in
 from redrive.protocols.aws.wire.shapes import Structure
 
 
@@ -103,7 +104,8 @@ class AliasOperations:
             if await draft.get(ALIAS, alias_key(named.name, alias)) is None:
                 return
             draft.remove(ALIAS, alias_key(named.name, alias))
-            draft.put(FUNCTION, named.name.key, _without_policy(function, alias))
+            function = without_url_in(draft, _without_policy(function, alias), alias)
+            draft.put(FUNCTION, named.name.key, function)
             await remove_in(draft, self._engine.resources, function.name, alias)
 
         await self._engine.resources.write(decide)

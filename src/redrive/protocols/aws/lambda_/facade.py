@@ -28,6 +28,8 @@ from redrive.protocols.aws.lambda_.ports import CodeKeeper, Runner
 from redrive.protocols.aws.lambda_.quotas import Quotas
 from redrive.protocols.aws.lambda_.records import ALIAS, EVENTS, FUNCTION, VERSION
 from redrive.protocols.aws.lambda_.tags import TagOperations
+from redrive.protocols.aws.lambda_.url_records import FUNCTION_URL
+from redrive.protocols.aws.lambda_.urls import UrlOperations
 from redrive.protocols.aws.lambda_.versions import VersionOperations
 from redrive.protocols.aws.operations import operations_of
 from redrive.protocols.aws.wire.errors import AwsError
@@ -67,6 +69,7 @@ class Lambda:
             FunctionOperations(engine, lookup, archives, code, runner, downloads, layers),
             LayerOperations(engine, archives, code, downloads, layers),
             LayerPermissions(engine),
+            UrlOperations(engine),
             VersionOperations(engine, lookup),
             AliasOperations(engine, lookup),
             Permissions(engine, lookup),
@@ -77,7 +80,16 @@ class Lambda:
             MappingOperations(engine, lookup, follow),
         )
 
-    kinds: tuple[DocumentKind[Any], ...] = (FUNCTION, VERSION, ALIAS, EVENTS, MAPPING, LAYER, LAYER_VERSION)
+    kinds: tuple[DocumentKind[Any], ...] = (
+        FUNCTION,
+        VERSION,
+        ALIAS,
+        EVENTS,
+        MAPPING,
+        LAYER,
+        LAYER_VERSION,
+        FUNCTION_URL,
+    )
     """All that callers make through this service."""
 
     def translated(self, refusal: RedriveError) -> AwsError:

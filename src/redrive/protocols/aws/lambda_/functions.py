@@ -27,6 +27,7 @@ from redrive.protocols.aws.lambda_.records import (
     version_key,
 )
 from redrive.protocols.aws.lambda_.rendering import CREATING, UPDATING, listed, rendered
+from redrive.protocols.aws.lambda_.url_records import FUNCTION_URL
 from redrive.protocols.aws.lambda_.versions import publish_in
 from redrive.protocols.aws.wire.shapes import Structure
 
@@ -241,6 +242,8 @@ class FunctionOperations:
                 draft.remove(VERSION, key)
             for key, _ in await draft.find(ALIAS, beginning):
                 draft.remove(ALIAS, key)
+            for url in function.urls.values():
+                draft.remove(FUNCTION_URL, url.id)
             draft.remove(FUNCTION, named.name.key)
             await remove_in(draft, self._engine.resources, function.name)
             return [function.latest, *(version for _, version in versions)]

@@ -127,7 +127,8 @@ def policy_text(policy: Policy) -> str:
     return orjson.dumps(document).decode()
 
 
-def _text_of(function: FunctionRecord, qualifier: str | None) -> str | None:
+def policy_of(function: FunctionRecord, qualifier: str | None) -> str | None:
+    """The text of the policy of a function, or of one of its versions or aliases; None: it has none."""
     policy = function.policies.get(qualifier or "")
     return None if policy is None or not policy.statements else policy_text(policy)
 
@@ -138,7 +139,7 @@ def check(call: Call, function: FunctionRecord, named: Named, action: str) -> No
     Raises:
         AwsError: `AccessDeniedException`.
     """
-    policy = _text_of(function, named.qualifier)
+    policy = policy_of(function, named.qualifier)
     if not call.may(f"lambda:{action}", named.arn, function.name.account, policy):
         raise denied(call.principal.name, action, named.arn)
 
@@ -158,7 +159,7 @@ def may_be_invoked_for(
     if len(parts) < _ARN_PARTS:
         return False
     service, region, account = parts[2:5]
-    text = _text_of(function, qualifier)
+    text = policy_of(function, qualifier)
     owner = function.name.account
     if text is None:
         return is_open and account == owner

@@ -7,6 +7,7 @@
     AsyncEventAge (ms)                          how old an event was when it was tried
     AsyncEventsDropped                          events that were given up
     DeadLetterErrors, DestinationDeliveryFailures   what a dead-letter target or a destination did not take
+    UrlRequestCount, Url4xxCount, Url5xxCount, UrlRequestLatency (ms)   of requests to function URLs
 
 Errors are counted as 0 where there is none, so that an alarm on them heals.
 """
@@ -90,7 +91,7 @@ class InvocationMetrics:
         self._count(points)
 
 
-_MILLISECONDS: Final = frozenset({"Duration", "AsyncEventAge"})
+_MILLISECONDS: Final = frozenset({"Duration", "AsyncEventAge", "UrlRequestLatency"})
 
 
 def _named(meant: Meant) -> str:

@@ -32,6 +32,7 @@ _CONDITIONS: Final[Mapping[str, tuple[str, str]]] = {
     "FunctionUrlAuthType": ("StringEquals", "lambda:FunctionUrlAuthType"),
     "PrincipalOrgID": ("StringEquals", "aws:PrincipalOrgID"),
     "EventSourceToken": ("StringEquals", "lambda:EventSourceToken"),
+    "InvokedViaFunctionUrl": ("Bool", "lambda:InvokedViaFunctionUrl"),
 }
 
 
@@ -150,7 +151,8 @@ def _statement(named: Named, params: Structure) -> dict[str, Any]:
     conditions: dict[str, dict[str, str]] = {}
     for parameter, (operator, key) in _CONDITIONS.items():
         if params.get(parameter):
-            conditions.setdefault(operator, {})[key] = params[parameter]
+            value = params[parameter]
+            conditions.setdefault(operator, {})[key] = "true" if value is True else value
     if conditions:
         statement["Condition"] = conditions
     return statement

@@ -111,6 +111,27 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionUrl:
+    """The URL of a function, or of one of its aliases.
+
+    Attributes:
+        id: The 32 characters that its host begins with.
+        auth: `NONE` or `AWS_IAM`.
+        created_at: ms.
+        modified_at: ms.
+        mode: `BUFFERED` or `RESPONSE_STREAM`.
+        cors: Which pages' scripts may ask, as given; None: the function says so itself.
+    """
+
+    id: str
+    auth: str
+    created_at: int
+    modified_at: int
+    mode: str = "BUFFERED"
+    cors: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionRecord:
     """A function, but for its published versions and its aliases.
 
@@ -120,6 +141,7 @@ class FunctionRecord:
         reserved: How many invocations may run at once; None: as many as the account may.
         tags: Free labels.
         policies: By qualifier; the unqualified function's under the empty one.
+        urls: Likewise.
     """
 
     latest: Configuration
@@ -127,6 +149,7 @@ class FunctionRecord:
     reserved: int | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     policies: Mapping[str, Policy] = field(default_factory=dict)
+    urls: Mapping[str, FunctionUrl] = field(default_factory=dict)
 
     @property
     def name(self) -> ResourceName:
@@ -144,8 +167,9 @@ class FunctionRecord:
             qualifier: Policy(policy["revision"], tuple(policy["statements"]))
             for qualifier, policy in document["policies"].items()
         }
+        urls = {qualifier: FunctionUrl(**url) for qualifier, url in document.get("urls", {}).items()}
         latest = Configuration.from_document(document["latest"])
-        return cls(**{**document, "latest": latest, "policies": policies})
+        return cls(**{**document, "latest": latest, "policies": policies, "urls": urls})
 
 
 @dataclass(frozen=True, slots=True)
