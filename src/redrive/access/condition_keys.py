@@ -32,6 +32,8 @@ SUPPLIED: Final = OF_TIME | {
     "aws:username",
     "aws:viaawsservice",
     "iam:passedtoservice",
+    "lambda:functionurlauthtype",
+    "lambda:invokedviafunctionurl",
     "sns:endpoint",
     "sns:protocol",
     "sts:externalid",

@@ -121,7 +121,7 @@ class TestConfigurations:
         workshop.client.delete_alias(FunctionName=name, Name="live")
         assert _asked(workshop, url).status == 404
 
-    def test_what_is_not_there_is_refused_as_recorded(self, workshop: Workshop) -> None:
+    def test_missing_functions_aliases_and_urls_are_refused_as_recorded(self, workshop: Workshop) -> None:
         name, client = workshop.function(), workshop.client
         with refused("ResourceNotFoundException", "Function does not exist", 404):
             client.create_function_url_config(FunctionName="nobody", AuthType="NONE")
@@ -189,7 +189,7 @@ class TestRequests:
         assert [value for name, value in page.headers if name == "set-cookie"] == ["a=1; Secure", "b=2"]
 
     @pytest.mark.parametrize("path", ["fail", "malformed"])
-    def test_what_fails_is_a_bad_gateway(self, workshop: Workshop, path: str) -> None:
+    def test_failures_and_malformed_answers_are_bad_gateways(self, workshop: Workshop, path: str) -> None:
         page = _asked(workshop, _open(workshop)[1], path)
         assert (page.status, page.body) == (502, b"Internal Server Error")
 
@@ -225,7 +225,7 @@ class TestAccess:
         _allow(workshop, {"FunctionName": name}, Principal="*", FunctionUrlAuthType="AWS_IAM")
         assert _asked(workshop, url).status == 403
 
-    def test_whoever_signs_is_let_in_by_the_policy(self, workshop: Workshop) -> None:
+    def test_signers_are_let_in_by_the_policy(self, workshop: Workshop) -> None:
         name = workshop.function()
         made = workshop.client.create_function_url_config(FunctionName=name, AuthType="AWS_IAM")
         url = made["FunctionUrl"]
