@@ -1,6 +1,6 @@
 """The request and the response as values: what the HTTP front hands to a protocol, and gets back."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -65,6 +65,7 @@ class Response:
     Attributes:
         length: The Content-Length, where the answer to a HEAD has not the body that a GET gets; None: the body's.
         cookies: Each a Set-Cookie header of its own.
+        parts: The body, where it is written as it comes; then there is no Content-Length. What is raised cuts it off.
     """
 
     status: int = 200
@@ -73,3 +74,4 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS)
     length: int | None = None
     cookies: Sequence[str] = ()
+    parts: AsyncIterator[bytes] | None = None

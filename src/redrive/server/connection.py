@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from types import CoroutineType
 from typing import Final, TypeAlias, cast
 
@@ -14,6 +15,7 @@ from redrive.server.held import Held
 from redrive.server.limits import SLICE_BYTES, HttpLimits
 from redrive.server.reading import BodyBound, Phase, RefusedRequestError, RequestReader
 from redrive.server.rendering import CONTINUE, Renderer, error_response
+from redrive.server.streaming import CHUNKED, BodyWriter
 
 Handler: TypeAlias = Callable[[Request], Response | Awaitable[Response]]
 OnRefused: TypeAlias = Callable[[str, RefusedRequestError], None]
@@ -75,6 +77,7 @@ class Connection(asyncio.Protocol):
         "_running",
         "_scheme",
         "_shared",
+        "_streaming",
         "_transport",
         "_unread",
         "deadline",
@@ -97,6 +100,7 @@ class Connection(asyncio.Protocol):
         self._is_closing = False  # the last answer is written
         self._phase_since = 0.0
         self._running: asyncio.Future[Response] | None = None
+        self._streaming: BodyWriter | None = None
 
     # What the event loop calls.
 
@@ -144,6 +148,8 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client does not read its answers: nothing more is done for it until it does."""
         self._is_stalled = True
+        if self._streaming is not None:
+            self._streaming.pause()
         self.deadline = self._flush_deadline()
         if not self._count_unread(self._transport.get_write_buffer_size()):
             self.abort()
@@ -152,6 +158,8 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Read again."""
         self._is_stalled = False
+        if self._streaming is not None:
+            self._streaming.resume()
         self._count_unread(0)
         if not self._is_over():
             self.deadline = self._shared.loop.time() + self._shared.limits.keep_alive_seconds
@@ -172,6 +180,8 @@ class Connection(asyncio.Protocol):
         self._is_closing = True
         self._held = b""
         self._reader.close()
+        if self._streaming is not None:
+            self._streaming.cancel()
         if self._running is not None and self._request.on_gone is not None:
             self._request.on_gone()
 
@@ -180,7 +190,7 @@ class Connection(asyncio.Protocol):
     def expire(self, now: float) -> None:
         """The deadline has passed: act by what the connection was waiting for."""
         phase = self._reader.phase
-        if self._running is not None:
+        if self._running is not None or (self._streaming is not None and not self._is_stalled):
             self.deadline = _NEVER
         elif self._is_stalled or self._is_over():
             self.abort()
@@ -195,7 +205,7 @@ class Connection(asyncio.Protocol):
 
     def drain(self) -> None:
         """Close as soon as what is under way is answered: at once where there is nothing."""
-        if self._running is None and not self._reader.phase and not self._reader.ready:
+        if self._is_idle() and not self._reader.phase and not self._reader.ready:
             nothing_to_flush = not self._transport.get_write_buffer_size()
             self._close()
             if nothing_to_flush:  # over TLS it would wait for the goodbye of a client that rests
@@ -225,7 +235,10 @@ class Connection(asyncio.Protocol):
             self._refuse(reader.refusal)
 
     def _is_free(self) -> bool:
-        return self._running is None and not self._is_stalled and not self._is_over()
+        return self._is_idle() and not self._is_stalled and not self._is_over()
+
+    def _is_idle(self) -> bool:
+        return self._running is None and self._streaming is None
 
     def _is_over(self) -> bool:
         # A transport that has failed says so before the loop comes to call connection_lost.
@@ -268,6 +281,9 @@ class Connection(asyncio.Protocol):
         is_last = shared.is_draining or (reader.is_finished and not reader.ready and not reader.refusal)
         connection = _CLOSE if is_last else _KEEP_ALIVE if "connection" in request.headers else b""
         try:
+            if reply.parts is not None and request.method != "HEAD":
+                self._stream(reply, reply.parts, connection)
+                return
             answer = shared.renderer.render(reply, request.method, connection)
         except Exception as error:  # noqa: BLE001  a response that cannot be written is the handler's failure too
             answer = shared.renderer.render(self._failure(request, error), request.method, connection)
@@ -276,6 +292,26 @@ class Connection(asyncio.Protocol):
         self._transport.write(answer)
         if is_last:
             self._close()
+
+    def _stream(self, reply: Response, parts: AsyncIterator[bytes], connection: bytes) -> None:
+        """Write a response's head, and then its body as that comes."""
+        chunked = self._reader.takes_chunks
+        head = self._shared.renderer.begin(reply, connection + CHUNKED if chunked else _CLOSE)
+        is_last = connection == _CLOSE or not chunked
+        self.deadline = _NEVER
+        self._transport.write(head)
+        on_end = partial(self._streamed, is_last)
+        self._streaming = BodyWriter(self._transport, parts, chunked=chunked, on_end=on_end)
+
+    def _streamed(self, is_last: bool, whole: bool) -> None:  # noqa: FBT001 - as a callback
+        self._streaming = None
+        if not whole:
+            self.abort()  # the only way to say so
+        elif is_last or self._shared.is_draining:
+            self._close()
+        else:
+            self.deadline = self._shared.loop.time() + self._shared.limits.keep_alive_seconds
+            self._proceed()
 
     def _failure(self, request: Request, error: BaseException) -> Response:
         request_id = self._shared.new_request_id()

@@ -120,6 +120,11 @@ class RequestReader:
         """The bytes of the current body that have come."""
         return len(self._body)
 
+    @property
+    def takes_chunks(self) -> bool:
+        """True if whoever asked last understands a body in chunks."""
+        return bool(self._parser.get_http_version() == "1.1")
+
     def feed(self, chunk: bytes) -> None:
         """Parse `chunk`, at most `SLICE_BYTES`: grows `ready`, may finish the reader. Never raises for it."""
         if self.is_finished:

@@ -46,16 +46,23 @@ class Renderer:
         """
         body = response.body
         head = self._heads.get((response.status, response.content_type)) or self._head(response)
-        if response.headers:
-            connection += _lines(response.headers.items())
-        if response.cookies:
-            connection += _lines([("Set-Cookie", cookie) for cookie in response.cookies])
+        if response.headers or response.cookies:
+            connection += _own_lines(response)
         if response.status in _BODILESS:
             return b"%b%b\r\n" % (head, connection)
         if method == "HEAD":
             length = len(body) if response.length is None else response.length
             return b"%bContent-Length: %d\r\n%b\r\n" % (head, length, connection)
         return b"%bContent-Length: %d\r\n%b\r\n%b" % (head, len(body), connection, body)
+
+    def begin(self, response: Response, connection: bytes) -> bytes:
+        """The head of a response whose body follows in parts; `connection` are whole header lines.
+
+        Raises:
+            ValueError: As `render`.
+        """
+        head = self._heads.get((response.status, response.content_type)) or self._head(response)
+        return b"%b%b\r\n" % (head, connection + _own_lines(response))
 
     def _head(self, response: Response) -> bytes:
         status = response.status
@@ -66,6 +73,10 @@ class Renderer:
         head = b"HTTP/1.1 %d %b\r\n%b" % (status, reason.encode(), _lines(lines.items()))
         self._heads[(status, response.content_type)] = head
         return head
+
+
+def _own_lines(response: Response) -> bytes:
+    return _lines([*response.headers.items(), *(("Set-Cookie", cookie) for cookie in response.cookies)])
 
 
 def _lines(headers: Collection[tuple[str, str]]) -> bytes:

@@ -1,0 +1,62 @@
+"""Bodies that are written as they come: in chunks, no faster than the client reads them."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Final, cast
+
+CHUNKED: Final = b"Transfer-Encoding: chunked\r\n"
+_LAST: Final = b"0\r\n\r\n"
+
+
+class BodyWriter:
+    """Writes one body."""
+
+    __slots__ = ("_chunked", "_flows", "_parts", "_task", "_transport")
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        parts: AsyncIterator[bytes],
+        *,
+        chunked: bool,
+        on_end: Callable[[bool], None],
+    ) -> None:
+        """Write it, from the next turn of the loop on.
+
+        Args:
+            transport: To the client.
+            parts: Closed at the end, or when the client has gone.
+            chunked: False for HTTP/1.0, whose body ends with the connection.
+            on_end: Told whether the body is whole.
+        """
+        self._transport = transport
+        self._parts = cast("AsyncGenerator[bytes]", parts)
+        self._chunked = chunked
+        self._flows: asyncio.Future[None] | None = None
+        self._task = asyncio.get_running_loop().create_task(self._write())
+        self._task.add_done_callback(lambda task: on_end(not task.cancelled() and task.exception() is None))
+
+    def pause(self) -> None:
+        """Write nothing more until `resume`: the client does not read."""
+        self._flows = asyncio.get_running_loop().create_future()
+
+    def resume(self) -> None:
+        """Go on."""
+        if self._flows is not None and not self._flows.done():
+            self._flows.set_result(None)
+
+    def cancel(self) -> None:
+        """Give up: the client has gone."""
+        self._task.cancel()
+
+    async def _write(self) -> None:
+        async with aclosing(self._parts):
+            async for part in self._parts:
+                if part:  # a chunk of no bytes would be the last
+                    size = len(part)
+                    self._transport.write(b"%x\r\n%b\r\n" % (size, part) if self._chunked else part)
+                    if self._flows is not None:
+                        await self._flows
+        if self._chunked:
+            self._transport.write(_LAST)
