@@ -3,13 +3,14 @@
 import asyncio
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typing_extensions import override
 
-from redrive.model.function import InvocationResult, Isolation, Throttled
+from redrive.model.function import AnswerParts, InvocationResult, Isolation, Throttled
 from redrive.runtime.clock import SystemClock
 from tests.functions.conftest import Workshop, make
 
@@ -175,11 +176,37 @@ async def test_nodes_errors_and_missing_handlers_are_the_payload(workshop: Works
     assert document(result)["errorType"] == "Runtime.HandlerNotFound"
 
 
+class Answer(AnswerParts):
+    """A streamed answer, with the type it said it has."""
+
+    def __init__(self) -> None:
+        self.content_type = ""
+        self.parts: list[bytes] = []
+
+    @override
+    def begin(self, content_type: str) -> None:
+        self.content_type = content_type
+
+    @override
+    def add(self, part: bytes, resume: Callable[[], None]) -> bool:
+        """Take one part at a time, as a slow reader does."""
+        self.parts.append(part)
+        asyncio.get_running_loop().call_soon(resume)
+        return False
+
+
 async def test_node_streams_an_answer_part_by_part(workshop: Workshop) -> None:
-    parts: list[bytes] = []
-    result = await workshop.call(workshop.function("index.streams", runtime="nodejs20.x"), part=parts.append)
-    assert result.streamed
-    assert b"".join(parts) == b"ab"
+    answer = Answer()
+    result = await workshop.call(workshop.function("index.streams", runtime="nodejs20.x"), parts=answer)
+    assert (result.streamed, answer.content_type) == (True, "application/octet-stream")
+    assert b"".join(answer.parts) == b"ab"
+
+
+async def test_an_error_in_the_middle_of_a_stream_is_the_payload(workshop: Workshop) -> None:
+    answer = Answer()
+    result = await workshop.call(workshop.function("index.breaks", runtime="nodejs20.x"), parts=answer)
+    assert (result.failed, b"".join(answer.parts)) == (True, b"a")
+    assert document(result)["errorMessage"] == "broken"
 
 
 async def test_a_log_entry_of_several_lines_is_one_event(workshop: Workshop) -> None:

@@ -6,6 +6,8 @@ writes cost every call 40 ms of delayed acknowledgement.
 """
 
 import asyncio
+import base64
+import binascii
 import json
 import re
 from collections.abc import Mapping
@@ -15,7 +17,7 @@ from typing import Final, cast
 import httptools
 from typing_extensions import override
 
-from redrive.model.function import Invocation
+from redrive.model.function import AnswerParts, Invocation
 
 ANSWER_BYTES_MAX: Final = 6 * 1024 * 1024 + 100  # AWS: 6 MB and a hundred bytes
 STREAM_BYTES_MAX: Final = 200 * 1024 * 1024
@@ -37,7 +39,7 @@ class Posted:
         body: Of the answer; empty where its parts were handed on.
         error_type: What the process calls its failure; None: it succeeded.
         too_large: The body was larger than an answer may be, and is not kept.
-        streamed: The parts went to `Invocation.part`.
+        streamed: The parts went to `Invocation.parts`.
     """
 
     body: bytes
@@ -103,14 +105,17 @@ class RuntimeApi:
         if self._asking is connection:
             self._asking = None
 
-    def part_of(self, path: str, headers: Mapping[str, str]) -> Invocation | None:
-        """The invocation whose answer is streamed to that path, if its caller takes parts."""
+    def parts_of(self, path: str, headers: Mapping[str, str]) -> AnswerParts | None:
+        """The taker of the answer that is streamed to that path, if its caller takes parts."""
         answered = _INVOCATION.fullmatch(path)
         invocation = self._invocation
-        if answered is None or invocation is None or invocation.part is None:
+        if answered is None or invocation is None or invocation.parts is None:
             return None
         mine = answered[1] == invocation.request_id and answered[2] == "response"
-        return invocation if mine and headers.get(_MODE) == "streaming" else None
+        if not mine or headers.get(_MODE) != "streaming":
+            return None
+        invocation.parts.begin(headers.get("content-type", ""))
+        return invocation.parts
 
     def request(self, connection: "_Connection", method: str, path: str, posted: Posted, mode: str) -> None:
         """Carry out one request."""
@@ -164,6 +169,13 @@ class RuntimeApi:
             answer.set_result(posted)
 
 
+def _decoded(trailer: str) -> bytes:
+    try:
+        return base64.b64decode(trailer, validate=True)
+    except binascii.Error:
+        return json.dumps({"errorType": "Runtime.Unknown", "errorMessage": "Unknown error"}).encode()
+
+
 def too_large_text(beginning: str = "Exceeded") -> str:
     """AWS's text for an answer that is too large; it begins in its own way for the process and for the caller."""
     return f"{beginning} maximum allowed payload size ({ANSWER_BYTES_MAX} bytes)."
@@ -198,7 +210,7 @@ class _Connection(asyncio.Protocol):
         self._head_bytes = 0
         self._parts: list[bytes] = []
         self._body_bytes = 0
-        self._streams_to: Invocation | None = None
+        self._streams_to: AnswerParts | None = None
 
     # ---- the transport ----------------------------------------------------------------------------------
 
@@ -236,20 +248,30 @@ class _Connection(asyncio.Protocol):
         self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        self._streams_to = self._api.part_of(self._path, self._headers)
+        self._streams_to = self._api.parts_of(self._path, self._headers)
 
     def on_body(self, data: bytes) -> None:
         self._body_bytes += len(data)
-        if self._streams_to is not None and self._streams_to.part is not None:
-            if self._body_bytes <= STREAM_BYTES_MAX:
-                self._streams_to.part(data)
+        if self._streams_to is not None:
+            if self._body_bytes <= STREAM_BYTES_MAX and not self._streams_to.add(data, self._resume):
+                self._pause()
         elif self._body_bytes <= ANSWER_BYTES_MAX:
             self._parts.append(data)
+
+    def _pause(self) -> None:
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def _resume(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
 
     def on_message_complete(self) -> None:
         streamed = self._streams_to is not None
         too_large = self._body_bytes > (STREAM_BYTES_MAX if streamed else ANSWER_BYTES_MAX)
         body = b"" if too_large else b"".join(self._parts)
+        if _ERROR_BODY in self._headers:  # a trailer: the answer failed in its middle
+            body = _decoded(self._headers[_ERROR_BODY])
         posted = Posted(body, self._headers.get(_ERROR_TYPE), too_large, streamed)
         method, path, mode = self._parser.get_method().decode(), self._path, self._headers.get(_MODE, "")
         self._reset()

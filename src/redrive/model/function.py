@@ -3,6 +3,7 @@
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from redrive.model.names import ResourceName
 
@@ -62,6 +63,18 @@ class FunctionVersion:
         return (self.name, self.version, self.revision)
 
 
+class AnswerParts(Protocol):
+    """The taker of an answer that its function streams."""
+
+    def begin(self, content_type: str) -> None:
+        """Take an answer of this type from now on."""
+        ...
+
+    def add(self, part: bytes, resume: Callable[[], None]) -> bool:
+        """Take a part; False: no more is to be read of the process until `resume` is called."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Invocation:
     """One call of a function.
@@ -72,7 +85,7 @@ class Invocation:
         invoked_as: The name (ARN) that the caller used.
         trace: A trace header to hand on, if any.
         client_context: JSON of the caller's, if any.
-        part: Takes the parts of a streamed answer as they come; None: the answer is wanted whole.
+        parts: Takes a streamed answer as it comes; None: the answer is wanted whole.
     """
 
     request_id: str
@@ -80,7 +93,7 @@ class Invocation:
     invoked_as: str
     trace: str | None = None
     client_context: str | None = None
-    part: Callable[[bytes], None] | None = None
+    parts: AnswerParts | None = None
 
 
 class FunctionError(enum.StrEnum):
@@ -101,7 +114,7 @@ class InvocationResult:
     Attributes:
         payload: The answer, or the error document.
         failed: The payload is an error document.
-        streamed: The answer went to `Invocation.part`; the payload is empty.
+        streamed: The answer went to `Invocation.parts`; the payload is empty, or the error that ended it.
         duration_ms: From handing the event to the process until its answer.
         init_ms: How long the environment took to start, where it was started for this invocation.
         memory_mb: The largest resident size of the process so far.

@@ -9,3 +9,7 @@ exports.streams = awslambda.streamifyResponse(async (event, out) => {
 exports.logs = async () => {
   console.log('two\nlines');
 };
+exports.breaks = awslambda.streamifyResponse(async (event, out) => {
+  out.write('a');
+  throw new Error('broken');
+});

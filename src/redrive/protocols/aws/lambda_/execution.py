@@ -1,7 +1,7 @@
 """Execution: one invocation of one version, handed to whoever runs functions, and counted."""
 
 from redrive.engine.ports import Clock
-from redrive.model.function import FunctionVersion, Invocation, InvocationResult
+from redrive.model.function import AnswerParts, FunctionVersion, Invocation, InvocationResult
 from redrive.protocols.aws.lambda_.lookup import Meant
 from redrive.protocols.aws.lambda_.metrics import InvocationMetrics
 from redrive.protocols.aws.lambda_.ports import CodeKeeper, Runner
@@ -35,6 +35,7 @@ class Executor:
         *,
         trace: str | None = None,
         client_context: str | None = None,
+        parts: AnswerParts | None = None,
     ) -> InvocationResult:
         """Run one invocation.
 
@@ -46,12 +47,13 @@ class Executor:
             request_id: Stays the same over the attempts of one event.
             trace: A trace header to hand on.
             client_context: The caller's, as JSON.
+            parts: Takes the answer as it comes, where the function streams it.
 
         Raises:
             Throttled: As many are under way as may be.
         """
         function = await self._runnable(version, meant.function.reserved)
-        invocation = Invocation(request_id, payload, invoked_as, trace, client_context)
+        invocation = Invocation(request_id, payload, invoked_as, trace, client_context, parts)
         with self._metrics.counting(meant, version, self._clock.now()) as counted:
             result = await self._runner.invoke(function, invocation)
             counted.result = result

@@ -27,6 +27,7 @@ from redrive.protocols.aws.lambda_.permissions import Permissions
 from redrive.protocols.aws.lambda_.ports import CodeKeeper, Runner
 from redrive.protocols.aws.lambda_.quotas import Quotas
 from redrive.protocols.aws.lambda_.records import ALIAS, EVENTS, FUNCTION, VERSION
+from redrive.protocols.aws.lambda_.streaming import StreamingInvocations
 from redrive.protocols.aws.lambda_.tags import TagOperations
 from redrive.protocols.aws.lambda_.url_records import FUNCTION_URL
 from redrive.protocols.aws.lambda_.urls import UrlOperations
@@ -75,6 +76,7 @@ class Lambda:
             Permissions(engine, lookup),
             Quotas(engine, lookup),
             TagOperations(engine, lookup),
+            StreamingInvocations(engine, lookup, executor),
             Invoking(engine, lookup, executor, invocations),
             EventSettingsOperations(engine, lookup),
             MappingOperations(engine, lookup, follow),

@@ -20,7 +20,7 @@ from redrive.protocols.aws.wire.shapes import Structure
 
 REQUEST_BYTES_MAX: Final = 6 * 1024 * 1024
 EVENT_BYTES_MAX: Final = 1024 * 1024
-_TRACE: Final = "x-amzn-trace-id"
+TRACE: Final = "x-amzn-trace-id"
 
 
 class Invoking:
@@ -55,7 +55,7 @@ class Invoking:
         payload = params.get("Payload") or b"{}"
         if kind == "Event":
             check_payload(payload, kind, EVENT_BYTES_MAX)
-            trace = call.request.headers.get(_TRACE)
+            trace = call.request.headers.get(TRACE)
             await self._invocations.accept(meant.function, named, payload, call.id, trace)
             return {"StatusCode": HTTPStatus.ACCEPTED}
         return await self._wait(call, named, meant, payload, params)
@@ -72,8 +72,8 @@ class Invoking:
                 named.arn,
                 payload,
                 call.id,
-                trace=call.request.headers.get(_TRACE),
-                client_context=_client_context(params.get("ClientContext")),
+                trace=call.request.headers.get(TRACE),
+                client_context=client_context(params.get("ClientContext")),
             )
         except Throttled as refusal:
             raise throttled(by_function=refusal.by_function) from None
@@ -111,7 +111,7 @@ def _no_json(problem: str) -> AwsError:
     return error("InvalidRequestContentException", text)
 
 
-def _client_context(given: str | None) -> str | None:
+def client_context(given: str | None) -> str | None:
     """The client's context, which comes in base64, as JSON.
 
     Raises:

@@ -12,11 +12,12 @@ from redrive.model.ids import id_text
 from redrive.protocols.aws.authentication import Authentication
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.lambda_.execution import Executor
-from redrive.protocols.aws.lambda_.invoking import REQUEST_BYTES_MAX
+from redrive.protocols.aws.lambda_.invoking import REQUEST_BYTES_MAX, TRACE
 from redrive.protocols.aws.lambda_.lookup import Lookup, Meant, policy_of
 from redrive.protocols.aws.lambda_.metrics import InvocationMetrics
 from redrive.protocols.aws.lambda_.names import arn_of
 from redrive.protocols.aws.lambda_.records import FunctionUrl
+from redrive.protocols.aws.lambda_.streaming import begin
 from redrive.protocols.aws.lambda_.url_cors import preflight, shared
 from redrive.protocols.aws.lambda_.url_events import AnswerMalformed, event_of, response_of
 from redrive.protocols.aws.lambda_.url_records import (
@@ -26,6 +27,7 @@ from redrive.protocols.aws.lambda_.url_records import (
     is_for_url,
     target_of,
 )
+from redrive.protocols.aws.lambda_.url_streams import streamed_response
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.sigv4 import credential_scope
 from redrive.protocols.http import Request, Response
@@ -37,7 +39,7 @@ _FORBIDDEN: Final = (
     "Forbidden. For troubleshooting Function URL authorization issues, see:"
     " https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html"
 )
-_TRACE: Final = "x-amzn-trace-id"
+STREAMED: Final = "RESPONSE_STREAM"
 
 
 class FunctionUrls:
@@ -121,17 +123,15 @@ class FunctionUrls:
         if len(event) > REQUEST_BYTES_MAX:
             return _told(413, "Request Entity Too Large")
         version = await self._lookup.chosen(meant, self._engine.runtime.chance)
-        arn = arn_of(place.function, place.qualifier or None)
+        arn, trace = arn_of(place.function, place.qualifier or None), request.headers.get(TRACE)
         try:
-            result = await self._executor.run(
-                meant, version, arn, event, request_id, trace=request.headers.get(_TRACE)
-            )
+            if url.mode == STREAMED:
+                stream = begin(self._executor, meant, version, arn, event, request_id, trace)
+                return await streamed_response(stream) or _bad_gateway()
+            result = await self._executor.run(meant, version, arn, event, request_id, trace=trace)
+            return _bad_gateway() if result.failed else response_of(result.payload)
         except Throttled:
             return _told(429, "Rate Exceeded.")
-        if result.failed:
-            return _bad_gateway()
-        try:
-            return response_of(result.payload)
         except AnswerMalformed:
             return _bad_gateway()
 

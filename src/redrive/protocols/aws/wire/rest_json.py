@@ -7,6 +7,7 @@ import orjson
 
 from redrive.protocols.aws.wire.codec import answer_headers
 from redrive.protocols.aws.wire.errors import AwsError, common
+from redrive.protocols.aws.wire.event_stream import CONTENT_TYPE, encoded
 from redrive.protocols.aws.wire.json_document import load
 from redrive.protocols.aws.wire.json_input import reader
 from redrive.protocols.aws.wire.json_output import as_base64, writer
@@ -83,6 +84,9 @@ class RestJsonCodec:
                 headers[member.json_name] = str(value)
             else:
                 body[name] = value
+        if shape.payload in body and (events := shape.members[shape.payload].shape).is_event_stream:
+            parts = encoded(events, body[shape.payload])
+            return Response(status, b"", CONTENT_TYPE, headers, parts=parts)
         return Response(status, _body_of(shape, body), "application/json", headers)
 
     def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:

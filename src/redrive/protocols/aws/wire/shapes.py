@@ -41,6 +41,7 @@ class Shape:
         pattern: A Java regular expression a string must match whole.
         timestamp_format: `iso8601`, `rfc822`, `unixTimestamp`, or None for the protocol's own.
         payload: The member that is a REST body by itself; empty: the body is an object of the members without a place.
+        is_event_stream: Its members are events, of which an answer is a row.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Shape:
     pattern: str | None = None
     timestamp_format: str | None = None
     payload: str = ""
+    is_event_stream: bool = False
 
     @property
     def elements_max(self) -> float:
@@ -88,6 +90,7 @@ class Member:
         flattened: Whether query protocols leave the surrounding element out.
         location: Its place in a REST request or answer: `uri`, `querystring`, `header`, `headers`, `statusCode`; empty:
             the body.
+        is_event_payload: Whether it is an event's payload by itself.
     """
 
     name: str
@@ -96,6 +99,7 @@ class Member:
     query_name: str | None
     flattened: bool
     location: str = ""
+    is_event_payload: bool = False
 
     @property
     def query_key(self) -> str:
@@ -134,6 +138,7 @@ class Shapes:
             pattern=raw.get("pattern"),
             timestamp_format=raw.get("timestampFormat"),
             payload=raw.get("payload", ""),
+            is_event_stream=raw.get("eventstream", False),
         )
         self._resolved[name] = shape  # before its members: a shape may contain itself
         shape.members.update({key: self._member(key, ref) for key, ref in raw.get("members", {}).items()})
@@ -149,4 +154,5 @@ class Shapes:
             query_name=ref.get("queryName") or location_name,
             flattened=bool(ref.get("flattened") or self._raw[ref["shape"]].get("flattened")),
             location=ref.get("location", ""),
+            is_event_payload=ref.get("eventpayload", False),
         )
