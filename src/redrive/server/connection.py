@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from types import CoroutineType
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from typing_extensions import override
 
@@ -99,7 +99,7 @@ class Connection(asyncio.Protocol):
         self._is_stalled = False  # the client does not read
         self._is_closing = False  # the last answer is written
         self._phase_since = 0.0
-        self._running: asyncio.Future[Response] | None = None
+        self._running: asyncio.Future[Any] | None = None
         self._streaming: BodyWriter | None = None
 
     # What the event loop calls.
@@ -180,8 +180,6 @@ class Connection(asyncio.Protocol):
         self._is_closing = True
         self._held = b""
         self._reader.close()
-        if self._streaming is not None:
-            self._streaming.cancel()
         if self._running is not None and self._request.on_gone is not None:
             self._request.on_gone()
 
@@ -190,7 +188,7 @@ class Connection(asyncio.Protocol):
     def expire(self, now: float) -> None:
         """The deadline has passed: act by what the connection was waiting for."""
         phase = self._reader.phase
-        if self._running is not None or (self._streaming is not None and not self._is_stalled):
+        if self._running is not None and not self._is_stalled:
             self.deadline = _NEVER
         elif self._is_stalled or self._is_over():
             self.abort()
@@ -205,7 +203,7 @@ class Connection(asyncio.Protocol):
 
     def drain(self) -> None:
         """Close as soon as what is under way is answered: at once where there is nothing."""
-        if self._is_idle() and not self._reader.phase and not self._reader.ready:
+        if self._running is None and not self._reader.phase and not self._reader.ready:
             nothing_to_flush = not self._transport.get_write_buffer_size()
             self._close()
             if nothing_to_flush:  # over TLS it would wait for the goodbye of a client that rests
@@ -235,10 +233,7 @@ class Connection(asyncio.Protocol):
             self._refuse(reader.refusal)
 
     def _is_free(self) -> bool:
-        return self._is_idle() and not self._is_stalled and not self._is_over()
-
-    def _is_idle(self) -> bool:
-        return self._running is None and self._streaming is None
+        return self._running is None and not self._is_stalled and not self._is_over()
 
     def _is_over(self) -> bool:
         # A transport that has failed says so before the loop comes to call connection_lost.
@@ -282,7 +277,7 @@ class Connection(asyncio.Protocol):
         connection = _CLOSE if is_last else _KEEP_ALIVE if "connection" in request.headers else b""
         try:
             if reply.parts is not None and request.method != "HEAD":
-                self._stream(reply, reply.parts, connection)
+                self._stream(request, reply, connection)
                 return
             answer = shared.renderer.render(reply, request.method, connection)
         except Exception as error:  # noqa: BLE001  a response that cannot be written is the handler's failure too
@@ -293,18 +288,20 @@ class Connection(asyncio.Protocol):
         if is_last:
             self._close()
 
-    def _stream(self, reply: Response, parts: AsyncIterator[bytes], connection: bytes) -> None:
-        """Write a response's head, and then its body as that comes."""
+    def _stream(self, request: Request, reply: Response, connection: bytes) -> None:
+        """Write a response's head, and then its body as that comes; until its end the request is running."""
         chunked = self._reader.takes_chunks
         head = self._shared.renderer.begin(reply, connection + CHUNKED if chunked else _CLOSE)
         is_last = connection == _CLOSE or not chunked
         self.deadline = _NEVER
         self._transport.write(head)
         on_end = partial(self._streamed, is_last)
-        self._streaming = BodyWriter(self._transport, parts, chunked=chunked, on_end=on_end)
+        self._streaming = writer = BodyWriter(self._transport, reply, chunked=chunked, on_end=on_end)
+        self._request, self._running = request, writer.task
+        request.on_gone = writer.cancel
 
     def _streamed(self, is_last: bool, whole: bool) -> None:  # noqa: FBT001 - as a callback
-        self._streaming = None
+        self._running = self._streaming = None
         if not whole:
             self.abort()  # the only way to say so
         elif is_last or self._shared.is_draining:

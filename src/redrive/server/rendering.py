@@ -1,6 +1,6 @@
 """From responses to bytes."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from email.utils import formatdate
 from http.client import responses
 from typing import Final
@@ -46,8 +46,10 @@ class Renderer:
         """
         body = response.body
         head = self._heads.get((response.status, response.content_type)) or self._head(response)
-        if response.headers or response.cookies:
-            connection += _own_lines(response)
+        if response.headers:
+            connection += _lines(response.headers.items())
+        if response.cookies:
+            connection += _set_cookies(response.cookies)
         if response.status in _BODILESS:
             return b"%b%b\r\n" % (head, connection)
         if method == "HEAD":
@@ -62,7 +64,8 @@ class Renderer:
             ValueError: As `render`.
         """
         head = self._heads.get((response.status, response.content_type)) or self._head(response)
-        return b"%b%b\r\n" % (head, connection + _own_lines(response))
+        lines = _lines(response.headers.items()) + _set_cookies(response.cookies)
+        return b"%b%b%b\r\n" % (head, connection, lines)
 
     def _head(self, response: Response) -> bytes:
         status = response.status
@@ -75,8 +78,8 @@ class Renderer:
         return head
 
 
-def _own_lines(response: Response) -> bytes:
-    return _lines([*response.headers.items(), *(("Set-Cookie", cookie) for cookie in response.cookies)])
+def _set_cookies(cookies: Sequence[str]) -> bytes:
+    return _lines([("Set-Cookie", cookie) for cookie in cookies])
 
 
 def _lines(headers: Collection[tuple[str, str]]) -> bytes:

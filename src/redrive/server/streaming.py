@@ -1,23 +1,29 @@
 """Bodies that are written as they come: in chunks, no faster than the client reads them."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Final, cast
+
+from redrive.protocols.http import Response
 
 CHUNKED: Final = b"Transfer-Encoding: chunked\r\n"
 _LAST: Final = b"0\r\n\r\n"
 
 
 class BodyWriter:
-    """Writes one body."""
+    """Writes one body.
 
-    __slots__ = ("_chunked", "_flows", "_parts", "_task", "_transport")
+    Attributes:
+        task: Done when the body is whole, or was given up.
+    """
+
+    __slots__ = ("_chunked", "_flows", "_parts", "_transport", "task")
 
     def __init__(
         self,
         transport: asyncio.Transport,
-        parts: AsyncIterator[bytes],
+        response: Response,
         *,
         chunked: bool,
         on_end: Callable[[bool], None],
@@ -26,16 +32,16 @@ class BodyWriter:
 
         Args:
             transport: To the client.
-            parts: Closed at the end, or when the client has gone.
+            response: One with parts, which are closed at the end, or when the client has gone.
             chunked: False for HTTP/1.0, whose body ends with the connection.
             on_end: Told whether the body is whole.
         """
         self._transport = transport
-        self._parts = cast("AsyncGenerator[bytes]", parts)
+        self._parts = cast("AsyncGenerator[bytes]", response.parts)
         self._chunked = chunked
         self._flows: asyncio.Future[None] | None = None
-        self._task = asyncio.get_running_loop().create_task(self._write())
-        self._task.add_done_callback(lambda task: on_end(not task.cancelled() and task.exception() is None))
+        self.task = asyncio.get_running_loop().create_task(self._write())
+        self.task.add_done_callback(lambda task: on_end(not task.cancelled() and task.exception() is None))
 
     def pause(self) -> None:
         """Write nothing more until `resume`: the client does not read."""
@@ -48,7 +54,7 @@ class BodyWriter:
 
     def cancel(self) -> None:
         """Give up: the client has gone."""
-        self._task.cancel()
+        self.task.cancel()
 
     async def _write(self) -> None:
         async with aclosing(self._parts):
