@@ -253,15 +253,16 @@ def _extensions(core: Core) -> list[Extension]:
     called: dict[str, Facade] = {}
     parts = [make.extension(core) for make in (mobile_push, text_messages, data_protection)]
     beyond = destinations.extension(core)
-    topics = sns.extension(core, [part.sns for part in parts if part.sns is not None])
+    keys = kms.extension(core)
+    topics = sns.extension(core, [part.sns for part in parts if part.sns is not None], keys.encryption)
     buckets = s3.extension(core)
     watching = monitoring.extension(core, called)
-    others = [make.extension(core) for make in (identities, event_grid, kms)]
-    facades = [beyond, watching, *others, buckets, topics, *parts]
+    others = [make.extension(core) for make in (identities, event_grid)]
+    facades = [beyond, watching, *others, keys, buckets, topics, *parts]
     presenters: dict[str, Presenter] = {}
     for facade in facades:
         presenters |= facade.presenters
-    queues = sqs.extension(core, presenters)
+    queues = sqs.extension(core, presenters, keys.encryption)
     called |= {**topics.services, **queues.services, **buckets.services}
     elsewhere = beyond.endpoints.get(destinations.ELSEWHERE)
     invoked = functions.extension(core, called, elsewhere, presenters)

@@ -9,6 +9,7 @@ from redrive.engine.facts import Listener
 from redrive.engine.ports import DeliveryProfile, DocumentKind, Endpoint
 from redrive.model.delivery import Delivery
 from redrive.protocols.aws.call import Facade
+from redrive.protocols.aws.encryption.encryption import Encryption
 from redrive.protocols.aws.sns.part import SnsPart
 from redrive.server.app import Answer, Hosted, Recognising
 
@@ -44,6 +45,7 @@ class Extension:
         presenters: By envelope, for receivers of queues.
         sns: What the extension adds to SNS.
         kinds: Documents that a reset removes.
+        encryption: Encrypts messages at rest, if it is this extension that does.
         prepare: What is done to the store before anything is taken up.
         start: What begins once the server is ready.
         lives_by_the_clock: What the passing of simulated time sets off by itself, besides the engine.
@@ -61,6 +63,7 @@ class Extension:
     presenters: Mapping[str, Presenter] = field(default_factory=dict)
     sns: SnsPart | None = None
     kinds: Sequence[DocumentKind[Any]] = ()
+    encryption: Encryption | None = None
     prepare: Sequence[Callable[[], Awaitable[None]]] = ()
     start: Sequence[Callable[[], None]] = ()
     lives_by_the_clock: Sequence[LivesByTheClock] = ()
@@ -69,6 +72,8 @@ class Extension:
 
     def register(self, engine: Engine) -> None:
         """Make the engine know it, before that is open."""
+        if self.encryption is not None:
+            engine.seal_by(self.encryption)
         for dialect, profile in self.profiles.items():
             engine.add_profile(dialect, profile)
         for protocol, endpoint in self.endpoints.items():

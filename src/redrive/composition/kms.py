@@ -1,4 +1,4 @@
-"""Amazon KMS: keys whose material the root key wraps."""
+"""Amazon KMS: keys whose material the root key wraps; and messages that they encrypt."""
 
 import asyncio
 import contextlib
@@ -8,6 +8,8 @@ from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.engine.ports import Clock
 from redrive.model.errors import StoreUnavailable
+from redrive.protocols.aws.encryption.encryption import Encryption
+from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.protocols.aws.kms.facade import Kms
 from redrive.protocols.aws.kms.keyring import KeyRing
 
@@ -18,10 +20,18 @@ _ROUND_MS: Final = 6 * 60 * 60 * 1000
 def extension(core: Core) -> Extension:
     """Keys that an older root key wrapped are wrapped anew when the server starts."""
     kms = Kms(core.engine, core.root_key)
+    encryption = Encryption(
+        InnerCalls({"kms": kms}, core.runtime),
+        kms.inside,
+        core.root_key,
+        core.runtime,
+        by_default=bool(core.settings.kms_root_key),
+    )
     upkeep = _Upkeep(kms.keyring, core.runtime.clock)
     return Extension(
         services={"kms": kms},
         kinds=Kms.kinds,
+        encryption=encryption,
         prepare=(kms.keyring.wrap_anew,),
         start=(upkeep.start,),
         stop=(upkeep.stop,),

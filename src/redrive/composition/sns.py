@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
+from redrive.protocols.aws.encryption.encryption import Encryption
 from redrive.protocols.aws.sns.certificate import PATH_BEGINNING, certificate_path
 from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
 from redrive.protocols.aws.sns.facade import Sns
@@ -17,8 +18,11 @@ from redrive.protocols.aws.sns.unsubscribing import UnsubscribeTokens
 from redrive.protocols.http import Request, Response
 
 
-def extension(core: Core, parts: Sequence[SnsPart]) -> Extension:
-    """Notifications are signed with the installation's key, whose certificate is served here."""
+def extension(core: Core, parts: Sequence[SnsPart], encryption: Encryption | None = None) -> Extension:
+    """Notifications are signed with the installation's key, whose certificate is served here.
+
+    `encryption` knows the keys of topics.
+    """
     settings, signer = core.settings, Signer(core.pair)
     path = certificate_path(core.pair)
     renderers = {protocol: render for part in parts for protocol, render in part.renderers.items()}
@@ -42,7 +46,7 @@ def extension(core: Core, parts: Sequence[SnsPart]) -> Extension:
         signer.close()
 
     return Extension(
-        services={"sns": Sns(core.engine, parts, core.secret, settings.filter_policies_max)},
+        services={"sns": Sns(core.engine, parts, core.secret, settings.filter_policies_max, encryption)},
         paths={PATH_BEGINNING: certificate},
         profiles={"sns": profile},
         listeners=[(status_log, ("sns",))],

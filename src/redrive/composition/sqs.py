@@ -4,25 +4,29 @@ from collections.abc import Mapping
 
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension, Presenter
+from redrive.protocols.aws.encryption.encryption import Encryption
 from redrive.protocols.aws.sqs.facade import Sqs
 from redrive.protocols.aws.sqs.peek import PATH, Peek
 
 
-def extension(core: Core, presenters: Mapping[str, Presenter]) -> Extension:
-    """Messages that came from other services look as those have it."""
-    peek = Peek(core.engine, core.authentication, presenters)
+def extension(
+    core: Core, presenters: Mapping[str, Presenter], encryption: Encryption | None = None
+) -> Extension:
+    """Messages that came from other services look as those have it; `encryption` knows the keys of queues."""
+    peek = Peek(core.engine, core.authentication, presenters, encryption)
     return Extension(
-        services={"sqs": _sqs(core, presenters)},
+        services={"sqs": _sqs(core, presenters, encryption)},
         paths={PATH: peek.answer},
     )
 
 
-def _sqs(core: Core, presenters: Mapping[str, Presenter]) -> Sqs:
+def _sqs(core: Core, presenters: Mapping[str, Presenter], encryption: Encryption | None) -> Sqs:
     settings = core.settings
     return Sqs(
         core.engine,
         core.secret,
         presenters,
+        encryption,
         fifo_quotas=settings.fifo_quotas,
         queue_urls=settings.queue_urls,
         waits=not settings.skip_queue_waits,

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 from redrive.engine.configuration.directory import Directory
 from redrive.engine.configuration.queues import Queues
@@ -14,7 +15,7 @@ from redrive.engine.fault_injection import FaultInjection
 from redrive.engine.listeners import Listeners
 from redrive.engine.messages import Messages
 from redrive.engine.operations import Operations
-from redrive.engine.ports import DeliveryProfile, Endpoint, Runtime, Store
+from redrive.engine.ports import DeliveryProfile, Endpoint, MessageSealing, Runtime, Store
 from redrive.engine.publish.fan_out import TopicPublisher
 from redrive.engine.publish.sender import Publisher
 from redrive.engine.push.circuit_breakers import CircuitBreakers
@@ -29,6 +30,7 @@ from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.receive.receiver import Receiver
 from redrive.engine.receive.settler import Settler
 from redrive.engine.resources import Resources, Subscriptions
+from redrive.engine.sealed_store import MessageSeals, SealedStore
 from redrive.engine.sweep import Sweeper
 from redrive.engine.tasks.chosen import ChosenMoves
 from redrive.engine.tasks.dead_letters import DeadLetters
@@ -74,6 +76,9 @@ class Engine:
             endpoints: What deliveries are pushed to, by the protocol that subscriptions carry.
             listeners: Told of everything that happens.
         """
+        self._seals = seals = MessageSeals()
+        # Where deliveries enter and are claimed; documents and all else go to the store itself.
+        sealed: Any = SealedStore(store, seals)
         self._store = store
         self.runtime = runtime
         self.clock = clock = runtime.clock
@@ -91,8 +96,8 @@ class Engine:
         self._topics = Topics(store, self._directory, self._queues, self._subscriptions, clock)
         self.resources = Resources(self._topics, self._subscriptions, self._queues, self._directory)
         self._contexts = SubscriptionContexts(self._profiles)
-        self._publisher = Publisher(store, clock, self._notifier, self._counters, heard)
-        self._receiver = Receiver(store, runtime, self._queues, self._notifier, self._counters, heard)
+        self._publisher = Publisher(sealed, clock, self._notifier, self._counters, heard, seals)
+        self._receiver = Receiver(sealed, runtime, self._queues, self._notifier, self._counters, heard)
         self._settler = Settler(
             store, clock, self._queues, self._notifier, self._receiver.in_flight, self._counters, heard
         )
@@ -111,28 +116,43 @@ class Engine:
             self._forget,
         )
         self._topic_publisher = TopicPublisher(
-            store, runtime, self._queues, self._topics, self._notifier, self._contexts, self._faults, heard
+            sealed,
+            runtime,
+            self._queues,
+            self._topics,
+            self._notifier,
+            self._contexts,
+            self._faults,
+            heard,
+            seals,
         )
-        self._dispatcher = Dispatcher(
+        self._dispatcher = self._new_dispatcher(sealed)
+        self._replayer = Replayer(
+            store, runtime, self.resources, self._notifier, self._topic_publisher, seals
+        )
+        self._open_door()
+
+    def _new_dispatcher(self, store: Store) -> Dispatcher:
+        """The part that pushes what it claims from this store."""
+        return Dispatcher(
             PushParts(
                 store=store,
-                runtime=runtime,
+                runtime=self.runtime,
                 queues=self._queues,
                 notifier=self._notifier,
                 contexts=self._contexts,
                 endpoints=self._endpoints,
                 faults=self._faults,
-                listeners=heard,
+                listeners=self._listeners,
                 publisher=self._topic_publisher,
                 circuits=self._circuits,
-                retrier=SettleRetrier(clock),
-                soft_timeout=SoftTimeout(clock),
-                late_pushes=LatePushes(clock),
+                retrier=SettleRetrier(self.clock),
+                soft_timeout=SoftTimeout(self.clock),
+                late_pushes=LatePushes(self.clock),
+                seals=self._seals,
             ),
             self._topics,
         )
-        self._replayer = Replayer(store, runtime, self.resources, self._notifier, self._topic_publisher)
-        self._open_door()
 
     def _open_door(self) -> None:
         """The three objects that callers use, made of the parts."""
@@ -166,6 +186,11 @@ class Engine:
         """Deliver what is published to topics of this dialect by this profile; before `open`."""
         self._refuse_once_open()
         self._profiles[dialect] = profile
+
+    def seal_by(self, sealing: MessageSealing) -> None:
+        """Encrypt messages by this; before `open`."""
+        self._refuse_once_open()
+        self._seals.sealing = sealing
 
     def add_endpoint(self, protocol: str, endpoint: Endpoint) -> None:
         """Push deliveries of subscriptions with this protocol here; before `open`."""

@@ -4,6 +4,7 @@ RedriveError
 ├── NotFound              the queue, topic, task … is not there
 ├── AlreadyExists         a resource of that name stands, and differs
 ├── Conflict              somebody changed the resource since it was read: read again, decide again
+├── KeyUnusable           the key that messages are encrypted with cannot be used now
 ├── Refused               the request cannot be carried out in the present state
 │   ├── InFlightLimit     too many messages of the queue are in flight
 │   └── TaskActive        one task of the kind is already running
@@ -36,6 +37,19 @@ class Conflict(RedriveError):  # noqa: N818 - see NotFound
         super().__init__(message)
         self.kind = kind
         self.key = key
+
+
+class KeyUnusable(RedriveError):  # noqa: N818 - see NotFound
+    """The key that messages are encrypted with cannot be used, or not by who asks.
+
+    Attributes:
+        code: The reason, in the words of the service that has the key; empty where nobody asked it.
+    """
+
+    def __init__(self, message: str, code: str = "") -> None:
+        """Say which key, and why."""
+        super().__init__(message)
+        self.code = code
 
 
 class Refused(RedriveError):  # noqa: N818 - see NotFound

@@ -31,6 +31,10 @@ SHAPES = {  # the errors whose shape is not called after their query code
     "MissingAuthenticationToken": "MissingAuthenticationTokenException",
     "SignatureDoesNotMatch": "InvalidSignatureException",
     "ServiceUnavailable": "ServiceUnavailableException",
+    "KMS.AccessDeniedException": "KmsAccessDenied",
+    "KMS.DisabledException": "KmsDisabled",
+    "KMS.InvalidStateException": "KmsInvalidState",
+    "KMS.NotFoundException": "KmsNotFound",
 }
 
 _numbers = itertools.count(1)

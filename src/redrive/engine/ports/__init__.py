@@ -69,6 +69,13 @@ from redrive.engine.ports.runtime import (
     Runtime,
     Timer,
 )
+from redrive.engine.ports.sealing import (
+    SEAL_MARK,
+    MessageSealing,
+    OpenedDelivery,
+    Sealer,
+    is_sealed,
+)
 from redrive.engine.ports.store import (
     Store,
 )
@@ -90,6 +97,7 @@ __all__ = [
     "OLDEST_AMONG",
     "ONE_EACH",
     "REMOVALS_MAX",
+    "SEAL_MARK",
     "UNMEASURED",
     "AttemptNote",
     "Batch",
@@ -110,6 +118,7 @@ __all__ = [
     "FollowUp",
     "LogSink",
     "LookRequest",
+    "MessageSealing",
     "MoveRequest",
     "Moved",
     "MovedTo",
@@ -117,6 +126,7 @@ __all__ = [
     "NewDelivery",
     "NodeStore",
     "Occupied",
+    "OpenedDelivery",
     "OrderedPublication",
     "Plan",
     "PushRequest",
@@ -127,6 +137,7 @@ __all__ = [
     "RequireNone",
     "Resource",
     "Runtime",
+    "Sealer",
     "Settled",
     "Settlement",
     "Store",
@@ -136,6 +147,7 @@ __all__ = [
     "TelemetryStore",
     "Timer",
     "Unremembered",
+    "is_sealed",
     "merge_occupied",
     "refuse_repeated",
     "whole_envelope",

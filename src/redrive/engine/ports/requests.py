@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from redrive.engine.ports.sealing import Sealer
 from redrive.model.delivery import DeadLetterReason, Delivery, Limits, Outcome
 from redrive.model.entering import as_redriven, as_set_aside
 from redrive.model.queue import CopyTarget
@@ -22,6 +23,7 @@ class NewDelivery:
         origin: For a dead letter that could not even be tried: the queue it would have stood in.
         attempts: How many attempts it has behind it.
         note: What came of the last of them.
+        sealer: Encrypts it on its way into the store; None: it is stored as it is.
         The others are those of Delivery.
     """
 
@@ -39,6 +41,7 @@ class NewDelivery:
     origin: int | None = None
     attempts: int = 0
     note: "AttemptNote | None" = None
+    sealer: Sealer | None = None
 
     def row(self, seq: int) -> tuple[Any, ...]:
         """The attributes of its `Delivery`, in their order; nobody has claimed it."""
@@ -226,6 +229,7 @@ class Settlement(NamedTuple):
             dead-letter queue.
         follow_ups: Deliveries that enter their queues in the same transaction, if the claim is met; never for RETRY.
         as_new: A dead letter is sent to its queue like any message; else its age and its attempts go on there.
+        content: The body and the headers that it enters its target with; None: those that it has in the store.
     """
 
     seq: int
@@ -236,6 +240,7 @@ class Settlement(NamedTuple):
     note: AttemptNote | None = None
     follow_ups: Sequence[NewDelivery] = ()
     as_new: bool = False
+    content: tuple[str, bytes | None] | None = None
 
     @property
     def failure(self) -> str:

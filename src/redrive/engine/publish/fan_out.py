@@ -19,6 +19,7 @@ from redrive.engine.ports import Enqueued, FollowUp, NewDelivery, OrderedPublica
 from redrive.engine.publish.routing import Route, Routed, Router, deduplication_id
 from redrive.engine.push.contexts import SubscriptionContexts
 from redrive.engine.receive.notifier import QueueNotifier
+from redrive.engine.sealed_store import MessageSeals
 from redrive.engine.tasks.archive import Archived, archived, mark
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery
@@ -62,15 +63,17 @@ class TopicPublisher:
         contexts: SubscriptionContexts,
         faults: FaultInjection,
         listeners: Listeners,
+        seals: MessageSeals,
     ) -> None:
         """Fan out through these parts; `listeners` are told what happened."""
+        self._seals = seals
         self._store = store
         self._runtime = runtime
         self._topics = topics
         self._notifier = notifier
         self._contexts = contexts
         self._listeners = listeners
-        self._router = Router(store, runtime, queues, topics, contexts, faults)
+        self._router = Router(store, runtime, queues, topics, contexts, faults, seals)
 
     async def publish(self, topic: Topic, publications: Sequence[Publication]) -> list[Enqueued]:
         """Publish messages to one topic, in their order; all they lead to is on disk when this returns.
@@ -108,13 +111,30 @@ class TopicPublisher:
         if len(ordered) == 2:  # noqa: PLR2004 - True and False
             raise ValueError("ordered and unordered topics cannot be published to at once")
         if True in ordered:
-            return await self._store.publish([_gate(publication, now) for publication in routed])
+            return await self._store.publish([self._gate(publication, now) for publication in routed])
         new_deliveries = [
             new_delivery for publication in routed for new_delivery in publication.new_deliveries
         ]
         if new_deliveries:
             await self._store.enqueue(new_deliveries)
         return [Enqueued(publication.publication.id, 0, repeated=False) for publication in routed]
+
+    def _gate(self, routed: Routed, now: int) -> OrderedPublication:
+        topic, publication = routed.topic, routed.publication
+        key = deduplication_id(topic, publication)
+        if topic.deduplicates_per_group:
+            key = f"{publication.group_id}\n{key}"
+        kept = archived(topic, publication, now)
+        for new_delivery in kept:
+            new_delivery.sealer = self._seals.of_topic(topic)
+        return OrderedPublication(
+            topic.id,
+            key,
+            now,
+            now + DEDUPLICATION_MS,
+            publication.id,
+            [*routed.new_deliveries, *kept],
+        )
 
     async def publish_again(
         self, topic: Topic, subscription: Subscription, archive: Sequence[Archived], replay: str
@@ -306,19 +326,4 @@ def _as_delivery(routed: Routed, route: Route, now: int) -> Delivery:
         body=publication.body_for(route.subscription.protocol)
         if route.new_delivery is None
         else route.new_delivery.body,
-    )
-
-
-def _gate(routed: Routed, now: int) -> OrderedPublication:
-    topic, publication = routed.topic, routed.publication
-    key = deduplication_id(topic, publication)
-    if topic.deduplicates_per_group:
-        key = f"{publication.group_id}\n{key}"
-    return OrderedPublication(
-        topic.id,
-        key,
-        now,
-        now + DEDUPLICATION_MS,
-        publication.id,
-        [*routed.new_deliveries, *archived(topic, publication, now)],
     )

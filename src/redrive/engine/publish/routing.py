@@ -11,9 +11,10 @@ from typing import Final
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.topics import Topics
 from redrive.engine.fault_injection import FaultInjection
-from redrive.engine.ports import AttemptNote, NewDelivery, Runtime, Store, SubscriptionContext
+from redrive.engine.ports import AttemptNote, NewDelivery, Runtime, Sealer, Store, SubscriptionContext
 from redrive.engine.publish.matching import Matches
 from redrive.engine.push.contexts import SubscriptionContexts
+from redrive.engine.sealed_store import MessageSeals
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import DEAD_LETTERED, DELIVERED, DROPPED, Transition
 from redrive.model.filtering import Subject, Verdict
@@ -104,6 +105,7 @@ class _CachedRoute:
         context: Theirs.
         queue: The queue that callers receive from; None: the backlog of an endpoint.
         bytes_taken: The size of a body that the queue did not refuse.
+        sealer: Of the queue, or of the backlog.
     """
 
     topic: Topic
@@ -111,6 +113,7 @@ class _CachedRoute:
     context: SubscriptionContext
     queue: Queue | None
     bytes_taken: int
+    sealer: Sealer | None
 
 
 class Router:
@@ -124,8 +127,10 @@ class Router:
         topics: Topics,
         contexts: SubscriptionContexts,
         faults: FaultInjection,
+        seals: MessageSeals,
     ) -> None:
         """Look into these parts."""
+        self._seals = seals
         self._store = store
         self._runtime = runtime
         self._queues = queues
@@ -183,6 +188,7 @@ class Router:
             publication.group_id,
             False if queue is None else queue.ordered,
         )
+        new_delivery.sealer = cached.sealer
         return Route(subscription, new_delivery, queue)
 
     def routed_alone(
@@ -242,11 +248,16 @@ class Router:
         if topic.ordered or subscription.waiting_id is not None:
             return  # the route depends on the deliveries that wait
         bytes_taken = _ANY_BYTES
+        sealer = self._seals.of_topic(topic) if queue is None else self._seals.of_queue(queue)
         if queue is not None:
+            if sealer is not None and not sealer.lasts:
+                return
             if self._queues.known(queue.name) is not queue or publishing.publication.bodies:
                 return
             bytes_taken = publishing.body_bytes
-        self._cached[subscription.queue_id] = _CachedRoute(topic, subscription, context, queue, bytes_taken)
+        self._cached[subscription.queue_id] = _CachedRoute(
+            topic, subscription, context, queue, bytes_taken, sealer
+        )
 
     # ---- one route ------------------------------------------------------------------------------------
 
@@ -264,7 +275,7 @@ class Router:
         if await self._held_back(publishing.topic, subscription):
             return Route(subscription, self._into_backlog(publishing, context))
         queue = self._queues.known(context.queue) or await self._queues.get(context.queue)
-        refusal = _refusal(publishing, context, queue)
+        refusal = await self._refusal(publishing, context, queue)
         if queue is None or refusal is not None:
             return await self._refused(publishing, context, refusal or _MISSING)
         self._remember(publishing, context, subscription, queue)
@@ -289,12 +300,12 @@ class Router:
     ) -> Route:
         """The route of a message that the endpoint's queue does not take."""
         subscription = context.subscription
-        if context.retries_refusals:
+        if context.retries_refusals or refusal.result is AttemptResult.FAILED:
             return Route(subscription, self._into_backlog(publishing, context))
         if context.dead_letter is None:
             return Route(subscription, None, refusal=refusal)
         target = await self._queues.get(context.dead_letter)
-        dead_refusal = _refusal(publishing, context, target)
+        dead_refusal = await self._refusal(publishing, context, target)
         if target is None or dead_refusal is not None:
             return Route(subscription, None, refusal=refusal, dead_refusal=dead_refusal or _MISSING)
         new_delivery = self._into_queue(publishing, context, target)
@@ -318,6 +329,7 @@ class Router:
             publication.group_id,
             topic.ordered,
         )
+        new_delivery.sealer = self._seals.of_topic(topic)
         if topic.ordered:
             new_delivery.deduplication_id = deduplication_id(topic, publication)
         return new_delivery
@@ -337,21 +349,21 @@ class Router:
             None if topic.ordered and not queue.ordered else publication.group_id,
             queue.ordered,
         )
+        new_delivery.sealer = self._seals.of_queue(queue)
         if topic.ordered and queue.ordered:
             new_delivery.deduplication_id = deduplication_id(topic, publication)
         return new_delivery
+
+    async def _refusal(
+        self, publishing: _PublishContext, context: SubscriptionContext, queue: Queue | None
+    ) -> Attempt | None:
+        body = publishing.publication.body_for(context.subscription.protocol)
+        return await self._seals.refusal(context, queue, body)
 
 
 def _publishing(topic: Topic, publication: Publication, now: int) -> _PublishContext:
     body_bytes = _ANY_BYTES if publication.bodies else bytes_of(publication.body)
     return _PublishContext(topic, publication, now, body_bytes)
-
-
-def _refusal(
-    publishing: _PublishContext, context: SubscriptionContext, queue: Queue | None
-) -> Attempt | None:
-    body = publishing.publication.body_for(context.subscription.protocol)
-    return context.profile.refusal(context, queue, body)
 
 
 def deduplication_id(topic: Topic, publication: Publication) -> str:

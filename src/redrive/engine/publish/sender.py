@@ -6,6 +6,7 @@ from redrive.engine.counters import NodeCounters
 from redrive.engine.listeners import Listeners
 from redrive.engine.ports import Clock, Enqueued, NewDelivery, Store
 from redrive.engine.receive.notifier import QueueNotifier
+from redrive.engine.sealed_store import MessageSeals
 from redrive.model.ids import bytes_of, content_deduplication_id
 from redrive.model.message import Message
 from redrive.model.queue import DEDUPLICATION_MS, Queue
@@ -21,8 +22,10 @@ class Publisher:
         notifier: QueueNotifier,
         counters: NodeCounters,
         listeners: Listeners,
+        seals: MessageSeals,
     ) -> None:
-        """Enqueue into this store and tell this notifier."""
+        """Enqueue into this store and tell this notifier; `seals` encrypt what has to be."""
+        self._seals = seals
         self._store = store
         self._clock = clock
         self._notifier = notifier
@@ -33,6 +36,10 @@ class Publisher:
         """Send messages to one queue, in their order; all of them are on disk when this returns."""
         now = self._clock.now()
         new_deliveries = [_arrival(queue, message, now) for message in messages]
+        sealer = self._seals.of_queue(queue)
+        if sealer is not None:
+            for new_delivery in new_deliveries:
+                new_delivery.sealer = sealer
         enqueued = await self._store.enqueue(new_deliveries)
         self._count(queue, messages, now)
         self._tell(new_deliveries, now)

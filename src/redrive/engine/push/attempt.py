@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from redrive.engine.facts import Attempted
-from redrive.engine.ports import Claim, Endpoint, PushRequest, SubscriptionContext
+from redrive.engine.ports import Claim, Endpoint, PushRequest, SubscriptionContext, is_sealed
 from redrive.engine.push.parts import PushParts
 from redrive.engine.push.settlement import OVERDUE, AttemptSettlement, SettleItem, accepted
 from redrive.model.attempt import NO_ENDPOINT, Attempt, AttemptResult, Reason
@@ -32,6 +32,9 @@ logger = logging.getLogger(__name__)
 
 _UNMADE: Final = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "this server could not say what to push", 0)
 _UNPUSHED: Final = Attempt(AttemptResult.FAILED, Reason.UNMADE, 0, "this server failed in pushing it", 0)
+_UNOPENED: Final = Attempt(
+    AttemptResult.FAILED, Reason.UNMADE, 0, "the key that the message is encrypted with cannot be used", 0
+)
 _NO_ANSWER: Final = "No answer in the time given"
 _THROTTLED: Final = frozenset({Reason.THROTTLED})
 
@@ -98,15 +101,16 @@ class DeliveryAttempt:
         fault = parts.faults.of(context.subscription.endpoint)
         if fault is not None:
             return fault
+        if any(is_sealed(delivery) for delivery in self._deliveries):
+            return _UNOPENED
         if context.queue is not None:
-            return self._hand_over(queue)
+            return await self._hand_over(queue)
         endpoint = parts.endpoints.get(context.subscription.protocol)
         return NO_ENDPOINT if endpoint is None else await self._push(endpoint)
 
-    def _hand_over(self, queue: Queue | None) -> Attempt:
-        context = self._context
+    async def _hand_over(self, queue: Queue | None) -> Attempt:
         (delivery,) = self._deliveries
-        refusal = context.profile.refusal(context, queue, delivery.body, delivery.headers)
+        refusal = await self._parts.seals.refusal(self._context, queue, delivery.body, delivery.headers)
         return refusal or accepted(delivery)
 
     async def _push(self, endpoint: Endpoint) -> Attempt:

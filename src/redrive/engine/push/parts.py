@@ -14,6 +14,7 @@ from redrive.engine.push.late_pushes import LatePushes
 from redrive.engine.push.retrier import SettleRetrier
 from redrive.engine.push.soft_timeout import SoftTimeout
 from redrive.engine.receive.notifier import QueueNotifier
+from redrive.engine.sealed_store import MessageSeals
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +34,4 @@ class PushParts:
     retrier: SettleRetrier
     soft_timeout: SoftTimeout
     late_pushes: LatePushes
+    seals: MessageSeals

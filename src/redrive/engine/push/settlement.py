@@ -13,7 +13,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from redrive.engine.facts import Attempted, DeadLettered, Undelivered
-from redrive.engine.ports import AttemptNote, Settled, Settlement, SubscriptionContext, Target
+from redrive.engine.ports import (
+    AttemptNote,
+    OpenedDelivery,
+    Settled,
+    Settlement,
+    SubscriptionContext,
+    Target,
+    is_sealed,
+)
 from redrive.engine.publish.fan_out import RoutedFollowUps
 from redrive.engine.push.parts import PushParts
 from redrive.model.attempt import Attempt, AttemptResult, Reason
@@ -115,17 +123,19 @@ class AttemptSettlement:
             return
         name = context.dead_letter
         queue = None if name is None else await self._parts.queues.get(name)
-        refusal = self._refusal(queue, fact.delivery)
+        refusal = await self._refusal(queue, fact.delivery)
         item.handed = refusal or accepted(fact.delivery)
         if queue is not None and refusal is None:
             item.queue = queue
             return
         item.fact = replace(fact, transition=DROPPED)
 
-    def _refusal(self, queue: Queue | None, delivery: Delivery) -> Attempt | None:
+    async def _refusal(self, queue: Queue | None, delivery: Delivery) -> Attempt | None:
         context = self._context
         try:
-            return context.profile.refusal(context, queue, delivery.body)
+            return await self._parts.seals.refusal(context, queue, delivery.body)
+        except StoreUnavailable:
+            raise
         except Exception:  # see `_find_follow_ups`
             logger.exception("delivery.dead_letter_unasked subscription=%s", context.subscription.key)
             return _UNASKED
@@ -154,13 +164,23 @@ class AttemptSettlement:
 
     async def _settle(self, piece: slice) -> Sequence[Settled]:
         settlements = [
-            _settlement(delivery, item, self._now)
+            _settlement(delivery, item, self._now, await self._content(delivery, item.queue))
             for delivery, item in zip(self._deliveries[piece], self._items[piece], strict=True)
         ]
         self._calls += 1
         queue_id, now = self._deliveries[0].queue_id, self._parts.runtime.clock.now()
         ordered = self._context.topic.ordered
         return await self._parts.store.settle(queue_id, settlements, now, ordered=ordered)
+
+    async def _content(self, delivery: Delivery, queue: Queue | None) -> tuple[str, bytes | None] | None:
+        """The content that a delivery enters a queue with, sealed by that queue's key; None: as it is in the store."""
+        if queue is None or is_sealed(delivery):
+            return None
+        sealer = self._parts.seals.of_queue(queue)
+        if sealer is not None:
+            await sealer.prepare()
+            return sealer.seal(queue.id, delivery.message_id, delivery.body, delivery.headers)
+        return (delivery.body, delivery.headers) if isinstance(delivery, OpenedDelivery) else None
 
     def _take_answers(self, items: Sequence[SettleItem], settled: Sequence[Settled]) -> None:
         """Take the store's answers.
@@ -219,7 +239,9 @@ def _log(fact: Attempted) -> None:
     )
 
 
-def _settlement(delivery: Delivery, item: SettleItem, now: int) -> Settlement:
+def _settlement(
+    delivery: Delivery, item: SettleItem, now: int, content: tuple[str, bytes | None] | None
+) -> Settlement:
     attempt, transition = item.fact.attempt, item.fact.transition
     return Settlement(
         delivery.seq,
@@ -230,6 +252,7 @@ def _settlement(delivery: Delivery, item: SettleItem, now: int) -> Settlement:
         None if attempt.delivered or attempt is OVERDUE else _note(delivery, attempt, now),
         () if item.follow_ups is None else item.follow_ups.new_deliveries,
         as_new=transition.outcome is Outcome.DEAD_LETTERED,
+        content=content,
     )
 
 

@@ -20,16 +20,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from redrive.engine.ports import DocumentKind, Runtime, Store, Timer
+from redrive.engine.ports import DocumentKind, Runtime, Store, Timer, is_sealed
 from redrive.engine.publish.fan_out import TopicPublisher
 from redrive.engine.publish.matching import Turns, wanting
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Draft, Resources
+from redrive.engine.sealed_store import MessageSeals
 from redrive.engine.tasks import archive
 from redrive.engine.tasks.archive import Archived
 from redrive.engine.tasks.leased_tasks import LeasedTasks
 from redrive.engine.tasks.replay_buffer import ReplayBuffer, ReplayContext
-from redrive.model.errors import NotFound
+from redrive.model.delivery import Delivery
+from redrive.model.errors import KeyUnusable, NotFound
 from redrive.model.filtering import Budget, Subject
 from redrive.model.replay import Replay, ReplayState
 from redrive.model.topic import Subscription
@@ -56,8 +58,10 @@ class Replayer:
         resources: Resources,
         notifier: QueueNotifier,
         publisher: TopicPublisher,
+        seals: MessageSeals,
     ) -> None:
         """Replay from this store's archives through this publisher."""
+        self._seals = seals
         self._store = store
         self._runtime = runtime
         self._documents = resources.documents
@@ -212,7 +216,8 @@ class Replayer:
         """Replay the next publications of the archive; None where there is nothing to go on with now."""
         topic, subscription = terms
         now = self._runtime.clock.now()
-        page = [archive.read(row) for row in await self._store.peek(topic.id, BATCH_MAX, replay.last_seq)]
+        rows = await self._store.peek(topic.id, BATCH_MAX, replay.last_seq)
+        page = [archive.read(await self._opened(row)) for row in rows]
         first_waiting = await self._waiting.first(subscription)  # after the page, which it may be in
 
         def is_next(one: Archived) -> bool:
@@ -231,6 +236,12 @@ class Replayer:
             return recorded
         self._resume(recorded, SETTLED_MS)
         return None
+
+    async def _opened(self, row: Delivery) -> Delivery:
+        opened = await self._seals.opened(row)
+        if is_sealed(opened):
+            raise KeyUnusable("an archive cannot be read: the key that it is encrypted with cannot be used")
+        return opened
 
     def _resume(self, replay: Replay, after_ms: int) -> None:
         def resume() -> None:

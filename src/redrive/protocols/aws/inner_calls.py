@@ -6,6 +6,7 @@ So each service's own rules hold, and its own words say what is wrong.
 from collections.abc import Mapping
 from typing import Final
 
+from redrive.access.patterns import Values
 from redrive.access.principals import Principal
 from redrive.engine.ports import Runtime
 from redrive.model.errors import RedriveError, StoreUnavailable
@@ -39,6 +40,7 @@ class InnerCalls:
         caller: Principal,
         region: str,
         headers: Mapping[str, str] | None = None,
+        keys: Mapping[str, Values] | None = None,
     ) -> Structure:
         """Call an operation.
 
@@ -49,6 +51,7 @@ class InnerCalls:
             caller: The principal that asks.
             region: Where it asks.
             headers: Of the request, if the operation looks at any.
+            keys: Condition keys of policies that follow from why the call is made.
 
         Raises:
             AwsError: The service refuses.
@@ -64,6 +67,7 @@ class InnerCalls:
             self._runtime.clock.now(),
             id_text(self._runtime.message_id()),
             BASE_URL,
+            keys,
         )
         try:
             return await facade.operations[operation](call, params)

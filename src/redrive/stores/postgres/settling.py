@@ -246,6 +246,8 @@ class _Settling:
             self._leave_turn(record)
             end, target = targets[record["own_seq"], record["own_token"]]
             delivery = rows.delivery_of(record)
+            if end.one.content is not None:
+                delivery.body, delivery.headers = end.one.content
             admitted.append(self._sent_on(delivery, seq, end, target))
             self.news.add(target.queue_id)
             if target.copies is not None:

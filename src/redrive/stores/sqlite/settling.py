@@ -88,6 +88,8 @@ def _send_on(
         return _why_not(cursor, queue_id, one.seq, one.token)
     delivery, place = rows.placed(row)
     rows.pass_turn(cursor, queue_id, place, delivery.group_id)
+    if one.content is not None:
+        delivery.body, delivery.headers = one.content
     arriving.send_on(transaction, delivery, one.outcome, target, now, as_new=one.as_new, failure=one.failure)
     if one.outcome is not Outcome.DEAD_LETTERED:
         notes.forget(cursor, queue_id, delivery.message_id)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Protocol
 
 from redrive.access.patterns import Values
 from redrive.access.policy import AccessRequest, connection_keys, evaluate, request_keys, resource_keys
@@ -30,6 +30,25 @@ _STATE_TEXTS: Final = {PENDING_DELETION: "pending deletion", PENDING_IMPORT: "pe
 _NO_CONTEXT: Final[Mapping[str, str]] = {}
 
 
+class Where(Protocol):
+    """An account, a region and a moment (ms), such as those of a call."""
+
+    @property
+    def account(self) -> str:
+        """Twelve digits."""
+        ...
+
+    @property
+    def region(self) -> str:
+        """The region."""
+        ...
+
+    @property
+    def now(self) -> int:
+        """The moment."""
+        ...
+
+
 class KeyAccess:
     """Finds keys for callers who may."""
 
@@ -40,7 +59,7 @@ class KeyAccess:
 
     # ---- finding ----------------------------------------------------------------------------------------
 
-    async def named(self, call: Call, key_id: str) -> KmsKey:
+    async def named(self, call: Where, key_id: str) -> KmsKey:
         """The key of an id, an alias, or the ARN of either.
 
         Raises:
@@ -59,7 +78,7 @@ class KeyAccess:
             raise not_found(f"Key '{key_arn(name)}' does not exist")
         return key
 
-    async def _of_alias(self, call: Call, name: ResourceName) -> KmsKey:
+    async def _of_alias(self, call: Where, name: ResourceName) -> KmsKey:
         key = await self._keyring.of_alias(name, call.now)
         if key is None:
             raise not_found(f"Alias {alias_arn(name)} is not found.")
@@ -154,7 +173,7 @@ def may_set_policy(call: Call, key: KmsKey, policy: str) -> bool:
     return evaluate(stored_policy(policy), asked, _NO_OWNER).allowed
 
 
-def _in_arn(call: Call, arn: str) -> tuple[str, str, str]:
+def _in_arn(call: Where, arn: str) -> tuple[str, str, str]:
     """The account, the region and the key id or alias that an ARN names."""
     try:
         parsed = parse_arn(arn)

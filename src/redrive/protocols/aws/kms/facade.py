@@ -11,6 +11,7 @@ from redrive.protocols.aws.kms.access import KeyAccess
 from redrive.protocols.aws.kms.aliases import Aliases
 from redrive.protocols.aws.kms.encrypting import Encrypting
 from redrive.protocols.aws.kms.errors import translated
+from redrive.protocols.aws.kms.inside import InsideUse
 from redrive.protocols.aws.kms.key_policies import KeyPolicies
 from redrive.protocols.aws.kms.keyring import KeyRing
 from redrive.protocols.aws.kms.keys import Keys
@@ -31,6 +32,7 @@ class Kms:
         materials = Materials(root, runtime)
         self.keyring = keyring = KeyRing(documents, materials, runtime)
         access = KeyAccess(keyring, documents)
+        self.inside = InsideUse(keyring, access, materials, runtime.clock)
         self.operations: Mapping[str, Verb] = operations_of(
             "kms",
             Keys(keyring, access, materials),

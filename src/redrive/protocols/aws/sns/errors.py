@@ -3,7 +3,8 @@
 A text marked "chosen" was never seen on the wire; the others were.
 """
 
-from redrive.model.errors import NotFound, RedriveError, StoreUnavailable
+from redrive.model.errors import KeyUnusable, NotFound, RedriveError, StoreUnavailable
+from redrive.protocols.aws.encryption import refusals
 from redrive.protocols.aws.wire.errors import AwsError, common
 from redrive.protocols.aws.wire.service import Service
 
@@ -51,10 +52,17 @@ def refused_alone(refusal: AttributeRefused) -> AwsError:
     return invalid(str(refusal))
 
 
+def key_refused(refused: KeyUnusable, request_id: str = "") -> AwsError:
+    """The error for a message whose topic's key cannot be used, or not by the caller."""
+    return error(refusals.words(refused).sns, refusals.text(refused, request_id))
+
+
 def translated(refusal: RedriveError) -> AwsError:
     """Translates a refusal of the engine into the error that SNS has for it."""
     if isinstance(refusal, NotFound):
         return no_such("Topic")
+    if isinstance(refusal, KeyUnusable):
+        return key_refused(refusal)
     if isinstance(refusal, StoreUnavailable):
         return common("ServiceUnavailableException", "Service is unavailable. Please try again.")
     raise refusal

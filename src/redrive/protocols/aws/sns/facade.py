@@ -8,6 +8,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Verb
+from redrive.protocols.aws.encryption.encryption import Encryption
 from redrive.protocols.aws.operations import operations_of
 from redrive.protocols.aws.sns.confirmations import QUESTION, Confirmations
 from redrive.protocols.aws.sns.direct import Direct
@@ -32,6 +33,7 @@ class Sns:
         parts: Sequence[SnsPart],
         secret: InstallationSecret,
         filters_max: int = FILTERS_MAX,
+        encryption: Encryption | None = None,
     ) -> None:
         """Speak for this engine.
 
@@ -40,6 +42,7 @@ class Sns:
             parts: What SNS consists of besides topics and subscriptions; one of them screens.
             secret: Proves links that unsubscribe.
             filters_max: Filter policies a topic.
+            encryption: Knows the keys of topics; None: no topic has one.
         """
         tokens, confirmations = UnsubscribeTokens(secret), Confirmations(engine)
         (screening,) = (part.screening for part in parts if part.screening is not None)
@@ -50,7 +53,7 @@ class Sns:
             TagOperations(engine),
             SubscriptionOperations(engine, confirmations, tokens, filters_max),
             confirmations,
-            Publishing(engine, direct, screening),
+            Publishing(engine, direct, screening, encryption),
             *(operations for part in parts for operations in part.operations),
         )
 

@@ -6,10 +6,13 @@ from typing import Final
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Enqueued
+from redrive.model.errors import KeyUnusable
 from redrive.model.ids import bytes_of, id_text
 from redrive.model.message import Publication
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.encryption.encryption import Encryption
+from redrive.protocols.aws.encryption.sealer import KEY
 from redrive.protocols.aws.messages import (
     BatchRefusals,
     Entry,
@@ -24,7 +27,7 @@ from redrive.protocols.aws.sns import destinations, dialect, message, names
 from redrive.protocols.aws.sns.access import topic_at
 from redrive.protocols.aws.sns.devices import payloads
 from redrive.protocols.aws.sns.direct import Direct, unmade
-from redrive.protocols.aws.sns.errors import error, invalid
+from redrive.protocols.aws.sns.errors import error, invalid, key_refused
 from redrive.protocols.aws.sns.protection.screening import Screening
 from redrive.protocols.aws.sns.published import Published
 from redrive.protocols.aws.sns.sms import text_messages
@@ -40,8 +43,14 @@ _TRACE: Final = "x-amzn-trace-id"
 class Publishing:
     """Publishes to topics, and to one endpoint or telephone alone."""
 
-    def __init__(self, engine: Engine, direct: Direct, screening: Screening) -> None:
-        """Publish through this engine, `direct` where there is no topic, past `screening` where one wants that."""
+    def __init__(
+        self, engine: Engine, direct: Direct, screening: Screening, encryption: Encryption | None = None
+    ) -> None:
+        """Publish through this engine, `direct` where there is no topic, past `screening` where one wants that.
+
+        `encryption` knows the keys of topics.
+        """
+        self._encryption = encryption
         self._engine = engine
         self._direct = direct
         self._screening = screening
@@ -57,8 +66,19 @@ class Publishing:
             raise invalid("Message too long")
         if isinstance(target, Subscription):  # not before: what is refused makes nothing
             topic = await self._direct.topic(target)
+        if KEY in topic.attributes:
+            await self._admit(call, topic)
         (enqueued,) = await self._engine.messages.publish(topic, [publication])
         return _published(topic, enqueued)
+
+    async def _admit(self, call: Call, topic: Topic) -> None:
+        """Refuse a publisher who may not use the topic's key."""
+        if self._encryption is None:
+            return
+        try:
+            await self._encryption.admit_publisher(call, topic)
+        except KeyUnusable as refused:
+            raise key_refused(refused, call.id) from refused
 
     async def _target(self, call: Call, params: Structure) -> Topic | Subscription:
         """The target of a publication: a topic, or the one subscription that stands for an endpoint or a telephone."""
@@ -84,6 +104,8 @@ class Publishing:
         for entry, texts in [(entry, _checked(topic, entry)) for entry in entries]:
             try:
                 _check_alone(entry)
+                if KEY in topic.attributes:
+                    await self._admit(call, topic)
                 publication = await self._publication(call, topic, entry, texts)
             except AwsError as refusal:
                 failures.append(failed(entry, refusal))

@@ -25,6 +25,8 @@ from redrive.protocols.aws.attributes import (
     mapped,
     whole_number,
 )
+from redrive.protocols.aws.encryption.encryption import SQS_SSE
+from redrive.protocols.aws.encryption.sealer import KEY, KEY_REUSE
 from redrive.protocols.aws.sqs import names, policies
 from redrive.protocols.aws.sqs.errors import error, invalid
 from redrive.protocols.aws.wire.errors import AwsError
@@ -40,12 +42,9 @@ COUNTED: Final = (
 )
 
 _FIFO: Final = "FifoQueue"
-_KEY: Final = "KmsMasterKeyId"
-_KEY_REUSE: Final = "KmsDataKeyReusePeriodSeconds"
 _KEY_REUSE_DEFAULT: Final = "300"
 _REDRIVE: Final = "RedrivePolicy"
 _REDRIVE_ALLOW: Final = "RedriveAllowPolicy"
-_SQS_SSE: Final = "SqsManagedSseEnabled"
 _PERMISSIONS: Final = ("allowAll", "denyAll", "byQueue")
 
 
@@ -197,11 +196,11 @@ def allows_redrive_from(target: Queue, source_arn: str) -> bool:
     return bool(document["redrivePermission"] == "allowAll")
 
 
-# ---- encryption: recorded, and acted on where keys are ---------------------------------------------------------
+# ---- encryption ------------------------------------------------------------------------------------------------
 
 
 def _check_encryption(given: Mapping[str, str]) -> None:
-    if given.get(_KEY) and given.get(_SQS_SSE, "").lower() == "true":
+    if given.get(KEY) and given.get(SQS_SSE, "").lower() == "true":
         raise error(
             "InvalidAttributeName",
             "You can use one type of server-side encryption (SSE) at one time."
@@ -210,24 +209,24 @@ def _check_encryption(given: Mapping[str, str]) -> None:
 
 
 def _change_key(queue: Queue, value: str) -> Queue:
-    return keep(keep(queue, _SQS_SSE, "false"), _KEY, value or None)
+    return keep(keep(queue, SQS_SSE, "false"), KEY, value or None)
 
 
 def _change_key_reuse(queue: Queue, value: str) -> Queue:
-    _read(_KEY_REUSE, whole_number(60, 86_400), value)
-    return keep(queue, _KEY_REUSE, None if value == _KEY_REUSE_DEFAULT else value)
+    _read(KEY_REUSE, whole_number(60, 86_400), value)
+    return keep(queue, KEY_REUSE, None if value == _KEY_REUSE_DEFAULT else value)
 
 
 def _show_key_reuse(queue: Queue) -> str | None:
-    default = _KEY_REUSE_DEFAULT if _KEY in queue.attributes else None
-    return queue.attributes.get(_KEY_REUSE, default)
+    default = _KEY_REUSE_DEFAULT if KEY in queue.attributes else None
+    return queue.attributes.get(KEY_REUSE, default)
 
 
 def _change_sqs_sse(queue: Queue, value: str) -> Queue:
-    enabled = _read(_SQS_SSE, BOOLEAN, value)
+    enabled = _read(SQS_SSE, BOOLEAN, value)
     if enabled:
-        queue = keep(queue, _KEY, None)
-    return keep(queue, _SQS_SSE, None if enabled else "false")
+        queue = keep(queue, KEY, None)
+    return keep(queue, SQS_SSE, "true" if enabled else "false")  # to say so is more than to say nothing
 
 
 # ---- the table -------------------------------------------------------------------------------------------------
@@ -276,9 +275,9 @@ TABLE: Final[AttributeTable[Queue]] = AttributeTable(
         Attribute("Policy", Reader(_policy)),
         Attribute(_REDRIVE, change=_change_redrive, show=_show_redrive),
         Attribute(_REDRIVE_ALLOW, Reader(_redrive_allow)),
-        Attribute(_SQS_SSE, default="true", change=_change_sqs_sse),
-        Attribute(_KEY, change=_change_key),
-        Attribute(_KEY_REUSE, change=_change_key_reuse, show=_show_key_reuse),
+        Attribute(SQS_SSE, default="true", change=_change_sqs_sse),
+        Attribute(KEY, change=_change_key),
+        Attribute(KEY_REUSE, change=_change_key_reuse, show=_show_key_reuse),
     ),
     unknown=_unknown,
     refused=_refused,

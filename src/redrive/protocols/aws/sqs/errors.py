@@ -1,12 +1,18 @@
 """SQS's errors: their texts, and the translation of the engine's refusals."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from redrive.model.errors import (
     InFlightLimit,
+    KeyUnusable,
     NotFound,
     RedriveError,
     StoreUnavailable,
     TaskActive,
 )
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.encryption import refusals
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.service import Service
 
@@ -47,6 +53,24 @@ def denied(principal: str, action: str, arn: str) -> AwsError:
     )
 
 
+def key_refused(refused: KeyUnusable, request_id: str = "") -> AwsError:
+    """The error for a message whose key cannot be used, or not by the caller."""
+    return error(refusals.words(refused).sqs, refusals.text(refused, request_id))
+
+
+@contextmanager
+def key_refusals(call: Call) -> Iterator[None]:
+    """Within it, what KMS refuses is worded as SQS words it for a call.
+
+    Raises:
+        AwsError: One of `Kms…`.
+    """
+    try:
+        yield
+    except KeyUnusable as refused:
+        raise key_refused(refused, call.id) from refused
+
+
 def translated(refusal: RedriveError) -> AwsError:
     """Translates a refusal of the engine into the error that SQS has for it."""
     if isinstance(refusal, NotFound):
@@ -59,6 +83,8 @@ def translated(refusal: RedriveError) -> AwsError:
             "There is already a task running. Only one active task is allowed for a source queue arn at a given"
             " time.",
         )
+    if isinstance(refusal, KeyUnusable):
+        return key_refused(refusal)
     if isinstance(refusal, StoreUnavailable):
         return error("ServiceUnavailableException", "Service is unavailable. Please try again.")
     raise refusal

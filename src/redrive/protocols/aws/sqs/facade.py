@@ -6,6 +6,7 @@ from redrive.access.secret import InstallationSecret
 from redrive.engine.engine import Engine
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Presenters, Verb
+from redrive.protocols.aws.encryption.encryption import Encryption
 from redrive.protocols.aws.operations import operations_of
 from redrive.protocols.aws.sqs.access import QueueAccess
 from redrive.protocols.aws.sqs.errors import translated
@@ -29,6 +30,7 @@ class Sqs:
         engine: Engine,
         secret: InstallationSecret,
         presenters: Presenters | None = None,
+        encryption: Encryption | None = None,
         *,
         fifo_quotas: bool = False,
         queue_urls: str = "plain",
@@ -40,6 +42,7 @@ class Sqs:
             engine: Whose queues.
             secret: Seals receipt handles.
             presenters: How messages look that came from other services.
+            encryption: Knows the keys of queues; None: no queue has one.
             fifo_quotas: Enforce the documented throughput of FIFO queues.
             queue_urls: How queue URLs name the region; see `QueueUrls`.
             waits: Let 60 seconds pass before a queue is made again or purged again, as Amazon does.
@@ -52,8 +55,8 @@ class Sqs:
             QueueOperations(engine, access, waits=waits),
             Permissions(engine, access),
             Tasks(engine),
-            Sending(engine, access, quotas),
-            Receiving(engine, access, quotas, handles, {} if presenters is None else presenters),
+            Sending(engine, access, quotas, encryption),
+            Receiving(engine, access, quotas, handles, {} if presenters is None else presenters, encryption),
             Settling(engine, access, quotas, handles),
         )
 

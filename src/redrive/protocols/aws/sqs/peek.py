@@ -14,11 +14,13 @@ import orjson
 from typing_extensions import override
 
 from redrive.engine.engine import Engine
+from redrive.engine.ports import is_sealed
 from redrive.model.delivery import Delivery
 from redrive.model.ids import id_text
 from redrive.model.queue import Queue
 from redrive.protocols.aws.authentication import Authentication
 from redrive.protocols.aws.call import Call, Presenters
+from redrive.protocols.aws.encryption.encryption import Encryption
 from redrive.protocols.aws.sqs.access import QueueAccess
 from redrive.protocols.aws.sqs.errors import no_such_queue
 from redrive.protocols.aws.sqs.receiving import ATTRIBUTES, Showing
@@ -44,8 +46,15 @@ _OPERATION = "ReceiveMessage"
 class Peek:
     """Shows what is in a queue."""
 
-    def __init__(self, engine: Engine, authentication: Authentication, presenters: Presenters) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        authentication: Authentication,
+        presenters: Presenters,
+        encryption: Encryption | None = None,
+    ) -> None:
         """Look through this engine, for callers who may receive."""
+        self._encryption = encryption
         self._engine = engine
         self._access = QueueAccess(engine.resources.queues, QueueUrls())
         self._authentication = authentication
@@ -77,12 +86,20 @@ class Peek:
         while len(shown) < SHOWN_MAX:
             page = await self._engine.messages.peek(queue, PAGE, after)
             shown += [
-                await self._shown(queue, delivery, view) for delivery in page if view.includes(delivery)
+                await self._shown(queue, await self._opened(call, delivery), view)
+                for delivery in page
+                if view.includes(delivery)
             ]
             if len(page) < PAGE:
                 break
             after = page[-1].seq
         return shown
+
+    async def _opened(self, call: Call, delivery: Delivery) -> Delivery:
+        """A delivery as the caller may see it: without the right to its key, its body is not shown."""
+        if self._encryption is None or not is_sealed(delivery):
+            return delivery
+        return await self._encryption.shown_to(call.principal, call.region, delivery)
 
     async def _shown(self, queue: Queue, delivery: Delivery, view: "_View") -> Structure:
         message = await self._showing.shown(queue, delivery, ATTRIBUTES, ("All",), _NO_HANDLE)

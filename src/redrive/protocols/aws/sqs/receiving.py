@@ -6,16 +6,20 @@ from typing import Any
 
 from redrive.engine.engine import Engine
 from redrive.engine.messages import Cancellation
+from redrive.engine.ports import SEAL_MARK
 from redrive.model.delivery import Delivery
 from redrive.model.ids import id_text
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call, Presenters
+from redrive.protocols.aws.encryption.encryption import Encryption
+from redrive.protocols.aws.encryption.sealer import KEY
 from redrive.protocols.aws.messages import is_id, sequence_number
 from redrive.protocols.aws.sqs import message, names
 from redrive.protocols.aws.sqs.access import QueueAccess
 from redrive.protocols.aws.sqs.errors import error, invalid
 from redrive.protocols.aws.sqs.handles import Handles
 from redrive.protocols.aws.sqs.quotas import Quotas
+from redrive.protocols.aws.sqs.readers import Readers
 from redrive.protocols.aws.wire.shapes import Structure
 
 MESSAGES_MAX = 10
@@ -66,9 +70,16 @@ class Receiving:
     """Receives messages from queues."""
 
     def __init__(
-        self, engine: Engine, access: QueueAccess, quotas: Quotas, handles: Handles, presenters: Presenters
+        self,
+        engine: Engine,
+        access: QueueAccess,
+        quotas: Quotas,
+        handles: Handles,
+        presenters: Presenters,
+        encryption: Encryption | None = None,
     ) -> None:
         """Receive through this engine."""
+        self._readers = None if encryption is None else Readers(engine, encryption)
         self._engine = engine
         self._handles = handles
         self._access = access
@@ -85,6 +96,9 @@ class Receiving:
         )
         visibility = params.get("VisibilityTimeout")
         wait = params.get("WaitTimeSeconds")
+        readers = self._readers
+        if readers is not None and KEY in queue.attributes:
+            await readers.check_first(call, queue)
         gone = Cancellation()
         call.request.on_gone = gone.happen
         deliveries = await self._engine.messages.receive(
@@ -97,6 +111,11 @@ class Receiving:
         )
         if not deliveries:
             return {}
+        if readers is not None:
+            for delivery in deliveries:
+                if type(delivery) is not Delivery or delivery.body[:1] == SEAL_MARK:
+                    deliveries = await readers.readable(call, queue, deliveries)
+                    break
         lease_ms = queue.lease_ms if visibility is None else visibility * 1000
         chosen = params.get("MessageAttributeNames") or ()
         write = self._handles.write

@@ -10,6 +10,8 @@ from redrive.model.ids import bytes_of, id_text
 from redrive.model.message import Message
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.encryption.encryption import Encryption
+from redrive.protocols.aws.encryption.sealer import KEY
 from redrive.protocols.aws.messages import (
     Attributes,
     Entry,
@@ -21,7 +23,7 @@ from redrive.protocols.aws.messages import (
 )
 from redrive.protocols.aws.sqs import batches, message
 from redrive.protocols.aws.sqs.access import QueueAccess
-from redrive.protocols.aws.sqs.errors import error, invalid, missing
+from redrive.protocols.aws.sqs.errors import error, invalid, key_refusals, missing
 from redrive.protocols.aws.sqs.quotas import Quotas
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
@@ -37,8 +39,11 @@ _HAS_ATTRIBUTES = methodcaller("get", "MessageAttributes")
 class Sending:
     """Sends messages to queues."""
 
-    def __init__(self, engine: Engine, access: QueueAccess, quotas: Quotas) -> None:
+    def __init__(
+        self, engine: Engine, access: QueueAccess, quotas: Quotas, encryption: Encryption | None = None
+    ) -> None:
         """Send through this engine."""
+        self._encryption = encryption
         self._engine = engine
         self._access = access
         self._quotas = quotas
@@ -48,6 +53,8 @@ class Sending:
         queue = await self._access.at(call, params["QueueUrl"], "SendMessage")
         self._quotas.take(queue, "SendMessage", call.now)
         check_ids(queue, params, _ID_REFUSALS)
+        if KEY in queue.attributes:
+            await self._admit(call, queue)
         sent = self._message(call, queue, params)
         (enqueued,) = await self._engine.messages.send(queue, (sent,))
         return _answer(queue, params, sent, enqueued)
@@ -63,6 +70,8 @@ class Sending:
         for entry in entries:
             _check_batch_ids(queue, entry)
             try:
+                if KEY in queue.attributes:
+                    await self._admit(call, queue)
                 accepted.append((entry, self._message(call, queue, entry, batch=True)))
             except AwsError as refusal:
                 failures.append(failed(entry, refusal))
@@ -73,6 +82,12 @@ class Sending:
             for (entry, sent), place in zip(accepted, enqueued, strict=True)
         ]
         return batches.answer(successful, failures)
+
+    async def _admit(self, call: Call, queue: Queue) -> None:
+        """Refuse a sender who may not use the queue's key."""
+        if self._encryption is not None:
+            with key_refusals(call):
+                await self._encryption.admit_sender(call, queue)
 
     def _message(self, call: Call, queue: Queue, entry: Entry, *, batch: bool = False) -> Message:
         body: str = entry["MessageBody"]

@@ -1,0 +1,132 @@
+"""Sealed messages: the body, and what of the headers says something of it, encrypted by a data key.
+
+AES-256-GCM with a random nonce of 96 bits; the number of the queue that the message entered and its id are authenticated
+with it, so that no content can be put in another message's place. Both stand in the headers' member `"sealed"`, since a
+message that is moved keeps its seal:
+
+    {"envelope":"sns","id":"…","sealed":{"key":"arn:…","context":{…},"data":"…","queue":7,"id":"…"}}
+
+`data` is the data key, encrypted by whoever keeps `key`. The body is `SEAL_MARK`, and in base 64 the nonce and the sealed
+bytes: the length of the hidden headers (4), those, and the text.
+"""
+
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from struct import Struct
+from typing import Any, Final
+
+import orjson
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from redrive.engine.ports import SEAL_MARK
+
+DATA_KEY_BYTES: Final = 32
+NONCE_BYTES: Final = 12
+_SEALED: Final = "sealed"
+_LENGTH: Final = Struct(">I")
+_PLACE: Final = Struct(">q")
+#: Headers that stay readable: whose message it is and where it came from, never its content. So what a broker has to know
+#: of a message without its key is known, and a message can be found by its id.
+CLEAR: Final = frozenset(
+    {
+        *("bytes", "ended", "envelope", "group", "id", "raw", "replayed", "sender", "sent_at", "sequence"),
+        *("subscription", "topic", "trace", "version"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """The clear part of a sealed message's headers that says how to open it.
+
+    Attributes:
+        key: What encrypted the data key: the ARN of a key; empty: the root key.
+        context: The encryption context of the data key.
+        data: The data key, encrypted, as text.
+        queue_id: Where the message entered.
+        message_id: Its id then.
+        rest: The other clear headers.
+        raw: The member itself, as JSON.
+    """
+
+    key: str
+    context: Mapping[str, str]
+    data: str
+    queue_id: int
+    message_id: bytes
+    rest: Mapping[str, Any]
+    raw: bytes
+
+
+class DataKey:
+    """A data key, ready for use."""
+
+    __slots__ = ("_cipher", "_opening")
+
+    def __init__(self, plaintext: bytes, key: str, context: Mapping[str, str], data: str) -> None:
+        """Know the key's 32 bytes, and the members of the seals that it makes."""
+        self._cipher = AESGCM(plaintext)
+        members = {"key": key, "context": context, "data": data}
+        self._opening = b'"sealed":%b,"queue":' % orjson.dumps(members)[:-1]
+
+    def seal(
+        self, nonce: bytes, queue_id: int, message_id: bytes, body: str, headers: bytes | None
+    ) -> tuple[str, bytes]:
+        """The body and the headers of a message as they are stored; see `Sealer.seal`."""
+        clear, hidden = _parted(headers)
+        content = _LENGTH.pack(len(hidden)) + hidden + body.encode("utf-8", "surrogatepass")
+        sealed = self._cipher.encrypt(nonce, content, _PLACE.pack(queue_id) + message_id)
+        text = SEAL_MARK + b2a_base64(nonce + sealed, newline=False).decode("ascii")
+        return text, b'%b%b%d,"id":"%b"}}' % (clear, self._opening, queue_id, message_id.hex().encode())
+
+    def opened(self, seal: Seal, body: str) -> tuple[str, bytes | None]:
+        """The body and the headers of a message as its sender gave them.
+
+        Raises:
+            ValueError: It was changed since, or put in another message's place.
+        """
+        sealed = a2b_base64(body[1:])
+        place = _PLACE.pack(seal.queue_id) + seal.message_id
+        try:
+            content = self._cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], place)
+        except InvalidTag:
+            raise ValueError("a sealed message was changed") from None
+        begin = _LENGTH.size + _LENGTH.unpack_from(content)[0]
+        hidden = content[_LENGTH.size : begin]
+        headers: dict[str, Any] = dict(seal.rest)
+        if hidden:
+            headers |= orjson.loads(hidden)
+        text = content[begin:].decode("utf-8", "surrogatepass")
+        return text, orjson.dumps(headers) if headers else None
+
+
+def seal_of(headers: bytes) -> Seal:
+    """The seal in the headers of a sealed message."""
+    rest: dict[str, Any] = orjson.loads(headers)
+    member = rest.pop(_SEALED)
+    return Seal(
+        member["key"],
+        member["context"],
+        member["data"],
+        member["queue"],
+        bytes.fromhex(member["id"]),
+        rest,
+        orjson.dumps(member),
+    )
+
+
+def _parted(headers: bytes | None) -> tuple[bytes, bytes]:
+    """The clear members as the beginning of a JSON object that is not ended, and the others as an object."""
+    if headers is None:
+        return b"{", b""
+    members: dict[str, Any] = orjson.loads(headers)
+    hidden = {
+        name: value
+        for name, value in members.items()
+        if name not in CLEAR or not isinstance(value, str | int | None)
+    }
+    clear = {name: value for name, value in members.items() if name not in hidden}
+    begin = orjson.dumps(clear)[:-1] + b"," if clear else b"{"
+    return begin, orjson.dumps(hidden) if hidden else b""

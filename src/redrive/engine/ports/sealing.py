@@ -1,0 +1,102 @@
+"""Sealing: messages of some queues and topics are encrypted before they reach the store.
+
+What is sealed looks the same to every store: its body begins with `SEAL_MARK`, which no message of a facade does, and its
+headers, a JSON object, have a member `"sealed"` that says how to open it. Members that do not tell what the message says
+stay readable beside it.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from redrive.model.attempt import Attempt
+from redrive.model.delivery import Delivery
+from redrive.model.queue import Queue
+from redrive.model.topic import Topic
+
+SEAL_MARK: Final = "\x02"  # neither XML nor JSON may hold it as it is
+_SEALED: Final = b'"sealed":{'
+
+
+def is_sealed(delivery: Delivery) -> bool:
+    """True if nobody has opened the delivery yet."""
+    return delivery.body[:1] == SEAL_MARK and _SEALED in (delivery.headers or b"")
+
+
+@dataclass(slots=True)
+class OpenedDelivery(Delivery):
+    """A delivery that is sealed in the store, opened.
+
+    Attributes:
+        key: The key that it was sealed with, as its facade names it; empty for one that is no caller's.
+        seal: The member `"sealed"` of its headers, as JSON.
+    """
+
+    key: str = ""
+    seal: bytes = b""
+
+
+class Sealer(Protocol):
+    """Seals what enters one queue, or the backlogs and the archive of one topic."""
+
+    @property
+    def lasts(self) -> bool:
+        """True if nobody has to be let in, and no key of a caller's can be taken away."""
+        ...
+
+    async def admit(self, topic: Topic) -> Attempt | None:
+        """The reason why what was published to a topic may not enter the queue now; None: it may."""
+        ...
+
+    async def prepare(self) -> None:
+        """Have what `seal` needs.
+
+        Raises:
+            KeyUnusable: The key cannot be used now.
+        """
+        ...
+
+    def seal(self, queue_id: int, message_id: bytes, body: str, headers: bytes | None) -> tuple[str, bytes]:
+        """The body and the headers as they are stored; `prepare` came before.
+
+        Args:
+            queue_id: Where the message enters.
+            message_id: Its id.
+            body: The text.
+            headers: A JSON object.
+        """
+        ...
+
+
+class MessageSealing(Protocol):
+    """The encryption of messages at rest."""
+
+    def of_queue(self, queue: Queue) -> Sealer | None:
+        """The sealer of a queue; None: its messages are stored as they are."""
+        ...
+
+    def of_topic(self, topic: Topic) -> Sealer | None:
+        """The sealer of a topic's backlogs and archive; None: they are stored as they are."""
+        ...
+
+    async def opened(self, delivery: Delivery) -> Delivery:
+        """A sealed delivery, opened; as it is where its key cannot be used."""
+        ...
+
+
+class _NoSealing:
+    """Stores everything as it is."""
+
+    def of_queue(self, queue: Queue) -> Sealer | None:  # noqa: ARG002 - see MessageSealing
+        """See `MessageSealing.of_queue`."""
+        return None
+
+    def of_topic(self, topic: Topic) -> Sealer | None:  # noqa: ARG002 - see MessageSealing
+        """See `MessageSealing.of_topic`."""
+        return None
+
+    async def opened(self, delivery: Delivery) -> Delivery:
+        """See `MessageSealing.opened`."""
+        return delivery
+
+
+NO_SEALING: Final[MessageSealing] = _NoSealing()

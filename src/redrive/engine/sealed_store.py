@@ -1,0 +1,149 @@
+"""The store behind seals: deliveries that carry a sealer are encrypted on their way in, and opened when they are claimed.
+
+All that enters a queue comes through here, by whatever verb, so that nothing can get past. Moves within the store leave a
+message as it was sealed, and looking (`peek`) opens nothing: whoever shows messages opens them by the right of who asks.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from redrive.engine.ports import (
+    Change,
+    Claimed,
+    ClaimRequest,
+    Enqueued,
+    MessageSealing,
+    NewDelivery,
+    OrderedPublication,
+    Sealer,
+    Settled,
+    Settlement,
+    Store,
+    SubscriptionContext,
+    is_sealed,
+)
+from redrive.engine.ports.sealing import NO_SEALING, SEAL_MARK
+from redrive.model.attempt import Attempt
+from redrive.model.delivery import Delivery
+from redrive.model.queue import Queue
+from redrive.model.topic import Topic
+
+
+class MessageSeals:
+    """The sealing that the server registered, or none."""
+
+    def __init__(self) -> None:
+        """Begin without."""
+        self.sealing: MessageSealing = NO_SEALING
+
+    def of_queue(self, queue: Queue) -> Sealer | None:
+        """See `MessageSealing.of_queue`."""
+        return self.sealing.of_queue(queue)
+
+    def of_topic(self, topic: Topic) -> Sealer | None:
+        """See `MessageSealing.of_topic`."""
+        return self.sealing.of_topic(topic)
+
+    async def opened(self, delivery: Delivery) -> Delivery:
+        """A delivery, opened where it is sealed; as it is where its key cannot be used."""
+        return await self.sealing.opened(delivery) if is_sealed(delivery) else delivery
+
+    async def refusal(
+        self, context: SubscriptionContext, queue: Queue | None, body: str, headers: bytes | None = None
+    ) -> Attempt | None:
+        """The reason why a queue does not take a message: its own rules, or the key that would have to seal it.
+
+        See `DeliveryProfile.refusal`.
+        """
+        refusal = context.profile.refusal(context, queue, body, headers)
+        if refusal is not None or queue is None:
+            return refusal
+        sealer = self.sealing.of_queue(queue)
+        return None if sealer is None else await sealer.admit(context.topic)
+
+
+class SealedStore:
+    """A `Store` whose deliveries may be sealed; what is not said here it leaves to the store behind it."""
+
+    def __init__(self, store: Store, seals: MessageSeals) -> None:
+        """Stand before this store."""
+        self._store = store
+        self._seals = seals
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else the store has."""
+        return getattr(self._store, name)
+
+    # ---- in ---------------------------------------------------------------------------------------------
+
+    def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> Awaitable[list[Enqueued]]:
+        """See `Store.enqueue`."""
+        for new_delivery in new_deliveries:
+            if new_delivery.sealer is not None:
+                return self._enqueue_sealed(new_deliveries)
+        return self._store.enqueue(new_deliveries)
+
+    async def _enqueue_sealed(self, new_deliveries: Sequence[NewDelivery]) -> list[Enqueued]:
+        return await self._store.enqueue(await _sealed(new_deliveries))
+
+    async def publish(self, publications: Sequence[OrderedPublication]) -> list[Enqueued]:
+        """See `Store.publish`."""
+        return await self._store.publish(
+            [
+                replace(publication, new_deliveries=await _sealed(publication.new_deliveries))
+                for publication in publications
+            ]
+        )
+
+    async def write(self, changes: Sequence[Change], new_deliveries: Sequence[NewDelivery] = ()) -> list[int]:
+        """See `Store.write`."""
+        return await self._store.write(changes, await _sealed(new_deliveries))
+
+    def settle(
+        self, queue_id: int, settlements: Sequence[Settlement], now: int, **others: bool
+    ) -> Awaitable[list[Settled]]:
+        """See `Store.settle`."""
+        settle: Callable[..., Awaitable[list[Settled]]] = self._store.settle
+        for settlement in settlements:
+            if settlement.follow_ups:
+                return self._settle_sealed(queue_id, settlements, now, others)
+        return settle(queue_id, settlements, now, **others)
+
+    async def _settle_sealed(
+        self, queue_id: int, settlements: Sequence[Settlement], now: int, others: Mapping[str, bool]
+    ) -> list[Settled]:
+        settle: Callable[..., Awaitable[list[Settled]]] = self._store.settle
+        sealed = [
+            settlement._replace(follow_ups=await _sealed(settlement.follow_ups)) for settlement in settlements
+        ]
+        return await settle(queue_id, sealed, now, **others)
+
+    # ---- out --------------------------------------------------------------------------------------------
+
+    async def claim(self, request: ClaimRequest) -> Claimed:
+        """See `Store.claim`."""
+        claimed = await self._store.claim(request)
+        for delivery in claimed.deliveries:
+            if delivery.body[:1] == SEAL_MARK:
+                deliveries = [await self._seals.opened(each) for each in claimed.deliveries]
+                return replace(claimed, deliveries=deliveries)
+        return claimed
+
+
+async def _sealed(new_deliveries: Sequence[NewDelivery]) -> Sequence[NewDelivery]:
+    """The deliveries as they are stored; others than those that listeners are told of."""
+    if all(new_delivery.sealer is None for new_delivery in new_deliveries):
+        return new_deliveries
+    return [await _seal(new_delivery) for new_delivery in new_deliveries]
+
+
+async def _seal(new_delivery: NewDelivery) -> NewDelivery:
+    sealer = new_delivery.sealer
+    if sealer is None:
+        return new_delivery
+    await sealer.prepare()
+    body, headers = sealer.seal(
+        new_delivery.queue_id, new_delivery.message_id, new_delivery.body, new_delivery.headers
+    )
+    return replace(new_delivery, body=body, headers=headers, sealer=None)

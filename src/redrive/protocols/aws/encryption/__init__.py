@@ -1,0 +1,1 @@
+"""Encryption at rest: messages of queues and topics with a key."""
