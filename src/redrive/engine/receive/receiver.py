@@ -132,7 +132,7 @@ class Receiver:
         *,
         waits: bool,
     ) -> Claimed:
-        if await self._flights.full(queue.id):
+        if self._flights.seems_full(queue.id) and await self._flights.is_full(queue.id):
             if not (queue.ordered or waits):
                 raise InFlightLimit(f"{IN_FLIGHT_MAX} messages of {queue.name.key} are in flight")
             return Claimed(next_at=now + COUNT_EVERY_MS)
@@ -231,12 +231,14 @@ class InFlightEstimate:
         self._estimates.pop(queue_id, None)
         self._counted_at.pop(queue_id, None)
 
-    async def full(self, queue_id: int) -> bool:
-        """True if the limit is reached."""
-        if self._estimates.get(queue_id, 0) < self._limit:
-            return False
+    def seems_full(self, queue_id: int) -> bool:
+        """True if the limit may be reached; where it does not seem so, it is not."""
+        return self._estimates.get(queue_id, 0) >= self._limit
+
+    async def is_full(self, queue_id: int) -> bool:
+        """True if the limit is reached, of a queue that seems full."""
         now = self._clock.now()
         if now - self._counted_at.get(queue_id, 0) >= COUNT_EVERY_MS:
             self._counted_at[queue_id] = now
             self._estimates[queue_id] = (await self._store.count(queue_id, now)).claimed
-        return self._estimates[queue_id] >= self._limit
+        return self.seems_full(queue_id)
