@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import (
+    alarms,
     backlog,
     event_grid,
     filters,
@@ -46,6 +47,7 @@ QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
     "hostile": hostile.counters,
     "functions": functions.counters,
     "mapping": mapping.counters,
+    "alarms": alarms.counters,
 }
 
 
