@@ -36,6 +36,7 @@ from redrive.composition import (
     s3,
     sns,
     sqs,
+    stacks,
     text_messages,
 )
 from redrive.composition.core import Core, authentications, make_keyring, make_sessions, web_endpoint
@@ -248,7 +249,7 @@ async def _core(
 def _extensions(core: Core) -> list[Extension]:
     """The facades and their parts; SQS shows messages of all the others, and functions call SQS, SNS and S3.
 
-    Alarms call SNS and Lambda, which are made after them.
+    Alarms call SNS and Lambda, which are made after them; stacks call all.
     """
     called: dict[str, Facade] = {}
     parts = [make.extension(core) for make in (mobile_push, text_messages, data_protection)]
@@ -267,7 +268,9 @@ def _extensions(core: Core) -> list[Extension]:
     elsewhere = beyond.endpoints.get(destinations.ELSEWHERE)
     invoked = functions.extension(core, called, elsewhere, presenters)
     called |= invoked.services
-    return [*facades, queues, invoked]
+    found = [*facades, queues, invoked]
+    services = {name: service for part in found for name, service in part.services.items()}
+    return [*found, stacks.extension(core, services)]
 
 
 def _server(core: Core, extensions: Sequence[Extension], declared: Declared) -> Server:

@@ -10,6 +10,7 @@ from redrive.engine.push.dispatcher import Dispatcher
 from redrive.engine.sweep import Sweeper
 from redrive.engine.tasks.chosen import BATCH_MAX, SET_ASIDE, ChosenMoves
 from redrive.engine.tasks.dead_letters import Cause, DeadLetter, DeadLetterQueue, DeadLetters
+from redrive.engine.tasks.leased_tasks import LEASE_MS, LeasedTasks
 from redrive.engine.tasks.redrive import RedrivePlan, Redriver, RedriveWish
 from redrive.engine.tasks.replay import Replayer
 from redrive.engine.tracing import TracedDelivery, Tracer
@@ -19,6 +20,7 @@ from redrive.model.topic import Subscription, Topic
 
 __all__ = [
     "BATCH_MAX",
+    "LEASE_MS",
     "METRIC_NAMES",
     "SET_ASIDE",
     "Cause",
@@ -26,6 +28,7 @@ __all__ = [
     "DeadLetter",
     "DeadLetterQueue",
     "EndpointCondition",
+    "LeasedTasks",
     "Operations",
     "RedrivePlan",
     "RedriveWish",

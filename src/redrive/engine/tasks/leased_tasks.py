@@ -9,20 +9,59 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
-from typing import Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from redrive.engine.configuration.directory import Directory
 from redrive.engine.ports import DocumentKind, Runtime
 from redrive.model.errors import NotFound
-from redrive.model.replay import Replay
-from redrive.model.task import MoveTask
 
 logger = logging.getLogger(__name__)
 
 # Many times what a step takes; a task whose node died goes on this much later.
 LEASE_MS = 30_000
 
-Leased = TypeVar("Leased", MoveTask, Replay)
+
+class TaskProgress(Protocol):
+    """The state of a task."""
+
+    @property
+    def active(self) -> bool:
+        """True if there is something left to do."""
+        ...
+
+
+class LeasedTask(Protocol):
+    """A task that a node holds by a lease: a frozen dataclass with these fields."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def id(self) -> str:
+        """Unique."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """The key of its document."""
+        ...
+
+    @property
+    def node(self) -> str:
+        """The node that works at it, or did."""
+        ...
+
+    @property
+    def lease_until(self) -> int:
+        """The moment from which another node may take it up (ms)."""
+        ...
+
+    @property
+    def state(self) -> TaskProgress:
+        """The task's state."""
+        ...
+
+
+Leased = TypeVar("Leased", bound=LeasedTask)
 Work = Callable[[Leased], Awaitable[None]]
 
 

@@ -1,0 +1,51 @@
+"""Stacks as callers name them: by name, or by the ARN that still leads to those that were deleted."""
+
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.names import ResourceName
+from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.cloudformation.errors import no_stack
+from redrive.protocols.aws.cloudformation.names import id_in
+from redrive.protocols.aws.cloudformation.records import STACK, STACK_NAME, Stack
+
+
+def place(call: Call, name: str) -> ResourceName:
+    """The name of a caller's stack."""
+    return ResourceName(call.account, call.region, name)
+
+
+async def find_stack(engine: Engine, call: Call, given: str) -> Stack | None:
+    """The stack of a name, or of an ARN, whether it was deleted or not."""
+    documents = engine.resources.documents
+    if given.startswith("arn:"):
+        return await documents.get(STACK, f"{call.account}/{call.region}/{id_in(given)}")
+    if "/" in given:
+        return None
+    key = await documents.get(STACK_NAME, place(call, given).key)
+    if key is None:
+        return None
+    return await documents.get(STACK, key)
+
+
+async def standing_stack(engine: Engine, call: Call, given: str) -> Stack:
+    """The stack of a name or an ARN.
+
+    Raises:
+        AwsError: There is none.
+    """
+    found = await find_stack(engine, call, given)
+    if found is None:
+        raise no_stack(given)
+    return found
+
+
+async def current_in(draft: Draft, stack: Stack) -> Stack:
+    """The stack as a draft finds it.
+
+    Raises:
+        AwsError: It is not there any more.
+    """
+    found = await draft.get(STACK, stack.key)
+    if found is None:
+        raise no_stack(stack.name.name)
+    return found

@@ -1,0 +1,142 @@
+"""Changes to stacks as tasks that survive their node."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from redrive.engine.engine import Engine
+from redrive.engine.operations import LEASE_MS, LeasedTasks
+from redrive.engine.resources import Draft
+from redrive.model.errors import NotFound, StoreUnavailable
+from redrive.model.ids import id_text
+from redrive.protocols.aws.cloudformation.history import StackEvent
+from redrive.protocols.aws.cloudformation.records import OPERATION, STACK, Operation, OperationState, Stack
+from redrive.protocols.aws.cloudformation.running.asking import Services
+from redrive.protocols.aws.cloudformation.running.journal import Superseded, put_events, stack_event
+from redrive.protocols.aws.cloudformation.running.phases import Change
+from redrive.protocols.aws.cloudformation.running.waiting import Activity, Watch
+
+logger = logging.getLogger(__name__)
+
+ROUND_MS: Final = 10_000  # what a dead node left is looked for so often
+_BEAT_MS: Final = LEASE_MS // 3
+
+
+class StackOperations:
+    """Begins changes, and carries on those that are under way.
+
+    Attributes:
+        activity: What goes on by itself.
+        watch: Wakes what waits for documents.
+    """
+
+    def __init__(self, engine: Engine, services: Services) -> None:
+        """Carry changes out by these services."""
+        self._engine = engine
+        self._services = services
+        self.activity = Activity()
+        self.watch = Watch(engine, self.activity)
+        self._tasks = LeasedTasks(engine.runtime, engine.resources.documents, OPERATION)
+        self._keeping_up: asyncio.Task[None] | None = None
+
+    async def begin_in(self, draft: Draft, stack: Stack, *, change: str = "") -> None:
+        """Begin a change with the write of a draft: the stack has the status of its first phase.
+
+        Args:
+            draft: Has read the stack.
+            stack: As it is from then on, but for the id of the change.
+            change: Of a change that goes on; empty: a new one.
+        """
+        change = change or self.new_id()
+        begun = replace(stack, change=change)
+        await draft.get(OPERATION, begun.key)
+        operation = self._tasks.leased(Operation(change, begun.key))
+        draft.put(STACK, begun.key, begun)
+        put_events(draft, begun, [self.event(begun)])
+        draft.put(OPERATION, operation.key, operation)
+        draft.afterwards(lambda: self._tasks.begin(operation, self._carry_on))
+
+    def new_id(self) -> str:
+        """A fresh unique id."""
+        return id_text(self._engine.runtime.message_id())
+
+    def event(self, stack: Stack) -> StackEvent:
+        """The event of a stack's status."""
+        return stack_event(stack, self._engine.clock.now(), self.new_id())
+
+    # ---- carrying on -------------------------------------------------------------------------------------------------
+
+    async def _carry_on(self, operation: Operation) -> None:
+        beating = asyncio.ensure_future(self._hold(operation))
+        try:
+            with self.activity.going_on():
+                stack = await self._engine.resources.documents.get(STACK, operation.stack)
+                if stack is not None:
+                    await Change(self._engine, self._services, self.activity, operation, stack).carry_on()
+                await self._end(operation)
+        except Superseded:
+            logger.info("stack.superseded stack=%s", operation.stack)
+        finally:
+            beating.cancel()
+
+    async def _hold(self, operation: Operation) -> None:
+        """Renew the lease for as long as the change is under way here."""
+        clock = self._engine.clock
+
+        def renewed(current: Operation) -> Operation:
+            return self._tasks.leased(current) if self._tasks.is_ours(current) else current
+
+        while True:
+            await clock.sleep_until(clock.now() + _BEAT_MS)
+            with contextlib.suppress(NotFound, StoreUnavailable):
+                await self._engine.resources.documents.update(OPERATION, operation.key, renewed)
+
+    async def _end(self, operation: Operation) -> None:
+        async def decide(draft: Draft) -> None:
+            current = await draft.get(OPERATION, operation.key)
+            if current is not None and current.id == operation.id and self._tasks.is_ours(current):
+                draft.put(OPERATION, operation.key, replace(current, state=OperationState.ENDED))
+
+        await self._engine.resources.write(decide)
+
+    # ---- on this node ------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to take up what dead nodes leave."""
+        self._keeping_up = asyncio.get_running_loop().create_task(self._keep_up())
+
+    async def _keep_up(self) -> None:
+        clock = self._engine.clock
+        while True:
+            try:
+                with self.activity.going_on():
+                    await self.take_up()
+            except StoreUnavailable as error:
+                logger.warning("stacks.unread error=%s", error)
+            await clock.sleep_until(clock.now() + ROUND_MS)
+
+    async def take_up(self) -> None:
+        """Carry on the changes that nobody works at."""
+        await self._tasks.take_up(await self._active(), self._carry_on)
+
+    async def _active(self) -> Sequence[Operation]:
+        found = await self._engine.resources.documents.find(OPERATION, "")
+        return [operation for operation in found if operation.state.active]
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if nothing goes on that waits neither for a moment nor for somebody's word."""
+        return self.activity.is_quiet
+
+    async def quiet(self) -> None:
+        """Return when that is so."""
+        await self.activity.quiet()
+
+    async def close(self) -> None:
+        """Leave what is under way to the next start."""
+        if self._keeping_up is not None:
+            self._keeping_up.cancel()
+        await self._tasks.stop()

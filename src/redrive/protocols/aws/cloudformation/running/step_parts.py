@@ -1,0 +1,143 @@
+"""Parts of steps: a resource's name, a call to its service, a line in the journal."""
+
+from dataclasses import replace
+from typing import NoReturn
+
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.ids import id_text
+from redrive.protocols.aws.cloudformation.history import (
+    EXPORT,
+    IMPORT,
+    Import,
+    StackEvent,
+    export_key,
+    import_key,
+)
+from redrive.protocols.aws.cloudformation.names import made_up
+from redrive.protocols.aws.cloudformation.records import Before, Leftover, Stack, StackResource
+from redrive.protocols.aws.cloudformation.running.asking import Services
+from redrive.protocols.aws.cloudformation.running.journal import Journal, event_of
+from redrive.protocols.aws.cloudformation.running.order import StepFailed
+from redrive.protocols.aws.cloudformation.running.reasons import reason_of
+from redrive.protocols.aws.cloudformation.running.values import resolved
+from redrive.protocols.aws.cloudformation.template.errors import TemplateInvalid
+from redrive.protocols.aws.cloudformation.types.resource_type import Act, Made, ResourceType, Wanted
+from redrive.protocols.aws.wire.errors import AwsError
+
+
+class AttemptRefused(Exception):  # noqa: N818 - an outcome
+    """A service refused what a step asked for.
+
+    Attributes:
+        reason: As it stands in events.
+        taken: The resource is there, and is somebody else's.
+    """
+
+    def __init__(self, reason: str, *, taken: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.taken = taken
+
+
+class StepParts:
+    """The parts that the steps of one change share.
+
+    Attributes:
+        resources: As they are now, by logical id.
+        is_over: The phase has failed: what is still being made is in vain.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        services: Services,
+        journal: Journal,
+        resources: dict[str, StackResource],
+    ) -> None:
+        """Take steps.
+
+        Args:
+            engine: Time and chance.
+            services: Where resources are made.
+            journal: Where steps are written down.
+            resources: As they are now, by logical id; kept so.
+        """
+        self._runtime = engine.runtime
+        self._ask = services.ask_for(journal.stack)
+        self._base_url = services.base_url
+        self._journal = journal
+        self.resources = resources
+        self.is_over = False
+
+    @property
+    def _stack(self) -> Stack:
+        return self._journal.stack
+
+    def _name(self, kind: ResourceType, resource: StackResource) -> str:
+        chosen = resource.properties.get(kind.name_property) if kind.name_property else None
+        if chosen:
+            return str(chosen)
+        return made_up(
+            self._runtime.chance,
+            self._stack.name.name,
+            resource.logical_id,
+            kind.name_chars_max,
+            kind.suffix(resource.properties),
+            lower_case=kind.lower_case,
+        )
+
+    def _wanted(self, resource: StackResource, *, again: bool) -> Wanted:
+        return Wanted(
+            stack=self._stack.name,
+            stack_id=self._stack.arn,
+            logical_id=resource.logical_id,
+            type=resource.type,
+            name=resource.name,
+            physical_id=resource.physical_id,
+            properties=resource.properties,
+            tags=self._stack.aim.tags,
+            base_url=self._base_url,
+            again=again,
+            change=resource.change,
+        )
+
+    async def _attempt(self, kind: ResourceType, act: Act, wanted: Wanted) -> Made:
+        """Carry out a part of a step.
+
+        Raises:
+            AttemptRefused: It cannot be done.
+        """
+        call_id = id_text(self._runtime.message_id())
+        try:
+            real = replace(wanted, properties=await resolved(wanted.properties, self._ask))
+            made: Made = await act(self._ask, real)
+        except AwsError as error:
+            token = id_text(self._runtime.message_id())
+            reason = reason_of(kind.service, error, call_id, token)
+            raise AttemptRefused(reason, taken=error.code == "AlreadyExists" and not wanted.again) from None
+        except TemplateInvalid as refusal:
+            raise AttemptRefused(str(refusal)) from None
+        return made
+
+    async def _write(self, after: StackResource, *events: StackEvent, used: set[str] | None = None) -> None:
+        async def pin(draft: Draft) -> None:
+            for export in used or ():
+                await draft.get(EXPORT, export_key(self._stack.name, export))
+                key = import_key(self._stack, export)
+                if await draft.get(IMPORT, key) is None:
+                    draft.put(IMPORT, key, Import(export, self._stack.key, self._stack.name.name))
+
+        await self._journal.resource(after, *events, also=pin if used else None)
+        self.resources[after.logical_id] = after
+
+    async def _fail(self, after: StackResource, status: str, reason: str, *events: StackEvent) -> NoReturn:
+        """Write a failure down, and end the step with it."""
+        failed = replace(after, status=status, reason=reason, updated_at=self._journal.now)
+        await self._write(failed, *events, event_of(self._stack, failed, failed.updated_at, reason=reason))
+        raise StepFailed(after.logical_id)
+
+
+def leftover_of(kind: str, was: Before) -> Leftover:
+    """A resource that a change replaced."""
+    return Leftover(kind, was.name, was.physical_id, was.properties, was.replace_policy)
