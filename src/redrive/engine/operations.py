@@ -14,6 +14,7 @@ from redrive.engine.tasks.leased_tasks import LEASE_MS, LeasedTasks
 from redrive.engine.tasks.redrive import RedrivePlan, Redriver, RedriveWish
 from redrive.engine.tasks.replay import Replayer
 from redrive.engine.tracing import TracedDelivery, Tracer
+from redrive.model.attempt import Attempt
 from redrive.model.circuit import OpenCircuit
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
@@ -137,6 +138,10 @@ class Operations:
     def inject_fault(self, endpoint: str, status: int) -> None:
         """Have every attempt at an endpoint end as if it answered with this status, from now on."""
         self._faults.set(endpoint, failed_on_purpose(status))
+
+    def fault_of(self, endpoint: str) -> Attempt | None:
+        """The attempt that stands in for real ones at an endpoint, if one does."""
+        return self._faults.of(endpoint)
 
     def clear_fault(self, endpoint: str) -> None:
         """Let the endpoint answer for itself again."""

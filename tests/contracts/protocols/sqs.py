@@ -35,6 +35,7 @@ SHAPES = {  # the errors whose shape is not called after their query code
     "KMS.DisabledException": "KmsDisabled",
     "KMS.InvalidStateException": "KmsInvalidState",
     "KMS.NotFoundException": "KmsNotFound",
+    "KMS.ThrottlingException": "KmsThrottled",
 }
 
 _numbers = itertools.count(1)

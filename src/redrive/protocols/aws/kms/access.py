@@ -1,7 +1,7 @@
 """Access to keys: the key that a request names, and whether its caller may use it, by policy or by grant."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from redrive.access.patterns import Values
@@ -23,11 +23,19 @@ from redrive.protocols.aws.kms.records import (
     key_arn,
 )
 from redrive.protocols.aws.wire.arn import parse_arn
+from redrive.protocols.aws.wire.errors import common
 
 _KEY_ID: Final = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|mrk-[0-9a-f]{32}")
 _NO_OWNER: Final = "-"  # a key's owner may nothing that the key policy does not say
+_THROTTLED: Final = (
+    "You have exceeded the rate at which you may call KMS. Reduce the frequency of your calls."
+)
 _STATE_TEXTS: Final = {PENDING_DELETION: "pending deletion", PENDING_IMPORT: "pending import"}
 _NO_CONTEXT: Final[Mapping[str, str]] = {}
+
+
+def _never(_: str) -> bool:
+    return False
 
 
 class Where(Protocol):
@@ -52,8 +60,11 @@ class Where(Protocol):
 class KeyAccess:
     """Finds keys for callers who may."""
 
-    def __init__(self, keyring: KeyRing, documents: Documents) -> None:
-        """Find them in this ring, and grants among these documents."""
+    def __init__(
+        self, keyring: KeyRing, documents: Documents, is_throttled: Callable[[str], bool] = _never
+    ) -> None:
+        """Find them in this ring, and grants among these documents; `is_throttled` tells it of a key's ARN."""
+        self._is_throttled = is_throttled
         self._keyring = keyring
         self._documents = documents
 
@@ -140,6 +151,8 @@ class KeyAccess:
         Raises:
             AwsError: `AccessDeniedException`.
         """
+        if self._is_throttled(key.arn):
+            raise common("ThrottlingException", _THROTTLED)
         action = f"kms:{operation}"
         asked = AccessRequest(
             call.principal, action, key.arn, request_keys(*_key_sources(call, key, context))

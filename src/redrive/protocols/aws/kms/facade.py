@@ -5,6 +5,7 @@ from typing import Any
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
+from redrive.model.attempt import Reason
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Verb
 from redrive.protocols.aws.kms.access import KeyAccess
@@ -31,7 +32,12 @@ class Kms:
         documents, runtime = engine.resources.documents, engine.runtime
         materials = Materials(root, runtime)
         self.keyring = keyring = KeyRing(documents, materials, runtime)
-        access = KeyAccess(keyring, documents)
+
+        def is_throttled(arn: str) -> bool:
+            fault = engine.operations.fault_of(arn)
+            return fault is not None and fault.reason is Reason.THROTTLED
+
+        access = KeyAccess(keyring, documents, is_throttled)
         self.inside = InsideUse(keyring, access, materials, runtime.clock)
         self.operations: Mapping[str, Verb] = operations_of(
             "kms",
