@@ -79,7 +79,11 @@ async def workshop(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncItera
 
 
 def make(
-    folder: Path, isolation: Isolation, most: Callable[[str], int], clock: SystemClock | None = None
+    folder: Path,
+    isolation: Isolation,
+    most: Callable[[str], int],
+    clock: SystemClock | None = None,
+    processes_max: int = 742,
 ) -> Workshop:
     """A workshop with other limits."""
     log = Log()
@@ -91,6 +95,7 @@ def make(
         "",
         b"key",
         lambda _: {"AWS_ENDPOINT_URL": "http://127.0.0.1:4566"},
+        processes_max,
     )
     runtime = Runtime(
         clock, random.Random(os.getpid()), "node"

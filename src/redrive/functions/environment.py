@@ -15,9 +15,10 @@ from typing import Any, Final
 
 from redrive.engine.ports import Clock, Timer
 from redrive.functions import isolation, leftovers
+from redrive.functions.isolation import PROCESSES_MAX
 from redrive.functions.launch import Program, Unsupported, environment_of, program_for
 from redrive.functions.output import Output
-from redrive.functions.processes import gone, kill_all, memory_of, resident_mb
+from redrive.functions.processes import family, gone, kill_all, memory_of, resident_mb
 from redrive.functions.runtime_api import Posted, RuntimeApi, too_large_text
 from redrive.model.function import FunctionError, FunctionVersion, Invocation, InvocationResult, Isolation
 
@@ -38,6 +39,7 @@ class Setting:
         isolation: What keeps processes apart.
         java_client: The folder of the jars of Lambda's Java runtime client, or nothing.
         user_key: Draws the users of functions, where each has one.
+        processes_max: How many processes a function may have; with more it is killed.
         variables: What each process gets besides, given its function: where the server is, and whose credentials it has.
     """
 
@@ -47,6 +49,7 @@ class Setting:
     java_client: str
     user_key: bytes
     variables: Callable[[FunctionVersion], dict[str, str]]
+    processes_max: int = PROCESSES_MAX
 
 
 class Environment:
@@ -198,7 +201,7 @@ class Environment:
     async def _run(self, invocation: Invocation) -> InvocationResult:
         function, now = self.function, self._setting.clock.now()
         posted = self._api.hand_over(invocation, now + function.timeout_ms)
-        self._watching = self._setting.clock.call_at(now + MEMORY_EVERY_MS, self._watch_memory)
+        self._watching = self._setting.clock.call_at(now + MEMORY_EVERY_MS, self._watch_processes)
         try:
             in_time = await self._until(posted, function.timeout_ms)
         finally:
@@ -225,19 +228,22 @@ class Environment:
         self._output.event(f"{moment} {invocation.request_id} Task timed out after {seconds:.2f} seconds\n\n")
         return self._failed(FunctionError.TIMEOUT, text)
 
-    def _watch_memory(self) -> None:
-        """Kill the process when it and its children hold more than the function may; look again in a while."""
-        if self._process is None or resident_mb(self._process.pid) > self.function.memory_mb:
+    def _watch_processes(self) -> None:
+        """Kill the process when it and its children are or hold more than they may; look again in a while."""
+        if self._process is None:
+            return
+        processes = list(family(self._process.pid))
+        if len(processes) > self._setting.processes_max or resident_mb(processes) > self.function.memory_mb:
             self._kill_group()
             return
         clock = self._setting.clock
-        self._watching = clock.call_at(clock.now() + MEMORY_EVERY_MS, self._watch_memory)
+        self._watching = clock.call_at(clock.now() + MEMORY_EVERY_MS, self._watch_processes)
 
     def _memory_used(self) -> int:
         """The most that it has held; a look takes 60 us, and a figure that only grows may be a moment old."""
         now = self._setting.clock.now()
         if self._process is not None and now - self._memory_at >= MEMORY_EVERY_MS:
-            self._memory_mb = min(memory_of(self._process.pid), self.function.memory_mb)
+            self._memory_mb = min(memory_of(family(self._process.pid)), self.function.memory_mb)
             self._memory_at = now
         return self._memory_mb
 

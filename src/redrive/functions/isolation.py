@@ -17,6 +17,7 @@ from redrive.model.errors import Refused
 from redrive.model.function import FunctionVersion, Isolation
 
 OPEN_FILES_MAX: Final = 1024  # as recorded inside Lambda
+PROCESSES_MAX: Final = 742  # likewise
 _FIRST_USER: Final = 200_000
 _USERS: Final = 2**30  # a thousand functions share a user with a probability of 1 in 2,000
 
@@ -69,7 +70,7 @@ def command(isolation: Isolation, user: int, folders: Folders, programs: Sequenc
         folders: Outside any namespace.
         programs: Folders of interpreters, which have to be seen inside a namespace.
     """
-    before = _limits()
+    before = _limits(counted=isolation is not Isolation.NONE)
     if isolation is Isolation.USER:
         before += ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs"]
     elif shutil.which("setpriv"):
@@ -90,10 +91,12 @@ def user_of(function: FunctionVersion, key: bytes) -> int:
     return _FIRST_USER + int.from_bytes(digest[:8]) % _USERS
 
 
-def _limits() -> list[str]:
+def _limits(*, counted: bool) -> list[str]:
+    """The limits of a process; `counted`: the processes of its user, or of its namespace, are the function's alone."""
     if sys.platform != "linux" or shutil.which("prlimit") is None:
         return []
-    return ["prlimit", f"--nofile={OPEN_FILES_MAX}", "--core=0", "--"]
+    processes = [f"--nproc={PROCESSES_MAX}"] if counted else []
+    return ["prlimit", f"--nofile={OPEN_FILES_MAX}", *processes, "--core=0", "--"]
 
 
 def _bubble(folders: Folders, programs: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ TAIL_BYTES: Final = 4 * 1024  # of what `X-Amz-Log-Result` shows
 # A function that prints without end must not fill the store: a megabyte for an invocation, and its beginning counts.
 INVOCATION_BYTES_MAX: Final = 1024 * 1024
 _READ_BYTES: Final = 64 * 1024
+_PIPE_BYTES_MAX: Final = 1024 * 1024  # Linux: as large as whoever writes may make a pipe
 _FRAME: Final = struct.Struct(">IIQ")
 _FRAME_KINDS: Final = (0xA55A0000, 0xFFFF0000)  # the value and the mask of a frame's type
 
@@ -80,6 +81,9 @@ class Output:
 
     def _lines(self, waiting: bytes) -> bytes:
         """Take whole lines, and pieces of one that does not end; the rest."""
+        if self._bytes > INVOCATION_BYTES_MAX:  # a gigabyte is counted, and not cut into lines
+            self._left_out += len(waiting)
+            return b""
         *lines, rest = waiting.split(b"\n")
         for line in lines:
             self._take(line + b"\n")
@@ -113,8 +117,10 @@ class _Reader:
         asyncio.get_running_loop().add_reader(descriptor, self._read)
 
     def drain(self) -> None:
-        while self._read():
-            pass
+        """Take what was in the pipe; a process that goes on writing does not keep the server from everything else."""
+        for _ in range(_PIPE_BYTES_MAX // _READ_BYTES + 1):
+            if not self._read():
+                return
 
     def close(self) -> None:
         asyncio.get_running_loop().remove_reader(self._descriptor)

@@ -5,7 +5,7 @@ import contextlib
 import os
 import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -16,14 +16,14 @@ _RESIDENT: Final = re.compile(rb"VmRSS:\s+(\d+) kB")
 _MOST: Final = re.compile(rb"VmHWM:\s+(\d+) kB")
 
 
-def resident_mb(pid: int) -> int:
-    """The memory of a process and its children now, in MB; 0 where it cannot be read."""
-    return sum(_status(each, _RESIDENT) for each in family(pid)) // 1024
+def resident_mb(processes: Iterable[int]) -> int:
+    """The memory of processes now, in MB; that of one which cannot be looked at counts as none."""
+    return sum(_status(each, _RESIDENT) for each in processes) // 1024
 
 
-def memory_of(pid: int) -> int:
-    """The most that the process and its children have held each, in MB."""
-    return sum(_status(each, _MOST) for each in family(pid)) // 1024
+def memory_of(processes: Iterable[int]) -> int:
+    """The most that processes have held each, in MB."""
+    return sum(_status(each, _MOST) for each in processes) // 1024
 
 
 def kill_all(name: str, meant: Callable[[str], bool]) -> list[int]:

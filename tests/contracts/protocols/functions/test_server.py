@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from tests.contracts.protocols.functions.workshop import Workshop
 from tests.services.clients import cli
 from tests.services.postgres import DatabaseMaker
-from tests.services.server import serving
+from tests.services.server import new_server, serving
 
 _PROCESS = """
 import os
@@ -40,6 +40,51 @@ def test_no_process_outlives_the_server(tmp_path: Path) -> None:
         assert server.stop() == 0
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
+
+
+_SPYING = """
+import os
+
+def handler(event, context):
+    found = [path for path in [*event["paths"], *environments()] if holds(path, event["secret"].encode())]
+    return {"found": found, "seen": os.path.exists(event["folder"])}
+
+def environments():
+    return [f"/proc/{process}/{file}" for process in os.listdir("/proc") if process.isdigit()
+            for file in ("environ", "cmdline")]
+
+def holds(path, secret):
+    try:
+        with open(path, "rb") as file:
+            return secret in file.read()
+    except OSError:
+        return False
+"""
+
+
+@pytest.mark.parametrize(("isolation", "is_found"), [("bubblewrap", False), ("none", True)])
+def test_what_a_handler_can_read_of_the_server(tmp_path: Path, isolation: str, *, is_found: bool) -> None:
+    """A secret of the store, of a file of keys and of the environment; with `none` the docs say that it can."""
+    secret = "secret-of-the-server"
+    store, keys = tmp_path / "redrive.db", tmp_path / "keys"
+    keys.write_text(secret)
+    flags = ("--functions", "on", "--functions-isolation", isolation, "--clock", "simulated")
+    server = new_server(f"sqlite:///{store}", *flags, directory=tmp_path)
+    server.environment = {"REDRIVE_METRICS_TOKEN": secret}
+    server.start()
+    try:
+        workshop = Workshop(server)
+        workshop.sqs.queue().send(secret)
+        paths = [str(store), f"{store}-wal", str(keys), f"/proc/{server.process.pid}/environ"]
+        event = {"secret": secret, "paths": paths, "folder": str(tmp_path)}
+        told = workshop.call(workshop.function(_SPYING), event).payload
+    finally:
+        server.kill()
+    assert bool(told["found"]) is is_found, told
+    if is_found:
+        assert {str(keys), f"/proc/{server.process.pid}/environ"} <= set(told["found"])
+    else:
+        assert not told["seen"]
 
 
 def test_without_the_switch_the_refusal_says_which(tmp_path: Path) -> None:
