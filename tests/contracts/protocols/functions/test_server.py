@@ -63,7 +63,9 @@ def holds(path, secret):
 
 
 @pytest.mark.parametrize(("isolation", "is_found"), [("bubblewrap", False), ("none", True)])
-def test_what_a_handler_can_read_of_the_server(tmp_path: Path, isolation: str, *, is_found: bool) -> None:
+def test_a_handler_reads_of_the_server_as_much_as_its_isolation_lets_it(
+    tmp_path: Path, isolation: str, *, is_found: bool
+) -> None:
     """A secret of the store, of a file of keys and of the environment; with `none` the docs say that it can."""
     secret = "secret-of-the-server"
     store, keys = tmp_path / "redrive.db", tmp_path / "keys"
