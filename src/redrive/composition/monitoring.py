@@ -30,12 +30,12 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
     )
     return Extension(
         services={
-            "cloudwatch": CloudWatch(core.store, flush, alarms),
+            "cloudwatch": CloudWatch(core.store, core.engine.resources.documents, flush, alarms),
             "logs": Logs(core.store, core.engine.resources.documents, flush),
         },
         profiles={DIALECT: alarms.profile},
         endpoints={TO_ACTION: alarms.endpoint},
-        kinds=[*Alarms.kinds, *Logs.kinds],
+        kinds=[*CloudWatch.kinds, *Logs.kinds],
         start=(alarms.evaluator.start,),
         lives_by_the_clock=(alarms.evaluator,),
         stop=(alarms.evaluator.close,),

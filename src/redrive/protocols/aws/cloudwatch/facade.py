@@ -1,11 +1,14 @@
-"""Amazon CloudWatch: the operations on metrics and alarms."""
+"""Amazon CloudWatch: the operations on metrics, alarms and dashboards."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
-from redrive.engine.ports import TelemetryStore
+from redrive.engine.ports import DocumentKind, TelemetryStore
+from redrive.engine.resources import Documents
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.call import Verb
 from redrive.protocols.aws.cloudwatch.alarms.part import Alarms
+from redrive.protocols.aws.cloudwatch.dashboards import DASHBOARD, Dashboards
 from redrive.protocols.aws.cloudwatch.datapoints import Datapoints
 from redrive.protocols.aws.cloudwatch.errors import translated
 from redrive.protocols.aws.cloudwatch.listing import Listing
@@ -19,11 +22,18 @@ from redrive.protocols.aws.wire.errors import AwsError
 class CloudWatch:
     """CloudWatch on a store of metrics."""
 
-    def __init__(self, store: TelemetryStore, settle: Callable[[], Awaitable[None]], alarms: Alarms) -> None:
+    def __init__(
+        self,
+        store: TelemetryStore,
+        documents: Documents,
+        settle: Callable[[], Awaitable[None]],
+        alarms: Alarms,
+    ) -> None:
         """Speak for this store.
 
         Args:
             store: Where metrics are.
+            documents: Where dashboards are.
             settle: Lets what this node has counted arrive in the store, so that whoever reads sees it.
             alarms: The alarms.
         """
@@ -34,8 +44,12 @@ class CloudWatch:
             Datapoints(reading),
             Listing(store, reading),
             Putting(store),
+            Dashboards(documents),
             *alarms.operations,
         )
+
+    kinds: tuple[DocumentKind[Any], ...] = (*Alarms.kinds, DASHBOARD)
+    """All that callers make through this service, besides metrics."""
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""

@@ -13,6 +13,7 @@ from typing import Final
 from redrive.engine.ports import Clock
 from redrive.model.errors import StoreUnavailable
 from redrive.model.queue import DAY_MS
+from redrive.protocols.aws.cloudwatch.alarms.composites import Composites
 from redrive.protocols.aws.cloudwatch.alarms.history import History
 from redrive.protocols.aws.cloudwatch.alarms.readings import Readings
 from redrive.protocols.aws.cloudwatch.alarms.reasons import data_of, reason_of
@@ -38,6 +39,7 @@ class Evaluator:
         readings: Readings,
         transitions: Transitions,
         turns: Turns,
+        composites: Composites,
         history: History,
         clock: Clock,
         settle: Callable[[], Awaitable[None]],
@@ -51,6 +53,7 @@ class Evaluator:
             readings: Reads what they watch.
             transitions: Writes down what follows.
             turns: Says whether it is this node's turn.
+            composites: Follow what metric alarms do.
             history: Is swept once a day.
             clock: The time.
             settle: Lets what this node has counted arrive in the store.
@@ -60,6 +63,7 @@ class Evaluator:
         self._readings = readings
         self._transitions = transitions
         self._turns = turns
+        self._composites = composites
         self._history = history
         self._clock = clock
         self._settle = settle
@@ -134,6 +138,7 @@ class Evaluator:
             ]
             for watch, window in await self._readings.read(due, moment):
                 await self._judge(watch, window)
+            await self._composites.settle(self._clock.now())
             if moment % DAY_MS == 0:
                 await self._history.sweep(moment)
 

@@ -1,6 +1,6 @@
 """Putting, deleting and switching alarms, and setting their state by hand."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
@@ -31,15 +31,24 @@ Definition = dict[str, Any]
 class AlarmOperations:
     """Carries out what callers ask for of single alarms."""
 
-    def __init__(self, engine: Engine, transitions: Transitions) -> None:
-        """Carry it out by this engine."""
+    def __init__(
+        self, engine: Engine, transitions: Transitions, settle: Callable[[int], Awaitable[None]]
+    ) -> None:
+        """Carry it out by this engine.
+
+        Args:
+            engine: Where alarms are.
+            transitions: Writes transitions down.
+            settle: Lets composite alarms follow, at a moment (ms).
+        """
         self._engine = engine
         self._transitions = transitions
+        self._settle = settle
 
     async def put_metric_alarm(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html."""
         given, name = definition(call, params), named(call, params["AlarmName"])
-        tags = _tags(params)
+        tags = tags_of(params)
         await self._engine.resources.write(lambda draft: put_in(draft, name, METRIC, given, tags, call.now))
         return {}
 
@@ -58,6 +67,7 @@ class AlarmOperations:
                     _note(draft, alarm.changed(), "Delete", call.now)
 
         await self._engine.resources.write(decide)
+        await self._settle(call.now)
         return {}
 
     async def enable_alarm_actions(self, call: Call, params: Structure) -> Structure:
@@ -97,6 +107,7 @@ class AlarmOperations:
             await self._transitions.change_in(draft, alarm, wanted, call.now)
 
         await self._engine.resources.write(decide)
+        await self._settle(call.now)
         return {}
 
 
@@ -105,7 +116,8 @@ def named(call: Call, name: str) -> ResourceName:
     return ResourceName(call.account, call.region, name)
 
 
-def _tags(params: Structure) -> dict[str, str]:
+def tags_of(params: Structure) -> dict[str, str]:
+    """The tags that a call gives."""
     tags = {tag["Key"]: tag["Value"] for tag in params.get("Tags") or ()}
     if len(tags) > TAGS_MAX:
         raise unreadable(f"The collection Tags must not have a size greater than {TAGS_MAX}.")

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind, TelemetryStore
 from redrive.protocols.aws.call import Facade
+from redrive.protocols.aws.cloudwatch.alarms.composites import Composites
 from redrive.protocols.aws.cloudwatch.alarms.delivering import ActionEndpoint, AlarmDeliveryProfile
 from redrive.protocols.aws.cloudwatch.alarms.describing import Describing
 from redrive.protocols.aws.cloudwatch.alarms.evaluator import Evaluator
@@ -61,19 +62,22 @@ class Alarms:
             open_functions: See `ActionEndpoint`.
         """
         documents, transitions = engine.resources.documents, Transitions(engine)
-        history = History(documents)
+        history, registry = History(documents), AlarmRegistry(documents)
+        composites = Composites(engine, registry, transitions)
         evaluator = Evaluator(
-            AlarmRegistry(documents),
+            registry,
             Readings(store),
             transitions,
             Turns(documents, engine.runtime),
+            composites,
             history,
             engine.clock,
             settle,
             leaps=leaps,
         )
         operations = (
-            AlarmOperations(engine, transitions),
+            AlarmOperations(engine, transitions, composites.settle),
+            composites,
             Describing(documents),
             history,
             AlarmTags(documents),

@@ -56,8 +56,18 @@ class Transitions:
 
         return await self._engine.resources.write(decided)
 
-    async def change_in(self, draft: Draft, alarm: Alarm, wanted: Wanted, now: int) -> Change:
-        """Let an alarm of a draft come to a state, if it is another with what that leads to."""
+    async def change_in(
+        self, draft: Draft, alarm: Alarm, wanted: Wanted, now: int, *, acts: bool = True
+    ) -> Change:
+        """Let an alarm of a draft come to a state, if it is another with what that leads to.
+
+        Args:
+            draft: The alarm's.
+            alarm: The alarm.
+            wanted: The state.
+            now: When (ms).
+            acts: Whether its actions are taken, where they are enabled.
+        """
         value, reason, data = wanted
         moved = value != alarm.state.value
         state = State(value, reason, data, now, now if moved else alarm.state.transitioned_at)
@@ -66,7 +76,7 @@ class Transitions:
         change = Change(changed, alarm.state)
         if moved:
             draft.put(HISTORY, history_key(alarm.name, now, changed.changes), _item(change))
-            if changed.acts:
+            if changed.acts and acts:
                 await owe_in(draft, self._engine, change)
         return change
 
