@@ -66,7 +66,7 @@ def extension(
     leftovers.remove()
     folder = leftovers.new_folder()
     code, clock = FunctionCode(core.store, folder), core.runtime.clock
-    pool, metrics = _pool(core, folder / "environments"), InvocationMetrics(core.telemetry.count)
+    pool, metrics = _pool(core, folder / "environments"), InvocationMetrics(core.telemetry.count, clock.now)
     lookup, executor = Lookup(core.engine.resources.documents), Executor(code, pool, clock, metrics)
     downloads, invocations = (
         Downloads(code, core.secret, SystemClock()),
@@ -77,7 +77,7 @@ def extension(
     wait_ms = SIMULATED_WAIT_MS if leaps else WAIT_MS
     consumers = MappingConsumers(
         core.engine,
-        lambda mapping: MappingConsumer(core.engine, lookup, executor, show, mapping, wait_ms),
+        lambda mapping: MappingConsumer(core.engine, lookup, executor, show, mapping, metrics, wait_ms),
         leaps=leaps,
     )
     called = dict(services)

@@ -2,6 +2,7 @@
 
 import base64
 import threading
+from pathlib import Path
 
 import orjson
 import pytest
@@ -159,3 +160,29 @@ def test_at_once_means_at_once(workshop: Workshop) -> None:
     for thread in threads:
         thread.join(30)
     assert orjson.dumps(answers) == b"[true,true,true]"
+
+
+def test_an_account_s_invocations_are_counted_without_dimensions(workshop: Workshop) -> None:
+    account = "345678901234"  # no other test has it
+    other = Workshop(workshop.server, account=account)
+    reserved, unreserved = other.function(), other.function()
+    other.client.put_function_concurrency(FunctionName=reserved, ReservedConcurrentExecutions=1)
+    for name in (reserved, unreserved):
+        other.call(name)
+    assert (other.total("Invocations"), other.total("Errors")) == (2, 0)
+    assert other.total("UnreservedConcurrentExecutions", "SampleCount") == 1
+    assert other.total("UnreservedConcurrentExecutions", "Maximum") == 1
+
+
+def test_the_old_operation_invokes_for_later(workshop: Workshop, tmp_path: Path) -> None:
+    kept = tmp_path / "event.json"
+    source = f"def handler(event, context):\n    open({str(kept)!r}, 'w').write(str(event))\n"
+    name = workshop.function(source)
+    answer = workshop.client.invoke_async(FunctionName=name, InvokeArgs=b'{"car": 1}')
+    assert answer["Status"] == 202
+    workshop.server.advance(0)
+    assert kept.read_text() == "{'car': 1}"
+    with refused("InvalidRequestContentException"):
+        workshop.client.invoke_async(FunctionName=name, InvokeArgs=b"no json")
+    with refused("ResourceNotFoundException", f"Function not found: {workshop.arn('nobody')}", 404):
+        workshop.client.invoke_async(FunctionName="nobody", InvokeArgs=b"{}")

@@ -270,3 +270,35 @@ class TestRefusals:
         queue, function = workshop.sqs.queue(**_LEASE), Keeping(workshop)
         with refused("InvalidParameterValueException", text):
             function.fed_by(queue, **given)
+
+
+def test_messages_are_counted_where_the_mapping_asks_for_it(workshop: Workshop) -> None:
+    queue, function = workshop.sqs.queue(**_LEASE), Keeping(workshop)
+    created = function.fed_by(
+        queue,
+        MetricsConfig={"Metrics": ["EventCount"]},
+        FilterCriteria={"Filters": [{"Pattern": '{"body": {"car": [{"exists": true}]}}'}]},
+    )
+    assert created["MetricsConfig"] == {"Metrics": ["EventCount"]}
+    _send(queue, '{"car": 1}', '{"truck": 1}', '{"car": 2}')
+    workshop.server.advance(0)
+
+    def total(metric: str) -> float:
+        return workshop.total(f"{metric}EventCount", EventSourceMappingUUID=created["UUID"])
+
+    counted = {metric: total(metric) for metric in ("Polled", "FilteredOut", "Invoked", "Deleted")}
+    assert counted == {"Polled": 3, "FilteredOut": 1, "Invoked": 2, "Deleted": 3}
+    assert total("FailedInvoke") == 0
+
+
+def test_a_mapping_has_tags(workshop: Workshop) -> None:
+    queue, function = workshop.sqs.queue(**_LEASE), Keeping(workshop)
+    arn = function.fed_by(queue, Tags={"team": "billing"})["EventSourceMappingArn"]
+    workshop.client.tag_resource(Resource=arn, Tags={"car": "1"})
+    assert workshop.client.list_tags(Resource=arn)["Tags"] == {"team": "billing", "car": "1"}
+    workshop.client.untag_resource(Resource=arn, TagKeys=["team"])
+    assert workshop.client.list_tags(Resource=arn)["Tags"] == {"car": "1"}
+    with refused("AccessDeniedException", status=403):
+        Workshop(workshop.server, account="210987654321").client.list_tags(Resource=arn)
+    with refused("ResourceNotFoundException", "The resource you requested does not exist.", 404):
+        workshop.client.list_tags(Resource=arn[:-4] + "0000")

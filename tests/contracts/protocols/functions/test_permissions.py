@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from tests.contracts.protocols.functions.workshop import Workshop
+from tests.contracts.protocols.functions.workshop import Workshop, archive
 from tests.contracts.protocols.sqs import ACCOUNT, REGION, refused
 
 OTHER = "210987654321"
@@ -111,8 +111,16 @@ def test_reservations_leave_something_for_others(workshop: Workshop) -> None:
     assert put(FunctionName=name, ReservedConcurrentExecutions=7)["ReservedConcurrentExecutions"] == 7
     get = workshop.client.get_function_concurrency
     assert get(FunctionName=name)["ReservedConcurrentExecutions"] == 7
-    limit = workshop.client.get_account_settings()["AccountLimit"]
+    settings = workshop.client.get_account_settings()
+    limit, usage = settings["AccountLimit"], settings["AccountUsage"]
     assert (limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"]) == (1000, 993)
+    workshop.client.publish_version(FunctionName=name)
+    content = {"ZipFile": archive({"a": "b"})}
+    layer = workshop.client.publish_layer_version(LayerName="counted", Content=content)
+    code = workshop.client.get_function_configuration(FunctionName=name)["CodeSize"]
+    after = workshop.client.get_account_settings()["AccountUsage"]
+    assert after["FunctionCount"] == usage["FunctionCount"]
+    assert after["TotalCodeSize"] - usage["TotalCodeSize"] == code + layer["Content"]["CodeSize"]
     assert workshop.client.get_function(FunctionName=name)["Concurrency"] == {
         "ReservedConcurrentExecutions": 7
     }

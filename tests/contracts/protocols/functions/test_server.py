@@ -9,6 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.contracts.protocols.functions.workshop import Workshop
+from tests.contracts.protocols.sqs import refused
 from tests.services.clients import cli
 from tests.services.postgres import DatabaseMaker
 from tests.services.server import new_server, serving
@@ -113,5 +114,29 @@ def test_terraform_s_questions_have_answers(workshop: Workshop) -> None:
     name = workshop.function()
     ask = workshop.client
     assert ask.get_function_code_signing_config(FunctionName=name)["FunctionName"] == name
+    assert ask.list_code_signing_configs()["CodeSigningConfigs"] == []
+    ask.delete_function_code_signing_config(FunctionName=name)
     assert ask.get_function_recursion_config(FunctionName=name)["RecursiveLoop"] == "Allow"
+    assert (
+        ask.put_function_recursion_config(FunctionName=name, RecursiveLoop="Allow")["RecursiveLoop"]
+        == "Allow"
+    )
     assert ask.get_runtime_management_config(FunctionName=name)["UpdateRuntimeOn"] == "Auto"
+    written = ask.put_runtime_management_config(FunctionName=name, UpdateRuntimeOn="Auto")
+    assert (written["UpdateRuntimeOn"], written["FunctionArn"]) == ("Auto", workshop.arn(name))
+
+
+def test_settings_that_would_be_ignored_are_refused_by_name(workshop: Workshop) -> None:
+    name = workshop.function()
+    ask = workshop.client
+    with refused(
+        "InvalidParameterValueException", "Redrive does not offer the parameter RecursiveLoop Terminate."
+    ):
+        ask.put_function_recursion_config(FunctionName=name, RecursiveLoop="Terminate")
+    with refused(
+        "InvalidParameterValueException", "Redrive does not offer the parameter UpdateRuntimeOn Manual."
+    ):
+        ask.put_runtime_management_config(FunctionName=name, UpdateRuntimeOn="Manual")
+    arn = "arn:aws:lambda:us-east-1:000000000000:code-signing-config:csc-0123456789abcdef0"
+    with refused("CodeSigningConfigNotFoundException", status=404):
+        ask.put_function_code_signing_config(FunctionName=name, CodeSigningConfigArn=arn)

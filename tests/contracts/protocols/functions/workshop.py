@@ -136,3 +136,17 @@ class Workshop:
 
     def arn(self, name: str) -> str:
         return f"arn:aws:lambda:{self.region}:{self.account}:function:{name}"
+
+    def total(self, metric: str, statistic: str = "Sum", **dimensions: str) -> float:
+        """The statistic of a metric of Lambda's over the last two hours; without dimensions, of the account."""
+        now = self.server.now()
+        points = self.of("cloudwatch").get_metric_statistics(
+            Namespace="AWS/Lambda",
+            MetricName=metric,
+            Dimensions=[{"Name": name, "Value": value} for name, value in dimensions.items()],
+            StartTime=now - 3600,
+            EndTime=now + 3600,
+            Period=7200,
+            Statistics=[statistic],
+        )["Datapoints"]
+        return sum(float(point[statistic]) for point in points)

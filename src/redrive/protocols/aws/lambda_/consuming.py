@@ -22,6 +22,7 @@ from redrive.protocols.aws.lambda_.execution import Executor
 from redrive.protocols.aws.lambda_.lookup import Lookup
 from redrive.protocols.aws.lambda_.mapping import EventSourceMapping
 from redrive.protocols.aws.lambda_.mapping_filter import MappingFilter
+from redrive.protocols.aws.lambda_.metrics import InvocationMetrics
 from redrive.protocols.aws.wire.shapes import Structure
 
 logger = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class MappingConsumer:
         executor: Executor,
         show: Show,
         mapping: EventSourceMapping,
+        metrics: InvocationMetrics,
         wait_ms: int = WAIT_MS,
     ) -> None:
         """Consume.
@@ -62,6 +64,7 @@ class MappingConsumer:
             executor: Runs it.
             show: Shows a claimed delivery as SQS shows it to receivers.
             mapping: From where to where, and how.
+            metrics: Counts its messages, if it wants that.
             wait_ms: How long the first message is waited for, before queue and function are looked at again.
         """
         self.mapping = mapping
@@ -69,6 +72,7 @@ class MappingConsumer:
         self._lookup = lookup
         self._executor = executor
         self._show = show
+        self._metrics = metrics
         self._wait_ms = wait_ms
         self._filter = MappingFilter(mapping.filters)
         self._batches: set[asyncio.Task[None]] = set()
@@ -143,6 +147,7 @@ class MappingConsumer:
         began = self._engine.clock.now()
         deliveries = await self._claim(queue)
         if deliveries:
+            self._count("PolledEventCount", len(deliveries))
             self._start(queue, deliveries)
             return True
         return self._engine.clock.now() >= began + self._wait_ms
@@ -192,7 +197,8 @@ class MappingConsumer:
             wanted = [item for item in items if self._filter.matches(item.record)]
             unwanted = [item.claim for item in items if not self._filter.matches(item.record)]
             if unwanted:
-                await self._engine.messages.delete(queue, unwanted)
+                await self._delete(queue, unwanted)
+                self._count("FilteredOutEventCount", len(unwanted))
             for part in batches.parted(wanted):
                 await self._invoke(queue, part)
         except StoreUnavailable as error:
@@ -202,12 +208,23 @@ class MappingConsumer:
 
     async def _invoke(self, queue: Queue, items: Sequence[Item]) -> None:
         result = await self._result(items)
+        if result is not None:
+            self._count("InvokedEventCount", len(items))
         if result is None or result.failed:
+            self._count("FailedInvokeEventCount", len(items))
             return
         failed = batches.failed_of(result.payload, items) if self.mapping.partial else ()
         done = [item.claim for item in items if item.record["messageId"] not in failed]
+        self._count("FailedInvokeEventCount", len(items) - len(done))
         if done:
-            await self._engine.messages.delete(queue, done)
+            await self._delete(queue, done)
+
+    async def _delete(self, queue: Queue, claims: Sequence[tuple[int, int]]) -> None:
+        await self._engine.messages.delete(queue, claims)
+        self._count("DeletedEventCount", len(claims))
+
+    def _count(self, metric: str, messages: int) -> None:
+        self._metrics.count_mapping(self.mapping, metric, messages)
 
     async def _result(self, items: Sequence[Item]) -> InvocationResult | None:
         """The function's answer; None: there is no function, or it was throttled for as long as the claims hold."""

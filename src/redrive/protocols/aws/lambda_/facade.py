@@ -14,6 +14,7 @@ from redrive.protocols.aws.lambda_.downloads import Downloads
 from redrive.protocols.aws.lambda_.errors import translated
 from redrive.protocols.aws.lambda_.event_settings import EventSettingsOperations
 from redrive.protocols.aws.lambda_.execution import Executor
+from redrive.protocols.aws.lambda_.fixed_settings import FixedSettings
 from redrive.protocols.aws.lambda_.functions import FunctionOperations
 from redrive.protocols.aws.lambda_.invoking import Invoking
 from redrive.protocols.aws.lambda_.layer_permissions import LayerPermissions
@@ -75,6 +76,7 @@ class Lambda:
             AliasOperations(engine, lookup),
             Permissions(engine, lookup),
             Quotas(engine, lookup),
+            FixedSettings(lookup),
             TagOperations(engine, lookup),
             StreamingInvocations(engine, lookup, executor),
             Invoking(engine, lookup, executor, invocations),

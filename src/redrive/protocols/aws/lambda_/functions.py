@@ -27,6 +27,7 @@ from redrive.protocols.aws.lambda_.records import (
     version_key,
 )
 from redrive.protocols.aws.lambda_.rendering import CREATING, UPDATING, listed, rendered
+from redrive.protocols.aws.lambda_.tags import check
 from redrive.protocols.aws.lambda_.url_records import FUNCTION_URL
 from redrive.protocols.aws.lambda_.versions import publish_in
 from redrive.protocols.aws.wire.shapes import Structure
@@ -79,6 +80,7 @@ class FunctionOperations:
             params.get("Runtime") and params.get("Handler")
         ):
             raise invalid(_MANDATORY)
+        check(params.get("Tags") or {})
         archive = await self._archives.read(call, params["Code"])
         wanted = configured(self._blank(call, named, params), params)
         wanted = replace(wanted, code_bytes=len(archive.content), unpacked_bytes=archive.unpacked_bytes)

@@ -54,11 +54,21 @@ class Invoking:
             return {"StatusCode": HTTPStatus.NO_CONTENT}
         payload = params.get("Payload") or b"{}"
         if kind == "Event":
-            check_payload(payload, kind, EVENT_BYTES_MAX)
-            trace = call.request.headers.get(TRACE)
-            await self._invocations.accept(meant.function, named, payload, call.id, trace)
+            await self._accept(call, named, meant, payload)
             return {"StatusCode": HTTPStatus.ACCEPTED}
         return await self._wait(call, named, meant, payload, params)
+
+    async def invoke_async(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_InvokeAsync.html; as `Invoke` of an event since 2014."""
+        named = names.read(call, params["FunctionName"])
+        meant = await self._lookup.meant(call, named, "InvokeAsync")
+        await self._accept(call, named, meant, params["InvokeArgs"] or b"{}")
+        return {"Status": HTTPStatus.ACCEPTED}
+
+    async def _accept(self, call: Call, named: Named, meant: Meant, payload: bytes) -> None:
+        check_payload(payload, "Event", EVENT_BYTES_MAX)
+        trace = call.request.headers.get(TRACE)
+        await self._invocations.accept(meant.function, named, payload, call.id, trace)
 
     async def _wait(
         self, call: Call, named: Named, meant: Meant, payload: bytes, params: Structure

@@ -1,6 +1,7 @@
 """Event source mappings as they are kept: a queue, the function that its messages go to, and how."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from redrive.engine.ports import DocumentKind
@@ -25,6 +26,8 @@ class EventSourceMapping(Document):
         partial: The function answers which messages of a batch failed.
         filters: Patterns in JSON, of which a message matches one or is deleted; empty: every message goes.
         modified_at: ms.
+        counted: Whether its messages are counted in metrics of its own.
+        tags: Free labels.
     """
 
     restored: ClassVar = {"queue": ResourceName._make, "function": ResourceName._make, "filters": tuple}
@@ -40,6 +43,14 @@ class EventSourceMapping(Document):
     partial: bool = False
     filters: tuple[str, ...] = ()
     modified_at: int = 0
+    counted: bool = False
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def arn(self) -> str:
+        """Its own ARN."""
+        place = f"{self.function.region}:{self.function.account}"
+        return f"arn:aws:lambda:{place}:event-source-mapping:{self.id}"
 
     @property
     def key(self) -> str:

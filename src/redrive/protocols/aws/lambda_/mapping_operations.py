@@ -16,6 +16,7 @@ from redrive.protocols.aws.lambda_.lookup import Lookup
 from redrive.protocols.aws.lambda_.mapping import MAPPING, EventSourceMapping
 from redrive.protocols.aws.lambda_.mapping_reading import given
 from redrive.protocols.aws.lambda_.names import Named, arn_of
+from redrive.protocols.aws.lambda_.tags import check
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 
@@ -42,7 +43,9 @@ class MappingOperations:
         plain = EventSourceMapping(
             id_text(self._engine.runtime.message_id()), queue.name, named.name, named.qualifier
         )
-        made = replace(given(plain, params), modified_at=call.now)
+        tags = params.get("Tags") or {}
+        check(tags)
+        made = replace(given(plain, params), modified_at=call.now, tags=tags)
 
         async def decide(draft: Draft) -> None:
             for _, standing in await draft.find(MAPPING, _beginning(call)):
@@ -153,9 +156,7 @@ def _rendered(mapping: EventSourceMapping, state: str = "") -> Structure:
     shown: Structure = {
         "BatchSize": mapping.batch_size,
         "EventSourceArn": mapping.queue_arn,
-        "EventSourceMappingArn": (
-            f"arn:aws:lambda:{function.region}:{function.account}:event-source-mapping:{mapping.id}"
-        ),
+        "EventSourceMappingArn": mapping.arn,
         "FunctionArn": arn_of(function, mapping.qualifier),
         "FunctionResponseTypes": ["ReportBatchItemFailures"] if mapping.partial else [],
         "LastModified": mapping.modified_at / 1000,
@@ -168,4 +169,6 @@ def _rendered(mapping: EventSourceMapping, state: str = "") -> Structure:
         shown["FilterCriteria"] = {"Filters": [{"Pattern": pattern} for pattern in mapping.filters]}
     if mapping.concurrency_max is not None:
         shown["ScalingConfig"] = {"MaximumConcurrency": mapping.concurrency_max}
+    if mapping.counted:
+        shown["MetricsConfig"] = {"Metrics": ["EventCount"]}
     return shown

@@ -31,7 +31,6 @@ _UNOFFERED: Final[Mapping[str, tuple[Any, ...]]] = {
     "SourceAccessConfigurations": ([],),
     "SelfManagedEventSource": (),
     "KMSKeyArn": ("",),
-    "MetricsConfig": ({}, {"Metrics": []}),
     "LoggingConfig": ({},),
     "ProvisionedPollerConfig": ({},),
 }
@@ -61,6 +60,7 @@ def given(before: EventSourceMapping, params: Structure) -> EventSourceMapping:
         if "FunctionResponseTypes" in params
         else before.partial,
         filters=_filters(params, before.filters),
+        counted=_counted(params, before),
     )
     _check(after)
     return after
@@ -76,6 +76,16 @@ def _check(mapping: EventSourceMapping) -> None:
         raise invalid(
             "Maximum batch window in seconds must be greater than 0 if maximum batch size is greater than 10"
         )
+
+
+def _counted(params: Structure, before: EventSourceMapping) -> bool:
+    if "MetricsConfig" not in params:
+        return before.counted
+    wanted: list[str] = params["MetricsConfig"].get("Metrics") or []
+    for metrics in wanted:
+        if metrics != "EventCount":  # ErrorCount and KafkaMetrics are of streams
+            raise unoffered(f"MetricsConfig {metrics}")
+    return bool(wanted)
 
 
 def _filters(params: Structure, before: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Quotas: reserved concurrency, what an account may have, and answers that are the same for every function."""
+"""Quotas: reserved concurrency, and what an account may have and has."""
 
 from dataclasses import replace
 from typing import Final
@@ -10,9 +10,10 @@ from redrive.protocols.aws.lambda_ import names
 from redrive.protocols.aws.lambda_.archives import UNZIPPED_BYTES_MAX, ZIPPED_BYTES_MAX
 from redrive.protocols.aws.lambda_.backlogs import follow_in
 from redrive.protocols.aws.lambda_.errors import invalid
+from redrive.protocols.aws.lambda_.layer_records import LAYER_VERSION
 from redrive.protocols.aws.lambda_.lookup import Lookup, function_in
 from redrive.protocols.aws.lambda_.names import Named
-from redrive.protocols.aws.lambda_.records import FUNCTION
+from redrive.protocols.aws.lambda_.records import FUNCTION, VERSION
 from redrive.protocols.aws.wire.shapes import Structure
 
 CONCURRENT_MAX: Final = 1000  # the default of an account
@@ -71,8 +72,13 @@ class Quotas:
     async def get_account_settings(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as a Verb
         """https://docs.aws.amazon.com/lambda/latest/api/API_GetAccountSettings.html."""
         beginning = f"{call.account}/{call.region}/"
-        functions = await self._engine.resources.documents.find(FUNCTION, beginning)
+        documents = self._engine.resources.documents
+        functions = await documents.find(FUNCTION, beginning)
+        versions = await documents.find(VERSION, beginning)
+        layers = await documents.find(LAYER_VERSION, beginning)
         reserved = sum(function.reserved or 0 for function in functions)
+        code = sum(each.code_bytes for each in [*(function.latest for function in functions), *versions])
+        code += sum(layer.code_bytes for layer in layers)
         return {
             "AccountLimit": {
                 "CodeSizeUnzipped": UNZIPPED_BYTES_MAX,
@@ -83,28 +89,9 @@ class Quotas:
             },
             "AccountUsage": {
                 "FunctionCount": len(functions),
-                "TotalCodeSize": sum(function.latest.code_bytes for function in functions),
+                "TotalCodeSize": code,
             },
         }
-
-    async def get_function_code_signing_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionCodeSigningConfig.html; there is never one."""
-        named = names.read(call, params["FunctionName"])
-        function = await self._lookup.function(call, named, "GetFunctionCodeSigningConfig")
-        return {"FunctionName": function.name.name}
-
-    async def get_function_recursion_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionRecursionConfig.html; loops are not looked for."""
-        await self._lookup.function(
-            call, names.read(call, params["FunctionName"]), "GetFunctionRecursionConfig"
-        )
-        return {"RecursiveLoop": "Allow"}
-
-    async def get_runtime_management_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetRuntimeManagementConfig.html; the machine has one."""
-        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        await self._lookup.meant(call, named, "GetRuntimeManagementConfig")
-        return {"FunctionArn": named.arn, "UpdateRuntimeOn": "Auto"}
 
 
 def _unqualified(named: Named) -> Named:

@@ -1,5 +1,6 @@
-"""Tags of functions."""
+"""Tags of functions and of event source mappings."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -7,18 +8,19 @@ from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.lambda_ import names
-from redrive.protocols.aws.lambda_.errors import invalid
+from redrive.protocols.aws.lambda_.errors import denied, invalid, no_such
 from redrive.protocols.aws.lambda_.lookup import Lookup, function_in
-from redrive.protocols.aws.lambda_.names import Named
-from redrive.protocols.aws.lambda_.records import FUNCTION, FunctionRecord
+from redrive.protocols.aws.lambda_.mapping import MAPPING, EventSourceMapping
+from redrive.protocols.aws.lambda_.records import FUNCTION
 from redrive.protocols.aws.wire.shapes import Structure
 
 TAGS_MAX: Final = 50
 _RESERVED: Final = "aws:"
+_MAPPING: Final = ":event-source-mapping:"
 
 
 class TagOperations:
-    """Labels functions."""
+    """Labels functions and mappings."""
 
     def __init__(self, engine: Engine, lookup: Lookup) -> None:
         """Do it through this engine."""
@@ -27,41 +29,74 @@ class TagOperations:
 
     async def tag_resource(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_TagResource.html."""
-        named, _ = await self._found(call, params, "TagResource")
-        await self._change(named, params["Tags"], ())
+        await self._change(call, params["Resource"], "TagResource", params["Tags"], ())
         return {}
 
     async def untag_resource(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_UntagResource.html."""
-        named, _ = await self._found(call, params, "UntagResource")
-        await self._change(named, {}, params["TagKeys"])
+        await self._change(call, params["Resource"], "UntagResource", {}, params["TagKeys"])
         return {}
 
     async def list_tags(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_ListTags.html."""
-        _, function = await self._found(call, params, "ListTags")
+        arn: str = params["Resource"]
+        if _MAPPING in arn:
+            mapping = await self._engine.resources.documents.get(MAPPING, _key(call, arn, "ListTags"))
+            return {"Tags": dict(_standing(mapping).tags)}
+        function = await self._lookup.function(call, _function(arn), "ListTags")
         return {"Tags": dict(function.tags)}
 
-    async def _found(self, call: Call, params: Structure, action: str) -> tuple[Named, FunctionRecord]:
-        named = names.of_arn(params["Resource"])
-        if named is None or named.qualifier is not None:
-            raise invalid(
-                "Tags on function aliases and versions are not supported. Please specify a function ARN."
-            )
-        return named, await self._lookup.function(call, named, action)
+    async def _change(
+        self, call: Call, arn: str, action: str, given: Mapping[str, str], gone: Collection[str]
+    ) -> None:
+        async def of_mapping(draft: Draft) -> None:
+            found = await draft.get(MAPPING, _key(call, arn, action))
+            mapping = _standing(found)
+            draft.put(MAPPING, mapping.key, replace(mapping, tags=_merged(mapping.tags, given, gone)))
 
-    async def _change(self, named: Named, given: dict[str, str], gone: list[str] | tuple[()]) -> None:
-        async def decide(draft: Draft) -> None:
-            function = await function_in(draft, named)
-            tags = {key: value for key, value in {**function.tags, **given}.items() if key not in gone}
-            check(tags)
-            draft.put(FUNCTION, named.name.key, replace(function, tags=tags))
+        async def of_function(draft: Draft) -> None:
+            function = await function_in(draft, _function(arn))
+            tags = _merged(function.tags, given, gone)
+            draft.put(FUNCTION, function.name.key, replace(function, tags=tags))
 
-        await self._engine.resources.write(decide)
+        if _MAPPING in arn:
+            await self._engine.resources.write(of_mapping)
+            return
+        await self._lookup.function(call, _function(arn), action)
+        await self._engine.resources.write(of_function)
 
 
-def check(tags: dict[str, str]) -> None:
-    """Refuse more tags than a function may have, and those of Amazon's own.
+def _merged(before: Mapping[str, str], given: Mapping[str, str], gone: Collection[str]) -> dict[str, str]:
+    tags = {key: value for key, value in {**before, **given}.items() if key not in gone}
+    check(tags)
+    return tags
+
+
+def _function(arn: str) -> names.Named:
+    named = names.of_arn(arn)
+    if named is None or named.qualifier is not None:
+        raise invalid(
+            "Tags on function aliases and versions are not supported. Please specify a function ARN."
+        )
+    return named
+
+
+def _key(call: Call, arn: str, action: str) -> str:
+    """The key of a mapping, which is its owner's alone: mappings have no policies."""
+    region, account, _, mapping_id = arn.split(":")[3:7]
+    if account != call.account:
+        raise denied(call.principal.name, action, arn)
+    return f"{account}/{region}/{mapping_id}"
+
+
+def _standing(mapping: EventSourceMapping | None) -> EventSourceMapping:
+    if mapping is None:
+        raise no_such()
+    return mapping
+
+
+def check(tags: Mapping[str, str]) -> None:
+    """Refuse more tags than a resource may have, and those of Amazon's own.
 
     Raises:
         AwsError: `InvalidParameterValueException`.
