@@ -1,6 +1,7 @@
 """Asynchronous invocations: retried by their schedule, given up at their age, and where their ends lead."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ def handler(event, context):
         raise ValueError(event["fail"])
     return {"done": event}
 """
+
+_BUS = "arn:aws:events:us-east-1:000000000000:event-bus/default"
 
 
 class Counting:
@@ -232,6 +235,38 @@ class TestDestinations:
         workshop.server.advance(0)
         assert len(second.calls) == 1
 
+    def test_a_failure_is_an_object_in_a_bucket(self, workshop: Workshop) -> None:
+        buckets, function = workshop.of("s3"), Counting(workshop)
+        bucket = f"failures-{function.name}"
+        buckets.create_bucket(Bucket=bucket)
+        workshop.client.put_function_event_invoke_config(
+            FunctionName=function.name,
+            MaximumRetryAttempts=0,
+            DestinationConfig={"OnFailure": {"Destination": f"arn:aws:s3:::{bucket}"}},
+        )
+        request_id = workshop.send(function.name, {"fail": "x"})
+        workshop.server.advance(0)
+        (written,) = buckets.list_objects_v2(Bucket=bucket)["Contents"]
+        day, moment = r"\d{4}/\d\d/\d\d", r"\d{4}-\d\d-\d\dT\d\d\.\d\d\.\d\d"
+        form = rf"aws/lambda/async/{function.name}/{day}/{moment}-[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}"
+        assert re.fullmatch(form, written["Key"])
+        found = buckets.get_object(Bucket=bucket, Key=written["Key"])
+        record = orjson.loads(found["Body"].read())
+        assert found["ContentType"] == "application/json"
+        assert record["requestContext"]["requestId"] == request_id
+        assert (record["requestPayload"], record["responsePayload"]["errorMessage"]) == ({"fail": "x"}, "x")
+
+    def test_a_bucket_that_is_gone_is_counted(self, workshop: Workshop) -> None:
+        function = Counting(workshop)
+        workshop.client.put_function_event_invoke_config(
+            FunctionName=function.name,
+            MaximumRetryAttempts=0,
+            DestinationConfig={"OnFailure": {"Destination": "arn:aws:s3:::no-such-bucket"}},
+        )
+        workshop.send(function.name, {"fail": "x"})
+        workshop.server.advance(0)
+        assert _sum(workshop, function.name, "DestinationDeliveryFailures") == 1
+
     def test_a_final_refusal_by_a_target_is_counted(self, workshop: Workshop) -> None:
         gone = workshop.sqs.queue()
         function = Counting(workshop, DeadLetterConfig={"TargetArn": gone.arn})
@@ -282,6 +317,20 @@ class TestSettings:
             (
                 {"DestinationConfig": {"OnSuccess": {"Destination": "{itself}"}}},
                 "You can't specify the function as a destination for itself.",
+            ),
+            (
+                {"DestinationConfig": {"OnSuccess": {"Destination": "arn:aws:s3:::cars"}}},
+                (
+                    "The provided destination config DestinationConfig(onSuccess=OnSuccess("
+                    "destination=arn:aws:s3:::cars), onFailure=null) is invalid."
+                ),
+            ),
+            (
+                {"DestinationConfig": {"OnFailure": {"Destination": _BUS}}},
+                (
+                    f"Redrive has no EventBridge, so {_BUS} cannot be a destination: queues, topics and functions can,"
+                    " and for failures buckets."
+                ),
             ),
         ],
     )

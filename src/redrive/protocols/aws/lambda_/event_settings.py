@@ -17,8 +17,11 @@ from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 
 _DESTINATION: Final = re.compile(
-    r"arn:aws[a-z-]*:((sqs|sns):[a-z0-9-]+:\d{12}:[\w-]+|lambda:[a-z0-9-]+:\d{12}:function:[\w-]+(:[\w$-]+)?)"
+    r"arn:aws[a-z-]*:((sqs|sns):[a-z0-9-]+:\d{12}:[\w-]+|lambda:[a-z0-9-]+:\d{12}:function:[\w-]+(:[\w$-]+)?"
+    r"|s3:::[a-z0-9.-]{3,63})"
 )
+_BUS: Final = re.compile(r"arn:aws[a-z-]*:events:.*")
+_BUCKET: Final = ":s3:::"
 _NOTHING: Final = "You must specify at least one of error handling or destination setting."
 _ITSELF: Final = "You can't specify the function as a destination for itself."
 
@@ -133,8 +136,18 @@ def _destination(settings: EventSettings, destinations: Structure, kind: str, be
     arn: str = destinations[kind].get("Destination", "")
     if not arn:
         return ""
+    if _BUS.fullmatch(arn):
+        raise invalid(
+            f"Redrive has no EventBridge, so {arn} cannot be a destination: queues, topics and functions can, and for"
+            " failures buckets."
+        )
     if not _DESTINATION.fullmatch(arn):
         raise invalid(f"The destination ARN {arn} is invalid.")
+    if _BUCKET in arn and kind == "OnSuccess":
+        raise invalid(
+            f"The provided destination config DestinationConfig(onSuccess=OnSuccess(destination={arn}),"
+            " onFailure=null) is invalid."
+        )
     named = names.of_arn(arn)
     if named is not None and named.name == settings.function:
         raise invalid(_ITSELF)

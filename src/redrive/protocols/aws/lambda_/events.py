@@ -13,6 +13,7 @@ import orjson
 
 from redrive.engine.facts import Attempted
 from redrive.model.attempt import Attempt, Reason
+from redrive.model.ids import id_text
 from redrive.model.message import Publication
 from redrive.protocols.aws.lambda_.backlogs import Target
 
@@ -22,7 +23,12 @@ INVOKED: Final = "invoked"  # how often the function was called for the event, t
 FUNCTION_ERROR: Final = "function_error"
 
 _ERROR_CHARS_MAX: Final = 1024  # of ErrorMessage
-_RECORD_BYTES_MAX: Final = {"sns": 256 * 1024, "sqs": 1024 * 1024, "lambda": 1024 * 1024}
+_RECORD_BYTES_MAX: Final = {
+    "sns": 256 * 1024,
+    "sqs": 1024 * 1024,
+    "lambda": 1024 * 1024,
+    "s3": 16 * 1024 * 1024,  # more than an event of 1 MiB and an answer of 6 MB
+}
 _THROTTLED: Final = "Rate Exceeded."
 
 
@@ -83,7 +89,8 @@ def record(fact: Attempted, service: str) -> Publication:
     written = orjson.dumps(_record(fact, event, payloads=True))
     if len(written) > _RECORD_BYTES_MAX[service]:
         written = orjson.dumps(_record(fact, event, payloads=False))
-    envelope = orjson.dumps({"attributes": {}, "trace": event.trace})
+    key = _object_key(fact) if service == "s3" else None
+    envelope = orjson.dumps({"attributes": {}, "trace": event.trace, "object": key})
     return _publication(fact.delivery.message_id, written.decode(), envelope)
 
 
@@ -110,6 +117,15 @@ def _record(fact: Attempted, event: Event, *, payloads: bool) -> Mapping[str, An
         if payloads:
             document["responsePayload"] = _payload(fact.attempt)
     return document
+
+
+def _object_key(fact: Attempted) -> str:
+    """The key of a record in a bucket; a record that is written twice is one object."""
+    moment = datetime.fromtimestamp(fact.at // 1000, UTC)
+    function = fact.topic.name.name.partition(":")[0]
+    return (
+        f"aws/lambda/async/{function}/{moment:%Y/%m/%d/%Y-%m-%dT%H.%M.%S}-{id_text(fact.delivery.message_id)}"
+    )
 
 
 def condition_of(fact: Attempted) -> str:

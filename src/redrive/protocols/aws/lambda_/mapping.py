@@ -48,7 +48,7 @@ class EventSourceMapping(Document):
 
     @property
     def arn(self) -> str:
-        """Its own ARN."""
+        """The ARN of the mapping."""
         place = f"{self.function.region}:{self.function.account}"
         return f"arn:aws:lambda:{place}:event-source-mapping:{self.id}"
 

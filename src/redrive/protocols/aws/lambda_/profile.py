@@ -41,6 +41,8 @@ TRACE: Final = "trace"
 INVOKED_BEFORE: Final = "invoked"
 ATTRIBUTES: Final = "attributes"
 ACCOUNT: Final = "account"
+REGION: Final = "region"
+OBJECT: Final = "object"
 
 Notes = Callable[[int, bytes], Awaitable[Sequence[AttemptNote]]]
 
@@ -91,7 +93,10 @@ class LambdaDeliveryProfile:
             trace = event.trace
         else:
             envelope = orjson.loads(delivery.headers or b"{}")
+            headers[REGION] = context.topic.name.region.partition(":")[0]
             headers[ATTRIBUTES] = orjson.dumps(envelope["attributes"]).decode()
+            if envelope.get("object"):
+                headers[OBJECT] = envelope["object"]
             trace = envelope["trace"]
         if trace:
             headers[TRACE] = trace

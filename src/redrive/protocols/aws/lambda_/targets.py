@@ -1,4 +1,4 @@
-"""Targets of events' ends: letters and records go to queues, topics and functions of this server."""
+"""Targets of events' ends: letters and records go to queues, topics, functions and buckets of this server."""
 
 from http import HTTPStatus
 from typing import Final
@@ -27,8 +27,9 @@ class TargetEndpoint:
         self._calls = calls
 
     async def push(self, push_request: PushRequest) -> Attempt:
-        """Send, publish or invoke."""
+        """Send, publish, invoke or write."""
         service, region = push_request.endpoint.split(":")[2:4]
+        region = region or push_request.headers[profile.REGION]  # a bucket's ARN has none
         operation, params = _asked(push_request)
         caller = account_root(push_request.headers[profile.ACCOUNT])
         try:
@@ -51,6 +52,9 @@ def _asked(push_request: PushRequest) -> tuple[str, Structure]:
     }
     if service == "lambda":
         return "Invoke", {"FunctionName": arn, "InvocationType": "Event", "Payload": push_request.body}
+    if service == "s3":
+        written = {"Body": push_request.body, "ContentType": "application/json"}
+        return "PutObject", {"Bucket": name, "Key": push_request.headers[profile.OBJECT], **written}
     if service == "sns":
         message = push_request.body.decode()
         return "Publish", {"TopicArn": arn, "Message": message, "MessageAttributes": attributes}
