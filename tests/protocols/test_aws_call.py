@@ -33,11 +33,13 @@ TOLD = {
     "sns:Endpoint": "https://corp.example/hook",
     "sns:Protocol": "https",
 }
-#: Of a service's calls, of a user's, and of a role's; and those of roles that are assumed and handed on.
+#: Of a service's calls, of a user's, and of a role's; those of roles that are assumed and handed on, and of functions' URLs.
 NOT_OF_A_ROOT = {
     *("aws:principalservicename", "aws:sourceaccount", "aws:sourcearn"),
     *("aws:username", "aws:sourceidentity", "aws:tokenissuetime"),
     *("sts:externalid", "sts:rolesessionname", "sts:sourceidentity", "iam:passedtoservice"),
+    *("iam:permissionsboundary", "iam:policyarn"),
+    *("lambda:functionurlauthtype", "lambda:invokedviafunctionurl"),
 }
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from redrive.access.identities import ManagedPolicy, PolicyVersion
 
-_OWNER: Final = "aws"
+AMAZON: Final = "aws"  # stands in the place of an account in their ARNs
 _SINCE: Final = int(datetime(2015, 2, 6, 18, 39, 46, tzinfo=UTC).timestamp() * 1000)
 _SERVICE_ROLE: Final = "/service-role/"
 _LOGS: Final = ("logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents")
@@ -115,7 +115,7 @@ def _policy(place: str, statements: object) -> ManagedPolicy:
     text = json.dumps({"Version": "2012-10-17", "Statement": statements}, indent=4)
     unique = f"ANPA{name.upper().replace('_', '')[:17]:A<17}"
     return ManagedPolicy(
-        _OWNER,
+        AMAZON,
         f"{path}/",
         name,
         unique,

@@ -32,6 +32,8 @@ SUPPLIED: Final = OF_TIME | {
     "aws:username",
     "aws:viaawsservice",
     "iam:passedtoservice",
+    "iam:permissionsboundary",
+    "iam:policyarn",
     "lambda:functionurlauthtype",
     "lambda:invokedviafunctionurl",
     "sns:endpoint",

@@ -117,7 +117,8 @@ class Decision:
 _NONE: Final[frozenset[Source]] = frozenset()
 _BOUNDS: Final = frozenset({Source.BOUNDARY, Source.SESSION})
 _OWNER_MAY: Final = Decision(allowed=True)
-_NOBODY_SAID_SO: Final = Decision(allowed=False)
+#: The answer where nothing allows it.
+NOT_ALLOWED: Final = Decision(allowed=False)
 
 
 def evaluate(
@@ -145,7 +146,7 @@ def evaluate(
     own = principal.account == owner_account
     if principal.permissions is not None:
         return _of_user(principal.permissions, request, said, own=own, policy_decides=policy_decides)
-    return _OWNER_MAY if own and not policy_decides else _NOBODY_SAID_SO
+    return _OWNER_MAY if own and not policy_decides else NOT_ALLOWED
 
 
 def _of_user(
@@ -166,7 +167,7 @@ def _of_user(
             return Decision(allowed=False, statement=statement, source=source)
         found[source] = statement
     if not said and (policy_decides or not own):
-        return _NOBODY_SAID_SO
+        return NOT_ALLOWED
     needed = frozenset(Source) if not own else _needed(request.principal, said)
     for source in permissions.by_source:
         if source in needed and source not in found:

@@ -1,10 +1,17 @@
-"""Identities: AWS STS."""
+"""Identities: AWS IAM and STS."""
 
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
+from redrive.protocols.aws.iam.facade import Iam
 from redrive.protocols.aws.sts.facade import Sts
 
 
 def extension(core: Core) -> Extension:
-    """Sessions are nowhere kept."""
-    return Extension(services={"sts": Sts(core.sessions, core.engine.resources.documents)})
+    """Users, groups and roles are documents; sessions are nowhere kept."""
+    return Extension(
+        services={
+            "iam": Iam(core.engine, core.keyring),
+            "sts": Sts(core.sessions, core.engine.resources.documents),
+        },
+        kinds=Iam.kinds,
+    )

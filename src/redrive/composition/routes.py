@@ -42,7 +42,14 @@ def make_router(
         provision: Makes what the settings declare, again after a reset.
     """
     paths: dict[str, Answer] = {}
-    gateway = Gateway(core.runtime, core.authentication, services, core.public_url)
+    identities = core.sessions.identities
+    gateway = Gateway(
+        core.runtime,
+        core.authentication,
+        services,
+        core.public_url,
+        identities if identities.restricts else None,
+    )
     protocols: list[Recognising] = [_ObjectRequests(gateway)]
     for extension in extensions:
         paths |= extension.paths

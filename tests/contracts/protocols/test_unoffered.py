@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from tests.services.server import Server
 
-OFFERED = "cloudformation, cloudwatch, kms, logs, s3, sns, sqs and sts"
+OFFERED = "cloudformation, cloudwatch, iam, kms, logs, s3, sns, sqs and sts"
 _CONFIG = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=30)
 
 
@@ -43,7 +43,13 @@ def refusal(server: Server, service: str, operation: str, **params: Any) -> tupl
         ),
         ("eks", "list_clusters", "eks GET /clusters", "UnknownOperationException", 404),  # REST, JSON
         ("secretsmanager", "list_secrets", "secretsmanager ListSecrets", "UnknownOperationException", 400),
-        ("iam", "list_roles", "iam ListRoles", "InvalidAction", 400),
+        (
+            "firehose",
+            "list_delivery_streams",
+            "firehose ListDeliveryStreams",
+            "UnknownOperationException",
+            400,
+        ),
     ],
 )
 def test_a_service_that_is_not_offered_is_refused_in_its_own_protocol(
@@ -57,7 +63,7 @@ def test_a_service_that_is_not_offered_is_refused_in_its_own_protocol(
     ("service", "operation", "called", "params"),
     [
         ("logs", "describe_queries", "logs DescribeQueries", {}),
-        ("sts", "get_session_token", "sts GetSessionToken", {}),
+        ("sts", "get_federation_token", "sts GetFederationToken", {"Name": "ann"}),
         ("cloudwatch", "list_dashboards", "cloudwatch ListDashboards", {}),
         ("s3", "get_bucket_versioning", "s3 GetBucketVersioning", {"Bucket": "wheels"}),
     ],

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from typing import Any, Final, NamedTuple, Self
 
 import orjson
@@ -11,7 +10,6 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from redrive.access.identities import ROLE, USER, Role, User
 from redrive.access.keys import new_access_key
 from redrive.app import Server, assembled
 from redrive.protocols.http import Request, Response
@@ -118,6 +116,11 @@ class Stage:
             raise
         return True
 
+    async def settle_keys(self) -> None:
+        """Forget all keys, as nodes do after five seconds of real time."""
+        for key in await self.server.core.keyring.all():
+            self.server.core.keyring.forget(key.access_key_id)
+
     async def advance(self, seconds: int) -> None:
         """Move the clock."""
         assert self.server.time is not None
@@ -125,25 +128,27 @@ class Stage:
 
     # ---- who there is ----------------------------------------------------------------------------------
 
-    async def user(self, name: str, *statements: Mapping[str, Any], **more: Any) -> Key:
+    async def user(self, name: str, *statements: Mapping[str, Any], **params: Any) -> Key:
         """A new user with a policy of these statements, and its key."""
-        documents, core = self.server.core.engine.resources.documents, self.server.core
-        own = {"own": policy(*statements)} if statements else {}
-        unique_id = f"AIDA{name.upper():A<17}"
-        made = User(ACCOUNT, "/", name, unique_id, 0, inline=own, **more)
-        await documents.create(USER, made.key, made)
-        key = replace(new_access_key(ACCOUNT, 0, core.runtime.chance), user=name)
-        await core.keyring.add(key)
-        return Key(key.access_key_id, key.secret)
+        await self.call(self.root, "iam", "CreateUser", UserName=name, **params)
+        await self.own_policy("User", name, *statements)
+        made = (await self.call(self.root, "iam", "CreateAccessKey", UserName=name))["AccessKey"]
+        return Key(made["AccessKeyId"], made["SecretAccessKey"])
 
-    async def role(self, name: str, trusted: object, *statements: Mapping[str, Any], **more: Any) -> str:
+    async def role(self, name: str, trusted: object, *statements: Mapping[str, Any], **params: Any) -> str:
         """The ARN of a new role with a policy of these statements, trusting somebody."""
-        trust = {"Effect": "Allow", "Principal": trusted, "Action": "sts:*", **more.pop("trust", {})}
-        own = {"own": policy(*statements)} if statements else {}
-        unique_id = f"AROA{name.upper():A<17}"
-        made = Role(ACCOUNT, "/", name, unique_id, 0, inline=own, trust=policy(trust), **more)
-        await self.server.core.engine.resources.documents.create(ROLE, made.key, made)
-        return made.arn
+        trust = {"Effect": "Allow", "Principal": trusted, "Action": "sts:*", **params.pop("trust", {})}
+        params["AssumeRolePolicyDocument"] = policy(trust)
+        made = await self.call(self.root, "iam", "CreateRole", RoleName=name, **params)
+        await self.own_policy("Role", name, *statements)
+        arn: str = made["Role"]["Arn"]
+        return arn
+
+    async def own_policy(self, word: str, name: str, *statements: Mapping[str, Any]) -> None:
+        """Give a user, a group or a role an inline policy of these statements."""
+        if statements:
+            named = {f"{word}Name": name, "PolicyName": "own", "PolicyDocument": policy(*statements)}
+            await self.call(self.root, "iam", f"Put{word}Policy", **named)
 
     async def assume(self, key: Key | None, role: str, session: str = "run", /, **params: Any) -> Key:
         """The key of a session."""

@@ -13,7 +13,9 @@ from redrive.engine.ports import Runtime
 from redrive.model.errors import RedriveError
 from redrive.model.ids import id_text
 from redrive.protocols.aws.authentication import Authentication, Caller
+from redrive.protocols.aws.authorization import check_given_role, check_own_policies
 from redrive.protocols.aws.call import Call, Facade
+from redrive.protocols.aws.identities import Identities
 from redrive.protocols.aws.unoffered import operation_text, refusal, service_text
 from redrive.protocols.aws.wire.codec import Codec
 from redrive.protocols.aws.wire.content import is_folded, unfold
@@ -41,6 +43,7 @@ class Gateway:
         authentication: Authentication,
         facades: Mapping[str, Facade],
         public_url: str | None,
+        identities: Identities | None = None,
     ) -> None:
         """Offer these services.
 
@@ -49,7 +52,9 @@ class Gateway:
             authentication: Tells who calls.
             facades: By botocore's names of the services.
             public_url: What URLs in answers begin with; None for the host that the client used.
+            identities: Users and roles; None: there are none.
         """
+        self._identities = identities
         self._runtime = runtime
         self._authentication = authentication
         self._facades = facades
@@ -106,6 +111,10 @@ class Gateway:
         operation.check(params)
         base_url = self._public_url or f"{request.scheme}://{request.host}"
         call = Call(request, caller.principal, caller.region, now, request_id, base_url)
+        if caller.principal.permissions is not None:
+            check_own_policies(call, recognised.service, operation.name, params)
+        if self._identities is not None and recognised.service == "lambda" and "Role" in params:
+            await check_given_role(call, self._identities, recognised.service, operation.name, params)
         try:
             result = await verb(call, params)
         except RedriveError as refused:

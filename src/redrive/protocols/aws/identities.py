@@ -17,7 +17,7 @@ from redrive.access.identities import (
     User,
     key_of,
 )
-from redrive.access.policy import moment_text
+from redrive.access.policy import AccessRequest, evaluate, moment_text, request_keys, resource_keys
 from redrive.access.policy_document import Form, stored_policy
 from redrive.access.principals import (
     Permissions,
@@ -25,6 +25,7 @@ from redrive.access.principals import (
     account_root,
     permissions_of,
     role_session,
+    service_principal,
     user_principal,
 )
 from redrive.access.session_tokens import Session
@@ -95,6 +96,14 @@ class Identities:
             return None
         role = await self._documents.get(ROLE, key_of(parts[4], arn.rpartition("/")[2]))
         return role if role is not None and role.arn == arn else None
+
+    def trusts(self, role: Role, service: str, region: str) -> bool:
+        """True if a service may act as a role."""
+        principal = service_principal(service, region)
+        keys = resource_keys(region=region, account=role.account)
+        asked = AccessRequest(principal, "sts:AssumeRole", role.arn, request_keys(keys))
+        trust = stored_policy(role.trust, Form.TRUST)
+        return evaluate(trust, asked, role.account, policy_decides=True).allowed
 
     async def has_any(self, account: str) -> bool:
         """True if an account has users or roles."""

@@ -11,6 +11,7 @@ from redrive.access.principals import Principal
 from redrive.engine.ports import Runtime
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.model.ids import id_text
+from redrive.protocols.aws.authorization import check_own_policies
 from redrive.protocols.aws.call import Call, Facade
 from redrive.protocols.aws.wire.service import Service
 from redrive.protocols.aws.wire.shapes import Structure
@@ -69,6 +70,7 @@ class InnerCalls:
             BASE_URL,
             keys,
         )
+        check_own_policies(call, service, operation, params)
         try:
             return await facade.operations[operation](call, params)
         except StoreUnavailable:

@@ -26,7 +26,6 @@ from redrive.protocols.aws.wire.arn import parse_arn
 from redrive.protocols.aws.wire.errors import common
 
 _KEY_ID: Final = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|mrk-[0-9a-f]{32}")
-_NO_OWNER: Final = "-"  # a key's owner may nothing that the key policy does not say
 _THROTTLED: Final = (
     "You have exceeded the rate at which you may call KMS. Reduce the frequency of your calls."
 )
@@ -157,7 +156,7 @@ class KeyAccess:
         asked = AccessRequest(
             call.principal, action, key.arn, request_keys(*_key_sources(call, key, context))
         )
-        decision = evaluate(stored_policy(key.policy), asked, _NO_OWNER)
+        decision = evaluate(stored_policy(key.policy), asked, key.name.account, policy_decides=True)
         if decision.allowed:
             return
         if not decision.explicit and await grants.allow(self._documents, call, key, operation, context):
@@ -183,7 +182,7 @@ def may_set_policy(call: Call, key: KmsKey, policy: str) -> bool:
     asked = AccessRequest(
         call.principal, "kms:PutKeyPolicy", key.arn, request_keys(*_key_sources(call, key, _NO_CONTEXT))
     )
-    return evaluate(stored_policy(policy), asked, _NO_OWNER).allowed
+    return evaluate(stored_policy(policy), asked, key.name.account, policy_decides=True).allowed
 
 
 def _in_arn(call: Where, arn: str) -> tuple[str, str, str]:

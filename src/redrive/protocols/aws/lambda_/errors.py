@@ -1,5 +1,6 @@
 """Lambda's errors: their texts, and the translation of the engine's refusals."""
 
+from redrive.access.policy import NOT_ALLOWED, Decision
 from redrive.model.errors import Conflict, RedriveError, StoreUnavailable
 from redrive.protocols.aws.wire.errors import AwsError, common
 from redrive.protocols.aws.wire.service import Service
@@ -44,12 +45,12 @@ def unoffered(parameter: str) -> AwsError:
     return invalid(f"Redrive does not offer the parameter {parameter}.")
 
 
-def denied(principal: str, action: str, arn: str) -> AwsError:
+def denied(principal: str, action: str, arn: str, decision: Decision = NOT_ALLOWED) -> AwsError:
     """The error for an action that the caller has no permission for."""
     return common(
         "AccessDeniedException",
-        f"User: {principal} is not authorized to perform: lambda:{action} on resource: {arn} because no"
-        f" resource-based policy allows the lambda:{action} action",
+        f"User: {principal} is not authorized to perform: lambda:{action} on resource: {arn}"
+        f" {decision.reason(f'lambda:{action}')}",
     )
 
 

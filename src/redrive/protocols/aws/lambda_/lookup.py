@@ -141,7 +141,8 @@ def check(call: Call, function: FunctionRecord, named: Named, action: str) -> No
     """
     policy = policy_of(function, named.qualifier)
     if not call.may(f"lambda:{action}", named.arn, function.name.account, policy):
-        raise denied(call.principal.name, action, named.arn)
+        decision = call.decide(f"lambda:{action}", named.arn, function.name.account, policy)
+        raise denied(call.principal.name, action, named.arn, decision)
 
 
 def may_be_invoked_for(

@@ -54,7 +54,8 @@ def check(call: Call, topic: Topic, action: str, keys: Mapping[str, Values] = _N
     # The default policy lets the owner's calls in and nobody else's: so does a topic without a policy.
     policy = topic.attributes.get(topic_policy.POLICY)
     if not call.may(f"sns:{action}", arn, topic.name.account, policy, keys):
-        raise denied(call.principal.name, action, arn)
+        decision = call.decide(f"sns:{action}", arn, topic.name.account, policy, keys)
+        raise denied(call.principal.name, action, arn, decision)
 
 
 def is_unsigned(call: Call) -> bool:

@@ -3,6 +3,7 @@
 A text marked "chosen" was never seen on the wire; the others were.
 """
 
+from redrive.access.policy import NOT_ALLOWED, Decision
 from redrive.model.errors import KeyUnusable, NotFound, RedriveError, StoreUnavailable
 from redrive.protocols.aws.encryption import refusals
 from redrive.protocols.aws.wire.errors import AwsError, common
@@ -33,12 +34,12 @@ def no_such(what: str) -> AwsError:
     return error("NotFound", f"{what} does not exist")
 
 
-def denied(principal: str, action: str, resource: str) -> AwsError:
+def denied(principal: str, action: str, resource: str, decision: Decision = NOT_ALLOWED) -> AwsError:
     """The error for an action that the caller has no permission for."""
     return error(
         "AuthorizationError",
         f"User: {principal} is not authorized to perform: SNS:{action} on resource: {resource}"
-        f" because no resource-based policy allows the SNS:{action} action",
+        f" {decision.reason(f'SNS:{action}')}",
     )
 
 

@@ -7,6 +7,7 @@ names in lower case.
 from dataclasses import replace
 from typing import Final
 
+from redrive.access.principals import account_root
 from redrive.model.queue import DAY_MS
 from redrive.model.topic import Subscription
 from redrive.protocols.aws.call import Call
@@ -69,10 +70,10 @@ def leaving(subscription: Subscription, now: int) -> Subscription:
 
 
 def subscribed_by(call: Call) -> dict[str, str]:
-    """The record of the subscribing principal. Keys belong to accounts here, so the user is named after its key."""
+    """The record of the subscribing principal; for an account's own key a user is shown that is named after the key."""
     kept = {PRINCIPAL: call.principal.name}
     scope = credential_scope(call.request)
-    if scope is not None:
+    if scope is not None and call.principal == account_root(call.account):
         kept[_USER] = f"arn:aws:iam::{call.account}:user/{scope.access_key_id}"
     return kept
 

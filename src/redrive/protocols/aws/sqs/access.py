@@ -74,6 +74,8 @@ def check(call: Call, queue: Queue, action: str) -> None:
     """
     owner = queue.name.account
     arn = names.arn_of(queue.name)
-    allowed = call.may(f"sqs:{action}", arn, owner, queue.attributes.get("Policy"))
+    policy = queue.attributes.get("Policy")
+    allowed = call.may(f"sqs:{action}", arn, owner, policy)
     if not allowed or (action in _OWNER_ALONE and call.account != owner):
-        raise denied(call.principal.name, f"sqs:{action}", arn)
+        decision = call.decide(f"sqs:{action}", arn, owner, policy)
+        raise denied(call.principal.name, f"sqs:{action}", arn, decision)

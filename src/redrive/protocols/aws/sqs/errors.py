@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from redrive.access.policy import Decision
 from redrive.model.errors import (
     InFlightLimit,
     KeyUnusable,
@@ -44,12 +45,12 @@ def missing(parameter: str) -> AwsError:
     return error("MissingRequiredParameterException", f"The request must contain the parameter {parameter}.")
 
 
-def denied(principal: str, action: str, arn: str) -> AwsError:
+def denied(principal: str, action: str, arn: str, decision: Decision) -> AwsError:
     """The error for an action that the caller has no permission for."""
+    action = action.lower()
     return error(
         "AccessDeniedException",
-        f"User: {principal} is not authorized to perform: {action.lower()} on resource: {arn} because no"
-        f" resource-based policy allows the {action.lower()} action",
+        f"User: {principal} is not authorized to perform: {action} on resource: {arn} {decision.reason(action)}",
     )
 
 

@@ -1,0 +1,1 @@
+"""AWS IAM, the keeper of identities."""
