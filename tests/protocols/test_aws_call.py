@@ -33,7 +33,7 @@ TOLD = {
     "sns:Endpoint": "https://corp.example/hook",
     "sns:Protocol": "https",
 }
-#: Of a service's calls, of a user's, and of a role's; those of roles that are assumed and handed on, and of functions' URLs.
+#: Of a service's calls, a user's, a role's; of roles that are assumed and handed on, and of functions' URLs.
 NOT_OF_A_ROOT = {
     *("aws:principalservicename", "aws:sourceaccount", "aws:sourcearn"),
     *("aws:username", "aws:sourceidentity", "aws:tokenissuetime"),

@@ -8,7 +8,7 @@ from redrive.access.errors import PolicyInvalid
 from redrive.access.policy_document import Form, new_policy
 from redrive.protocols.aws.iam.errors import malformed, too_many
 
-_VERSIONS: Final = {"2008-10-17", "2012-10-17"}
+_VERSIONS: Final = ("2008-10-17", "2012-10-17")
 _PROHIBITED: Final = {
     Form.IDENTITY: "Policy document should not specify a principal.",
     Form.TRUST: "Has prohibited field Resource",

@@ -1,0 +1,95 @@
+"""IAM and STS in memory, with a user, a group, a role, a policy and a profile that hang together."""
+
+import logging
+import random
+from collections.abc import Awaitable
+from typing import Any, Final
+
+from typing_extensions import override
+
+from redrive.access.keyring import Keyring
+from redrive.access.secret import InstallationSecret
+from redrive.access.session_tokens import SessionTokens
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Runtime
+from redrive.protocols.aws.authentication import TrustAll
+from redrive.protocols.aws.gateway import Gateway
+from redrive.protocols.aws.iam.facade import Iam
+from redrive.protocols.aws.identities import Identities
+from redrive.protocols.aws.sessions import Sessions
+from redrive.protocols.aws.sts.facade import Sts
+from redrive.protocols.http import Request, Response
+from tests.fuzz.watched import Complaints, Watched
+from tests.protocols.wire.clients import Client
+
+ACCOUNT: Final = "000000000000"
+CLIENTS: Final = {name: Client(name, "query") for name in ("iam", "sts")}
+KEY: Final = "<access key>"
+POLICY: Final = f"arn:aws:iam::{ACCOUNT}:policy/reads"
+AMAZON: Final = "arn:aws:iam::aws:policy/AmazonSQSFullAccess"
+READS: Final = (
+    '{"Version":"2012-10-17","Statement":[{"Sid":"s","Effect":"Allow","Action":["sqs:Get*"],"Resource":"*",'
+    '"Condition":{"StringEquals":{"aws:PrincipalTag/team":["${aws:username}"]}}}]}'
+)
+TRUST: Final = (
+    '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"*"},"Action":"sts:AssumeRole",'
+    '"Condition":{"StringEquals":{"sts:ExternalId":"e-1"}}}]}'
+)
+
+
+class IamWorld(Watched):
+    """The two services on a store in memory; trust and policies count."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        runtime = Runtime(self._clock, random.Random(7), "node")
+        self.engine = Engine(self._store, runtime)
+        documents = self.engine.resources.documents
+        sessions = Sessions(
+            SessionTokens(InstallationSecret(b"s" * 32)), Identities(documents, restricts=True), runtime
+        )
+        self.facades = {
+            "iam": Iam(self.engine, Keyring(self._store, self._clock)),
+            "sts": Sts(sessions, documents),
+        }
+        self._gateway = Gateway(runtime, TrustAll("us-east-1"), self.facades, None)
+        self.complaints = Complaints()
+
+    @override
+    def handle(self, request: Request) -> Awaitable[Response]:
+        """See `Watched.handle`."""
+        return self._gateway.answer(request)
+
+    async def open(self) -> None:
+        """Make something of everything."""
+        logging.getLogger("redrive").addHandler(self.complaints)
+        await self.engine.open()
+        await self.call("CreatePolicy", PolicyName="reads", PolicyDocument=READS)
+        await self.call("CreatePolicyVersion", PolicyArn=POLICY, PolicyDocument=READS)
+        await self.call("CreateUser", UserName="ann", PermissionsBoundary=AMAZON)
+        await self.call("CreateGroup", GroupName="readers")
+        await self.call("AddUserToGroup", GroupName="readers", UserName="ann")
+        await self.call("CreateRole", RoleName="worker", AssumeRolePolicyDocument=TRUST)
+        await self.call("CreateRole", RoleName="idle", AssumeRolePolicyDocument=TRUST)
+        await self.call("PutRolePermissionsBoundary", RoleName="worker", PermissionsBoundary=POLICY)
+        await self.call("CreateInstanceProfile", InstanceProfileName="machine")
+        await self.call("CreateInstanceProfile", InstanceProfileName="empty")
+        await self.call("AddRoleToInstanceProfile", InstanceProfileName="machine", RoleName="worker")
+        for word, name in (("User", "ann"), ("Group", "readers"), ("Role", "worker")):
+            named = {f"{word}Name": name}
+            await self.call(f"Put{word}Policy", **named, PolicyName="own", PolicyDocument=READS)
+            await self.call(f"Attach{word}Policy", **named, PolicyArn=POLICY)
+        made = await self.call("CreateAccessKey", UserName="ann")
+        self.known[KEY] = made["AccessKey"]["AccessKeyId"]
+
+    async def close(self) -> None:
+        """See `Watched.close`."""
+        logging.getLogger("redrive").removeHandler(self.complaints)
+        await super().close()
+
+    async def call(self, operation: str, **params: Any) -> dict[str, Any]:
+        """The answer to a call of IAM that is carried out."""
+        client = CLIENTS["iam"]
+        response = await self.answer(client.request(operation, params))
+        assert response.status == 200, (operation, response.body)
+        return client.answer(operation, response)
