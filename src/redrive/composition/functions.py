@@ -38,6 +38,7 @@ from redrive.protocols.aws.lambda_.quotas import CONCURRENT_MAX
 from redrive.protocols.aws.lambda_.subscribed import FunctionEndpoint
 from redrive.protocols.aws.lambda_.targets import TargetEndpoint
 from redrive.protocols.aws.lambda_.url_front import FunctionUrls
+from redrive.protocols.aws.lambda_.warmth import Warmth
 from redrive.protocols.aws.sqs.handles import Handles
 from redrive.protocols.aws.sqs.receiving import ATTRIBUTES, Showing
 from redrive.protocols.aws.wire.shapes import Structure
@@ -80,6 +81,7 @@ def extension(
         lambda mapping: MappingConsumer(core.engine, lookup, executor, show, mapping, metrics, wait_ms),
         leaps=leaps,
     )
+    warmth = Warmth(core.engine, lookup, executor, pool)
     called = dict(services)
     calls = InnerCalls(called, core.runtime)
     facade = Lambda(
@@ -92,6 +94,7 @@ def extension(
         invocations,
         downloads,
         consumers.follow,
+        warmth,
     )
     called["lambda"] = facade
     return Extension(
@@ -113,9 +116,9 @@ def extension(
         },
         listeners=[(EventMetrics(metrics), (DIALECT,))],
         kinds=[*Lambda.kinds, CODE],
-        start=(consumers.start,),
+        start=(consumers.start, warmth.start),
         lives_by_the_clock=(consumers,),
-        stop=(consumers.close,),
+        stop=(consumers.close, warmth.close),
         close=(pool.close, code.close),
     )
 

@@ -84,7 +84,7 @@ def environment_of(
         "AWS_LAMBDA_LOG_GROUP_NAME": function.log_group,
         "AWS_LAMBDA_LOG_STREAM_NAME": stream,
         "AWS_LAMBDA_LOG_FORMAT": function.log_format,
-        "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+        "AWS_LAMBDA_INITIALIZATION_TYPE": "provisioned-concurrency" if function.provisioned else "on-demand",
         "TZ": ":UTC",
         "LANG": "C.UTF-8",
         "PATH": f"{_SEEN}:{folders.layers}/bin",

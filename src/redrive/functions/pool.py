@@ -15,6 +15,7 @@ from typing import Final
 from redrive.engine.ports import LogSink, Runtime, Timer
 from redrive.functions import isolation
 from redrive.functions.environment import Environment, Setting
+from redrive.functions.kept import KeptEnvironments, Key
 from redrive.functions.launch import RUNTIME_FOLDER
 from redrive.functions.output import Output
 from redrive.model.function import FunctionVersion, Invocation, InvocationResult, Isolation, Throttled
@@ -53,13 +54,15 @@ class FunctionPool:
         self._folder = folder
         self._unreserved_max = unreserved_max
         self._idle_ms = idle_ms
-        self._idle: dict[tuple[ResourceName, str, str], list[tuple[Environment, Timer]]] = {}
+        self._idle: dict[Key, list[tuple[Environment, Timer]]] = {}
         self._busy: set[Environment] = set()
-        self._spare: dict[tuple[ResourceName, str, str], list[str]] = {}
+        self._starting: set[Environment] = set()
+        self._spare: dict[Key, list[str]] = {}
         self._running: Counter[ResourceName] = Counter()
         self._unreserved: Counter[str] = Counter()
-        self._outdated: set[tuple[ResourceName, str, str]] = set()
+        self._outdated: set[Key] = set()
         self._ending: set[asyncio.Task[None]] = set()
+        self._kept = KeptEnvironments(self._count, self._warm)
 
     def running(self, name: ResourceName) -> int:
         """The number of invocations of a function that are under way."""
@@ -94,16 +97,10 @@ class FunctionPool:
         environment, init_ms = self._rested(function), None
         if environment is None:
             began = self._setting.milliseconds()
-            environment = self._new(function)
-            self._busy.add(environment)
-            try:
-                failure = await environment.start()
-            except BaseException:
-                await self._end(environment)
-                raise
-            if failure is not None:
-                await self._end(environment)
-                return failure
+            started = await self._started(function)
+            if isinstance(started, InvocationResult):
+                return started
+            environment = started
             init_ms = self._setting.milliseconds() - began
         self._busy.add(environment)
         try:
@@ -112,6 +109,23 @@ class FunctionPool:
             await self._put_back(environment)
 
     # ---- environments -----------------------------------------------------------------------------------
+
+    async def _started(self, function: FunctionVersion) -> Environment | InvocationResult:
+        """A new environment, which is busy; or what went wrong, as an invocation's result."""
+        environment = self._new(function)
+        self._busy.add(environment)
+        self._starting.add(environment)
+        try:
+            failure = await environment.start()
+        except BaseException:
+            await self._end(environment)
+            raise
+        finally:
+            self._starting.discard(environment)
+        if failure is None:
+            return environment
+        await self._end(environment)
+        return failure
 
     def _rested(self, function: FunctionVersion) -> Environment | None:
         resting = self._idle.get(function.key, [])
@@ -154,13 +168,39 @@ class FunctionPool:
             await self._end(environment)
             return
         self._busy.discard(environment)
+        self._idle.setdefault(key, []).append((environment, self._timer(environment)))
+
+    def _timer(self, environment: Environment) -> Timer:
         at = self._setting.clock.now() + self._idle_ms
-        timer = self._setting.clock.call_at(at, lambda: self._reap(environment))
-        self._idle.setdefault(key, []).append((environment, timer))
+        return self._setting.clock.call_at(at, lambda: self._reap(environment))
+
+    def keep(self, function: FunctionVersion, count: int) -> None:
+        """Keep so many environments ready from now on; 0: none beyond those that invocations need."""
+        self._kept.keep(function, count)
+
+    def readiness(self, function: FunctionVersion) -> tuple[int, str]:
+        """The number of environments that are there, and why the last one could not be started; empty: it could."""
+        return self._count(function.key), self._kept.failure(function.key)
+
+    def _count(self, key: Key) -> int:
+        """The number of environments of a revision that serve or could."""
+        busy = [each for each in self._busy - self._starting if each.function.key == key and each.usable]
+        return len(self._idle.get(key, ())) + len(busy)
+
+    async def _warm(self, function: FunctionVersion) -> InvocationResult | None:
+        started = await self._started(function)
+        if isinstance(started, InvocationResult):
+            return started
+        await self._put_back(started)
+        return None
 
     def _reap(self, environment: Environment) -> None:
-        resting = self._idle.get(environment.function.key, [])
-        self._idle[environment.function.key] = [pair for pair in resting if pair[0] is not environment]
+        key = environment.function.key
+        others = [pair for pair in self._idle.get(key, []) if pair[0] is not environment]
+        if self._kept.wants(key):
+            self._idle[key] = [(environment, self._timer(environment)), *others]
+            return
+        self._idle[key] = others
         self._start_end(environment)
 
     # ---- ends -------------------------------------------------------------------------------------------
@@ -179,6 +219,7 @@ class FunctionPool:
             await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
         else:
             self._spare.setdefault(key, []).append(temporary)
+            self._kept.refill(key)
 
     async def drop(self, name: ResourceName, version: str | None = None, kept: str = "") -> None:
         """End the resting environments of a function; busy ones end after their invocation.
@@ -192,17 +233,19 @@ class FunctionPool:
             if key[0] != name or version not in (None, key[1]) or key[2] == kept:
                 continue
             self._outdated.add(key)
+            self._kept.forget(key)
             for environment, timer in self._idle.pop(key, []):
                 timer.cancel()
                 await self._end(environment)
             for temporary in self._spare.pop(key, []):
                 await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
 
-    def _known(self) -> set[tuple[ResourceName, str, str]]:
+    def _known(self) -> set[Key]:
         return {*self._idle, *self._spare, *(environment.function.key for environment in self._busy)}
 
     async def close(self) -> None:
         """End every environment and remove what they kept; no process is left."""
+        await self._kept.close()
         resting = [pair for pairs in self._idle.values() for pair in pairs]
         self._idle.clear()
         for _, timer in resting:

@@ -41,6 +41,7 @@ class FunctionVersion:
         log_group: Where its output goes.
         log_format: `Text` or `JSON`.
         reserved: How many invocations may run at once over all versions; None: as many as the account may.
+        provisioned: Its environment is one of those that are kept ready.
     """
 
     name: ResourceName
@@ -56,6 +57,7 @@ class FunctionVersion:
     log_group: str = ""
     log_format: str = "Text"
     reserved: int | None = None
+    provisioned: bool = False
 
     @property
     def key(self) -> tuple[ResourceName, str, str]:

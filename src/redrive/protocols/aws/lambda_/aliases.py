@@ -15,6 +15,7 @@ from redrive.protocols.aws.lambda_.names import LATEST, Named, arn_of
 from redrive.protocols.aws.lambda_.records import (
     ALIAS,
     FUNCTION,
+    PROVISIONED,
     VERSION,
     Alias,
     FunctionRecord,
@@ -106,6 +107,7 @@ class AliasOperations:
             draft.remove(ALIAS, alias_key(named.name, alias))
             function = without_url_in(draft, _without_policy(function, alias), alias)
             draft.put(FUNCTION, named.name.key, function)
+            draft.remove(PROVISIONED, alias_key(named.name, alias))
             await remove_in(draft, self._engine.resources, function.name, alias)
 
         await self._engine.resources.write(decide)

@@ -52,14 +52,19 @@ class Executor:
         Raises:
             Throttled: As many are under way as may be.
         """
-        function = await self._runnable(version, meant.function.reserved)
+        function = await self.runnable(version, meant.function.reserved)
         invocation = Invocation(request_id, payload, invoked_as, trace, client_context, parts)
         with self._metrics.counting(meant, version, self._clock.now()) as counted:
             result = await self._runner.invoke(function, invocation)
             counted.result = result
         return result
 
-    async def _runnable(self, version: Configuration, reserved: int | None) -> FunctionVersion:
+    async def runnable(self, version: Configuration, reserved: int | None) -> FunctionVersion:
+        """A version with its code and its layers on this node; `reserved` is its function's concurrency.
+
+        Raises:
+            NotFound: The code is not kept (any more).
+        """
         return FunctionVersion(
             name=version.name,
             version=version.version,

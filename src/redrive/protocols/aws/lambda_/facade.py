@@ -26,13 +26,15 @@ from redrive.protocols.aws.lambda_.mapping import MAPPING
 from redrive.protocols.aws.lambda_.mapping_operations import MappingOperations
 from redrive.protocols.aws.lambda_.permissions import Permissions
 from redrive.protocols.aws.lambda_.ports import CodeKeeper, Runner
+from redrive.protocols.aws.lambda_.provisioned import ProvisionedConcurrency
 from redrive.protocols.aws.lambda_.quotas import Quotas
-from redrive.protocols.aws.lambda_.records import ALIAS, EVENTS, FUNCTION, VERSION
+from redrive.protocols.aws.lambda_.records import ALIAS, EVENTS, FUNCTION, PROVISIONED, VERSION
 from redrive.protocols.aws.lambda_.streaming import StreamingInvocations
 from redrive.protocols.aws.lambda_.tags import TagOperations
 from redrive.protocols.aws.lambda_.url_records import FUNCTION_URL
 from redrive.protocols.aws.lambda_.urls import UrlOperations
 from redrive.protocols.aws.lambda_.versions import VersionOperations
+from redrive.protocols.aws.lambda_.warmth import Warmth
 from redrive.protocols.aws.operations import operations_of
 from redrive.protocols.aws.wire.errors import AwsError
 
@@ -51,6 +53,7 @@ class Lambda:
         invocations: AsyncInvocations,
         downloads: Downloads,
         follow: Callable[[], Awaitable[None]],
+        warmth: Warmth,
     ) -> None:
         """Speak for this engine.
 
@@ -64,6 +67,7 @@ class Lambda:
             invocations: Takes events for them.
             downloads: Where their code can be fetched from.
             follow: Awaited when event source mappings have changed.
+            warmth: Keeps environments ready.
         """
         layers = LayerCode(engine.resources.documents, code)
         self.operations: Mapping[str, Verb] = operations_of(
@@ -77,6 +81,7 @@ class Lambda:
             Permissions(engine, lookup),
             Quotas(engine, lookup),
             FixedSettings(lookup),
+            ProvisionedConcurrency(engine, lookup, warmth),
             TagOperations(engine, lookup),
             StreamingInvocations(engine, lookup, executor),
             Invoking(engine, lookup, executor, invocations),
@@ -93,6 +98,7 @@ class Lambda:
         LAYER,
         LAYER_VERSION,
         FUNCTION_URL,
+        PROVISIONED,
     )
     """All that callers make through this service."""
 

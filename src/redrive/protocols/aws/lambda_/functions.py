@@ -21,6 +21,7 @@ from redrive.protocols.aws.lambda_.reading import configured
 from redrive.protocols.aws.lambda_.records import (
     ALIAS,
     FUNCTION,
+    PROVISIONED,
     VERSION,
     Configuration,
     FunctionRecord,
@@ -246,6 +247,8 @@ class FunctionOperations:
                 draft.remove(ALIAS, key)
             for url in function.urls.values():
                 draft.remove(FUNCTION_URL, url.id)
+            for key, _ in await draft.find(PROVISIONED, beginning):
+                draft.remove(PROVISIONED, key)
             draft.remove(FUNCTION, named.name.key)
             await remove_in(draft, self._engine.resources, function.name)
             return [function.latest, *(version for _, version in versions)]
@@ -271,6 +274,7 @@ class FunctionOperations:
                         f"Version {version} is used by the alias {alias.name} and cannot be deleted."  # chosen
                     )
             draft.remove(VERSION, key)
+            draft.remove(PROVISIONED, f"{key_beginning(named.name)}{version}")
             policies = {
                 qualifier: policy for qualifier, policy in function.policies.items() if qualifier != version
             }

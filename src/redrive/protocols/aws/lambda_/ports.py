@@ -54,6 +54,14 @@ class Runner(Protocol):
         """
         ...
 
+    def keep(self, function: FunctionVersion, count: int) -> None:
+        """Keep so many environments ready from now on; 0: none beyond those that invocations need."""
+        ...
+
+    def readiness(self, function: FunctionVersion) -> tuple[int, str]:
+        """The number of environments that are there, and why the last one could not be started; empty: it could."""
+        ...
+
     async def drop(self, name: ResourceName, version: str | None = None, kept: str = "") -> None:
         """End what rests of a function, or of one of its versions, but for one revision; what is busy ends after it."""
         ...

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.engine.engine import Engine
-from redrive.engine.resources import Draft
+from redrive.engine.resources import Documents, Draft
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.lambda_ import names
 from redrive.protocols.aws.lambda_.archives import UNZIPPED_BYTES_MAX, ZIPPED_BYTES_MAX
@@ -34,7 +34,7 @@ class Quotas:
         named = _unqualified(names.read(call, params["FunctionName"]))
         await self._lookup.function(call, named, "PutFunctionConcurrency")
         wanted: int = params["ReservedConcurrentExecutions"]
-        others = sum(await self._reserved_by_others(named))
+        others = await reserved_by(self._engine.resources.documents, named)
         if CONCURRENT_MAX - others - wanted < UNRESERVED_MIN:
             raise invalid(
                 "Specified ReservedConcurrentExecutions for function decreases account's"
@@ -64,11 +64,6 @@ class Quotas:
 
         await self._engine.resources.write(decide)
 
-    async def _reserved_by_others(self, named: Named) -> list[int]:
-        beginning = f"{named.name.account}/{named.name.region}/"
-        functions = await self._engine.resources.documents.find(FUNCTION, beginning)
-        return [function.reserved or 0 for function in functions if function.name != named.name]
-
     async def get_account_settings(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as a Verb
         """https://docs.aws.amazon.com/lambda/latest/api/API_GetAccountSettings.html."""
         beginning = f"{call.account}/{call.region}/"
@@ -92,6 +87,12 @@ class Quotas:
                 "TotalCodeSize": code,
             },
         }
+
+
+async def reserved_by(documents: Documents, named: Named) -> int:
+    """The concurrency that the other functions of an account's region have reserved."""
+    functions = await documents.find(FUNCTION, f"{named.name.account}/{named.name.region}/")
+    return sum(function.reserved or 0 for function in functions if function.name != named.name)
 
 
 def _unqualified(named: Named) -> Named:

@@ -222,6 +222,30 @@ class EventSettings(Document):
     modified_at: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Provisioned(Document):
+    """The environments that are kept ready of a version or an alias.
+
+    Attributes:
+        function: Whose.
+        qualifier: The version or the alias.
+        wanted: How many each node keeps.
+        modified_at: ms.
+    """
+
+    restored: ClassVar = {"function": ResourceName._make}
+
+    function: ResourceName
+    qualifier: str
+    wanted: int
+    modified_at: int
+
+    @property
+    def key(self) -> str:
+        """The key of its document."""
+        return f"{self.function.key}/{self.qualifier}"
+
+
 FUNCTION: Final[DocumentKind[FunctionRecord]] = DocumentKind(
     "function", FunctionRecord.to_document, FunctionRecord.from_document
 )
@@ -232,6 +256,10 @@ ALIAS: Final[DocumentKind[Alias]] = DocumentKind("function_alias", Alias.to_docu
 
 EVENTS: Final[DocumentKind[EventSettings]] = DocumentKind(
     "function_events", EventSettings.to_document, EventSettings.from_document
+)
+
+PROVISIONED: Final[DocumentKind[Provisioned]] = DocumentKind(
+    "function_provisioned", Provisioned.to_document, Provisioned.from_document
 )
 
 _DIGITS: Final = 10  # so that keys are in the order of the numbers
