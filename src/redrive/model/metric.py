@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 MINUTE_MS = 60_000
 
@@ -33,15 +33,20 @@ class Series(NamedTuple):
     @property
     def id(self) -> int:
         """63 bits that stand for the series in every store and on every node."""
-        return _series_id(self)
+        chars = sum(len(name) + len(value) for name, value in self.dimensions)
+        return _remembered_id(self) if chars <= _CHARS_REMEMBERED else _series_id(self)
 
 
-# Of 1,800 queues that something happens to: 12 MB. To work it out anew takes 3 µs, a tenth of what storing a point does.
-@lru_cache(maxsize=16_384)
 def _series_id(series: Series) -> int:
     parts = [*series[:4], *(part for pair in series.dimensions for part in pair)]
     text = "".join(f"{len(part)}:{part}" for part in parts)
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> 1
+
+
+# Of 1,800 queues that something happens to: 12 MB. To work it out anew takes 3 µs, a tenth of what storing a point does.
+# A caller's series may have 30 dimensions of 1,280 characters.
+_remembered_id: Final = lru_cache(maxsize=16_384)(_series_id)
+_CHARS_REMEMBERED: Final = 512
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """Policies of queues: whether a topic may send to one."""
 
-from functools import lru_cache
-
 from redrive.access.condition_keys import OF_TIME
 from redrive.access.policy import (
     AccessRequest,
@@ -15,6 +13,7 @@ from redrive.access.policy import (
 from redrive.access.policy_document import stored_policy
 from redrive.access.principals import service_principal
 from redrive.engine.ports import Clock
+from redrive.model.memo import remembered
 from redrive.model.names import ResourceName
 from redrive.protocols.aws.sns import names
 
@@ -36,7 +35,7 @@ class QueuePolicies:
 
 
 # A policy sees the topic and its owner alone, so its answer holds until its text changes.
-@lru_cache(maxsize=4096)
+@remembered(4096, 2048, longer_max=128)
 def _lasting_answer(policy: str, queue: ResourceName, topic: ResourceName) -> bool | None:
     """The answer; None where it changes with time."""
     if not OF_TIME.isdisjoint(stored_policy(policy).keys):

@@ -6,13 +6,13 @@ properties there.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 import orjson
 
 from redrive.engine.ports import PushRequest
 from redrive.model.delivery import Delivery
+from redrive.model.memo import remembered
 from redrive.model.topic import Subscription
 from redrive.protocols.azure.eventgrid import delivery_attributes, json_text
 from redrive.protocols.azure.eventgrid.published import Published
@@ -36,8 +36,8 @@ _ARRAYS: Final = frozenset({"WebHook", "AzureFunction", "HybridConnection", "Eve
 _ORIGINS: Final = {"Origin": ORIGIN, "WebHook-Request-Origin": ORIGIN}
 
 
-# Events that were published together have one envelope.
-_unpacked: Final = lru_cache(maxsize=1024)(Published.unpack)
+# Events that were published together have one envelope. A topic's mapping may put much of an event into it.
+_unpacked: Final = remembered(1024, 4096, longer_max=16)(Published.unpack)
 
 
 def push_request(

@@ -6,12 +6,12 @@ The resource manager's facade writes the engine's documents, with what it accept
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Final
 
 import orjson
 
 from redrive.engine.ports import ONE_EACH, Batch
+from redrive.model.memo import remembered
 from redrive.model.queue import DAY_MS
 from redrive.model.retry_plans import MINUTE_MS
 from redrive.model.topic import Subscription, Topic
@@ -41,6 +41,11 @@ MINUTES_TO_LIVE_MAX: Final = 1440
 _NAMESPACE_TO_LIVE_MS: Final = 7 * DAY_MS  # as long as a topic may keep it
 _EVENTS_DEFAULT: Final = 5000  # where the bytes alone are given, they alone bound a batch
 _KILOBYTES_DEFAULT: Final = 64
+
+# Asked for at each publication and each delivery. Most resources say little; one with many filters or rules says 100 kB.
+_ENTRIES_MAX: Final = 4096
+_CHARS_MAX: Final = 4096
+_LONGER_MAX: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,7 @@ def delivery_settings(subscription: Subscription) -> DeliverySettings:
     return _delivery(subscription.attributes[ID], subscription.attributes[PROPERTIES])
 
 
-@lru_cache(maxsize=4096)
+@remembered(_ENTRIES_MAX, _CHARS_MAX, longer_max=_LONGER_MAX)
 def network(text: str) -> Network:
     """From where a namespace may be reached.
 
@@ -139,7 +144,7 @@ def network(text: str) -> Network:
     return Network.of(orjson.loads(text))
 
 
-@lru_cache(maxsize=4096)
+@remembered(_ENTRIES_MAX, _CHARS_MAX, longer_max=_LONGER_MAX)
 def _topic(resource_id: str, text: str) -> TopicSettings:
     properties = orjson.loads(text)
     mapping = (properties.get("inputSchemaMapping") or {}).get("properties") or {}
@@ -153,7 +158,7 @@ def _topic(resource_id: str, text: str) -> TopicSettings:
     )
 
 
-@lru_cache(maxsize=4096)
+@remembered(_ENTRIES_MAX, _CHARS_MAX, longer_max=_LONGER_MAX)
 def _delivery(resource_id: str, text: str) -> DeliverySettings:
     properties = _as_of_topics(orjson.loads(text))
     destination = _unwrapped(properties, "destination", "deliveryWithResourceIdentity")
