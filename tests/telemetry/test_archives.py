@@ -10,8 +10,9 @@ from redrive.telemetry.accumulators import topic_series
 from redrive.telemetry.archives import HOUR_MS
 from redrive.telemetry.gauges import ACTIVE_MS
 from redrive.telemetry.telemetry import FORGET_MS, SWEEP_MS
+from tests.engine.test_forgetting import reachable
 from tests.telemetry.facts import TOPIC
-from tests.telemetry.test_telemetry import House, running_house
+from tests.telemetry.test_telemetry import House, queue, running_house
 
 ARCHIVING = replace(TOPIC, archive_ms=1)
 
@@ -81,3 +82,19 @@ async def test_a_reset_leaves_no_totals(house: House) -> None:
     house.telemetry.metrics.published(TOPIC, 1, 1, 10, house.clock.now())
     await house.telemetry.reset()
     assert list(house.telemetry.metrics.totals) == []
+
+
+async def test_queues_and_topics_that_came_and_went_leave_nothing(house: House) -> None:
+    lives, held = 100, []
+    for life in range(3):
+        for number in range(lives):
+            gone_queue, gone_topic = queue(f"{life}-{number}", 1_000 + number), replace(ARCHIVING, id=number)
+            gone_topic = replace(gone_topic, name=gone_queue.name)
+            metrics, now = house.telemetry.metrics, house.clock.now()
+            metrics.published(gone_topic, 1, 1, 10, now)
+            metrics.archived(gone_topic, 1, 10, now)
+            metrics.sent(gone_queue, 1, 10, now)
+            metrics.received(gone_queue, 1, now)
+        await house.advance(HOUR_MS)
+        held.append(reachable(house.telemetry))
+    assert held[2] - held[1] < lives, held
