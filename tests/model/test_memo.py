@@ -11,7 +11,7 @@ from redrive.protocols.azure.eventgrid import settings
 
 
 def made_of(texts: list[str], longer_max: int) -> Counter[int]:
-    """How often something was made of a text, by the text's length, where each of the texts is asked for three times."""
+    """The number of times something was made of each text, by its length, where each is asked for three times."""
     made: Counter[int] = Counter()
 
     @remembered(entries_max=4, chars_max=10, longer_max=longer_max)

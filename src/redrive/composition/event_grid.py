@@ -9,7 +9,9 @@ from redrive.protocols.azure.arm.event_sources import EventSources
 from redrive.protocols.azure.arm.operations import KINDS, build_operations
 from redrive.protocols.azure.arm.service import Arm
 from redrive.protocols.azure.arm.storage import StorageOperations
+from redrive.protocols.azure.arm.storage_accounts import StorageAccounts
 from redrive.protocols.azure.arm.subscribers import Subscribers
+from redrive.protocols.azure.blob_access import BlobAccess
 from redrive.protocols.azure.blob_service import BlobService
 from redrive.protocols.azure.entra import Entra
 from redrive.protocols.azure.eventgrid import dialect
@@ -52,7 +54,9 @@ def _gateway(core: Core, measures: Measures, tokens: WebhookTokens) -> AzureGate
     sources = EventSources(engine, Subscribers(engine))
     insights = Insights(core.store, core.telemetry.flush, sources.resource)
     containers, keys = BlobContainers(core.blob_store), StorageKeys(core.secret)
-    storage = StorageOperations(engine, containers, keys, resolve)
+    accounts = StorageAccounts(engine)
+    storage = StorageOperations(accounts, containers, keys, resolve)
+    access = BlobAccess(accounts, keys, core.bearer, clock, core.refusals)
     operations = build_operations(engine, handshakes, resolve, [insights, storage])
     credentials = Credentials(core.bearer, clock, core.public_url, required=required, refusals=core.refusals)
     return AzureGateway(
@@ -62,7 +66,7 @@ def _gateway(core: Core, measures: Measures, tokens: WebhookTokens) -> AzureGate
             Namespaces(engine, credentials, measures, core.secret),
             Arm(core.runtime.clock, core.bearer, operations, core.public_url),
             handshakes,
-            BlobService(containers, keys, clock, core.refusals, required=required),
+            BlobService(containers, access if required else None, clock),
             Entra(clock, core.bearer, core.public_url, tokens),
         ],
     )

@@ -71,7 +71,7 @@ class Router:
         Args:
             control: Redrive's own routes.
             paths: Beginnings of paths that one protocol has to itself.
-            recognising: Asked in turn about what is left; never about the path `/`.
+            recognising: Asked in turn about what is left; never about a POST to `/`.
             otherwise: Who takes the rest.
             needs_credential: Whether who shows none is sent away, except from what takes little.
             guard: Refuses what web pages cause, where nobody shows a credential.
@@ -97,8 +97,6 @@ class Router:
         way = signpost(request)
         if way is not None:
             return way
-        if path == "/":
-            return self._otherwise.answer(request)
         return self._by_path(request, path)
 
     def _by_path(self, request: Request, path: str) -> Response | Awaitable[Response]:

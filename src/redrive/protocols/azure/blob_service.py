@@ -2,6 +2,7 @@
 
     PUT, GET, HEAD, DELETE  /_storage/ACCOUNT/CONTAINER?restype=container
     GET                     /_storage/ACCOUNT/?comp=list
+    PUT …                   https://ACCOUNT.blob.{…}/CONTAINER?restype=container   where DNS leads there to this server
 
 Blobs are dead letters, which are read in the folder that they are in.
 https://learn.microsoft.com/rest/api/storageservices/operations-on-containers
@@ -13,14 +14,15 @@ from typing import Final
 from urllib.parse import parse_qs
 from xml.sax.saxutils import escape
 
-from redrive.access.refusals import Refusals
 from redrive.engine.ports import Clock
 from redrive.protocols.azure.arm.destinations import check_container, is_storage_account
 from redrive.protocols.azure.arm.storage import BLOBS, Containers
-from redrive.protocols.azure.storage_keys import PARAMETERS_MAX, StorageKeys
+from redrive.protocols.azure.blob_access import BlobAccess
+from redrive.protocols.azure.storage_keys import PARAMETERS_MAX
 from redrive.protocols.azure.wire.errors import AzureError, invalid, not_found
 from redrive.protocols.http import Request, Response
 
+_HOST_MARK: Final = ".blob."
 _XML: Final = "application/xml"
 _HEAD: Final = '<?xml version="1.0" encoding="utf-8"?>'
 _VERSION: Final = "2021-12-02"
@@ -30,27 +32,21 @@ _ETAG: Final = '"0x8D0000000000000"'  # a container has no properties that could
 class BlobService:
     """Answers for containers (`redrive.protocols.azure.gateway.Service`)."""
 
-    def __init__(
-        self, containers: Containers, keys: StorageKeys, clock: Clock, refusals: Refusals, *, required: bool
-    ) -> None:
+    def __init__(self, containers: Containers, access: BlobAccess | None, clock: Clock) -> None:
         """Offer these containers.
 
         Args:
             containers: Of the blob store.
-            keys: What requests are signed with.
-            clock: The system's, which clients sign by.
-            refusals: Where those who are not let in are counted.
-            required: Whether requests have to be signed.
+            access: Says who may use them; None: everybody.
+            clock: The system's.
         """
         self._containers = containers
-        self._keys = keys
+        self._access = access
         self._clock = clock
-        self._refusals = refusals
-        self._required = required
 
-    def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Service
+    def handles(self, path: str, host: str) -> bool:
         """See `Service.handles`."""
-        return path.startswith(BLOBS)
+        return path.startswith(BLOBS) or _account_at(host) is not None
 
     async def answer(self, request: Request) -> Response:
         """See `Service.answer`; refusals are XML, as this service's are."""
@@ -66,10 +62,11 @@ class BlobService:
         return answered
 
     async def _answer(self, request: Request) -> Response:
-        account, _, container = request.path.removeprefix(BLOBS).partition("/")
+        account, container = _named(request)
         if not is_storage_account(account):
             raise not_found("The specified resource does not exist.")
-        self._check_signature(request, account)
+        if self._access is not None:
+            await self._access.check(request, account)
         query = _query_of(request)
         if request.method == "GET" and not container and query.get("comp") == "list":
             return await self._list(account, query.get("prefix", ""))
@@ -79,16 +76,6 @@ class BlobService:
             )
         check_container(container)
         return await self._one(request.method, account, container)
-
-    def _check_signature(self, request: Request, account: str) -> None:
-        if self._required and not self._keys.signed(request, account, self._clock.now()):
-            self._refusals.add("SharedKeyInvalid", address=request.client_host, identity=account)
-            raise AzureError(
-                HTTPStatus.FORBIDDEN,
-                "AuthenticationFailed",
-                "Server failed to authenticate the request. Make sure the value of Authorization header is formed "
-                "correctly including the signature.",
-            )
 
     async def _list(self, account: str, prefix: str) -> Response:
         names = [name for name in await self._containers.names(account) if name.startswith(prefix)]
@@ -134,6 +121,20 @@ class BlobService:
             "x-ms-has-legal-hold": "false",
         }
         return Response(status, b"", _XML, headers)
+
+
+def _account_at(host: str) -> str | None:
+    """The storage account whose host this is, `letters.blob.example.com`; None: of none."""
+    name, mark, _ = host.lower().partition(_HOST_MARK)
+    return name if mark and is_storage_account(name) else None
+
+
+def _named(request: Request) -> tuple[str, str]:
+    """The storage account and the container that a request names."""
+    if request.path.startswith(BLOBS):
+        account, _, container = request.path.removeprefix(BLOBS).partition("/")
+        return account, container
+    return _account_at(request.host) or "", request.path.removeprefix("/")
 
 
 def _query_of(request: Request) -> dict[str, str]:

@@ -6,10 +6,11 @@ For webhooks that verify this server's tokens: the issuer's description and its 
 authority, which is this server, for tokens.
 """
 
+import ipaddress
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from redrive.engine.ports import Clock
 from redrive.protocols.azure.webhook_tokens import WebhookTokens
@@ -149,6 +150,16 @@ def _form(request: Request) -> Mapping[str, str]:
         return {}
 
 
+def _storage_suffix(base_url: str) -> str:
+    """The hosts of storage accounts end in it: `letters.blob.redrive.example.com`; an address has no names beneath it."""
+    url = urlsplit(base_url)
+    try:
+        ipaddress.ip_address(url.hostname or "")
+    except ValueError:
+        return url.netloc
+    return "not-offered.invalid"
+
+
 def _cloud_description(base_url: str) -> Mapping[str, Any]:
     """The cloud, as `az cloud register --endpoint-resource-manager` reads it: everything is this server.
 
@@ -178,7 +189,7 @@ def _cloud_description(base_url: str) -> Mapping[str, Any]:
         "appInsightsResourceId": not_offered,
         "logAnalyticsResourceId": not_offered,
         "suffixes": {
-            "storage": "not-offered.invalid",
+            "storage": _storage_suffix(base_url),
             "keyVaultDns": "not-offered.invalid",
             "sqlServerHostname": "not-offered.invalid",
             "acrLoginServer": "not-offered.invalid",

@@ -69,6 +69,7 @@ def test_batches_of_a_storage_accounts_events(az: Az, hook: Webhook) -> None:
         "storage", "account", "create", "-n", "letters", "-g", "rg", "-l", "local", "--sku", "Standard_LRS"
     )
     assert (made["id"], made["provisioningState"]) == (STORAGE, "Succeeded")
+    at = ("--account-name", "letters", "--blob-endpoint", made["primaryEndpoints"]["blob"])
     of_account = ("--storage-account", "letters", "-g", "rg")
     assert az("storage", "container-rm", "create", "--name", "dead", *of_account)["name"] == "dead"
     assert az("storage", "container-rm", "show", "--name", "dead", *of_account)["name"] == "dead"
@@ -86,6 +87,10 @@ def test_batches_of_a_storage_accounts_events(az: Az, hook: Webhook) -> None:
     assert [one["name"] for one in az("storage", "container", "list", *signed)] == ["dead", "more"]
     assert az("storage", "container", "delete", "--name", "more", *signed) == {"deleted": True}
     assert az("storage", "container", "exists", "--name", "more", *signed) == {"exists": False}
+    assert [one["id"] for one in az("storage", "account", "list", "-g", "rg")] == [STORAGE]
+    for signed in (("--auth-mode", "login"), ("--auth-mode", "key"), ()):  # without, the key is looked up
+        assert az("storage", "container", "create", "--name", "walk", *at, *signed) == {"created": True}
+        assert az("storage", "container", "delete", "--name", "walk", *at, *signed) == {"deleted": True}
     storage = az("storage", "account", "show", "--name", "letters", "--resource-group", "rg", "--query", "id")
     assert storage == STORAGE
     batching = ("--max-events-per-batch", "1000", "--preferred-batch-size-in-kilobytes", "512")

@@ -18,6 +18,7 @@ from azure.core.exceptions import (
 from azure.identity import ClientSecretCredential
 from azure.storage.blob import BlobServiceClient
 
+from redrive.protocols.azure.arm.storage import BLOBS
 from tests.services.server import REDRIVE, Server, new_server
 
 ACCOUNTS: Final = ("123456789012", "210987654321")
@@ -36,6 +37,7 @@ class Owner:
             authority=server.url,
             disable_instance_discovery=True,
         )
+        self._credential = credential
         self._token = credential.get_token(f"{server.url}/.default").token
 
     def ask(self, method: str, path: str) -> tuple[int, Any]:
@@ -47,6 +49,19 @@ class Owner:
             method, f"{self._server.url}{path}", data=b"{}", headers=authorization, timeout=30
         )
         return answer.status_code, orjson.loads(answer.content or b"null")
+
+    def accounts(self) -> list[dict[str, Any]]:
+        """The storage accounts of the subscription."""
+        path = f"/subscriptions/{self._subscription}/providers/Microsoft.Storage/storageAccounts"
+        authorization = {"Authorization": f"Bearer {self._token}"}
+        url = f"{self._server.url}{path}?api-version=2023-05-01"
+        found: list[dict[str, Any]] = requests.get(url, headers=authorization, timeout=30).json()["value"]
+        return found
+
+    def blobs_by_token(self) -> BlobServiceClient:
+        """The Blob service of the account, by a token of the access key."""
+        url = f"{self._server.url}{BLOBS}letters"
+        return BlobServiceClient(url, credential=self._credential, retry_total=0)
 
     def blobs(self, key: str = "") -> BlobServiceClient:
         """The Blob service of the account, by its first key or another."""
@@ -102,6 +117,33 @@ def test_both_keys_open_an_account_and_no_other_does(owners: list[Owner]) -> Non
     wrong = owners[0].blobs(b64encode(b"x" * 64).decode())
     with pytest.raises(ClientAuthenticationError):
         wrong.create_container("others")
+
+
+def test_a_token_opens_the_accounts_of_its_key_and_no_others(owners: list[Owner]) -> None:
+    owners[0].ask("PUT", "")
+    theirs = owners[0].blobs_by_token()
+    assert theirs.create_container("by-token").exists()
+    theirs.delete_container("by-token")
+    assert [one["name"] for one in owners[0].accounts()] == ["letters"]
+    assert owners[1].accounts() == []
+    with pytest.raises(HttpResponseError) as refusal:
+        owners[1].blobs_by_token().create_container("by-token")
+    assert (refusal.value.status_code, refusal.value.error_code) == (409, "StorageAccountAlreadyTaken")
+
+
+def test_an_account_has_a_host_of_its_own_where_names_lead_to_the_server(tmp_path: Path) -> None:
+    server = new_server("sqlite://:memory:", "--allow-host", "letters.blob.example.com", directory=tmp_path)
+    server.start()
+    host = {"Host": "letters.blob.example.com"}
+    try:
+        assert server.ask("PUT", "/dead?restype=container", headers=host)[0] == 201
+        assert server.ask("HEAD", "/_storage/letters/dead?restype=container")[0] == 200
+        assert server.ask("GET", "/other?restype=container", headers=host)[0] == 404
+        assert b"<Name>dead</Name>" in server.ask("GET", "/?comp=list", headers=host)[1]
+        described = server.ask("GET", "/metadata/endpoints", headers={"Host": "localhost:4566"})[1]
+        assert orjson.loads(described)["suffixes"]["storage"] == "localhost:4566"
+    finally:
+        server.stop()
 
 
 def test_an_account_that_belongs_to_another_is_not_shown_opened_or_emptied(owners: list[Owner]) -> None:

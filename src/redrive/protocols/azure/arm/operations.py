@@ -19,14 +19,14 @@ from redrive.protocols.azure.arm.resource_types import (
     TopicCollection,
 )
 from redrive.protocols.azure.arm.service import Operations
-from redrive.protocols.azure.arm.storage import OWNER
+from redrive.protocols.azure.arm.storage_accounts import STORAGE_ACCOUNT
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.arm.system_topic import SYSTEM_TOPIC
 from redrive.protocols.azure.handshake import QUESTION, Handshakes
 
 KINDS: Final[Sequence[DocumentKind[Any]]] = (
     GROUP,
-    OWNER,
+    STORAGE_ACCOUNT,
     SYSTEM_TOPIC,
     QUESTION,
 )  # of documents that a reset removes

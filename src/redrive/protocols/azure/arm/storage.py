@@ -8,15 +8,14 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final, Protocol
 
-from redrive.engine.engine import Engine
-from redrive.engine.ports import DocumentKind
 from redrive.protocols.azure.arm import schema
 from redrive.protocols.azure.arm.call import ArmCall, Verb
 from redrive.protocols.azure.arm.destinations import EndpointResolver, check_container, check_storage_account
+from redrive.protocols.azure.arm.storage_accounts import StorageAccounts
 from redrive.protocols.azure.storage_keys import NAMES, StorageKeys
 from redrive.protocols.azure.wire.answers import empty_answer, json_answer
 from redrive.protocols.azure.wire.arm_id import ArmId
-from redrive.protocols.azure.wire.errors import conflict, invalid, not_found
+from redrive.protocols.azure.wire.errors import invalid, not_found
 from redrive.protocols.http import Response
 
 _SUBSCRIPTION: Final = "/subscriptions/{subscription}"
@@ -27,10 +26,6 @@ _CONTAINERS: Final = f"{_ACCOUNT}/blobServices/default/containers"
 _CONTAINER: Final = f"{_CONTAINERS}/{{container}}"
 # Before an account's name in the paths of Blob services; no bucket of S3 can be called so.
 BLOBS: Final = "/_storage/"
-# Of a storage account's name: the account of the access key that it belongs to.
-OWNER: Final[DocumentKind[str]] = DocumentKind(
-    "azure_storage_account", lambda account: {"account": account}, lambda document: document["account"]
-)
 
 
 class Containers(Protocol):
@@ -57,17 +52,17 @@ class StorageOperations:
     """The operations on storage accounts and containers."""
 
     def __init__(
-        self, engine: Engine, containers: Containers, keys: StorageKeys, resolve: EndpointResolver
+        self, accounts: StorageAccounts, containers: Containers, keys: StorageKeys, resolve: EndpointResolver
     ) -> None:
         """Offer them on these containers.
 
         Args:
-            engine: Keeps whose accounts are.
+            accounts: Owned by accounts of access keys.
             containers: Of the blob store.
             keys: The keys of accounts.
             resolve: What stands behind the id of a storage account.
         """
-        self._documents = engine.resources.documents
+        self._accounts = accounts
         self._containers = containers
         self._keys = keys
         self._resolve = resolve
@@ -77,7 +72,9 @@ class StorageOperations:
         """See `Operations.routes`."""
         return {
             f"POST {_SUBSCRIPTION}/providers/Microsoft.Storage/checkNameAvailability": self.name_available,
-            f"PUT {_ACCOUNT}": self.account,
+            f"GET {_SUBSCRIPTION}/providers/Microsoft.Storage/storageAccounts": self.accounts,
+            f"GET {_SUBSCRIPTION}/resourceGroups/{{group}}/providers/Microsoft.Storage/storageAccounts": self.accounts,
+            f"PUT {_ACCOUNT}": self.put_account,
             f"GET {_ACCOUNT}": self.account,
             f"POST {_ACCOUNT}/listKeys": self.list_keys,
             f"GET {_CONTAINERS}": self.containers,
@@ -91,12 +88,25 @@ class StorageOperations:
         schema.text(call.document, "name")
         return json_answer({"nameAvailable": True})
 
+    async def accounts(self, call: ArmCall) -> Response:
+        """List the accounts that were made in an Azure subscription or a resource group."""
+        found = await self._accounts.in_subscription(call.params["subscription"], call.params.get("group"))
+        return json_answer({"value": [self._shown(call, resource) for resource in found]})
+
+    async def put_account(self, call: ArmCall) -> Response:
+        """Make a storage account, which is there already; from now on it is in lists."""
+        resource = await self._account(call)
+        await self._accounts.made(resource)
+        return json_answer(self._shown(call, resource))
+
     async def account(self, call: ArmCall) -> Response:
         """Show a storage account: one that the settings name, or the server's own, which needs no making."""
-        resource = await self._account(call)
+        return json_answer(self._shown(call, await self._account(call)))
+
+    def _shown(self, call: ArmCall, resource: ArmId) -> Mapping[str, Any]:
         is_own = self._is_own(resource)
         blobs = {"primaryEndpoints": {"blob": f"{call.base_url}{BLOBS}{resource.name}/"}} if is_own else {}
-        shown = {
+        return {
             "id": resource.text,
             "name": resource.name,
             "type": "Microsoft.Storage/storageAccounts",
@@ -106,7 +116,6 @@ class StorageOperations:
             "tags": {"redrive": "own" if is_own else "named"},
             "properties": {"provisioningState": "Succeeded", **blobs},
         }
-        return json_answer(shown)
 
     async def list_keys(self, call: ArmCall) -> Response:
         """Show the keys of an account of the server's own; of another the settings have one, which nobody is shown."""
@@ -160,13 +169,7 @@ class StorageOperations:
         check_storage_account(account)
         caller = call.caller.account
         if caller is not None and self._is_own(account):
-            key = account.name.lower()
-            owner = await self._documents.get(OWNER, key)
-            if owner is None:
-                owner = await self._documents.update_or_create(OWNER, key, caller, lambda current: current)
-            if owner != caller:
-                said = f"The storage account named {account.name} is already taken."
-                raise conflict(said, "StorageAccountAlreadyTaken")
+            await self._accounts.check_owner(account.name, caller)
         return account
 
     async def _named(self, call: ArmCall) -> tuple[ArmId, ArmId]:
