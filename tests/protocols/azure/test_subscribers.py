@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from redrive.engine.resources import Draft
 from redrive.model.errors import NotFound
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.arm.event_sources import new_topic
@@ -12,6 +13,7 @@ from redrive.protocols.azure.arm.subscribers import DEAD_LETTERS_KEPT_MS, Subscr
 from redrive.protocols.azure.arm.subscription_documents import engine_subscription
 from redrive.protocols.azure.arm.subscription_forms import SubscriptionForm
 from redrive.protocols.azure.eventgrid import names
+from redrive.protocols.azure.wire.errors import AzureError
 from tests.protocols.azure.stage import ACCOUNT, CONTAINER, TOPIC, Stage
 
 WEBHOOK = {"endpointType": "WebHook", "properties": {"endpointUrl": "https://hook.example"}}
@@ -116,3 +118,48 @@ async def test_each_change_is_one_commit(stage: Stage, topic: Topic, monkeypatch
     await subscribers.remove_topics([topic])
     assert len(written) == 1
     assert await kept(stage, topic) == await kept(stage, new) == []
+
+
+DOMAIN = TOPIC._replace(parts=("domains", "shops"))
+INNER = DOMAIN.child("topics", "one")
+
+
+@pytest.fixture
+async def domain(stage: Stage) -> Topic:
+    return await stage.engine.resources.topics.create(new_topic(DOMAIN, {}))
+
+
+async def test_a_domain_topic_is_not_made_once_its_domain_is_gone(
+    stage: Stage, domain: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subscribers, topics = Subscribers(stage.engine), stage.engine.resources.topics
+    create_in = topics.create_in
+
+    async def create_late(draft: Draft, wanted: Topic) -> Topic:
+        if await topics.get(domain.name) is not None:
+            await subscribers.remove_topic(domain)
+        return await create_in(draft, wanted)
+
+    monkeypatch.setattr(topics, "create_in", create_late)
+    inner = new_topic(INNER, {})
+    for make in (subscribers.make_topic(inner), subscribers.write(inner, wanted(inner, letters=False))):
+        with pytest.raises(AzureError, match="was not found"):
+            await make
+    assert await topics.find(names.within(domain.name)) == []
+
+
+async def test_a_domain_takes_the_topics_along_that_are_made_meanwhile(
+    stage: Stage, domain: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subscribers, topics = Subscribers(stage.engine), stage.engine.resources.topics
+    delete_in, inner = topics.delete_in, new_topic(INNER, {})
+    makes = iter([True])
+
+    async def delete_late(draft: Draft, topic: Topic) -> bool:
+        if topic == domain and next(makes, False):
+            await subscribers.make_topic(inner)
+        return await delete_in(draft, topic)
+
+    monkeypatch.setattr(topics, "delete_in", delete_late)
+    await subscribers.remove_topic(domain)
+    assert [await topics.get(name) for name in (domain.name, inner.name)] == [None, None]

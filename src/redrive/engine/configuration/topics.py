@@ -88,6 +88,10 @@ class Topics:
             draft.put(OF_ARCHIVE, number_key(topic.id), topic.name.key)
         return topic
 
+    def require_none_in(self, draft: Draft, beginning: ResourceName) -> None:
+        """Write the draft only if no topic's name begins so afterwards."""
+        draft.require_none(TOPIC, beginning.key)
+
     async def update(self, name: ResourceName, change: Callable[[Topic], Topic]) -> Topic:
         """Change a topic.
 

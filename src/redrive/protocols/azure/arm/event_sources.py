@@ -93,7 +93,7 @@ class EventSources:
             if topic is not None:
                 return topic
             with contextlib.suppress(AlreadyExists):
-                return await self._topics.create(wanted)
+                return await self._subscribers.make_topic(wanted)
 
     async def goes_with_its_last(self, topic: Topic) -> bool:
         """True if a topic goes with its last event subscription: a domain topic, unless its domain keeps it."""

@@ -60,8 +60,7 @@ class TopicCollection(ArmCollection[Topic]):
     async def _remove(self, resource: ArmId) -> None:
         topic = await self._get(resource)
         if topic is not None:
-            inner = await self._topics.find(names.within(topic.name))
-            await self._subscribers.remove_topics([*inner, topic])
+            await self._subscribers.remove_topic(topic)
 
     @override
     async def _find(self, call: ArmCall, after: str, limit: int) -> Sequence[Topic]:

@@ -13,6 +13,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.queue import DAY_MS, CopyTarget, Queue
 from redrive.model.topic import Subscription, Topic
+from redrive.protocols.azure.arm.resource import id_of, no_such
 from redrive.protocols.azure.arm.subscription_documents import engine_queue
 from redrive.protocols.azure.eventgrid import names, settings
 from redrive.protocols.azure.eventgrid.dead_letters import DELAY_MS
@@ -51,11 +52,27 @@ class Subscribers:
     async def write_in(self, draft: Draft, topic: Topic, wanted: Subscription) -> Subscription:
         """See `write`."""
         if not topic.id and await self._topics.get_in(draft, topic.name) is None:
-            await self._topics.create_in(draft, topic)
+            await self._make_topic_in(draft, topic)
         copies = await self._write_dead_letters_in(draft, wanted)
         if wanted.protocol == PULL:
             await self._queues.put_in(draft, replace(engine_queue(wanted, topic), copies=copies))
         return await self._subscriptions.put_in(draft, wanted)
+
+    async def make_topic(self, wanted: Topic) -> Topic:
+        """Make a topic; one of a domain is only made while the domain stands.
+
+        Raises:
+            AlreadyExists: There is one of that name.
+            AzureError: The domain does not exist any more.
+        """
+        return await self._write(lambda draft: self._make_topic_in(draft, wanted))
+
+    async def _make_topic_in(self, draft: Draft, wanted: Topic) -> Topic:
+        domain = names.domain_of(wanted.name)
+        if domain is not None and await self._topics.get_in(draft, domain) is None:
+            resource = id_of(wanted.attributes)
+            raise no_such(resource._replace(parts=resource.parts[:2]))
+        return await self._topics.create_in(draft, wanted)
 
     async def follow_in(self, draft: Draft, topic: Topic) -> None:
         """Let a topic's queues keep events for as long as the topic does by now."""
@@ -90,10 +107,30 @@ class Subscribers:
         await self._remove_dead_letters_in(draft, subscription)
 
     async def remove_topics(self, topics: Sequence[Topic]) -> None:
-        """Remove topics with their event subscriptions, each in one transaction as far as the engine has one for it."""
+        """Remove topics and domains, one after the other; see `remove_topic`."""
         for topic in topics:
-            while not await self._write(partial(self._remove_topic_in, topic)):
-                pass
+            await self.remove_topic(topic)
+
+    async def remove_topic(self, topic: Topic) -> None:
+        """Remove a topic, or a domain with its topics, with all event subscriptions.
+
+        Each goes in one transaction, as far as the engine has one for it; a domain only once no topic is in it, so that
+        none stays behind which was made meanwhile.
+        """
+        within = names.within(topic.name)
+        is_gone = False
+        while not is_gone:
+            for inner in await self._topics.find(within):
+                while not await self._write(partial(self._remove_topic_in, inner)):
+                    pass
+            is_gone = await self._write(partial(self._remove_empty_in, topic))
+
+    async def _remove_empty_in(self, topic: Topic, draft: Draft) -> bool:
+        within = names.within(topic.name)
+        if await self._topics.find(within, limit=1):
+            return False
+        self._topics.require_none_in(draft, within)
+        return await self._remove_topic_in(topic, draft)
 
     async def _remove_topic_in(self, topic: Topic, draft: Draft) -> bool:
         is_gone = await self._topics.delete_in(draft, topic)

@@ -68,6 +68,12 @@ def within(name: ResourceName) -> ResourceName:
     return name._replace(name=f"{name.name}:")
 
 
+def domain_of(topic: ResourceName) -> ResourceName | None:
+    """The name of the domain that an engine topic is in: of `domains:d:t` it is `domains:d`."""
+    domain, _, own = topic.name.rpartition(":")
+    return topic._replace(name=domain) if own and domain.startswith("domains:") else None
+
+
 def publishing_path(resource: ArmId) -> str:
     """The path for publishing to a topic or a domain, below the server's URL; each has its own.
 
