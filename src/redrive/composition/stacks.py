@@ -9,6 +9,7 @@ from redrive.protocols.aws.cloudformation.facade import CloudFormation
 from redrive.protocols.aws.cloudformation.running.asking import Services
 from redrive.protocols.aws.cloudformation.running.operations import StackOperations
 from redrive.protocols.aws.inner_calls import InnerCalls
+from redrive.runtime.simulated import SimulatedClock
 
 
 def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
@@ -20,7 +21,7 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
     """
     called = dict(services)
     asked = Services(InnerCalls(called, core.runtime), called, core.base_url)
-    operations = StackOperations(core.engine, asked)
+    operations = StackOperations(core.engine, asked, leaps=isinstance(core.runtime.clock, SimulatedClock))
     facade = CloudFormation(core.engine, asked, operations)
     called["cloudformation"] = facade
     return Extension(
