@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo -n)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test quick check format test-deep simulate bench postgresql azurite rabbitmq bubblewrap compiler az lock clean
+.PHONY: help run demo test quick check format test-deep simulate bench postgresql azurite rabbitmq bubblewrap java compiler az lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ run: $(VENV)/run.stamp ## Start the server; options go in args="--port 5000"
 demo: $(VENV)/run.stamp ## Watch one message published, failed, retried, dead-lettered and redriven
 	$(BIN)/redrive demo $(args)
 
-test: check postgresql azurite rabbitmq bubblewrap az ## Run every check and every test
+test: check postgresql azurite rabbitmq bubblewrap java az ## Run every check and every test
 	$(PYTEST) $(args)
 
 quick: $(VENV)/test.stamp ## Run the tests that need nothing but Python, in under a minute
@@ -39,7 +39,7 @@ format: $(VENV)/test.stamp ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-test-deep: $(VENV)/test.stamp postgresql azurite rabbitmq bubblewrap az ## Let Hypothesis look for new examples, for as long as it takes
+test-deep: $(VENV)/test.stamp postgresql azurite rabbitmq bubblewrap java az ## Let Hypothesis look for new examples, for as long as it takes
 	$(PYTEST) --hypothesis-profile=deep $(args)
 
 simulate: $(VENV)/test.stamp ## Run one simulated cluster: make simulate seed=7
@@ -53,7 +53,7 @@ lock: $(VENV)/test.stamp ## Move every dependency to its newest version and writ
 	$(PIP) freeze --exclude-editable > constraints.txt
 
 clean: ## Remove what was installed and cached here
-	rm -rf $(VENV) $(AZ) .azurite .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(AZ) .azurite .java .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # A stamp is newer than the lists it was installed from, so a second run installs nothing.
 $(VENV)/run.stamp: pyproject.toml constraints.txt | $(BIN)/pip
@@ -120,6 +120,19 @@ bubblewrap: ## Install bubblewrap and curl, for the tests
 	  $(SUDO) apt-get update -qq </dev/null && \
 	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends bubblewrap curl </dev/null; \
 	} || { echo 'Could not install bubblewrap; the tests need it: apt-get install bubblewrap curl'; exit 1; }
+
+# Functions in Java, and Amazon's SDK for Java as a client: 15 MB of jars from Maven Central, once, and what is compiled with them.
+java: .java/stamp ## Install a JDK and Maven, and fetch jars, for the tests
+.java/stamp: tests/services/java_package/pom.xml $(wildcard tests/services/java_package/*.java)
+	@{ command -v javac && command -v mvn; } >/dev/null || { \
+	  echo 'A JDK or Maven is missing: installing them from the system packages'; \
+	  $(SUDO) apt-get update -qq </dev/null && \
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive \
+	    apt-get install -qq -y --no-install-recommends openjdk-17-jdk-headless maven </dev/null; \
+	} || { echo 'Could not install Java; the tests need it: apt-get install openjdk-17-jdk-headless maven'; exit 1; }
+	@mkdir -p .java && cp $^ .java/
+	cd .java && mvn --quiet --batch-mode generate-resources && javac -d classes -cp 'client/*:sdk/*' *.java
+	@touch $@
 
 # Proton, which speaks AMQP, comes as C.
 compiler: ## Install a C compiler and Python's headers, for the tests' dependencies
