@@ -282,6 +282,7 @@ class TestSettings:
         put = workshop.client.put_function_event_invoke_config(FunctionName=name, MaximumRetryAttempts=1)
         assert put["DestinationConfig"] == {"OnSuccess": {}, "OnFailure": {}}
         assert put["FunctionArn"] == f"{workshop.arn(name)}:$LATEST"
+        assert abs(put["LastModified"].timestamp() - workshop.server.now()) < 60
         assert "MaximumEventAgeInSeconds" not in put
         merged = workshop.client.update_function_event_invoke_config(
             FunctionName=name, DestinationConfig={"OnFailure": {"Destination": queue.arn}}

@@ -133,6 +133,19 @@ class TestCreate:
 
 
 class TestLook:
+    def test_a_missing_function_is_told_of_as_recorded(self, workshop: Workshop) -> None:
+        client, arn = workshop.client, workshop.arn("nobody")
+        with refused("ResourceNotFoundException", f"Function not found: {arn}:$LATEST", 404):
+            client.put_function_concurrency(FunctionName="nobody", ReservedConcurrentExecutions=1)
+        with refused("ResourceNotFoundException", f"No policy found for: {arn}", 404):
+            client.remove_permission(FunctionName="nobody", StatementId="s")
+        with refused("AccessDeniedException", status=403):
+            client.get_function(FunctionName=arn.replace(ACCOUNT, "210987654321"))
+        text = "Please don't provide ImageUri when updating a function with packageType Zip."
+        with refused("InvalidParameterValueException", text):
+            image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/car:1"
+            client.update_function_code(FunctionName=workshop.function(), ImageUri=image)
+
     def test_the_code_can_be_fetched_by_its_link_alone(self, workshop: Workshop) -> None:
         name = workshop.function(Tags={"team": "billing"})
         found = workshop.client.get_function(FunctionName=name)

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.contracts.protocols.functions.workshop import Workshop
+from tests.contracts.protocols.functions.workshop import ROLE, RUNTIME, Workshop, archive
 from tests.contracts.protocols.sqs import refused
 from tests.services.clients import cli
 from tests.services.postgres import DatabaseMaker
@@ -19,6 +19,14 @@ import os
 
 def handler(event, context):
     return os.getpid()
+"""
+
+
+_SHARED = """
+import where
+
+def handler(event, context):
+    return where.said
 """
 
 
@@ -108,6 +116,26 @@ def test_the_command_line_invokes_with_the_tail_of_the_log(workshop: Workshop, t
     assert orjson.loads(answer.read_bytes()) == {"car": 1}
     assert (said["StatusCode"], said["ExecutedVersion"]) == (200, "$LATEST")
     assert b"REPORT RequestId: " in base64.b64decode(said["LogResult"])
+
+
+def test_the_command_line_makes_a_function_with_a_layer_and_a_url(workshop: Workshop, tmp_path: Path) -> None:
+    aws = cli(workshop.server, tmp_path, "lambda")
+    for name, files in (("layer", {"python/where.py": "said = 'shared'"}), ("code", {"index.py": _SHARED})):
+        (tmp_path / f"{name}.zip").write_bytes(archive(files))
+    layer = aws(
+        *("publish-layer-version", "--layer-name", "shared", "--compatible-runtimes", RUNTIME),
+        *("--zip-file", f"fileb://{tmp_path}/layer.zip"),
+    )
+    made = aws(
+        *("create-function", "--function-name", "by-command", "--runtime", RUNTIME, "--role", ROLE),
+        *("--handler", "index.handler", "--layers", layer["LayerVersionArn"], "--timeout", "20"),
+        *("--zip-file", f"fileb://{tmp_path}/code.zip"),
+    )
+    assert made["Layers"] == [{"Arn": layer["LayerVersionArn"], "CodeSize": layer["Content"]["CodeSize"]}]
+    aws("wait", "function-active-v2", "--function-name", "by-command")
+    url = aws("create-function-url-config", "--function-name", "by-command", "--auth-type", "AWS_IAM")
+    assert ".lambda-url.us-east-1.localhost:" in url["FunctionUrl"]
+    assert workshop.call("by-command").payload == "shared"
 
 
 def test_terraform_s_questions_have_answers(workshop: Workshop) -> None:

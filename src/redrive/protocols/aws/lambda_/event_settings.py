@@ -165,7 +165,7 @@ def _rendered(settings: EventSettings) -> Structure:
             for kind, arn in (("OnFailure", settings.on_failure), ("OnSuccess", settings.on_success))
         },
         "FunctionArn": arn_of(settings.function, settings.qualifier),
-        "LastModified": (settings.modified_at or 0) / 1000,
+        "LastModified": settings.modified_at,
     }
     if settings.retries is not None:
         shown["MaximumRetryAttempts"] = settings.retries

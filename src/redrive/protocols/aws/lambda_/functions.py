@@ -168,6 +168,8 @@ class FunctionOperations:
         """https://docs.aws.amazon.com/lambda/latest/api/API_UpdateFunctionCode.html."""
         named = names.read(call, params["FunctionName"])
         await self._lookup.function(call, named, "UpdateFunctionCode")
+        if params.get("ImageUri"):
+            raise invalid("Please don't provide ImageUri when updating a function with packageType Zip.")
         archive = await self._archives.read(call, params)
         code = await self._code.keep(named.name, archive.content)
         architectures = {name: params[name] for name in ("Architectures",) if name in params}

@@ -56,6 +56,8 @@ class Lookup:
             AwsError: There is none, or the caller may not.
         """
         function = await self._documents.get(FUNCTION, named.name.key)
+        if function is None and named.name.account != call.account:
+            raise denied(call.principal.name, action, named.arn)  # nobody learns what another account has
         if function is None:
             raise no_function(named.arn)
         check(call, function, named, action)

@@ -159,7 +159,7 @@ def _rendered(mapping: EventSourceMapping, state: str = "") -> Structure:
         "EventSourceMappingArn": mapping.arn,
         "FunctionArn": arn_of(function, mapping.qualifier),
         "FunctionResponseTypes": ["ReportBatchItemFailures"] if mapping.partial else [],
-        "LastModified": mapping.modified_at / 1000,
+        "LastModified": mapping.modified_at,
         "MaximumBatchingWindowInSeconds": mapping.window_seconds,
         "State": state or ("Enabled" if mapping.enabled else "Disabled"),
         "StateTransitionReason": "USER_INITIATED",

@@ -19,6 +19,7 @@ from redrive.protocols.aws.lambda_.errors import error, invalid, no_such, outdat
 from redrive.protocols.aws.lambda_.lookup import Lookup, function_in, policy_text
 from redrive.protocols.aws.lambda_.names import LATEST, Named
 from redrive.protocols.aws.lambda_.records import FUNCTION, FunctionRecord, Policy
+from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 
 POLICY_BYTES_MAX: Final = 20_480
@@ -66,13 +67,21 @@ class Permissions:
     async def remove_permission(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_RemovePermission.html."""
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        await self._lookup.meant(call, named, "RemovePermission")
+        await self._check_removal(call, named)
 
         def changed(policy: Policy) -> tuple[Mapping[str, Any], ...]:
             return without(policy, params["StatementId"])
 
         await self._change(named, params, changed)
         return {}
+
+    async def _check_removal(self, call: Call, named: Named) -> None:
+        try:
+            await self._lookup.meant(call, named, "RemovePermission")
+        except AwsError as refusal:
+            if refusal.code == "ResourceNotFoundException":
+                raise no_such(f"No policy found for: {named.arn}") from None
+            raise
 
     async def get_policy(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_GetPolicy.html."""

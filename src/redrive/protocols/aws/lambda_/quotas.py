@@ -9,11 +9,12 @@ from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.lambda_ import names
 from redrive.protocols.aws.lambda_.archives import UNZIPPED_BYTES_MAX, ZIPPED_BYTES_MAX
 from redrive.protocols.aws.lambda_.backlogs import follow_in
-from redrive.protocols.aws.lambda_.errors import invalid
+from redrive.protocols.aws.lambda_.errors import invalid, no_function
 from redrive.protocols.aws.lambda_.layer_records import LAYER_VERSION
 from redrive.protocols.aws.lambda_.lookup import Lookup, function_in
-from redrive.protocols.aws.lambda_.names import Named
+from redrive.protocols.aws.lambda_.names import LATEST, Named
 from redrive.protocols.aws.lambda_.records import FUNCTION, VERSION
+from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 
 CONCURRENT_MAX: Final = 1000  # the default of an account
@@ -32,7 +33,13 @@ class Quotas:
     async def put_function_concurrency(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionConcurrency.html."""
         named = _unqualified(names.read(call, params["FunctionName"]))
-        await self._lookup.function(call, named, "PutFunctionConcurrency")
+        try:
+            await self._lookup.function(call, named, "PutFunctionConcurrency")
+        except AwsError as refusal:
+            if refusal.code != "ResourceNotFoundException":
+                raise
+            # Recorded: what is missing is called by its version here, unlike anywhere else.
+            raise no_function(Named(named.name, LATEST).arn) from None
         wanted: int = params["ReservedConcurrentExecutions"]
         others = await reserved_by(self._engine.resources.documents, named)
         if CONCURRENT_MAX - others - wanted < UNRESERVED_MIN:
