@@ -1,8 +1,16 @@
+import asyncio
+import json
 from pathlib import Path
 
 import pytest
 
+from redrive.access.identities import USER, User
 from redrive.cli.main import main
+from redrive.composition.store import open_store
+from redrive.engine.ports import Put
+from redrive.runtime.chance import real_runtime
+from redrive.runtime.clock import SystemClock
+from redrive.settings import Settings
 
 
 @pytest.fixture
@@ -53,3 +61,34 @@ def test_keys_that_cannot_sign_are_refused(
 ) -> None:
     assert create(store, *words) == 2
     assert why in capsys.readouterr().err.splitlines()[-1]
+
+
+def make_user(place: tuple[str, str], name: str) -> None:
+    """Put a user into the store, as IAM does."""
+    user = User("123456789012", "/", name, "AIDAEXAMPLE", 0)
+
+    async def make() -> None:
+        runtime = real_runtime(SystemClock())
+        opened = open_store(Settings(store=place[1]), runtime)
+        await opened.open()
+        await opened.write([Put(USER.name, user.key, user.to_document())])
+        await opened.close()
+
+    asyncio.run(make())
+
+
+def test_a_user_has_two_keys_of_its_own(store: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert create(store, "--user", "ann") == 1
+    assert "account 123456789012 has no user ann" in capsys.readouterr().err
+    make_user(store, "ann")
+    for key_id in ("first", "second"):
+        assert create(store, "--user", "ANN", "--id", key_id, "--secret", "sixteen-or-more/+") == 0
+    assert create(store, "--user", "ann") == 1
+    assert "user ann has 2 keys already" in capsys.readouterr().err
+    assert main(["keys", "list", *store]) == 0
+    assert capsys.readouterr().out == "first  123456789012  active  ann\nsecond  123456789012  active  ann\n"
+    assert main(["keys", "list", "--json", *store]) == 0
+    listed = json.loads(capsys.readouterr().out)["keys"]
+    assert [key["user"] for key in listed] == ["ann", "ann"]
+    assert main(["keys", "remove", "first", *store]) == 0
+    assert create(store, "--user", "ann") == 0

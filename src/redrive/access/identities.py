@@ -8,9 +8,11 @@ from typing_extensions import override
 
 from redrive.access.keyring import USER_KIND
 from redrive.access.keys import AccessKey
-from redrive.engine.ports import DocumentKind
+from redrive.engine.ports import DocumentKind, Store
 from redrive.model.document import Document
 
+#: Access keys that a user may have.
+USER_KEYS_MAX: Final = 2
 MAX_SESSION_SECONDS: Final = 3600  # of a role that says nothing else
 
 
@@ -193,3 +195,9 @@ USER_KEY: Final[DocumentKind[AccessKey]] = DocumentKind(
 def key_of(account: str, name: str) -> str:
     """The key of the document of a name."""
     return f"{account}/{name.lower()}"
+
+
+async def stored_user(store: Store, account: str, name: str) -> User | None:
+    """The user of a name, for who has the store and no server."""
+    found = await store.get(USER.name, key_of(account, name))
+    return None if found is None else User.from_document(found.document)

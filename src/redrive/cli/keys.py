@@ -3,14 +3,16 @@
 import argparse
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
+from redrive.access.identities import USER_KEYS_MAX, stored_user
 from redrive.access.keyring import Keyring
 from redrive.access.keys import SECRET_CHARS_MIN, AccessKey, chosen_access_key, new_access_key
 from redrive.cli.listing import add_json
 from redrive.cli.options import add_settings, settings_of
 from redrive.cli.terminal import CommandFailed, note, print_json
-from redrive.engine.ports import Runtime
+from redrive.engine.ports import Runtime, Store
 from redrive.model.errors import Conflict
 from redrive.runtime.chance import real_runtime
 from redrive.runtime.clock import SystemClock
@@ -24,6 +26,9 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
     create = actions.add_parser("create", help="make a key and print it, the secret once and never again")
     create.add_argument("--account", required=True, help="12 digits")
+    create.add_argument(
+        "--user", help="a user of the account, whose policies then count; else the account's own"
+    )
     create.add_argument("--id", help="an id of your own, with --secret: for development")
     create.add_argument("--secret", help="a secret of your own; other users of the machine may see it here")
     create.set_defaults(run=_create)
@@ -38,12 +43,14 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def _create(parsed: argparse.Namespace) -> int:
-    async def create(keyring: Keyring, runtime: Runtime) -> int:
+    async def create(keyring: Keyring, store: Store, runtime: Runtime) -> int:
         try:
             key = _key(parsed, runtime)
         except ValueError as error:
             note(str(error))
             return 2
+        if parsed.user is not None:
+            key = await _of_user(key, parsed.user, keyring, store)
         try:
             await keyring.add(key)
         except Conflict:
@@ -52,6 +59,16 @@ def _create(parsed: argparse.Namespace) -> int:
         return 0
 
     return _with_keyring(parsed, create)
+
+
+async def _of_user(key: AccessKey, name: str, keyring: Keyring, store: Store) -> AccessKey:
+    user = await stored_user(store, key.account, name)
+    if user is None:
+        raise CommandFailed(f"account {key.account} has no user {name}; make it with iam CreateUser")
+    kept = [each for each in await keyring.all() if (each.account, each.user) == (key.account, user.name)]
+    if len(kept) >= USER_KEYS_MAX:
+        raise CommandFailed(f"user {user.name} has {USER_KEYS_MAX} keys already; remove one first")
+    return replace(key, user=user.name)
 
 
 def _key(parsed: argparse.Namespace, runtime: Runtime) -> AccessKey:
@@ -67,21 +84,26 @@ def _key(parsed: argparse.Namespace, runtime: Runtime) -> AccessKey:
 
 
 def _list(parsed: argparse.Namespace) -> int:
-    async def show(keyring: Keyring, _: Runtime) -> int:
+    async def show(keyring: Keyring, _: Store, __: Runtime) -> int:
         keys = await keyring.all()
         if parsed.json:
-            shown = [{"id": key.access_key_id, "account": key.account, "active": key.active} for key in keys]
-            print_json({"keys": shown})
+            print_json({"keys": [_shown(key) for key in keys]})
             return 0
         for key in keys:
-            print(f"{key.access_key_id}  {key.account}  {'active' if key.active else 'inactive'}")
+            user = f"  {key.user}" if key.user else ""
+            print(f"{key.access_key_id}  {key.account}  {'active' if key.active else 'inactive'}{user}")
         return 0
 
     return _with_keyring(parsed, show)
 
 
+def _shown(key: AccessKey) -> dict[str, object]:
+    shown: dict[str, object] = {"id": key.access_key_id, "account": key.account, "active": key.active}
+    return {**shown, "user": key.user} if key.user else shown
+
+
 def _remove(parsed: argparse.Namespace) -> int:
-    async def remove(keyring: Keyring, _: Runtime) -> int:
+    async def remove(keyring: Keyring, _: Store, __: Runtime) -> int:
         if await keyring.remove(parsed.access_key_id):
             return 0
         raise CommandFailed(f"there is no key {parsed.access_key_id}")
@@ -89,7 +111,9 @@ def _remove(parsed: argparse.Namespace) -> int:
     return _with_keyring(parsed, remove)
 
 
-def _with_keyring(parsed: argparse.Namespace, use: Callable[[Keyring, Runtime], Awaitable[int]]) -> int:
+def _with_keyring(
+    parsed: argparse.Namespace, use: Callable[[Keyring, Store, Runtime], Awaitable[int]]
+) -> int:
     from redrive.composition.store import open_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
 
     settings, _ = settings_of(parsed)
@@ -99,7 +123,7 @@ def _with_keyring(parsed: argparse.Namespace, use: Callable[[Keyring, Runtime], 
         store = open_store(settings, runtime)
         await store.open()
         try:
-            return await use(Keyring(store, runtime.clock), runtime)
+            return await use(Keyring(store, runtime.clock), store, runtime)
         finally:
             await store.close()
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from redrive.access.identities import USER_KEY
+from redrive.access.identities import USER_KEY, USER_KEYS_MAX
 from redrive.access.keyring import Keyring
 from redrive.access.keys import AccessKey, new_access_key
 from redrive.access.session_tokens import lasting_key_id
@@ -16,7 +16,6 @@ from redrive.protocols.aws.iam.errors import absent, too_many
 from redrive.protocols.aws.iam.paging import paged
 from redrive.protocols.aws.wire.shapes import Structure
 
-KEYS_MAX: Final = 2
 _ACTIVE: Final = "Active"
 
 
@@ -44,8 +43,8 @@ class AccessKeyOperations:
         async def decide(draft: Draft) -> AccessKey:
             user = await USERS.get(draft, call.account, name)
             kept = [key for _, key in await draft.find(USER_KEY, "") if _is_of(key, call.account, user.name)]
-            if len(kept) >= KEYS_MAX:
-                raise too_many(f"Cannot exceed quota for AccessKeysPerUser: {KEYS_MAX}")
+            if len(kept) >= USER_KEYS_MAX:
+                raise too_many(f"Cannot exceed quota for AccessKeysPerUser: {USER_KEYS_MAX}")
             made = replace(fresh, access_key_id=key_id, user=user.name)
             draft.put(USER_KEY, key_id, made)
             draft.put(USERS.kind, user.key, user)  # so that of several at once none is a third

@@ -3,10 +3,9 @@
 from typing import Final
 
 from redrive.access.aws_managed import AWS_MANAGED
-from redrive.access.identities import Group, Holder, ManagedPolicy, Role, User
+from redrive.access.identities import USER_KEYS_MAX, Group, Holder, ManagedPolicy, Role, User
 from redrive.engine.resources import Resources
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.iam.access_keys import KEYS_MAX
 from redrive.protocols.aws.iam.attachments import ATTACHED_MAX, shown_attached
 from redrive.protocols.aws.iam.documents import handed_back
 from redrive.protocols.aws.iam.entities import (
@@ -44,7 +43,7 @@ _QUOTAS: Final = {
     "PolicySizeQuota": 6144,
     "AssumeRolePolicySizeQuota": 2048,
     "GroupsPerUserQuota": GROUPS_MAX,
-    "AccessKeysPerUserQuota": KEYS_MAX,
+    "AccessKeysPerUserQuota": USER_KEYS_MAX,
     "AttachedPoliciesPerUserQuota": ATTACHED_MAX,
     "AttachedPoliciesPerGroupQuota": ATTACHED_MAX,
     "AttachedPoliciesPerRoleQuota": ATTACHED_MAX,
