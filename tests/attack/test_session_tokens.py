@@ -2,14 +2,17 @@
 
 import zlib
 from dataclasses import replace
+from urllib.parse import urlencode
 
 import orjson
 
 from redrive.access.secret import InstallationSecret, Sealer
 from redrive.access.session_tokens import Session, SessionTokens
+from redrive.protocols.http import Request
 from tests.protocols.identities.stage import ACCOUNT, OTHER, Key, Stage, key_of, on_stage
 
 ROOT = {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}
+TENANT = "00000000-0000-0000-0000-111111111111"
 INVALID = "InvalidClientTokenId: The security token included in the request is invalid."
 
 
@@ -92,3 +95,18 @@ def test_routes_of_the_operator_are_not_for_users_and_roles() -> None:
                 assert response.status == status, (path, response.body)
 
     on_stage(play, allow_reset=True)
+
+
+def test_keys_of_users_open_nothing_of_azures() -> None:
+    async def play(stage: Stage) -> None:
+        ann = await stage.user("ann", {"Effect": "Allow", "Action": "*", "Resource": "*"})
+        session = await stage.assume(stage.root, await stage.role("worker", ROOT))
+        for key, status in ((stage.root, 200), (ann, 401), (session, 401)):
+            asked = {"grant_type": "client_credentials", "client_id": key.id, "client_secret": key.secret}
+            form = urlencode({**asked, "scope": "https://eventgrid.azure.net/.default"}).encode()
+            headers = {"host": "localhost:4566", "content-type": "application/x-www-form-urlencoded"}
+            request = Request("POST", f"/{TENANT}/oauth2/v2.0/token", "", headers, form)
+            response = await stage.send(request)
+            assert response.status == status, response.body
+
+    on_stage(play)
