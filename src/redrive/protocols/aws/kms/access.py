@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from redrive.access.patterns import Values
-from redrive.access.policy import AccessRequest, connection_keys, evaluate, request_keys, resource_keys
-from redrive.access.policy_document import stored_policy
+from redrive.access.policy import Decision
 from redrive.engine.resources import Documents
 from redrive.model.names import ResourceName
 from redrive.protocols.aws.call import Call
@@ -26,6 +25,7 @@ from redrive.protocols.aws.wire.arn import parse_arn
 from redrive.protocols.aws.wire.errors import common
 
 _KEY_ID: Final = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|mrk-[0-9a-f]{32}")
+_NOT_ITS_OWN: Final = Decision(allowed=False)
 _THROTTLED: Final = (
     "You have exceeded the rate at which you may call KMS. Reduce the frequency of your calls."
 )
@@ -104,7 +104,7 @@ class KeyAccess:
         """
         key = await self.named(call, key_id)
         if key.name.account != call.account:
-            raise denied(call.principal.name, f"kms:{operation}", key.arn, explicitly=False)
+            raise denied(call.principal.name, f"kms:{operation}", key.arn, _NOT_ITS_OWN)
         await self.check(call, key, operation)
         return key
 
@@ -153,15 +153,12 @@ class KeyAccess:
         if self._is_throttled(key.arn):
             raise common("ThrottlingException", _THROTTLED)
         action = f"kms:{operation}"
-        asked = AccessRequest(
-            call.principal, action, key.arn, request_keys(*_key_sources(call, key, context))
-        )
-        decision = evaluate(stored_policy(key.policy), asked, key.name.account, policy_decides=True)
+        decision = _decision(call, key, action, key.policy, context)
         if decision.allowed:
             return
         if not decision.explicit and await grants.allow(self._documents, call, key, operation, context):
             return
-        raise denied(call.principal.name, action, key.arn, explicitly=decision.explicit)
+        raise denied(call.principal.name, action, key.arn, decision)
 
 
 def check_enabled(key: KmsKey, now: int) -> None:
@@ -179,10 +176,7 @@ def check_enabled(key: KmsKey, now: int) -> None:
 
 def may_set_policy(call: Call, key: KmsKey, policy: str) -> bool:
     """Returns whether a policy would let the caller replace it again."""
-    asked = AccessRequest(
-        call.principal, "kms:PutKeyPolicy", key.arn, request_keys(*_key_sources(call, key, _NO_CONTEXT))
-    )
-    return evaluate(stored_policy(policy), asked, key.name.account, policy_decides=True).allowed
+    return _decision(call, key, "kms:PutKeyPolicy", policy).allowed
 
 
 def _in_arn(call: Where, arn: str) -> tuple[str, str, str]:
@@ -198,9 +192,8 @@ def _in_arn(call: Where, arn: str) -> tuple[str, str, str]:
     return parsed.account, parsed.region, parsed.resource.removeprefix("key/")
 
 
-def _key_sources(call: Call, key: KmsKey, context: Mapping[str, str]) -> list[Mapping[str, Values]]:
-    """The condition keys of a request to KMS ("Condition keys for AWS KMS", developer guide)."""
-    request = call.request
+def _keys(call: Call, key: KmsKey, context: Mapping[str, str]) -> Mapping[str, Values]:
+    """The condition keys of a request to KMS of its own ("Condition keys for AWS KMS", developer guide)."""
     own: dict[str, Values] = {
         "kms:CallerAccount": call.account,
         "kms:KeyOrigin": key.origin,
@@ -211,11 +204,12 @@ def _key_sources(call: Call, key: KmsKey, context: Mapping[str, str]) -> list[Ma
     }
     if context:
         own["kms:EncryptionContextKeys"] = tuple(context)
-    connection = connection_keys(
-        client_host=request.client_host,
-        secure=request.scheme == "https",
-        now=call.now,
-        headers=request.headers,
-    )
-    resource = resource_keys(region=call.region, account=key.name.account)
-    return [connection, resource, own, call.further_keys or {}]
+    return {**own, **(call.further_keys or {})}
+
+
+def _decision(
+    call: Call, key: KmsKey, action: str, policy: str, context: Mapping[str, str] = _NO_CONTEXT
+) -> Decision:
+    """The answer of a key policy: it, or what it leaves to the account's own policies, has to allow."""
+    owner, keys = key.name.account, _keys(call, key, context)
+    return call.decide(action, key.arn, owner, policy, keys, policy_decides=True)

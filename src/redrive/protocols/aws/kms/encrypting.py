@@ -54,7 +54,7 @@ class Encrypting:
         context = checked_context(params.get("EncryptionContext"))
         key = await self._encrypter(call, params["KeyId"], "Encrypt", context)
         algorithm = _algorithm(key, params.get("EncryptionAlgorithm"))
-        _check_dry_run(params)
+        check_dry_run(params)
         blob = self._encrypted(key, algorithm, params["Plaintext"], context)
         return {"CiphertextBlob": blob, "KeyId": key.arn, "EncryptionAlgorithm": algorithm}
 
@@ -71,7 +71,7 @@ class Encrypting:
         context = checked_context(params.get("DestinationEncryptionContext"))
         target = await self._encrypter(call, params["DestinationKeyId"], "ReEncryptTo", context)
         algorithm = _algorithm(target, params.get("DestinationEncryptionAlgorithm"))
-        _check_dry_run(params)
+        check_dry_run(params)
         answer: Structure = {
             "CiphertextBlob": self._encrypted(target, algorithm, opened.plaintext, context),
             "SourceKeyId": opened.key.arn,
@@ -105,7 +105,7 @@ class Encrypting:
         context = checked_context(params.get("EncryptionContext"))
         algorithm = params.get("EncryptionAlgorithm")
         opened = await self._decrypted(call, params, "Decrypt", params.get("KeyId"), context, algorithm)
-        _check_dry_run(params)
+        check_dry_run(params)
         answer: Structure = {
             "KeyId": opened.key.arn,
             "Plaintext": opened.plaintext,
@@ -180,7 +180,7 @@ class Encrypting:
         key = await self._encrypter(call, params["KeyId"], operation, context)
         if not key.symmetric:
             raise wrong_usage(key, operation)
-        _check_dry_run(params)
+        check_dry_run(params)
         plaintext = self._materials.random_bytes(number)
         return {
             "CiphertextBlob": self._encrypted(key, SYMMETRIC, plaintext, context),
@@ -223,7 +223,12 @@ def check_no_recipient(params: Structure) -> None:
         raise unsupported("Redrive does not offer the parameter Recipient: it cannot attest enclaves.")
 
 
-def _check_dry_run(params: Structure) -> None:
+def check_dry_run(params: Structure) -> None:
+    """End a request that is only tried, once nothing is left to be refused.
+
+    Raises:
+        AwsError: `DryRunOperationException`.
+    """
     if params.get("DryRun"):
         raise dry_run()
 

@@ -1,5 +1,6 @@
 """KMS's errors: the recorded texts, and what the engine's refusals are called here."""
 
+from redrive.access.policy import Decision
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.protocols.aws.kms.records import KmsKey
 from redrive.protocols.aws.wire.errors import AwsError, common
@@ -58,14 +59,10 @@ def incorrect_key() -> AwsError:
     return error("IncorrectKeyException", text)
 
 
-def denied(principal: str, action: str, arn: str, *, explicitly: bool) -> AwsError:
+def denied(principal: str, action: str, arn: str, decision: Decision) -> AwsError:
     """The caller has no permission; KMS answers 400, where most services answer 403."""
-    because = (
-        "with an explicit deny in a resource-based policy"
-        if explicitly
-        else f"because no resource-based policy allows the {action} action"
-    )
-    text = f"User: {principal} is not authorized to perform: {action} on resource: {arn} {because}"
+    reason = decision.reason(action)
+    text = f"User: {principal} is not authorized to perform: {action} on resource: {arn} {reason}"
     return AwsError("AccessDeniedException", text)
 
 

@@ -1,4 +1,4 @@
-"""Amazon KMS: the operations on keys, aliases, policies and ciphertexts."""
+"""Amazon KMS: the operations on keys, aliases, policies, grants and ciphertexts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,13 +12,17 @@ from redrive.protocols.aws.kms.access import KeyAccess
 from redrive.protocols.aws.kms.aliases import Aliases
 from redrive.protocols.aws.kms.encrypting import Encrypting
 from redrive.protocols.aws.kms.errors import translated
+from redrive.protocols.aws.kms.granting import Granting
+from redrive.protocols.aws.kms.importing import Importing
 from redrive.protocols.aws.kms.inside import InsideUse
 from redrive.protocols.aws.kms.key_policies import KeyPolicies
 from redrive.protocols.aws.kms.keyring import KeyRing
 from redrive.protocols.aws.kms.keys import Keys
 from redrive.protocols.aws.kms.material import Materials, RootKey
 from redrive.protocols.aws.kms.records import ALIAS, GRANT, KEY
+from redrive.protocols.aws.kms.replicating import Replicating
 from redrive.protocols.aws.kms.rotation import Rotation
+from redrive.protocols.aws.kms.signing import Signing
 from redrive.protocols.aws.kms.tags import Tagging
 from redrive.protocols.aws.operations import operations_of
 from redrive.protocols.aws.wire.errors import AwsError
@@ -47,6 +51,10 @@ class Kms:
             Tagging(keyring, access),
             Rotation(keyring, access, materials),
             Encrypting(keyring, access, materials),
+            Signing(access, materials),
+            Importing(keyring, access, materials, root),
+            Granting(access, documents, runtime),
+            Replicating(access, documents, materials),
         )
 
     kinds: tuple[DocumentKind[Any], ...] = (KEY, ALIAS, GRANT)

@@ -110,7 +110,7 @@ class Keys:
                 f"1 validation error detected: Value '{days}' at 'pendingWindowInDays' failed to satisfy constraint:"
                 f" Member must have value between {_DELETION_DAYS_MIN} and {DELETION_DAYS}"
             )
-        if key.replica_regions:
+        if key.replica_regions and key.primary_region == key.name.region:
             raise error(
                 "KMSInvalidStateException",
                 f"{key.arn} has replicas in {', '.join(key.replica_regions)}: they are deleted first.",

@@ -64,6 +64,10 @@ class Materials:
         """Fresh material for AES-256."""
         return self.new(name, self.random_bytes(SYMMETRIC_BYTES), now, **others)
 
+    def copied(self, key: KmsKey, material: Material, name: ResourceName) -> Material:
+        """A key's material, wrapped for the key of another name."""
+        return replace(material, sealed=self._sealed(name, material.id, self._opened(key.name, material)))
+
     def random_bytes(self, number: int) -> bytes:
         """So many bytes that nobody can guess."""
         return self._chance.randbytes(number)

@@ -63,6 +63,7 @@ class KmsKey(Document):
         primary_region: Of a multi-Region key: where its primary stands; empty for any other key.
         replica_regions: Of a multi-Region primary: where its replicas stand.
         tags: Free labels.
+        imported_id: The id of the material that was imported: after it has gone, the same can come back.
     """
 
     restored: ClassVar = {"name": ResourceName._make, "materials": _materials, "replica_regions": tuple}
@@ -84,6 +85,7 @@ class KmsKey(Document):
     primary_region: str = ""
     replica_regions: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
+    imported_id: str = ""
 
     @property
     def id(self) -> str:
