@@ -36,7 +36,7 @@ EVENT = (
     ],
 )
 def test_a_pattern_of_terms_finds_its_messages(pattern: str, found: list[str]) -> None:
-    matches = read_pattern(pattern)
+    matches = read_pattern(pattern).matches
     assert [message for message in MESSAGES if matches(message)] == found
 
 
@@ -86,11 +86,11 @@ def test_a_pattern_of_terms_finds_its_messages(pattern: str, found: list[str]) -
     ],
 )
 def test_a_json_pattern_matches_its_events(pattern: str, matched: bool) -> None:
-    assert read_pattern(pattern)(EVENT) is matched
+    assert read_pattern(pattern).matches(EVENT) is matched
 
 
 def test_json_patterns_find_json_alone() -> None:
-    matches = read_pattern("{ $.a NOT EXISTS }")
+    matches = read_pattern("{ $.a NOT EXISTS }").matches
     assert [matches(message) for message in ("{}", "[]", "1", "no json", "{")] == [
         True,
         True,
@@ -119,7 +119,7 @@ def test_json_patterns_find_json_alone() -> None:
         "{ $.a = 1 $.b = 2 }",
         "{ $.a = %x% }",
         "{ $.a = 1 & $.b = 2 }",
-        "[ip, user, ...]",
+        "[ip, user",
         "%regex%",
         '"open',
         "{ " + "(" * 400 + " }",
@@ -138,7 +138,7 @@ def test_malformed_filter_patterns_are_refused(pattern: str) -> None:
 @given(st.text(alphabet=string.printable + "é{}$.\"'()&|=", max_size=60), st.text(max_size=20))
 def test_no_pattern_does_harm(pattern: str, message: str) -> None:
     try:
-        matches = read_pattern(pattern)
+        matches = read_pattern(pattern).matches
     except AwsError:
         return
     assert matches(message) in (True, False)
@@ -150,9 +150,9 @@ def test_no_pattern_does_harm(pattern: str, message: str) -> None:
 def test_a_star_stands_for_any_text(parts: list[str], value: str) -> None:
     expected = re.fullmatch(".*".join(parts), value) is not None
     pattern = '{ $.a = "' + "*".join(parts) + '" }'
-    assert read_pattern(pattern)('{"a": "' + value + '"}') is expected
+    assert read_pattern(pattern).matches('{"a": "' + value + '"}') is expected
 
 
 def test_stars_take_linear_time() -> None:
-    matches = read_pattern('{ $.a = "' + "*a" * 400 + '*b" }')
+    matches = read_pattern('{ $.a = "' + "*a" * 400 + '*b" }').matches
     assert not matches('{"a": "' + "a" * 1_000_000 + '"}')

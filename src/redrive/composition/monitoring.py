@@ -28,10 +28,12 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         leaps=isinstance(core.runtime.clock, SimulatedClock),
         open_functions=core.settings.auth == "off",
     )
+    logs = Logs(core.store, core.engine.resources.documents, flush, core.runtime)
+    core.telemetry.logs.written = logs.written
     return Extension(
         services={
             "cloudwatch": CloudWatch(core.store, core.engine.resources.documents, flush, alarms),
-            "logs": Logs(core.store, core.engine.resources.documents, flush),
+            "logs": logs,
         },
         profiles={DIALECT: alarms.profile},
         endpoints={TO_ACTION: alarms.endpoint},

@@ -1,7 +1,7 @@
 """Logs: lines are collected in memory and written down together, in groups and streams made when they are missing."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from redrive.engine.ports import NodeStore, Put, Resource
@@ -26,13 +26,18 @@ class _Line(NamedTuple):
 
 
 class LogBuffer:
-    """`redrive.engine.ports.LogSink`: takes lines at once, and to the store when it is flushed."""
+    """`redrive.engine.ports.LogSink`: takes lines at once, and to the store when it is flushed.
+
+    Attributes:
+        written: Told of events that are on disk.
+    """
 
     def __init__(self, store: NodeStore, news: Callable[[], None]) -> None:
         """Write to this store; `news` is called when there is something to flush again."""
         self._store = store
         self._news = news
         self._lines: list[_Line] = []
+        self.written: Callable[[Sequence[LogEvent]], Awaitable[None]] = _untold
 
     def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
         """See `LogSink.write`."""
@@ -53,6 +58,7 @@ class LogBuffer:
                 events = [_event(streams[line[:2]], line, now) for line in lines[:LINES_PER_CALL]]
                 await self._store.add_events(events)
                 del lines[:LINES_PER_CALL]
+                await self.written(events)
         finally:
             later, self._lines = self._lines, []
             self._keep([*lines, *later])
@@ -86,6 +92,10 @@ class LogBuffer:
         except Conflict:
             return await self._store.get(wanted.kind, wanted.key) or wanted
         return wanted
+
+
+async def _untold(_: Sequence[LogEvent]) -> None:
+    pass
 
 
 def _places(lines: Sequence[_Line]) -> list[tuple[ResourceName, str]]:

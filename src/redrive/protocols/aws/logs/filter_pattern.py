@@ -6,41 +6,77 @@ r"""Filter patterns, as far as Redrive knows them ("Filter pattern syntax", Clou
     { $.status = "FAILURE" }     the message is a JSON object whose member is that; `*` stands for anything
     { $.delivery.statusCode >= 500 && ($.attempts > 1 || $.tags[0] != a*) }
     { $.redrivePolicy IS NULL }, `IS TRUE`, `IS FALSE`, `NOT EXISTS`
+    [ip, user, ..., status = 4*, size > 1000]     the message has these columns, see `columns`
 
-Regular expressions (`%…%`) and patterns for columns (`[ip, user, …]`) are refused, like what cannot be read at all.
+Regular expressions (`%…%`) are refused, like what cannot be read at all.
 """
 
 import re
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
 
 import orjson
 
-from redrive.protocols.aws.logs.json_expression import Test, read_expression, refuse
-
-Matches = Callable[[str], bool]
+from redrive.protocols.aws.logs.columns import Columns, read_columns
+from redrive.protocols.aws.logs.json_expression import Test, read_expression, refuse, selectors_in, text_at
 
 _TERM: Final = re.compile(r'\s*([?-]?)(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
 
 
-def read_pattern(text: str) -> Matches:
-    """The test that a pattern is.
+class Pattern(Protocol):
+    """The test that a pattern is, and the values that it names."""
+
+    def matches(self, message: str) -> bool:
+        """True if a message matches."""
+        ...
+
+    def field(self, message: str, selector: str) -> str | None:
+        """The value of a field of a message, as text: `$.size` of JSON, `$size` of columns; None: it has none."""
+        ...
+
+    def extracted(self, message: str) -> dict[str, str]:
+        """The fields of a message that the pattern names."""
+        ...
+
+
+def read_pattern(text: str) -> Pattern:
+    """The pattern that a text is.
 
     Raises:
         AwsError: `InvalidParameterException`.
     """
     pattern = text.strip()
     if pattern.startswith("{") and pattern.endswith("}"):
-        return _on_json(read_expression(pattern[1:-1]))
+        expression = pattern[1:-1]
+        return _OnJson(read_expression(expression), selectors_in(expression))
+    if pattern.startswith("[") and pattern.endswith("]"):
+        return _OnColumns(read_columns(pattern[1:-1]))
     if pattern.startswith(("[", "{", "%")):
         refuse()
-    return _terms(pattern)
+    return _Terms(_terms(pattern))
 
 
 # ---- terms -----------------------------------------------------------------------------------------------------
 
 
-def _terms(pattern: str) -> Matches:
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """A pattern of terms; members of messages that are JSON can be named all the same."""
+
+    test: Callable[[str], bool]
+
+    def matches(self, message: str) -> bool:
+        return self.test(message)
+
+    def field(self, message: str, selector: str) -> str | None:
+        return text_at(_read(message), selector)
+
+    def extracted(self, _message: str) -> dict[str, str]:
+        return {}
+
+
+def _terms(pattern: str) -> Callable[[str], bool]:
     groups: dict[str, list[str]] = {"": [], "?": [], "-": []}
     at = 0
     while at < len(pattern):
@@ -65,12 +101,44 @@ def _terms(pattern: str) -> Matches:
 # ---- JSON -------------------------------------------------------------------------------------------------------
 
 
-def _on_json(test: Test) -> Matches:
-    def matches(message: str) -> bool:
-        try:
-            document = orjson.loads(message)
-        except orjson.JSONDecodeError:
-            return False
-        return test(document)
+@dataclass(frozen=True, slots=True)
+class _OnJson:
+    test: Test
+    selectors: Sequence[str]
 
-    return matches
+    def matches(self, message: str) -> bool:
+        document = _read(message)
+        return document is not None and self.test(document)
+
+    def field(self, message: str, selector: str) -> str | None:
+        return text_at(_read(message), selector)
+
+    def extracted(self, message: str) -> dict[str, str]:
+        document = _read(message)
+        found = {selector: text_at(document, selector) for selector in self.selectors}
+        return {selector: text for selector, text in found.items() if text is not None}
+
+
+def _read(message: str) -> Any:
+    """The message as JSON; None where it is none."""
+    try:
+        return orjson.loads(message)
+    except orjson.JSONDecodeError:
+        return None
+
+
+# ---- columns ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _OnColumns:
+    columns: Columns
+
+    def matches(self, message: str) -> bool:
+        return self.columns.words(message) is not None
+
+    def field(self, message: str, selector: str) -> str | None:
+        return (self.columns.words(message) or {}).get(selector)
+
+    def extracted(self, message: str) -> dict[str, str]:
+        return self.columns.words(message) or {}

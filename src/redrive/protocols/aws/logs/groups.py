@@ -10,6 +10,7 @@ from redrive.model.names import ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.logs import names
 from redrive.protocols.aws.logs.errors import error, invalid, no_such_group
+from redrive.protocols.aws.logs.filters import MetricFilters
 from redrive.protocols.aws.logs.paging import Page
 from redrive.protocols.aws.logs.places import GROUP, Places, Settle
 from redrive.protocols.aws.wire.shapes import Structure
@@ -26,8 +27,9 @@ RETENTION_DAYS = (
 class Groups:
     """Creates, finds, labels and deletes groups."""
 
-    def __init__(self, store: NodeStore, places: Places, settle: Settle) -> None:
-        """Do it to these places of that store; see `Logs` for `settle`."""
+    def __init__(self, store: NodeStore, places: Places, settle: Settle, filters: MetricFilters) -> None:
+        """Do it to these places of that store, with the filters there; see `Logs` for `settle`."""
+        self._filters = filters
         self._store = store
         self._places = places
         self._settle = settle
@@ -42,7 +44,9 @@ class Groups:
 
     async def delete_log_group(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DeleteLogGroup.html."""
-        await self._places.remove_group(await self._group(call, params))
+        group = await self._group(call, params)
+        await self._places.remove_group(group)
+        await self._filters.remove_of(group)
         return {}
 
     async def describe_log_groups(self, call: Call, params: Structure) -> Structure:
@@ -56,7 +60,10 @@ class Groups:
         wanted = [group for group in groups if (pattern or "").lower() in group.name.name.lower()]
         shown, answer = Page.of(params, DESCRIBED_MAX).cut(wanted, lambda group: (0, group.name.name))
         sizes = await self._store.log_bytes()
-        answer["logGroups"] = [_shown(group, sizes.get(group.id, 0)) for group in shown]
+        filters = await self._filters.count()
+        answer["logGroups"] = [
+            _shown(group, sizes.get(group.id, 0), filters.get(group.id, 0)) for group in shown
+        ]
         return answer
 
     async def put_retention_policy(self, call: Call, params: Structure) -> Structure:
@@ -143,13 +150,13 @@ def _check_plain(params: Structure) -> None:
         raise invalid("logGroupClass STANDARD is the only one available.")
 
 
-def _shown(group: LogGroup, stored_bytes: int) -> Structure:
+def _shown(group: LogGroup, stored_bytes: int, filters: int) -> Structure:
     arn = names.arn_of(group.name)
     return {
         "logGroupName": group.name.name,
         "creationTime": group.created_at,
         "retentionInDays": group.retention_days,
-        "metricFilterCount": 0,
+        "metricFilterCount": filters,
         "arn": f"{arn}:*",
         "storedBytes": stored_bytes,
         "logGroupClass": "STANDARD",

@@ -20,6 +20,7 @@ _TOKEN: Final = re.compile(
     )\s*""",
     re.VERBOSE,
 )
+_SELECTOR: Final = re.compile(r'\$(?:\.[\w:-]+|\[\d+\]|\["[^"]*"\])+')
 _STEP: Final = re.compile(r'\.([\w:-]+)|\[(\d+)\]|\["([^"]*)"\]')
 _ORDER: Final[Mapping[str, Callable[[float, float], bool]]] = {
     ">": operator.gt,
@@ -96,7 +97,8 @@ class _Reader:
             return _state(path, token, self._next("word"))
         if token not in ("=", "!=", *_ORDER):
             refuse()
-        return _comparison(path, token, *self._next_any())
+        compares = comparison(token, *self._next_any())
+        return lambda document: compares(_value(document, path))
 
     def _takes(self, sign: str) -> bool:
         if self._tokens[:1] != [("sign", sign)]:
@@ -142,7 +144,17 @@ def _state(path: list[str | int], verb: str, state: str) -> Test:
     return lambda document: _value(document, path) is wanted
 
 
-def _comparison(path: list[str | int], sign: str, kind: str, literal: str) -> Test:
+def comparison(sign: str, kind: str, literal: str) -> Test:
+    """The test of a value against a literal.
+
+    Args:
+        sign: `=`, `!=`, `<` …
+        kind: `string` where the literal stood in quotes, else `word`.
+        literal: The literal, where `*` stands for any text.
+
+    Raises:
+        AwsError: `InvalidParameterException`.
+    """
     if kind not in ("string", "word"):
         refuse()
     number = _number(literal) if kind == "word" else None
@@ -150,11 +162,26 @@ def _comparison(path: list[str | int], sign: str, kind: str, literal: str) -> Te
         if number is None:
             refuse()
         limit = number
-        return lambda document: _is_number(value := _value(document, path)) and order(value, limit)
+        return lambda value: _is_number(value) and order(value, limit)
     equals = _equals(literal) if number is None else _equals_number(number)
     if sign == "=":
-        return lambda document: equals(_value(document, path))
-    return lambda document: (value := _value(document, path)) is not _ABSENT and not equals(value)
+        return equals
+    return lambda value: value is not _ABSENT and not equals(value)
+
+
+def selectors_in(text: str) -> list[str]:
+    """The selectors that an expression names."""
+    return [found["selector"] for found in _TOKEN.finditer(text) if found["selector"]]
+
+
+def text_at(document: Any, selector: str) -> str | None:
+    """The value of a member of a JSON document, as text; None where there is none, or the selector is none."""
+    if not _SELECTOR.fullmatch(selector):
+        return None
+    value = _value(document, _path(selector))
+    if value is _ABSENT or value is None:
+        return None
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def _number(literal: str) -> float | None:

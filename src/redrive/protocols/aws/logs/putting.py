@@ -1,6 +1,6 @@
 """PutLogEvents: lines of callers, in order of their times, within the limits of one call."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from redrive.engine.ports import TelemetryStore
@@ -18,14 +18,23 @@ _SPAN_MS: Final = DAY_MS
 _PAST_MS: Final = 14 * DAY_MS
 _FUTURE_MS: Final = 2 * 60 * MINUTE_MS
 
+Written = Callable[[Sequence[LogEvent]], Awaitable[None]]
+
 
 class Putting:
     """Takes events from callers."""
 
-    def __init__(self, store: TelemetryStore, places: Places) -> None:
-        """Keep them in this store."""
+    def __init__(self, store: TelemetryStore, places: Places, written: Written) -> None:
+        """Keep them in this store.
+
+        Args:
+            store: Where events are.
+            places: The groups and streams.
+            written: Told of events that are on disk.
+        """
         self._store = store
         self._places = places
+        self._written = written
 
     async def put_log_events(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html.
@@ -45,6 +54,7 @@ class Putting:
         ]
         if events:
             await self._store.add_events(events)
+            await self._written(events)
         answer: Structure = {"nextSequenceToken": f"{call.now:056d}"}
         return answer | {"rejectedLogEventsInfo": rejected} if rejected else answer
 

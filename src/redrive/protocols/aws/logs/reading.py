@@ -66,7 +66,7 @@ class Reading:
 
         A page may be empty and still have a token, as there: so many events were looked at, and none matched.
         """
-        matches = read_pattern(params.get("filterPattern") or "")
+        pattern = read_pattern(params.get("filterPattern") or "")
         await self._settle()
         group = await self._places.group(names.named_group(call, params))
         streams = await self._streams(group, params)
@@ -81,7 +81,7 @@ class Reading:
             backwards=params.get("startFromHead") is False,
         )
         found, place = await self._read(
-            query, lambda event: event.stream_id in streams and matches(event.message)
+            query, lambda event: event.stream_id in streams and pattern.matches(event.message)
         )
         events = [
             {"logStreamName": streams[event.stream_id], "eventId": _event_id(event), **_shown(event)}

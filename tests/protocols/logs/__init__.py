@@ -1,0 +1,1 @@
+"""CloudWatch Logs without the wire: filters, queries and policies."""
