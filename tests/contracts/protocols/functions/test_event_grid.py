@@ -23,15 +23,7 @@ def handler(event, context):
 def test_a_webhook_is_a_function_s_url(workshop: Workshop) -> None:
     kept = workshop.server.log.parent / f"event-{id(workshop)}"
     name = workshop.function(_HOOK, Environment={"Variables": {"FILE": str(kept)}})
-    url = workshop.client.create_function_url_config(FunctionName=name, AuthType="NONE")["FunctionUrl"]
-    workshop.client.add_permission(
-        FunctionName=name,
-        StatementId="url",
-        Action="lambda:InvokeFunctionUrl",
-        Principal="*",
-        FunctionUrlAuthType="NONE",
-    )
-    url_id = url.partition("://")[2].partition(".")[0]
+    url_id = workshop.opened(name).partition("://")[2].partition(".")[0]
     hook = Webhook(url=f"{workshop.server.url}/_redrive/function-url/{url_id}/")
     resources = Resources(workshop.server, hook)
     topic = resources.topic()

@@ -116,16 +116,9 @@ class TestUrls:
 
 
 def _page(workshop: Workshop, name: str, mode: str = "RESPONSE_STREAM") -> http.client.HTTPResponse:
-    made = workshop.client.create_function_url_config(FunctionName=name, AuthType="NONE", InvokeMode=mode)
-    workshop.client.add_permission(
-        FunctionName=name,
-        StatementId="url",
-        Action="lambda:InvokeFunctionUrl",
-        Principal="*",
-        FunctionUrlAuthType="NONE",
-    )
+    url = workshop.opened(name, InvokeMode=mode)
     here = urlsplit(workshop.server.url)
     connection = http.client.HTTPConnection(str(here.hostname), here.port or 80, timeout=60)
-    host = urlsplit(made["FunctionUrl"]).netloc
+    host = urlsplit(url).netloc
     connection.request("GET", "/cars", headers={"Host": host, "Connection": "close"})
     return connection.getresponse()

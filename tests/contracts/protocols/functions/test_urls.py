@@ -65,14 +65,11 @@ def _open(
 ) -> tuple[str, str]:
     """A function that everybody may ask; its name and its URL."""
     name = workshop.function(source)
-    at = {"FunctionName": name}
     if qualifier is not None:
-        workshop.client.publish_version(**at)
-        workshop.client.create_alias(**at, Name=qualifier, FunctionVersion="1")
-        at["Qualifier"] = qualifier
-    made = workshop.client.create_function_url_config(**at, **{"AuthType": "NONE", **more})
-    _allow(workshop, at, Principal="*", FunctionUrlAuthType="NONE")
-    return name, made["FunctionUrl"]
+        workshop.client.publish_version(FunctionName=name)
+        workshop.client.create_alias(FunctionName=name, Name=qualifier, FunctionVersion="1")
+        more["Qualifier"] = qualifier
+    return name, workshop.opened(name, **more)
 
 
 def _allow(workshop: Workshop, at: Mapping[str, str], **more: str) -> None:

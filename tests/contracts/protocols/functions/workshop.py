@@ -137,6 +137,20 @@ class Workshop:
     def arn(self, name: str) -> str:
         return f"arn:aws:lambda:{self.region}:{self.account}:function:{name}"
 
+    def opened(self, name: str, **config: Any) -> str:
+        """Give a function a URL that everybody may ask; the URL."""
+        made = self.client.create_function_url_config(FunctionName=name, **{"AuthType": "NONE", **config})
+        at = {"FunctionName": name, **({"Qualifier": config["Qualifier"]} if "Qualifier" in config else {})}
+        self.client.add_permission(
+            **at,
+            StatementId="url",
+            Action="lambda:InvokeFunctionUrl",
+            Principal="*",
+            FunctionUrlAuthType="NONE",
+        )
+        url: str = made["FunctionUrl"]
+        return url
+
     def total(self, metric: str, statistic: str = "Sum", **dimensions: str) -> float:
         """The statistic of a metric of Lambda's over the last two hours; without dimensions, of the account."""
         now = self.server.now()
