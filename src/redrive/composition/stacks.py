@@ -1,4 +1,4 @@
-"""AWS CloudFormation: stacks of the resources of all the other services."""
+"""AWS CloudFormation: stacks of the resources of all the other services; and the parameter store that they read."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,9 @@ from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.cloudformation.facade import CloudFormation
 from redrive.protocols.aws.cloudformation.running.asking import Services
 from redrive.protocols.aws.cloudformation.running.operations import StackOperations
+from redrive.protocols.aws.cloudformation.running.words import PATH
 from redrive.protocols.aws.inner_calls import InnerCalls
+from redrive.protocols.aws.ssm.facade import Ssm
 from redrive.runtime.simulated import SimulatedClock
 
 
@@ -19,14 +21,20 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         core: What it is built on.
         services: All of Amazon's that this server offers.
     """
-    called = dict(services)
-    asked = Services(InnerCalls(called, core.runtime), called, core.base_url)
-    operations = StackOperations(core.engine, asked, leaps=isinstance(core.runtime.clock, SimulatedClock))
+    parameters = Ssm(core.engine)
+    called = {**services, "ssm": parameters}
+    leaps = isinstance(core.runtime.clock, SimulatedClock)
+    alone = leaps or core.settings.store.startswith("sqlite")
+    asked = Services(InnerCalls(called, core.runtime), called, core.base_url, core.sessions.identities.acting)
+    operations = StackOperations(
+        core.engine, asked, core.secret.key("answers to stacks"), alone=alone, leaps=leaps
+    )
     facade = CloudFormation(core.engine, asked, operations)
     called["cloudformation"] = facade
     return Extension(
-        services={"cloudformation": facade},
-        kinds=CloudFormation.kinds,
+        services={"cloudformation": facade, "ssm": parameters},
+        paths={PATH: facade.signals.answer},
+        kinds=[*CloudFormation.kinds, *Ssm.kinds],
         start=(operations.start,),
         lives_by_the_clock=(operations,),
         stop=(operations.close,),

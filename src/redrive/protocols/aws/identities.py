@@ -89,6 +89,28 @@ class Identities:
             keys["aws:sourceidentity"] = session.source_identity
         return role_session(session.role, session.unique_id, session.name, tags, permissions, keys)
 
+    async def acting(self, account: str, caller: str, role: str) -> Principal:
+        """The principal that a service acts for, long after somebody asked it to.
+
+        Args:
+            account: Whose it is.
+            caller: The ARN of whoever asked; who is there no more may do nothing.
+            role: The ARN of a role to act with instead; empty: none was given.
+        """
+        if not self.restricts or (not role and caller.endswith(":root")):
+            return account_root(account)
+        found: Principal | None = None
+        if role or ":assumed-role/" in caller:
+            arn = role or f"arn:aws:iam::{account}:role/{caller.split('/')[1]}"
+            known = await self.role(arn)
+            if known is not None:
+                found = await self.session(
+                    Session(account=account, role=arn, unique_id=known.id, name="AWSCloudFormation")
+                )
+        elif ":user/" in caller:
+            found = await self.user(account, caller.rpartition("/")[2])
+        return found or user_principal(caller, "", {}, permissions_of([], None, []))
+
     async def role(self, arn: str) -> Role | None:
         """The role of an ARN."""
         parts = arn.split(":", _ARN_PARTS - 1)

@@ -282,7 +282,7 @@ class StackChanges:
             role=params.get("RoleARN") or before.role,
             rollback=params.get("RollbackConfiguration") or before.rollback,
         )
-        program = program_of(source, name, identity, settings)
+        program = program_of(source, name, identity, settings, self._services.types)
         return Prepared(settings, TemplateText(body, processed(program)), program)
 
     async def _body(self, call: Call, params: Structure, stack: Stack | None) -> str:

@@ -1,5 +1,6 @@
 """Operations on templates: checked, summed up, and shown again."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from redrive.engine.engine import Engine
@@ -19,7 +20,6 @@ from redrive.protocols.aws.cloudformation.template.program import check_template
 from redrive.protocols.aws.cloudformation.template.reading import read_body
 from redrive.protocols.aws.cloudformation.template.scope import pseudo_parameters
 from redrive.protocols.aws.cloudformation.template.sections import Template, section
-from redrive.protocols.aws.cloudformation.types.table import KNOWN
 from redrive.protocols.aws.wire.shapes import Structure
 
 
@@ -38,7 +38,7 @@ class TemplateOperations:
         if not body:
             raise invalid("Either Template URL or Template Body must be specified.")
         try:
-            template = _checked(call, body)
+            template = _checked(call, body, self._services.types)
         except TemplateInvalid as refusal:
             text = str(refusal)
             contains = "Template contains errors.: " if text.startswith("Circular dependency") else ""
@@ -62,7 +62,7 @@ class TemplateOperations:
             body = await template_body(self._services, call, params)
         if not body:
             raise invalid("Either Template URL or Template Body must be specified.")
-        template = _checked(call, body)
+        template = _checked(call, body, self._services.types)
         types = list(dict.fromkeys(resource.type for resource in template.resources.values()))
         summary = {
             "Parameters": [_summed_up(parameter) for parameter in template.parameters.values()],
@@ -99,7 +99,7 @@ class TemplateOperations:
         }
 
 
-def _checked(call: Call, body: str) -> Template:
+def _checked(call: Call, body: str, known: Sequence[str]) -> Template:
     """A template, checked as far as that is possible without its parameters."""
     source = read_body(body)
     declared = read_parameters(section(source, "Parameters"))
@@ -108,7 +108,7 @@ def _checked(call: Call, body: str) -> Template:
     }
     values = pseudo_parameters(call.account, call.region, "", "", []) | values_of(declared, defaults)
     template = read_template(source, values)
-    check_template(template, values, KNOWN)
+    check_template(template, values, known)
     return template
 
 

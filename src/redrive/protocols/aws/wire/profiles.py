@@ -170,6 +170,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
             amended=_with_any_runtime,
             body_bytes_max=16 * _MIB,
         ),
+        Profile("ssm", "ssm", "2014-11-06", _JSON, "AmazonSSM"),
         Profile("cloudformation", "cloudformation", "2010-05-15", _QUERY),
         Profile(
             name="s3",

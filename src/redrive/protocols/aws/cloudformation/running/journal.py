@@ -103,6 +103,10 @@ class Journal:
             raise Superseded
         return held
 
+    async def read(self) -> Stack:
+        """The stack as it is now: callers may have changed what they want of it."""
+        return await self._engine.resources.documents.get(STACK, self.stack.key) or self.stack
+
     async def is_cancelled(self) -> bool:
         """True if the caller wants the change rolled back."""
         held = await self._engine.resources.documents.get(OPERATION, self._operation.key)

@@ -18,6 +18,7 @@ from redrive.protocols.aws.cloudformation.running.asking import Services
 from redrive.protocols.aws.cloudformation.running.journal import Superseded, put_events, stack_event
 from redrive.protocols.aws.cloudformation.running.phases import Change
 from redrive.protocols.aws.cloudformation.running.waiting import Activity, Watch
+from redrive.protocols.aws.cloudformation.running.words import Words
 
 logger = logging.getLogger(__name__)
 
@@ -30,22 +31,25 @@ class StackOperations:
 
     Attributes:
         activity: What goes on by itself.
-        watch: Wakes what waits for documents.
+        words: What resources wait for.
     """
 
-    def __init__(self, engine: Engine, services: Services, *, leaps: bool) -> None:
-        """Carry changes out by these services.
+    def __init__(self, engine: Engine, services: Services, key: bytes, *, alone: bool, leaps: bool) -> None:
+        """Carry changes out.
 
         Args:
-            engine: Keeps stacks.
-            services: All that resources are made by.
-            leaps: The clock is a simulated one, and this node the only one: only a start finds what was left.
+            engine: Where stacks are kept.
+            services: Where their resources are made.
+            key: Of the installation, for addresses that answers go to.
+            alone: This node is the only one: whatever another holds was left by one that is dead.
+            leaps: The clock is a simulated one, and this node alone: only a start finds what was left.
         """
+        self._alone = alone
         self._leaps = leaps
         self._engine = engine
         self._services = services
         self.activity = Activity()
-        self.watch = Watch(engine, self.activity)
+        self.words = Words(engine, Watch(engine, self.activity), services.base_url, key)
         self._tasks = LeasedTasks(engine.runtime, engine.resources.documents, OPERATION)
         self._keeping_up: asyncio.Task[None] | None = None
 
@@ -64,7 +68,22 @@ class StackOperations:
         draft.put(STACK, begun.key, begun)
         put_events(draft, begun, [self.event(begun)])
         draft.put(OPERATION, operation.key, operation)
-        draft.afterwards(lambda: self._tasks.begin(operation, self._carry_on))
+        draft.afterwards(lambda: self._begin(operation))
+
+    def _begin(self, operation: Operation) -> None:
+        """Begin to work at a change, which is counted from now on and not from when its turn comes."""
+        self.activity.add(1)
+        self._tasks.begin(operation, self._finish)
+
+    async def _take(self, operation: Operation) -> None:
+        self.activity.add(1)
+        await self._finish(operation)
+
+    async def _finish(self, operation: Operation) -> None:
+        try:
+            await self._carry_on(operation)
+        finally:
+            self.activity.add(-1)
 
     def new_id(self) -> str:
         """A fresh unique id."""
@@ -77,17 +96,18 @@ class StackOperations:
     # ---- carrying on -------------------------------------------------------------------------------------------------
 
     async def _carry_on(self, operation: Operation) -> None:
-        beating = asyncio.ensure_future(self._hold(operation))
+        beating = None if self._leaps else asyncio.ensure_future(self._hold(operation))
         try:
-            with self.activity.going_on():
-                stack = await self._engine.resources.documents.get(STACK, operation.stack)
-                if stack is not None:
-                    await Change(self._engine, self._services, self.activity, operation, stack).carry_on()
-                await self._end(operation)
+            stack = await self._engine.resources.documents.get(STACK, operation.stack)
+            if stack is not None:
+                parts = self._engine, self._services, self.words, self.activity
+                await Change(*parts, operation, stack).carry_on()
+            await self._end(operation)
         except Superseded:
             logger.info("stack.superseded stack=%s", operation.stack)
         finally:
-            beating.cancel()
+            if beating is not None:
+                beating.cancel()
 
     async def _hold(self, operation: Operation) -> None:
         """Renew the lease for as long as the change is under way here."""
@@ -120,6 +140,7 @@ class StackOperations:
         while True:
             try:
                 with self.activity.going_on():
+                    await self._release()
                     await self.take_up()
             except StoreUnavailable as error:
                 logger.warning("stacks.unread error=%s", error)
@@ -128,9 +149,17 @@ class StackOperations:
                     return
             await clock.sleep_until(clock.now() + ROUND_MS)
 
+    async def _release(self) -> None:
+        """Let nobody wait for the leases of dead nodes, where no other is alive."""
+        for operation in await self._active() if self._alone else ():
+            if not self._tasks.is_ours(operation):
+                await self._engine.resources.documents.update(
+                    OPERATION, operation.key, lambda current: replace(current, lease_until=0)
+                )
+
     async def take_up(self) -> None:
         """Carry on the changes that nobody works at."""
-        await self._tasks.take_up(await self._active(), self._carry_on)
+        await self._tasks.take_up(await self._active(), self._take)
 
     async def _active(self) -> Sequence[Operation]:
         found = await self._engine.resources.documents.find(OPERATION, "")

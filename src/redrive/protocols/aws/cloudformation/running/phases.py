@@ -16,6 +16,7 @@ from redrive.protocols.aws.cloudformation.records import (
     STACK,
     STACK_NAME,
     Operation,
+    OperationState,
     Shown,
     Stack,
     StackResource,
@@ -28,6 +29,7 @@ from redrive.protocols.aws.cloudformation.running.removal import Removal
 from redrive.protocols.aws.cloudformation.running.steps import Steps
 from redrive.protocols.aws.cloudformation.running.values import Values
 from redrive.protocols.aws.cloudformation.running.waiting import Activity
+from redrive.protocols.aws.cloudformation.running.words import Words
 from redrive.protocols.aws.cloudformation.template.errors import TemplateInvalid
 
 CANCELLED: Final = "User Initiated"
@@ -37,7 +39,13 @@ class Change:
     """One change to a stack, carried on from wherever it is."""
 
     def __init__(
-        self, engine: Engine, services: Services, activity: Activity, operation: Operation, stack: Stack
+        self,
+        engine: Engine,
+        services: Services,
+        words: Words,
+        activity: Activity,
+        operation: Operation,
+        stack: Stack,
     ) -> None:
         """Carry on this operation."""
         self._engine = engine
@@ -45,8 +53,9 @@ class Change:
         self._programs = Programs(engine)
         self._journal = Journal(engine, operation, stack)
         self._resources: dict[str, StackResource] = {}
-        self._steps = Steps(engine, services, self._journal, self._resources)
-        self._removal = Removal(engine, services, self._journal, self._resources)
+        self._steps = Steps(engine, services, words, self._journal, self._resources)
+        self._return = Steps(engine, services, words, self._journal, self._resources)
+        self._removal = Removal(engine, services, words, self._journal, self._resources)
         self._cancelled = False
         self._phases: Mapping[str, Callable[[], Awaitable[None]]] = {
             "CREATE_IN_PROGRESS": self._create,
@@ -80,7 +89,9 @@ class Change:
         status, ending = {
             "DO_NOTHING": ("CREATE_FAILED", ""),
             "DELETE": ("DELETE_IN_PROGRESS", "Delete requested by user."),
-        }.get(self._stack.on_failure, ("ROLLBACK_IN_PROGRESS", "Rollback requested by user."))
+        }.get(
+            (await self._journal.read()).on_failure, ("ROLLBACK_IN_PROGRESS", "Rollback requested by user.")
+        )
         await self._journal.status(status, f"{reason} {ending}" if failed or ending else reason)
 
     async def _roll_creation_back(self) -> None:
@@ -115,7 +126,7 @@ class Change:
 
     async def _roll_update_back(self) -> None:
         ordered = self._ordered()
-        await ordered.run(self._dependencies(list(self._resources)), self._steps.restore)
+        await ordered.run(self._dependencies(list(self._resources)), self._return.restore)
         if ordered.failed:
             await self._journal.status("UPDATE_ROLLBACK_FAILED", _failed_to("update", ordered.failed))
             return
@@ -175,14 +186,14 @@ class Change:
             try:
                 await self._steps.bring_up(name, self._values)
             except BaseException:
-                self._steps.is_over = True
+                self._steps.end()
                 raise
 
         await ordered.run(program.dependencies, step)
         verb = "create" if self._stack.status == "CREATE_IN_PROGRESS" else "update"
         if ordered.failed:
             return ordered.failed, _failed_to(verb, ordered.failed).rstrip()
-        return [], "User Initiated" if self._cancelled else ""
+        return [], CANCELLED if self._cancelled else ""
 
     async def _must_stop(self) -> bool:
         deadline = self._stack.deadline
@@ -211,10 +222,15 @@ class Change:
             )
 
         async def publish(draft: Draft, stack: Stack) -> None:
+            if (await self._journal.hold(draft)).state is OperationState.CANCELLING:
+                raise TemplateInvalid(CANCELLED)
             await self._export(draft, stack, outputs)
             await self._unpin(draft, stack, kept=values.imported)
 
-        await self._journal.status(status, change=complete, also=publish)
+        try:
+            await self._journal.status(status, change=complete, also=publish)
+        except TemplateInvalid as refusal:
+            return str(refusal)
         return ""
 
     def _shown(self, values: Values) -> list[Shown]:

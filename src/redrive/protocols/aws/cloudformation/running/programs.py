@@ -1,7 +1,7 @@
 """Programs of stacks: their templates, read and checked with the values that the stack has."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from redrive.engine.engine import Engine
@@ -32,7 +32,13 @@ from redrive.protocols.aws.wire.errors import AwsError
 _FETCHED_AT_ONCE: Final = 10  # parameters of the store in one GetParameters
 
 
-def program_of(source: Mapping[str, Any], name: ResourceName, stack: str, settings: StackSettings) -> Program:
+def program_of(
+    source: Mapping[str, Any],
+    name: ResourceName,
+    stack: str,
+    settings: StackSettings,
+    known: Sequence[str] = KNOWN,
+) -> Program:
     """The program of a template for a stack.
 
     Args:
@@ -40,6 +46,7 @@ def program_of(source: Mapping[str, Any], name: ResourceName, stack: str, settin
         name: The stack's.
         stack: Its id.
         settings: Whose parameters it has.
+        known: The types of resources that it may have.
 
     Raises:
         TemplateInvalid: It cannot be used with them.
@@ -50,7 +57,7 @@ def program_of(source: Mapping[str, Any], name: ResourceName, stack: str, settin
         name.account, name.region, name.name, stack_arn(name, stack), list(settings.topics)
     )
     values = pseudo | values_of(declared, texts)
-    return make_program(read_template(source, values), values, KNOWN)
+    return make_program(read_template(source, values), values, known)
 
 
 def processed(program: Program) -> str:

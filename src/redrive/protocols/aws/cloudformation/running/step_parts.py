@@ -1,7 +1,9 @@
 """Parts of steps: a resource's name, a call to its service, a line in the journal."""
 
+import asyncio
+from collections.abc import Awaitable, Mapping
 from dataclasses import replace
-from typing import NoReturn
+from typing import Any, Final, NoReturn
 
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -21,9 +23,13 @@ from redrive.protocols.aws.cloudformation.running.journal import Journal, event_
 from redrive.protocols.aws.cloudformation.running.order import StepFailed
 from redrive.protocols.aws.cloudformation.running.reasons import reason_of
 from redrive.protocols.aws.cloudformation.running.values import resolved
+from redrive.protocols.aws.cloudformation.running.wishes import wanted_of
+from redrive.protocols.aws.cloudformation.running.words import SIGNALS, Words, duration_ms
 from redrive.protocols.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.protocols.aws.cloudformation.types.resource_type import Act, Made, ResourceType, Wanted
 from redrive.protocols.aws.wire.errors import AwsError
+
+CANCELLED: Final = "Resource creation cancelled"
 
 
 class AttemptRefused(Exception):  # noqa: N818 - an outcome
@@ -45,13 +51,13 @@ class StepParts:
 
     Attributes:
         resources: As they are now, by logical id.
-        is_over: The phase has failed: what is still being made is in vain.
     """
 
     def __init__(
         self,
         engine: Engine,
         services: Services,
+        words: Words,
         journal: Journal,
         resources: dict[str, StackResource],
     ) -> None:
@@ -60,15 +66,26 @@ class StepParts:
         Args:
             engine: Time and chance.
             services: Where resources are made.
+            words: What they may wait for.
             journal: Where steps are written down.
             resources: As they are now, by logical id; kept so.
         """
         self._runtime = engine.runtime
         self._ask = services.ask_for(journal.stack)
         self._base_url = services.base_url
+        self._words = words
         self._journal = journal
         self.resources = resources
-        self.is_over = False
+        self._over = asyncio.Event()
+
+    def end(self) -> None:
+        """Tell what waits that the phase has failed: whatever is still being made is in vain."""
+        self._over.set()
+
+    @property
+    def is_over(self) -> bool:
+        """True if the phase has failed."""
+        return self._over.is_set()
 
     @property
     def _stack(self) -> Stack:
@@ -88,19 +105,7 @@ class StepParts:
         )
 
     def _wanted(self, resource: StackResource, *, again: bool) -> Wanted:
-        return Wanted(
-            stack=self._stack.name,
-            stack_id=self._stack.arn,
-            logical_id=resource.logical_id,
-            type=resource.type,
-            name=resource.name,
-            physical_id=resource.physical_id,
-            properties=resource.properties,
-            tags=self._stack.aim.tags,
-            base_url=self._base_url,
-            again=again,
-            change=resource.change,
-        )
+        return wanted_of(self._stack, resource, self._base_url, self._words, again=again)
 
     async def _attempt(self, kind: ResourceType, act: Act, wanted: Wanted) -> Made:
         """Carry out a part of a step.
@@ -110,8 +115,12 @@ class StepParts:
         """
         call_id = id_text(self._runtime.message_id())
         try:
-            real = replace(wanted, properties=await resolved(wanted.properties, self._ask))
-            made: Made = await act(self._ask, real)
+            properties = await resolved(wanted.properties, self._ask)
+            if properties != wanted.properties:
+                properties = kind.schema.typed(properties)
+            real = replace(wanted, properties=properties)
+            acting = act(self._ask, real)
+            made: Made = await (self._unless_over(acting) if kind.waits else acting)
         except AwsError as error:
             token = id_text(self._runtime.message_id())
             reason = reason_of(kind.service, error, call_id, token)
@@ -119,6 +128,38 @@ class StepParts:
         except TemplateInvalid as refusal:
             raise AttemptRefused(str(refusal)) from None
         return made
+
+    async def _unless_over(self, acting: Awaitable[Made]) -> Made:
+        """Wait for what may take hours, unless it is in vain.
+
+        Raises:
+            AttemptRefused: It is.
+        """
+        task, over = asyncio.ensure_future(acting), asyncio.ensure_future(self._over.wait())
+        try:
+            await asyncio.wait((task, over), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            raise AttemptRefused(CANCELLED)
+        finally:
+            for each in (task, over):
+                each.cancel()
+            await asyncio.gather(task, over, return_exceptions=True)
+
+    async def _await_signals(self, resource: StackResource, policy: Mapping[str, Any]) -> str:
+        """Wait for the signals that a creation policy asks for; the reason of a failure, or an empty text."""
+        asked = policy.get("ResourceSignal")
+        if not isinstance(asked, Mapping):
+            return ""
+        count, milliseconds = int(asked.get("Count") or 1), duration_ms(str(asked.get("Timeout") or "PT5M"))
+        deadline = self._journal.now + milliseconds
+        told = await self._words.told(self._stack.arn, resource.logical_id, SIGNALS, count, deadline)
+        failed = [signal for signal in told if signal.status != "SUCCESS"]
+        if failed:
+            return f"Received FAILURE signal with UniqueId {failed[0].id}"
+        if len(told) < count:
+            return f"Failed to receive {count - len(told)} resource signal(s) within the specified duration"
+        return ""
 
     async def _write(self, after: StackResource, *events: StackEvent, used: set[str] | None = None) -> None:
         async def pin(draft: Draft) -> None:

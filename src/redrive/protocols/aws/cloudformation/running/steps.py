@@ -5,9 +5,15 @@ from dataclasses import replace
 from typing import Any, Final, NoReturn
 
 from redrive.protocols.aws.cloudformation.history import StackEvent
+from redrive.protocols.aws.cloudformation.policies import allows, denied
 from redrive.protocols.aws.cloudformation.records import Before, Leftover, StackResource
 from redrive.protocols.aws.cloudformation.running.journal import event_of
-from redrive.protocols.aws.cloudformation.running.step_parts import AttemptRefused, StepParts, leftover_of
+from redrive.protocols.aws.cloudformation.running.step_parts import (
+    CANCELLED,
+    AttemptRefused,
+    StepParts,
+    leftover_of,
+)
 from redrive.protocols.aws.cloudformation.running.values import Values
 from redrive.protocols.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid
 from redrive.protocols.aws.cloudformation.template.sections import ResourceDefinition
@@ -22,7 +28,6 @@ from redrive.protocols.aws.cloudformation.types.table import type_of
 
 REPLACING: Final = "Requested update requires the creation of a new physical resource; hence creating one."
 INITIATED: Final = "Resource creation Initiated"
-CANCELLED: Final = "Resource creation cancelled"
 
 
 class Steps(StepParts):
@@ -52,7 +57,7 @@ class Steps(StepParts):
         after = self._as_defined(definition, values, typed)
         if born_here or now is None:
             again = now is not None and now.status == "CREATE_IN_PROGRESS" and now.change == change
-            await self._create(after, now if again else None, used)
+            await self._create(after, now if again else None, used, definition.creation_policy)
         else:
             await self._change(after, now, used)
 
@@ -90,7 +95,13 @@ class Steps(StepParts):
         before = now.before if now.change == self._stack.change else now.as_it_is
         await self._fail(replace(now, before=before, change=self._stack.change), "UPDATE_FAILED", reason)
 
-    async def _create(self, after: StackResource, begun: StackResource | None, used: set[str]) -> None:
+    async def _create(
+        self,
+        after: StackResource,
+        begun: StackResource | None,
+        used: set[str],
+        policy: Mapping[str, Any],
+    ) -> None:
         kind = type_of(after.type)
         name = begun.name if begun else self._name(kind, after)
         after = replace(after, name=name, physical_id=begun.physical_id if begun else "")
@@ -106,6 +117,8 @@ class Steps(StepParts):
         made_at = self._journal.now
         after = replace(after, physical_id=made.physical_id, attributes=made.attributes, updated_at=made_at)
         started = event_of(self._stack, after, made_at, reason=INITIATED)
+        if reason := await self._await_signals(after, policy):
+            await self._fail(after, "CREATE_FAILED", reason, started)
         if self.is_over:
             await self._fail(after, "CREATE_FAILED", CANCELLED, started)
         after = replace(after, status="CREATE_COMPLETE")
@@ -139,7 +152,14 @@ class Steps(StepParts):
                 "UPDATE_FAILED",
                 f"Update of resource type is not permitted. The new type {after.type} is not {now.type}.",
             )
-        if kind.replacing(changed, was.properties):
+        try:
+            replacing = kind.replacing(changed, was.properties)
+        except TemplateInvalid as refusal:
+            await self._fail(after, "UPDATE_FAILED", str(refusal))
+        action = "Update:Replace" if replacing else "Update:Modify"
+        if not allows(self._stack.policy, action, after.logical_id, after.type):
+            await self._fail(after, "UPDATE_FAILED", denied(action, after.logical_id))
+        if replacing:
             await self._replace(kind, after, was, now if begun else None, used)
         else:
             await self._update(kind, after, was, used, begun=begun)
@@ -216,7 +236,8 @@ class Steps(StepParts):
             return
         kept = tuple(left for left in now.leftovers if left.physical_id != was.physical_id)
         if now.name != was.name or (now.physical_id and now.physical_id != was.physical_id):
-            new = Leftover(now.type, now.name, now.physical_id, now.properties)
+            made = "" if now.physical_id == was.physical_id else now.physical_id
+            new = Leftover(now.type, now.name, made, now.properties)
             kept = kept if new in kept else (*kept, new)
         back = replace(
             now,

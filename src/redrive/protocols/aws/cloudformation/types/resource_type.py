@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from redrive.model.names import ResourceName
+from redrive.protocols.aws.cloudformation.running.words import Words
 from redrive.protocols.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.protocols.aws.cloudformation.template.parameters import text_of
 from redrive.protocols.aws.cloudformation.types.schema import Schema, schema_of
@@ -56,6 +57,7 @@ class Wanted:
         name: Chosen before it was made: the caller's, or one that nobody else has.
         physical_id: The id it has; empty as long as nobody knows.
         properties: With their values.
+        words: What it may wait for.
         tags: Of the stack, by key.
         base_url: What URLs of this server begin with.
         again: It may be there already, made by this stack before it was cut short.
@@ -68,6 +70,7 @@ class Wanted:
     type: str
     name: str
     properties: Mapping[str, Any]
+    words: Words
     physical_id: str = ""
     tags: Mapping[str, str] | None = None
     base_url: str = ""
@@ -97,6 +100,7 @@ class ResourceType:
 
     Attributes:
         service: Botocore's name of the service that has it; empty: CloudFormation itself.
+        needs: An operation without which it cannot be made.
         name_property: The property that callers may name it by.
         name_chars_max: The longest name; 0: its service chooses its id.
         lower_case: Names have small letters only.
@@ -104,6 +108,7 @@ class ResourceType:
     """
 
     service: ClassVar[str] = ""
+    needs: ClassVar[str] = ""
     name_property: ClassVar[str] = ""
     name_chars_max: ClassVar[int] = 255
     lower_case: ClassVar[bool] = False

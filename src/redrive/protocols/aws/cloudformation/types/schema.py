@@ -15,6 +15,7 @@ from redrive.protocols.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.protocols.aws.cloudformation.template.parameters import text_of
 
 SCHEMAS: Final = Path(__file__).with_name("schemas.json")
+DYNAMIC: Final = "{{resolve:"
 _DEFINITION: Final = "#/definitions/"
 # Where a schema allows several, the first of them that fits a value as it is.
 _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
@@ -67,6 +68,12 @@ class Schema:
             raise TemplateInvalid(f"Property validation failure: [{', '.join(faults)}]")
         return typed
 
+    def typed_as_far_as_possible(self, properties: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns properties that a service told, each of its type where it can be."""
+        reader = _Typing(self.definitions, [])
+        known = {name: value for name, value in properties.items() if name in self.properties}
+        return {name: reader.typed(value, self.properties[name], "") for name, value in known.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class _Typing:
@@ -118,6 +125,8 @@ def _scalar(value: Any, kinds: tuple[str, ...]) -> Any:
         if isinstance(value, _KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool)):
             return value
     text = text_of(value)
+    if DYNAMIC in text:  # its value is not known before it is used
+        return text
     for kind in kinds:
         found = _read(text, kind)
         if found is not None:

@@ -1,18 +1,50 @@
 """The table of resource types."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
-from redrive.protocols.aws.cloudformation.types import sns, sqs
+from redrive.protocols.aws.cloudformation.types import (
+    cloudwatch,
+    custom,
+    iam,
+    kms,
+    lambda_,
+    lambda_events,
+    logs,
+    nested,
+    s3,
+    sns,
+    sqs,
+    ssm,
+)
 from redrive.protocols.aws.cloudformation.types.resource_type import Factory, ResourceType
 
-_FACTORIES: Final[Mapping[str, Factory]] = {**sns.TYPES, **sqs.TYPES}
-
+_FACTORIES: Final[Mapping[str, Factory]] = {
+    name: factory
+    for part in (cloudwatch, custom, iam, kms, lambda_, lambda_events, logs, nested, s3, sns, sqs, ssm)
+    for name, factory in part.TYPES.items()
+}
 KNOWN: Final = tuple(sorted(_FACTORIES))
-"""The names of the types; one that ends with colons stands for all that begin so."""
+"""The names of all types; one that ends with colons stands for all that begin so."""
 
 
 def type_of(name: str) -> ResourceType:
     """The type of a name that is among the known ones."""
     factory = _FACTORIES.get(name) or _FACTORIES["Custom::"]
     return factory(name)
+
+
+def offered_types(services: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the types that can be made of the operations of some services.
+
+    Args:
+        services: The facades, by botocore's names.
+    """
+    return tuple(name for name in KNOWN if _is_offered(type_of(name), services))
+
+
+def _is_offered(kind: ResourceType, services: Mapping[str, Any]) -> bool:
+    if not kind.service:
+        return True
+    facade = services.get(kind.service)
+    return facade is not None and (not kind.needs or kind.needs in facade.operations)

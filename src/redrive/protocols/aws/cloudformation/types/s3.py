@@ -1,0 +1,118 @@
+"""Types of Amazon S3."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from typing_extensions import override
+
+from redrive.protocols.aws.cloudformation.template.errors import TemplateInvalid
+from redrive.protocols.aws.cloudformation.types.resource_type import (
+    Ask,
+    Factory,
+    Made,
+    ResourceType,
+    Wanted,
+    already_exists,
+    as_text,
+    is_absent,
+    refuse_existing,
+    without_absence,
+)
+from redrive.protocols.aws.wire.errors import AwsError
+
+# Every bucket here is so, whatever a template says of it.
+_GIVEN: Final = frozenset({"BucketName", "Tags", "PublicAccessBlockConfiguration", "OwnershipControls"})
+
+
+class Bucket(ResourceType):
+    """`AWS::S3::Bucket`; its id is its name, which is unique on the server."""
+
+    service = "s3"
+    name_property = "BucketName"
+    name_chars_max = 63
+    lower_case = True
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        _refuse_others(wanted.properties)
+        if self.name_property in wanted.properties:
+            await refuse_existing(ask, wanted, "s3", "HeadBucket", Bucket=wanted.name)
+        params: dict[str, Any] = {"Bucket": wanted.name}
+        if wanted.stack.region != "us-east-1":
+            params["CreateBucketConfiguration"] = {"LocationConstraint": wanted.stack.region}
+        try:
+            await ask("s3", "CreateBucket", **params)
+        except AwsError as error:
+            if error.code == "BucketAlreadyExists":
+                raise already_exists(wanted) from None
+            if not (wanted.again and error.code == "BucketAlreadyOwnedByYou"):
+                raise
+        return _made(wanted, wanted.name)
+
+    @override
+    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+        _refuse_others(wanted.properties)
+        return _made(wanted, wanted.physical_id)
+
+    @override
+    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+        await without_absence(ask("s3", "DeleteBucket", Bucket=wanted.physical_id))
+
+    @override
+    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
+        try:
+            await ask("s3", "HeadBucket", Bucket=wanted.physical_id)
+        except AwsError as error:
+            if is_absent(error) or error.status == 404:  # noqa: PLR2004 - Not Found
+                return None
+            raise
+        return {"BucketName": wanted.physical_id}
+
+
+def _refuse_others(properties: Mapping[str, Any]) -> None:
+    others = sorted(properties.keys() - _GIVEN)
+    if others:
+        raise TemplateInvalid(f"Buckets of this server have no {', '.join(others)}.")
+
+
+def _made(wanted: Wanted, name: str) -> Made:
+    region = wanted.stack.region
+    return Made(
+        name,
+        {
+            "Arn": f"arn:aws:s3:::{name}",
+            "DomainName": f"{name}.s3.amazonaws.com",
+            "DualStackDomainName": f"{name}.s3.dualstack.{region}.amazonaws.com",
+            "RegionalDomainName": f"{name}.s3.{region}.amazonaws.com",
+            "WebsiteURL": f"http://{name}.s3-website-{region}.amazonaws.com",
+        },
+    )
+
+
+class BucketPolicy(ResourceType):
+    """`AWS::S3::BucketPolicy`; its id is the name of the bucket."""
+
+    service = "s3"
+    name_chars_max = 0
+    needs = "PutBucketPolicy"
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        bucket = wanted.properties["Bucket"]
+        await ask("s3", "PutBucketPolicy", Bucket=bucket, Policy=as_text(wanted.properties["PolicyDocument"]))
+        return Made(bucket)
+
+    @override
+    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+        return await self.create(ask, wanted)
+
+    @override
+    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+        await without_absence(ask("s3", "DeleteBucketPolicy", Bucket=wanted.properties["Bucket"]))
+
+    @override
+    async def find(self, ask: Ask, wanted: Wanted) -> str:
+        return str(wanted.properties["Bucket"])
+
+
+TYPES: Final[Mapping[str, Factory]] = {"AWS::S3::Bucket": Bucket, "AWS::S3::BucketPolicy": BucketPolicy}

@@ -1,0 +1,29 @@
+"""AWS Systems Manager on an engine."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DocumentKind
+from redrive.model.errors import RedriveError
+from redrive.protocols.aws.call import Verb
+from redrive.protocols.aws.operations import operations_of
+from redrive.protocols.aws.ssm.errors import translated
+from redrive.protocols.aws.ssm.parameters import ParameterOperations
+from redrive.protocols.aws.ssm.records import PARAMETER
+from redrive.protocols.aws.wire.errors import AwsError
+
+
+class Ssm:
+    """The parameter store."""
+
+    kinds: tuple[DocumentKind[Any], ...] = (PARAMETER,)
+    """All that callers make through this service."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Speak for this engine."""
+        self.operations: Mapping[str, Verb] = operations_of("ssm", ParameterOperations(engine))
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        return translated(refusal)
