@@ -71,7 +71,7 @@ def test_a_name_that_no_bucket_has_is_refused(server_on_sqlite: Server, name: st
 
 
 def test_an_operation_that_is_not_offered_is_refused_by_its_name(s3: Any) -> None:
-    assert refusal(s3.get_bucket_versioning, Bucket=BUCKET) == ("NotImplemented", 501)
+    assert refusal(s3.list_object_versions, Bucket=BUCKET) == ("NotImplemented", 501)
     assert refusal(s3.put_object_acl, Bucket=BUCKET, Key="hub", ACL="private") == ("NotImplemented", 501)
     with pytest.raises(
         s3.exceptions.ClientError, match="Redrive does not offer the operation s3 GetObjectTorrent"

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from redrive.engine.resources import Documents
 from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.s3.bucket_policies import is_public
 from redrive.protocols.aws.s3.errors import denied, no_bucket, unoffered
 from redrive.protocols.aws.s3.records import BUCKET, Bucket
 from redrive.protocols.aws.wire.shapes import Structure
@@ -65,6 +66,22 @@ class BucketAccess:
         owner = params.get("ExpectedBucketOwner")
         return await self.named(call, params["Bucket"], action, key, owner)
 
+    async def owned(self, call: Call, params: Structure, action: str) -> Bucket:
+        """The bucket that a call is about, for what its account alone may do, and whatever its policy says.
+
+        Raises:
+            AwsError: See `bucket`.
+        """
+        self.check_offered(params)
+        bucket = await self._found(params["Bucket"])
+        owner = params.get("ExpectedBucketOwner")
+        if not call.may(f"s3:{action}", bucket.arn, bucket.account, None) or owner not in (
+            None,
+            bucket.account,
+        ):
+            raise denied()
+        return bucket
+
     async def named(
         self, call: Call, name: str, action: str, key: str | None = None, owner: str | None = None
     ) -> Bucket:
@@ -77,15 +94,27 @@ class BucketAccess:
             key: See `bucket`.
             owner: The account that the caller expects it to have.
         """
+        bucket = await self._found(name)
+        arn = bucket.arn if key is None else f"{bucket.arn}/{key}"
+        policy = bucket.policy or None
+        if not call.may(f"s3:{action}", arn, bucket.account, policy) or owner not in (None, bucket.account):
+            raise denied()
+        if (
+            call.account != bucket.account
+            and bucket.blocks("RestrictPublicBuckets")
+            and is_public(bucket.policy)
+        ):
+            raise denied()
+        return bucket
+
+    async def _found(self, name: str) -> Bucket:
         bucket = await self._documents.get(BUCKET, name)
         if bucket is None:
             raise no_bucket(name)
-        arn = bucket.arn if key is None else f"{bucket.arn}/{key}"
-        if not call.may(f"s3:{action}", arn, bucket.account, None) or owner not in (None, bucket.account):
-            raise denied()
         return bucket
 
 
 def _asked(params: Structure) -> Iterable[str]:
-    yield from (name for name in _UNOFFERED if params.get(name))
+    # A bucket's tags have a name of theirs in common with an object's, which are a header.
+    yield from (name for name in _UNOFFERED if params.get(name) and not isinstance(params[name], dict))
     yield from (name for name, values in _AS_IT_IS.items() if params.get(name) not in (None, *values))

@@ -10,6 +10,7 @@ from redrive.model.ids import id_text
 from redrive.protocols.aws.call import Verb
 from redrive.protocols.aws.operations import operations_of
 from redrive.protocols.aws.s3.access import BucketAccess
+from redrive.protocols.aws.s3.bucket_settings import AbsentSettings, BucketSettings
 from redrive.protocols.aws.s3.buckets import BucketOperations
 from redrive.protocols.aws.s3.contents import Contents
 from redrive.protocols.aws.s3.copying import Copying, Sources
@@ -39,6 +40,8 @@ class S3:
         self.operations: Mapping[str, Verb] = operations_of(
             "s3",
             BucketOperations(engine, access, contents),
+            BucketSettings(engine.resources.documents, access),
+            AbsentSettings(access),
             ObjectOperations(objects, access),
             Listing(engine.resources.documents, access),
             Copying(objects, access, sources),

@@ -11,7 +11,15 @@ from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.s3.access import BucketAccess
 from redrive.protocols.aws.s3.errors import invalid
 from redrive.protocols.aws.s3.quotas import LISTED_MAX
-from redrive.protocols.aws.s3.records import OBJECT, Bucket, ObjectRecord, object_key
+from redrive.protocols.aws.s3.records import (
+    OBJECT,
+    UPLOAD,
+    Bucket,
+    ObjectRecord,
+    Upload,
+    object_key,
+    upload_key,
+)
 from redrive.protocols.aws.wire.shapes import Structure, Value
 
 _LAST: Final = "\U0010ffff"  # behind every other character
@@ -76,6 +84,57 @@ class Listing:
         answer, last = await self._listed(call, params, asked, fetch_owner=True)
         following = asked.shown(last) if answer["IsTruncated"] and asked.delimiter else None
         return {**answer, "Marker": asked.shown(asked.after), "NextMarker": following}
+
+    async def list_multipart_uploads(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListMultipartUploads.html; in order of the keys."""
+        bucket = await self._access.bucket(call, params, "ListBucketMultipartUploads")
+        asked = _asked({**params, "MaxKeys": params.get("MaxUploads")}, params.get("KeyMarker") or "")
+        marker = params.get("UploadIdMarker") or ""
+        shown: list[Upload] = []
+        groups: list[str] = []
+        last: Upload | None = None
+        is_truncated = False
+        for upload in await self._uploads(bucket, asked, marker):
+            group = asked.group(upload.key)
+            if group and group in (*groups[-1:], asked.after):
+                continue
+            if len(shown) + len(groups) >= asked.limit:
+                is_truncated = asked.limit > 0
+                break
+            last = upload
+            if group:
+                groups.append(group)
+            else:
+                shown.append(upload)
+        next_key = "" if last is None else asked.group(last.key) or last.key
+        return {
+            "Bucket": bucket.name,
+            "KeyMarker": asked.shown(asked.after),
+            "UploadIdMarker": marker,
+            "NextKeyMarker": asked.shown(next_key) if is_truncated else None,
+            "NextUploadIdMarker": last.id
+            if is_truncated and last is not None and last.key == next_key
+            else None,
+            "Prefix": asked.shown(asked.prefix),
+            "Delimiter": asked.shown(asked.delimiter) if asked.delimiter else None,
+            "MaxUploads": asked.limit,
+            "EncodingType": "url" if asked.encodes else None,
+            "IsTruncated": is_truncated,
+            "Uploads": [_upload(each, asked, bucket) for each in shown],
+            "CommonPrefixes": [{"Prefix": asked.shown(group)} for group in groups],
+        }
+
+    async def _uploads(self, bucket: Bucket, asked: _Asked, marker: str) -> list[Upload]:
+        """The uploads under way behind the markers, in order; those of a key in the order in which they were begun."""
+        found = await self._documents.find(UPLOAD, upload_key(bucket.name, ""))
+        of_prefix = [upload for upload in found if upload.key.startswith(asked.prefix)]
+        ordered = sorted(of_prefix, key=lambda upload: (upload.key.encode(), upload.begun_at, upload.id))
+        if not asked.after:
+            return ordered
+        ids = [upload.id for upload in ordered if upload.key == asked.after]
+        passed = set(ids[: ids.index(marker) + 1] if marker in ids else ids)
+        after = asked.after.encode()
+        return [upload for upload in ordered if upload.key.encode() >= after and upload.id not in passed]
 
     async def _listed(
         self, call: Call, params: Structure, asked: _Asked, *, fetch_owner: bool
@@ -157,6 +216,21 @@ def _entry(found: ObjectRecord, asked: _Asked, owned: Bucket | None) -> Structur
     if owned is not None:
         entry["Owner"] = {"ID": owned.account, "DisplayName": owned.account}
     return entry
+
+
+def _upload(upload: Upload, asked: _Asked, bucket: Bucket) -> Structure:
+    owner = {"ID": bucket.account, "DisplayName": bucket.account}
+    shown: Structure = {
+        "Key": asked.shown(upload.key),
+        "UploadId": upload.id,
+        "Initiated": upload.begun_at,
+        "StorageClass": "STANDARD",
+        "Owner": owner,
+        "Initiator": owner,
+    }
+    if upload.algorithm:
+        shown |= {"ChecksumAlgorithm": upload.algorithm, "ChecksumType": upload.checksum_type}
+    return shown
 
 
 def _token(last: str) -> str:

@@ -17,12 +17,29 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A bucket: its name is unique on a server."""
+    """A bucket: its name is unique on a server.
+
+    Attributes:
+        name: As it was given.
+        account: Its owner.
+        region: Where it was made.
+        created_at: ms.
+        policy: Its text; empty: it has none.
+        tags: By their keys.
+        public_access_block: Its four settings by their names; empty: it has none.
+    """
 
     name: str
     account: str
     region: str
     created_at: int
+    policy: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    public_access_block: Mapping[str, bool] = field(default_factory=dict)
+
+    def blocks(self, what: str) -> bool:
+        """True if its block of public access has this setting on."""
+        return bool(self.public_access_block.get(what))
 
     @property
     def arn(self) -> str:

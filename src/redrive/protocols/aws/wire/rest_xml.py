@@ -10,10 +10,11 @@ from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.rest_values import query_of, value_of
 from redrive.protocols.aws.wire.service import Operation, Service
 from redrive.protocols.aws.wire.shapes import Member, Shape, Structure, Value
-from redrive.protocols.aws.wire.xml_input import read_xml, structure_of
+from redrive.protocols.aws.wire.xml_input import malformed, read_xml, structure_of
 from redrive.protocols.aws.wire.xml_output import escaped, structure_writer
 from redrive.protocols.http import Request, Response
 
+_JSON: Final = "application/json"
 _XML: Final = "application/xml"
 _DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _PARTIAL: Final = 206
@@ -97,6 +98,8 @@ class RestXmlCodec:
             return Response(status, b"", "", headers, length)
         if shape.payload and shape.members[shape.payload].shape.type == "blob":
             return Response(status, body.get(shape.payload, b""), "", headers, length)
+        if shape.payload and shape.members[shape.payload].shape.type == "string":
+            return Response(status, str(body.get(shape.payload, "")).encode(), _JSON, headers)
         return Response(status, _document(operation, shape, body), _XML, headers)
 
     def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:  # noqa: ARG002 - as Codec
@@ -143,6 +146,11 @@ def _decoded(text: str) -> str:
 def _read_payload(member: Member, body: bytes, parsed: Structure) -> None:
     if member.shape.type == "blob":
         parsed[member.name] = body
+    elif member.shape.type == "string":  # a policy, which is JSON
+        try:
+            parsed[member.name] = body.decode()
+        except UnicodeDecodeError:
+            raise malformed() from None
     elif body:
         parsed[member.name] = structure_of(member.shape, read_xml(body))
 

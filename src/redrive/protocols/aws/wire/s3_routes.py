@@ -16,6 +16,10 @@ from redrive.protocols.aws.wire.sigv2_query import is_presigned_v2
 from redrive.protocols.aws.wire.sigv4 import credential_scope
 from redrive.protocols.http import Request
 
+#: Older forms of operations, of the same method and path as the newer.
+_SUPERSEDED: Final = frozenset(
+    {"GetBucketLifecycle", "GetBucketNotification", "PutBucketLifecycle", "PutBucketNotification"}
+)
 #: `bucket.s3.us-east-1.amazonaws.com`, `s3.localhost`, `bucket.s3-us-west-2.amazonaws.com`.
 _S3_HOST: Final = re.compile(r"(?:(.+)\.)?s3(?:-[a-z0-9-]+)?\.[^:]+(?::[0-9]+)?")
 #: SDKs put the bucket before any host that has a name.
@@ -95,6 +99,8 @@ def _routes() -> Mapping[tuple[str, str], list[_Route]]:
     found: dict[tuple[str, str], list[_Route]] = {}
     service = Service.load("s3")
     for name, (method, uri) in service.routes.items():
+        if name in _SUPERSEDED:
+            continue
         path, _, query = uri.partition("?")
         required: dict[str, list[str]] = {"querystring": [], "header": []}
         shape = service.operation(name).input
