@@ -25,6 +25,7 @@ from redrive.access.refusals import Refusals
 from redrive.access.secret import installation_secret
 from redrive.access.signing_pair import signing_pair
 from redrive.composition import (
+    console,
     data_protection,
     destinations,
     event_grid,
@@ -268,7 +269,7 @@ def _extensions(core: Core) -> list[Extension]:
     elsewhere = beyond.endpoints.get(destinations.ELSEWHERE)
     invoked = functions.extension(core, called, elsewhere, presenters)
     called |= invoked.services
-    found = [*facades, queues, invoked]
+    found = [*facades, queues, invoked, console.extension(core, called)]
     services = {name: service for part in found for name, service in part.services.items()}
     return [*found, stacks.extension(core, services)]
 

@@ -6,7 +6,7 @@ import pytest
 
 from redrive.engine.engine import Engine
 from redrive.engine.operations import RedriveWish
-from redrive.engine.ports import AttemptNote, Settlement, Target
+from redrive.engine.ports import AttemptNote, NewDelivery, Settlement, Target
 from redrive.model.careful import CarefulPace
 from redrive.model.delivery import Outcome
 from redrive.model.errors import Refused, TaskActive
@@ -241,3 +241,14 @@ async def test_a_message_goes_home_from_aside_with_another_body(
     seq = beside.delivery.seq
     assert (await engine.operations.move(aside, [seq], None, {seq: "right"})).total == 1
     assert await bodies(engine, origin) == ["right"]
+
+
+async def test_an_encrypted_message_keeps_its_body(engine: Engine, dead: Queue, origin: Queue) -> None:
+    sealed = NewDelivery(dead.id, bytes(16), "\x02x", b'{"sealed":{}}', 0, 0, origin=origin.id, note=DENIED)
+    await engine._store.enqueue([sealed])
+    (letter,) = await engine.operations.dead_letters(dead, 0, 9)
+    seq = letter.delivery.seq
+    with pytest.raises(Refused, match="encrypted"):
+        await engine.operations.move(dead, [seq], None, {seq: "clear"})
+    assert (await engine.operations.move(dead, [seq], None)).total == 1
+    assert await bodies(engine, origin) == ["\x02x"]

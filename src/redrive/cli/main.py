@@ -10,6 +10,7 @@ from redrive import __version__
 from redrive.cli import (
     completion,
     config,
+    console,
     demo,
     dlq,
     doctor,
@@ -30,7 +31,21 @@ from redrive.settings import SettingsInvalid
 _INTERRUPTED: Final = 130
 _NOBODY_READS: Final = 141
 
-COMMANDS = (serve, demo, queues, topics, trace, dlq, endpoints, schedule, keys, store, config, doctor)
+COMMANDS = (
+    serve,
+    demo,
+    console,
+    queues,
+    topics,
+    trace,
+    dlq,
+    endpoints,
+    schedule,
+    keys,
+    store,
+    config,
+    doctor,
+)
 
 
 def parser() -> argparse.ArgumentParser:

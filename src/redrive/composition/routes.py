@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.composition.simulated_time import SimulatedTime
+from redrive.console.console import PATH as CONSOLE_PATH
 from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.wire.s3_routes import is_for_s3
@@ -64,6 +65,7 @@ def make_router(
         needs_credential=required,
         guard=None if required else guard,
         hosted=next((extension.hosted for extension in extensions if extension.hosted), None),
+        console=_console_path(core),
     )
 
 
@@ -85,6 +87,12 @@ class _ObjectRequests:
     def body_bytes_max(self, request: Request) -> int:
         """See `Fallback.body_bytes_max`."""
         return self._gateway.body_bytes_max(request)
+
+
+def _console_path(core: Core) -> str:
+    """The web console's path as browsers see it; empty: it is off."""
+    prefix = urlsplit(core.settings.public_url).path.rstrip("/")
+    return "" if core.settings.console == "off" else f"{prefix}{CONSOLE_PATH}/"
 
 
 def _hosts(core: Core) -> KnownHosts:

@@ -1,5 +1,7 @@
 """Messages: the part of the door through which messages come and go."""
 
+from collections.abc import Mapping, Sequence
+
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.ports import Clock, Counts, Store
 from redrive.engine.publish.fan_out import TopicPublisher
@@ -71,6 +73,19 @@ class Messages:
     async def count_backlog(self, subscription: Subscription, at_most: int | None = None) -> Counts:
         """The numbers of deliveries of a subscription that wait to be pushed, are being tried, and wait for later."""
         return await self._store.count(subscription.queue_id, self._clock.now(), at_most)
+
+    async def count_each(self, queues: Sequence[Queue], at_most: int) -> Mapping[int, Counts]:
+        """The counts of several queues by their numbers, each as far as `at_most`, in one read."""
+        return await self._count_numbers([queue.id for queue in queues], at_most)
+
+    async def count_backlogs(
+        self, subscriptions: Sequence[Subscription], at_most: int
+    ) -> Mapping[int, Counts]:
+        """The same of subscriptions' backlogs, by the numbers of these."""
+        return await self._count_numbers([subscription.queue_id for subscription in subscriptions], at_most)
+
+    async def _count_numbers(self, numbers: Sequence[int], at_most: int) -> Mapping[int, Counts]:
+        return await self._store.count_each(numbers, self._clock.now(), at_most) if numbers else {}
 
     async def archive_size(self, topic: Topic) -> tuple[int, int]:
         """The number and the bytes of the publications in a topic's archive; see `archive.size`."""

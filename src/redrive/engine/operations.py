@@ -54,6 +54,10 @@ class Operations:
         dead_letter_queues: Of an account's region (`DeadLetters.queues`).
         dead_letters: What is in one of them (`DeadLetters.letters`).
         look: A page of one, either way, or of one cause (`DeadLetters.look`).
+        peek_page: The same of any queue, without origins and attempts (`DeadLetters.peek`).
+        letters_of: Deliveries with their origins and attempts (`DeadLetters.of`).
+        origin: The place that dead letters of a number came from (`DeadLetters.origin`).
+        active_redrive_tasks: The tasks of all accounts that have not ended (`Redriver.active`).
         causes: Why its messages died, with numbers (`DeadLetters.causes`).
         sources: Who sends to one (`DeadLetters.sources`).
         trace: Where a message's deliveries stand (`Tracer.trace`).
@@ -63,6 +67,7 @@ class Operations:
         close_circuit: Serves an endpoint again, at once (`Dispatcher.lift`).
         condition: How a subscription's endpoint stands (`EndpointConditions.of`).
         conditions: The same of several at once (`EndpointConditions.of_each`).
+        schedule_of: The retry schedule of a subscription (`EndpointConditions.schedule_of`).
     """
 
     def __init__(
@@ -99,6 +104,10 @@ class Operations:
         self.dead_letter_queues = dead_letters.queues
         self.dead_letters = dead_letters.letters
         self.look = dead_letters.look
+        self.letters_of = dead_letters.of
+        self.peek_page = dead_letters.peek
+        self.origin = dead_letters.origin
+        self.active_redrive_tasks = redriver.active
         self.causes = dead_letters.causes
         self.sources = dead_letters.sources
         self.trace = tracer.trace
@@ -109,6 +118,7 @@ class Operations:
         self.close_circuit = dispatcher.lift
         self.condition = conditions.of
         self.conditions = conditions.of_each
+        self.schedule_of = conditions.schedule_of
 
     async def drop_archive(self, topic: Topic) -> None:
         """Remove all that a topic has archived, once it archives no more; replays from there fail."""

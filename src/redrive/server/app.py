@@ -65,6 +65,7 @@ class Router:
         needs_credential: bool = False,
         guard: BrowserGuard | None = None,
         hosted: Hosted | None = None,
+        console: str = "",
     ) -> None:
         """Route by path.
 
@@ -76,6 +77,7 @@ class Router:
             needs_credential: Whether who shows none is sent away, except from what takes little.
             guard: Refuses what web pages cause, where nobody shows a credential.
             hosted: Asked before all others.
+            console: The path of the web console; empty: there is none.
         """
         self._control = control
         self._paths = dict(paths)
@@ -84,6 +86,7 @@ class Router:
         self._needs_credential = needs_credential
         self._guard = guard
         self._hosted = hosted
+        self._console = console
 
     def answer(self, request: Request) -> Response | Awaitable[Response]:
         """Answer one request."""
@@ -94,7 +97,7 @@ class Router:
         path = request.path
         if path == "/" and request.method == "POST":  # nearly every call of an AWS SDK
             return self._otherwise.answer(request)
-        way = signpost(request)
+        way = signpost(request, self._console)
         if way is not None:
             return way
         return self._by_path(request, path)

@@ -38,8 +38,13 @@ To look into it without receiving:
 """
 
 
-def signpost(request: Request) -> Response | None:
-    """The way on for a person who came by a browser or by habit; None for everybody else."""
+def signpost(request: Request, console: str = "") -> Response | None:
+    """The way on for a person who came by a browser or by habit; None for everybody else.
+
+    Args:
+        request: Anybody's.
+        console: The path of the web console, where browsers are led; empty: there is none.
+    """
     if request.method not in ("GET", "HEAD") or request.query or "authorization" in request.headers:
         return None
     moved = _MOVED.get(request.path)
@@ -47,6 +52,8 @@ def signpost(request: Request) -> Response | None:
         return Response(307, f"It is at {moved}\n".encode(), "text/plain", {"Location": moved})
     url = f"{request.scheme}://{request.host}"
     accepted = request.headers.get("accept", "")
+    if console and request.path == "/" and "text/html" in accepted:
+        return Response(303, b"", "text/plain", {"Location": console})
     if request.path == "/" and ("text/html" in accepted or "*/*" in accepted):
         return _page(_START.format(version=__version__, url=url))
     queue = _QUEUE_PATH.fullmatch(request.path)

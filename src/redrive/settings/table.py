@@ -237,6 +237,14 @@ class Settings:
         check=read_push_endpoints,
         mask=_hide_passwords,
     )
+    console: str = _setting(
+        "full",
+        "the web console: full, read-only (nothing can be changed by it) or off",
+        choices=("full", "read-only", "off"),
+    )
+    console_bodies: str = _setting(
+        "shown", "shown, or hidden: the console shows no message's body", choices=("shown", "hidden")
+    )
     log_level: str = _setting(
         "info", "debug, info, warning or error", choices=("debug", "info", "warning", "error")
     )

@@ -155,3 +155,10 @@ async def test_the_first_of_several_queues_are_found_together(
     await fifo.send("c", group="g")
     found = await plain.store.first_of_each([plain.id, dead_letters.id, fifo.id])
     assert {queue_id: delivery.body for queue_id, delivery in found.items()} == {plain.id: "a", fifo.id: "c"}
+
+
+async def test_several_queues_are_counted_together(plain: Bench, fifo: Bench) -> None:
+    await plain.send("a", "b")
+    await fifo.send("c", group="g")
+    found = await plain.store.count_each([plain.id, fifo.id], NOON, 9)
+    assert found == {plain.id: Counts(2, 0, 0), fifo.id: Counts(1, 0, 0)}

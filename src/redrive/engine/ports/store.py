@@ -201,6 +201,10 @@ class Store(Protocol):
         """
         ...
 
+    async def count_each(self, queue_ids: Sequence[int], now: int, at_most: int) -> Mapping[int, Counts]:
+        """The same of several queues, each as far as `at_most`, in one read: for a person who asks."""
+        ...
+
     async def oldest(self, queue_id: int) -> Delivery | None:
         """The delivery that arrived first."""
         ...

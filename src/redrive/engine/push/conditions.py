@@ -11,6 +11,7 @@ from redrive.engine.push.circuit_breakers import CircuitBreakers, Failing
 from redrive.engine.push.contexts import SubscriptionContexts
 from redrive.model.attempt import Reason
 from redrive.model.circuit import OpenCircuit
+from redrive.model.delivery import Schedule
 from redrive.model.topic import Subscription
 
 
@@ -88,6 +89,11 @@ class EndpointConditions:
             condition.tried_in_vain(in_vain.get(subscription.queue_id))
             for subscription, condition in zip(subscriptions, known, strict=True)
         ]
+
+    async def schedule_of(self, subscription: Subscription) -> Schedule | None:
+        """The schedule by which deliveries to a subscription are tried again; None: its topic is gone."""
+        topic = await self._topics.get(subscription.topic)
+        return None if topic is None else self._contexts.of(topic, subscription).plan.schedule
 
     async def _known(self, subscription: Subscription) -> EndpointCondition:
         """The condition as far as this node knows it without a look at the backlog."""

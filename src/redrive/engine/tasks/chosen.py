@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from redrive.engine.counters import NodeCounters
-from redrive.engine.ports import LookRequest, Moved, MoveRequest, Runtime, Store, Target
+from redrive.engine.ports import LookRequest, Moved, MoveRequest, Runtime, Store, Target, is_sealed
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Resources
 from redrive.engine.tasks.targets import RedriveTargets
-from redrive.model.errors import AlreadyExists
+from redrive.model.errors import AlreadyExists, Refused
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS, Queue
 
@@ -50,8 +50,13 @@ class ChosenMoves:
             seqs: Which; at most `BATCH_MAX`.
             destination: Where to; None: each where it came from.
             bodies: Other bodies for some of them: the old ones are gone then.
+
+        Raises:
+            Refused: A message that would have another body is encrypted: nobody could open the new one.
         """
         request = await self._request(source, seqs)
+        if bodies:
+            await self._refuse_sealed(source, list(bodies))
         if destination is not None:
             request = replace(request, destination=Target(destination.id, destination.ordered))
         else:
@@ -92,6 +97,11 @@ class ChosenMoves:
             return await self._queues.create(Queue(0, name, retention_ms=_SET_ASIDE_KEPT_MS))
         except AlreadyExists:  # made by somebody else in this moment
             return await self.aside_of(source)
+
+    async def _refuse_sealed(self, source: Queue, seqs: Sequence[int]) -> None:
+        for letter in await self._store.look(LookRequest(source.id, BATCH_MAX, seqs=seqs)):
+            if is_sealed(letter):
+                raise Refused(f"message {letter.seq} is encrypted and cannot be given another body")
 
     async def _homes(self, source: Queue, seqs: Sequence[int]) -> dict[int, Target]:
         letters = await self._store.look(LookRequest(source.id, BATCH_MAX, seqs=seqs))

@@ -79,8 +79,8 @@ class DeadLetters:
         self._queues = resources.queues
         self._subscriptions = resources.subscriptions
 
-    async def queues(self, account: str, region: str) -> list[DeadLetterQueue]:
-        """The dead-letter queues of an account's region that stand, by name."""
+    async def queues(self, account: str, region: str, count_max: int | None = None) -> list[DeadLetterQueue]:
+        """The dead-letter queues of an account's region that stand, by name; counted as far as `count_max`."""
         sources: dict[ResourceName, list[ResourceName]] = {}
         for source in await self._queues.with_dead_letters(ResourceName(account, region, "")):
             if source.dead_letter is not None:
@@ -93,7 +93,7 @@ class DeadLetters:
         for name in sorted({*sources, *subscriptions}):
             queue = await self._queues.get(name)
             if queue is not None:
-                counts = await self._store.count(queue.id, self._clock.now())
+                counts = await self._store.count(queue.id, self._clock.now(), count_max)
                 found.append(
                     DeadLetterQueue(
                         queue, counts.available, sources.get(name, []), subscriptions.get(name, [])
@@ -139,6 +139,10 @@ class DeadLetters:
     async def look(self, request: LookRequest) -> list[DeadLetter]:
         """A page of a dead-letter queue."""
         return await self.of(await self._store.look(request))
+
+    async def peek(self, request: LookRequest) -> list[Delivery]:
+        """A page of any queue as it is, for who looks through many: one read."""
+        return await self._store.look(request)
 
     async def of(self, deliveries: Sequence[Delivery]) -> list[DeadLetter]:
         """Deliveries with where they came from, if they were dead-lettered, and their attempts that failed.

@@ -236,6 +236,10 @@ class Redriver:
         """The tasks of a source, latest first."""
         return (await self._documents.find(TASK, f"{source.key}/"))[::-1]
 
+    async def active(self) -> list[MoveTask]:
+        """The tasks that have not ended, of all accounts."""
+        return [task for task in await self._documents.find(TASK, "") if task.state.active]
+
     async def active_tasks(self, account: str) -> int:
         """The number of running tasks of an account."""
         tasks = await self._documents.find(TASK, f"{account}/")

@@ -266,6 +266,12 @@ class PostgresStore(TelemetryVerbs):
             lambda connection: looking.count(connection, queue_id, now, at_most)
         )
 
+    async def count_each(self, queue_ids: Sequence[int], now: int, at_most: int) -> Mapping[int, Counts]:
+        """See `Store.count_each`."""
+        return await self._connections.run(
+            lambda connection: looking.count_each(connection, queue_ids, now, at_most)
+        )
+
     async def oldest(self, queue_id: int) -> Delivery | None:
         """See `Store.oldest`."""
         first = await self.peek(queue_id, 1)

@@ -136,6 +136,11 @@ def count(queue_id: int, now: int, at_most: int | None, cursor: apsw.Cursor) -> 
     )
 
 
+def count_each(queue_ids: Sequence[int], now: int, at_most: int, cursor: apsw.Cursor) -> dict[int, Counts]:
+    """See `Store.count_each`."""
+    return {queue_id: _count_some(queue_id, now, at_most, cursor) for queue_id in queue_ids}
+
+
 def _count_some(queue_id: int, now: int, at_most: int, cursor: apsw.Cursor) -> Counts:
     """The same, each kind as far as `at_most`: what is due may be counted behind others that are not."""
 

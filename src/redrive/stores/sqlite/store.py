@@ -283,6 +283,10 @@ class SqliteStore(TelemetryVerbs):
         counting = functools.partial(looking.count, queue_id, now, at_most)
         return await (self._read(counting) if at_most is None else self._look(counting))
 
+    async def count_each(self, queue_ids: Sequence[int], now: int, at_most: int) -> Mapping[int, Counts]:
+        """See `Store.count_each`."""
+        return await self._look(functools.partial(looking.count_each, queue_ids, now, at_most))
+
     async def oldest(self, queue_id: int) -> Delivery | None:
         """See `Store.oldest`."""
         first = await self.peek(queue_id, 1)

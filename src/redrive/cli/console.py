@@ -1,0 +1,33 @@
+"""`redrive console`: the address of the web console, or a link that signs in."""
+
+import argparse
+import os
+from typing import Any
+
+from redrive.cli.client import add_url
+from redrive.console.console import PATH
+from redrive.console.session import LINK, LINK_SECONDS, token_of
+from redrive.runtime.clock import SystemClock
+
+
+def register(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Add the command."""
+    command = commands.add_parser(
+        "console", help="print the address of the web console, or a link that signs in"
+    )
+    add_url(command)
+    command.set_defaults(run=run)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Print the link: where a key is in the environment, one that signs in, for a minute.
+
+    The token stands behind a `#`, so that neither the server nor a proxy before it ever sees it in a path.
+    """
+    key, secret = os.environ.get("AWS_ACCESS_KEY_ID"), os.environ.get("AWS_SECRET_ACCESS_KEY")
+    url = f"{parsed.url}{PATH}/"
+    if key and secret:
+        until = SystemClock().now() // 1000 + LINK_SECONDS
+        url = f"{parsed.url}{PATH}/login#{token_of(key, secret, LINK, until)}"
+    print(url)
+    return 0

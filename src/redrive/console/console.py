@@ -1,0 +1,222 @@
+"""The way in: each request is routed, signed in, checked, answered by its page, and rendered."""
+
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+from redrive import __version__
+from redrive.console import routes, safety
+from redrive.console.rendering import Renderer
+from redrive.console.session import SESSION_SECONDS, Session, Sessions
+from redrive.console.static import StaticFiles
+from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit
+from redrive.engine.engine import Engine
+from redrive.model.errors import RedriveError, StoreUnavailable
+from redrive.protocols.aws.inner_calls import InnerCalls
+from redrive.protocols.aws.wire.errors import AwsError
+from redrive.protocols.http import Request, Response
+
+logger = logging.getLogger(__name__)
+
+PATH: Final = "/_redrive/console"
+_HTML: Final = "text/html; charset=utf-8"
+_FIELDS_MAX: Final = 500
+_QUERY_CHARS_MAX: Final = 8000
+_MEMO_MS: Final = 1000
+_MEMO_PAGES_MAX: Final = 256
+_NO_STORE: Final = {"Cache-Control": "no-store", "Vary": "HX-Request-Type"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleOptions:
+    """The settings of the console.
+
+    Attributes:
+        writes: Whether anything can be changed by it.
+        bodies_shown: Whether messages' bodies are shown.
+        needs_sign_in: Whether visitors have to prove who they are.
+        public_url: What URLs begin with, where a proxy stands before the server; empty: as the browser asked.
+        simulated: Whether the clock is a simulated one.
+    """
+
+    writes: bool
+    bodies_shown: bool
+    needs_sign_in: bool
+    public_url: str = ""
+    simulated: bool = False
+
+
+class Console:
+    """Answers every request below `PATH`."""
+
+    def __init__(
+        self, engine: Engine, sessions: Sessions, services: InnerCalls, options: ConsoleOptions
+    ) -> None:
+        """Show this engine's things to these visitors."""
+        self._services = services
+        self._engine = engine
+        self._sessions = sessions
+        self._options = options
+        self._static = StaticFiles()
+        self._renderer = Renderer()
+        self._memo: dict[tuple[str, ...], tuple[int, str, Response]] = {}
+        public = urlsplit(options.public_url)
+        self._base = f"{public.path.rstrip('/')}{PATH}"
+        self._public_host = public.netloc
+        self.close = self._renderer.close
+
+    async def answer(self, request: Request) -> Response:
+        """Answer one request."""
+        try:
+            response = await self._answer(request)
+        except StoreUnavailable as error:
+            response = await self._told(request, 503, "The store does not answer", str(error))
+        except Missing as error:
+            response = await self._told(request, 404, "Not there", str(error))
+        except Unusable as error:
+            response = await self._told(request, 400, "That cannot be used", str(error))
+        except AwsError as error:
+            response = await self._told(request, 400, "The service refused", error.message)
+        except RedriveError as error:
+            response = await self._told(request, 409, "Not possible now", f"{type(error).__name__}: {error}")
+        return Response(
+            response.status, response.body, response.content_type, {**safety.HEADERS, **response.headers}
+        )
+
+    async def _answer(self, request: Request) -> Response:
+        path = request.path.removeprefix(PATH)
+        if path == "":
+            return _moved(f"{self._base}/")
+        if path.startswith("/static/"):
+            digest, _, name = path.removeprefix("/static/").partition("/")
+            return self._static.answer(digest, name) or Response(404, b"", "text/plain")
+        found = routes.find(request.method, path)
+        if found is None:
+            raise Missing(f"There is no page {path}.")
+        route, args = found
+        scheme = self._scheme(request)
+        session = await self._session(request, scheme)
+        if request.method == "POST" and not safety.is_own_form(request, self._public_host):
+            return await self._told(
+                request, 403, "Refused", "This form was not sent by a page of the console."
+            )
+        if session is None and not route.open:
+            return _moved(f"{self._base}/login")
+        if route.writes and not (session is not None and session.writes):
+            return await self._told(
+                request, 403, "Read-only", "This console, or this sign-in, may only look."
+            )
+        if session is not None and "account" in args and not session.sees(args["account"]):
+            raise Missing(f"There is no account {args['account']} for you here.")
+        visit = self._visit(request, session or Session("", "", writes=False), args, scheme)
+        return await self._page(request, route, visit, scheme)
+
+    async def _page(self, request: Request, route: "routes.Route", visit: Visit, scheme: str) -> Response:
+        live_alone = request.headers.get("hx-request-type") == "partial"
+        key = (request.path, request.query, visit.session.key_id, str(live_alone))
+        if request.method != "POST":
+            known = self._memo.get(key)
+            if known is not None and self._sessions.now() - known[0] < _MEMO_MS:
+                return _unless_known(request, known[1], known[2])
+        else:
+            self._memo.clear()  # whoever changed something sees it
+        if route.special is not None:
+            answered = await route.special(visit, self._sessions, request.client_host)
+        else:
+            answered = await route.page(visit)
+        if isinstance(answered, Redirect):
+            headers = {}
+            if answered.cookie is not None:
+                headers["Set-Cookie"] = safety.set_cookie(answered.cookie, scheme, SESSION_SECONDS)
+            if route.writes:
+                logger.info("console.did %s by=%s", request.path, visit.session.key_id or "anybody")
+            return _moved(answered.location, headers)
+        response, tag = await self._rendered(request, answered, visit, live_alone=live_alone)
+        if request.method != "POST" and answered.status == 200:  # noqa: PLR2004 - what is not shown as asked is not kept
+            if len(self._memo) >= _MEMO_PAGES_MAX:
+                self._memo.clear()
+            self._memo[key] = (self._sessions.now(), tag, response)
+            return _unless_known(request, tag, response)
+        return response
+
+    async def _rendered(
+        self, request: Request, page: Page, visit: Visit, *, live_alone: bool
+    ) -> tuple[Response, str]:
+        values = {**self._shell(visit, page), **page.values}
+        body = await self._renderer.render(page.template, values, live_alone=live_alone)
+        tag = hashlib.sha256(body).hexdigest()[:16]
+        headers = {**_NO_STORE, "HX-PTag": tag}
+        return Response(page.status, b"" if request.method == "HEAD" else body, _HTML, headers), tag
+
+    def _shell(self, visit: Visit, page: Page) -> Mapping[str, Any]:
+        """The values that each template has."""
+        return {
+            "visit": visit,
+            "base": self._base,
+            "static": lambda name: f"{self._base}/{self._static.path(name)}",
+            "writes": visit.session.writes,
+            "now": visit.now,
+            "version": __version__,
+            "live_seconds": page.live_seconds,
+            "simulated": self._options.simulated,
+            "needs_sign_in": self._options.needs_sign_in,
+            "nav_place": visit.place if "account" in visit.args else None,
+            "account": visit.args.get("account", ""),
+            "region": visit.args.get("region", ""),
+        }
+
+    async def _told(self, request: Request, status: int, title: str, text: str) -> Response:
+        """A page that says what went wrong."""
+        scheme = self._scheme(request)
+        visit = self._visit(request, Session("", None, writes=False), {}, scheme)
+        page = Page("told.html", {"title": title, "text": text}, status)
+        response, _ = await self._rendered(request, page, visit, live_alone=False)
+        return response
+
+    def _visit(self, request: Request, session: Session, args: Mapping[str, str], scheme: str) -> Visit:
+        query = request.query[:_QUERY_CHARS_MAX]
+        here = f"{self._base}{request.path.removeprefix(PATH)}{'?' + query if query else ''}"
+        return Visit(
+            engine=self._engine,
+            session=session,
+            base=self._base,
+            here=here,
+            args=args,
+            query=_fields(query),
+            form=_fields(request.body.decode("utf-8", "replace")) if request.method == "POST" else {},
+            bodies_shown=self._options.bodies_shown,
+            now=self._engine.clock.now(),
+            host=self._options.public_url.rstrip("/") or f"{scheme}://{request.host}",
+            services=self._services,
+        )
+
+    async def _session(self, request: Request, scheme: str) -> Session | None:
+        if not self._options.needs_sign_in:
+            return Session("", None, self._options.writes)
+        return await self._sessions.of(safety.cookie_of(request, scheme))
+
+    def _scheme(self, request: Request) -> str:
+        return urlsplit(self._options.public_url).scheme or request.scheme
+
+
+def _fields(text: str) -> Mapping[str, Sequence[str]]:
+    try:
+        return parse_qs(text, keep_blank_values=True, max_num_fields=_FIELDS_MAX)
+    except ValueError:
+        raise Unusable(f"A form has at most {_FIELDS_MAX} fields.") from None
+
+
+def _unless_known(request: Request, tag: str, response: Response) -> Response:
+    """The answer, or 304 for a browser that has it."""
+    if request.headers.get("hx-ptag") == tag:
+        return Response(304, b"", _HTML, {**_NO_STORE, "HX-PTag": tag})
+    return response
+
+
+def _moved(location: str, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(
+        303, b"", "text/plain", {"Location": location, "Cache-Control": "no-store", **(headers or {})}
+    )

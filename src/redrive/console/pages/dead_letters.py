@@ -1,0 +1,188 @@
+"""Dead letters: the queues that have them, and the workbench of one queue."""
+
+from typing import Any, Final
+
+from redrive.console import search
+from redrive.console.visit import PAGE_ROWS, Page, Unusable, Visit
+from redrive.engine.operations import SET_ASIDE, Cause, DeadLetter
+from redrive.engine.ports import FailureKey, LookRequest
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.model.topic import Subscription
+
+CAUSES_MAX: Final = 50
+COUNTED_MAX: Final = 100_000  # of each cause: 8 ms
+SLICE: Final = 2000  # dead letters that one request of a search looks at: under 20 ms
+_FRESH_MS: Final = 60_000
+
+
+async def listed(visit: Visit) -> Page:
+    """The dead-letter queues of an account's region, and who sends to them."""
+    place = visit.place
+    found = await visit.engine.operations.dead_letter_queues(place.account, place.region, COUNTED_MAX)
+    aside = await visit.engine.resources.queues.get(place._replace(name=SET_ASIDE))
+    rows = [
+        {
+            "name": queue.queue.name.name,
+            "number": queue.letters,
+            "link": visit.link("dead-letters", queue.queue.name.name),
+            "sources": [f"queue {name.name}" for name in queue.from_queues]
+            + [origin_text(None, subscription) for subscription in queue.from_subscriptions],
+        }
+        for queue in found
+    ]
+    rows.sort(key=lambda row: (-int(str(row["number"])), str(row["name"])))
+    aside_link = visit.link("dead-letters", SET_ASIDE) if aside is not None else ""
+    values = {"rows": rows, "at_most": COUNTED_MAX, "aside": aside_link}
+    return Page("dead_letter_queues.html", values, live_seconds=10)
+
+
+async def workbench(visit: Visit) -> Page:
+    """The causes of a queue's dead letters, and the messages of one cause."""
+    queue = await visit.queue()
+    operations = visit.engine.operations
+    causes = await operations.causes(queue, CAUSES_MAX, COUNTED_MAX)
+    counts = await visit.engine.messages.count(queue, COUNTED_MAX)
+    cause = chosen_cause(visit, causes)
+    look = await _letters(visit, queue, None if cause is None else cause.group.key)
+    tasks = await operations.redrive_tasks(queue.name)
+    known = sum(each.group.number for each in causes)
+    values = {
+        "queue": queue,
+        "is_aside": queue.name.name == SET_ASIDE,
+        "counts": counts,
+        "at_most": COUNTED_MAX,
+        "causes": [_cause_row(visit, each, chosen=each is cause) for each in causes],
+        "others": 0 if counts.available >= COUNTED_MAX else max(0, counts.available - known),
+        "cause": cause,
+        "cause_id": cause_id(cause),
+        "sources": [source_text(source) for source in await operations.sources(queue)],
+        "task": next((task for task in tasks if task.state.active), None),
+        "last_task": tasks[0] if tasks and tasks[0].started_at > visit.now - 24 * 3_600_000 else None,
+        **look,
+    }
+    return Page("workbench.html", values, live_seconds=10)
+
+
+def chosen_cause(visit: Visit, causes: list[Cause]) -> Cause | None:
+    """The cause that the visitor chose; else, where nothing is said, the most frequent.
+
+    Raises:
+        Unusable: What names it is written otherwise.
+    """
+    asked = visit.asked("cause")
+    if asked == "all":
+        return None
+    if not asked:
+        return causes[0] if causes else None
+    key = read_cause(asked)
+    return next((cause for cause in causes if cause.group.key == key), None)
+
+
+def read_cause(text: str) -> FailureKey:
+    """The cause that a link names.
+
+    Raises:
+        Unusable: It is written otherwise.
+    """
+    origin, colon, failure = text.partition(":")
+    if not (colon and failure and origin.isascii() and origin.isdigit() and len(origin) <= 18):  # noqa: PLR2004 - of ours
+        raise Unusable(f"{text[:40]!r} is not a cause.")
+    return FailureKey(int(origin), failure)
+
+
+def cause_id(cause: Cause | None) -> str:
+    """A cause as a link names it."""
+    return "" if cause is None else f"{cause.group.key.origin}:{cause.group.key.failure}"
+
+
+def origin_text(queue: ResourceName | None, subscription: Subscription | None) -> str:
+    """The origin of a dead letter, in one line."""
+    if subscription is not None:
+        return f"{subscription.topic.name} → {subscription.endpoint_place}"
+    return f"queue {queue.name}" if queue is not None else "not known any more"
+
+
+def source_text(source: Queue | Subscription) -> str:
+    """A queue or subscription that sends its dead letters here."""
+    if isinstance(source, Subscription):
+        return origin_text(None, source)
+    after = source.dead_letter.attempts_max if source.dead_letter else 0
+    return f"queue {source.name.name} (after {after} {'receive' if after == 1 else 'receives'})"
+
+
+def _cause_row(visit: Visit, cause: Cause, *, chosen: bool) -> dict[str, Any]:
+    reason, _, status = cause.group.key.failure.partition(" ")
+    last = cause.last
+    said = last.notes[-1].response if last is not None and last.notes else ""
+    return {
+        "reason": reason,
+        "status": status,
+        "from": origin_text(cause.from_queue, cause.from_subscription),
+        "number": cause.group.number,
+        "first": None if cause.first is None else _died_at(cause.first),
+        "last": None if last is None else _died_at(last),
+        "said": said,
+        "chosen": chosen,
+        "link": visit.link("dead-letters", visit.args["queue"], cause=cause_id(cause)),
+    }
+
+
+def _died_at(letter: DeadLetter) -> int:
+    """The moment that its last attempt ended, or else that it was sent."""
+    return letter.notes[-1].at if letter.notes else letter.delivery.sent_at
+
+
+async def _letters(visit: Visit, queue: Queue, key: FailureKey | None) -> dict[str, Any]:
+    """A page of dead letters, or what a slice of a search found among them."""
+    newest = visit.asked("order", "newest") == "newest"
+    after = visit.number("after")
+    text = visit.asked("q").strip()
+    if text and not visit.bodies_shown:
+        raise Unusable("Bodies are hidden here, so they cannot be searched.")
+    looks = SLICE if text else PAGE_ROWS + 1
+    before = (after or None) if newest else None
+    request = LookRequest(queue.id, looks, 0 if newest else after, before, newest_first=newest, group=key)
+    query = search.read(text)
+    if text:
+        found = await visit.engine.operations.peek_page(request)
+        hits = [delivery for delivery in found if query(delivery)][:PAGE_ROWS]
+        letters = await visit.engine.operations.letters_of(hits)
+        last = hits[-1].seq if len(hits) == PAGE_ROWS else found[-1].seq if found else 0
+        more = len(found) == looks or len(hits) == PAGE_ROWS
+    else:
+        letters = await visit.engine.operations.look(request)
+        more = len(letters) > PAGE_ROWS
+        letters = letters[:PAGE_ROWS]
+        last = letters[-1].delivery.seq if letters else 0
+        found = []
+    asked = {"cause": visit.asked("cause"), "q": text, "order": "newest" if newest else "oldest"}
+    looked = visit.number("looked") + len(found)
+    return {
+        "letters": [_row(visit, letter) for letter in letters],
+        "q": text,
+        "newest": newest,
+        "looked": looked,
+        "next": visit.link("dead-letters", queue.name.name, **asked, after=last, looked=looked or None)
+        if more
+        else "",
+        "first": visit.link("dead-letters", queue.name.name, **asked) if after else "",
+        "turned": visit.link(
+            "dead-letters", queue.name.name, **{**asked, "order": "oldest" if newest else "newest"}
+        ),
+    }
+
+
+def _row(visit: Visit, letter: DeadLetter) -> dict[str, Any]:
+    delivery = letter.delivery
+    return {
+        "seq": delivery.seq,
+        "sent_at": delivery.sent_at,
+        "attempts": letter.attempts,
+        "failure": delivery.failure or "-",
+        "body": visit.body_of(delivery),
+        "in_flight": delivery.token is not None and delivery.available_at > visit.now,
+        "link": visit.link(
+            "dead-letters", visit.args["queue"], str(delivery.seq), cause=visit.asked("cause")
+        ),
+    }

@@ -1,0 +1,73 @@
+"""Endpoints: which of them rest or fail, why, and since when; and how a rest is ended."""
+
+from typing import Any, Final
+
+from redrive.console.visit import Missing, Page, Redirect, Visit
+from redrive.engine.operations import Condition, EndpointCondition
+from redrive.model.topic import Subscription
+
+SHOWN_MAX: Final = 50
+LOOKED_AT: Final = 1000
+_STATES: Final = ("trouble", "all")
+
+
+async def listed(visit: Visit) -> Page:
+    """The endpoints of an account's region that are not simply served, or all of them."""
+    place = visit.place
+    state = visit.asked("state", "trouble")
+    state = state if state in _STATES else "trouble"
+    wanted = visit.asked("filter").strip()
+    after = visit.asked("after")
+    limit = LOOKED_AT if state == "trouble" or wanted else SHOWN_MAX + 1
+    found = await visit.engine.resources.subscriptions.of_account(
+        place.account, place.region, place._replace(name=after).key if after else "", limit
+    )
+    looked_at = [
+        each for each in found if not wanted or wanted in f"{each.topic.name} {each.protocol} {each.endpoint}"
+    ]
+    conditions = await visit.engine.operations.conditions(looked_at)
+    pairs = list(zip(looked_at, conditions, strict=True))
+    kept = [pair for pair in pairs if state == "all" or pair[1].troubled]
+    shown = kept[:SHOWN_MAX]
+    more = len(kept) > SHOWN_MAX or len(found) == limit
+    last = (shown[-1][0] if len(kept) > SHOWN_MAX else found[-1]) if found else None
+    values = {
+        "state": state,
+        "filter": wanted,
+        "rows": [_row(visit, *pair) for pair in shown],
+        "resting": sum(condition.condition is Condition.RESTING for condition in conditions),
+        "failing": sum(condition.condition is Condition.FAILING for condition in conditions),
+        "looked_at": len(looked_at),
+        "states": [(name, visit.link("endpoints", state=name, filter=wanted)) for name in _STATES],
+        "next": visit.link("endpoints", state=state, filter=wanted, after=f"{last.topic.name}/{last.id}")
+        if more and last is not None
+        else "",
+        "form": visit.link("endpoints"),
+    }
+    return Page("endpoints.html", values, live_seconds=2)
+
+
+def _row(visit: Visit, subscription: Subscription, condition: EndpointCondition) -> dict[str, Any]:
+    return {
+        "subscription": subscription,
+        "condition": condition,
+        "circuit": condition.circuit,
+        "failing": condition.failing,
+        "link": visit.link("topics", subscription.topic.name, subscription.id),
+        "topic_link": visit.link("topics", subscription.topic.name),
+        "dead_link": ""
+        if subscription.dead_letter is None
+        else visit.link("dead-letters", subscription.dead_letter.name),
+    }
+
+
+async def change(visit: Visit) -> Redirect:
+    """End an endpoint's rest: what waited is tried at once."""
+    topic = visit.place._replace(name=visit.asked("topic"))
+    found = await visit.engine.resources.subscriptions.get(topic, visit.asked("id"))
+    if found is None:
+        raise Missing(f"There is no subscription {visit.asked('id')[:80]} of {topic.name[:80]}.")
+    lifted = await visit.engine.operations.close_circuit(found)
+    place = found.endpoint_place
+    told = f"{place} is served again: what waited is tried now" if lifted else f"{place} was not resting"
+    return Redirect(visit.link("endpoints", told=told))

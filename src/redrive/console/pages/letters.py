@@ -1,0 +1,153 @@
+"""One dead letter: its attempts, its body, and a copy of it with another body."""
+
+import difflib
+from typing import Any, Final
+
+import orjson
+
+from redrive.console import json_text
+from redrive.console.pages.dead_letters import origin_text
+from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, whole
+from redrive.engine.operations import DeadLetter
+from redrive.engine.ports import LookRequest
+from redrive.model.ids import id_text
+from redrive.model.queue import Queue
+
+BODY_BYTES_MAX: Final = 1024 * 1024
+_DIFFED_LINES_MAX: Final = 2000
+_CONFLICT: Final = 409
+
+
+async def letter(visit: Visit) -> Page:
+    """A dead letter with everything that is known of it."""
+    queue = await visit.queue()
+    found = await _found(visit, queue)
+    delivery = found.delivery
+    body = visit.body_of(delivery)
+    look = visit.engine.operations.peek_page
+    older = await look(LookRequest(queue.id, 1, before_seq=delivery.seq, newest_first=True))
+    newer = await look(LookRequest(queue.id, 1, after_seq=delivery.seq))
+    values = {
+        "queue": queue,
+        "letter": found,
+        "delivery": delivery,
+        "message_id": id_text(delivery.message_id),
+        "origin": origin_text(found.from_queue, found.from_subscription),
+        "body": body,
+        "pretty": None if body is None else json_text.pretty(body),
+        "attributes": attributes_of(delivery.headers) if visit.bodies_shown else [],
+        "timeline": timeline(found),
+        "older": _link(visit, queue, older[0].seq) if older else "",
+        "newer": _link(visit, queue, newer[0].seq) if newer else "",
+        "back": visit.link("dead-letters", queue.name.name, cause=visit.asked("cause")),
+        "plan": visit.link("dead-letters", queue.name.name, "plan", what="picked", id=delivery.seq),
+        "edit": visit.link("dead-letters", queue.name.name, str(delivery.seq), "edit"),
+        "life": visit.link("messages", id_text(delivery.message_id)),
+    }
+    return Page("letter.html", values)
+
+
+async def edit(visit: Visit) -> Page:
+    """A form with the body of a dead letter."""
+    queue = await visit.queue()
+    found = await _found(visit, queue)
+    body = visit.body_of(found.delivery)
+    if body is None:
+        raise Unusable("The body is not shown here, so it cannot be edited.")
+    return _edit_page(visit, queue, found, json_text.pretty(body) or body)
+
+
+async def replace_body(visit: Visit) -> Page | Redirect:
+    """Show what would change; or send the letter back with its new body, in place of the old one."""
+    queue = await visit.queue()
+    found = await _found(visit, queue)
+    if visit.body_of(found.delivery) is None:
+        raise Unusable("The body is not shown here, so it cannot be edited.")
+    body = visit.asked("body").replace("\r\n", "\n")
+    if not body or len(body.encode("utf-8", "surrogatepass")) > BODY_BYTES_MAX:
+        return _edit_page(visit, queue, found, body, told="A body has 1 byte to 1 MiB.")
+    if visit.asked("do") != "replace":
+        return _edit_page(visit, queue, found, body, checked=True)
+    seq = found.delivery.seq
+    moved = await visit.engine.operations.move(queue, [seq], None, {seq: body})
+    if not moved.total:
+        told = "Nothing was sent: somebody is receiving the message now, or where it came from is gone."
+        return _edit_page(visit, queue, found, body, told=told, status=_CONFLICT)
+    told = f"{seq} was sent with its new body to {origin_text(found.from_queue, found.from_subscription)}"
+    return Redirect(visit.link("dead-letters", queue.name.name, told=told))
+
+
+def _edit_page(
+    visit: Visit,
+    queue: Queue,
+    found: DeadLetter,
+    body: str,
+    *,
+    told: str = "",
+    checked: bool = False,
+    status: int = 200,
+) -> Page:
+    was = found.delivery.body
+    problem = ""
+    if was[:1] in ("{", "["):
+        try:
+            json_text.check(body)
+        except json_text.NotJsonError as error:
+            problem = f"The body was JSON and is none now: {error}."
+    values = {
+        "queue": queue,
+        "delivery": found.delivery,
+        "origin": origin_text(found.from_queue, found.from_subscription),
+        "body": body,
+        "problem": problem,
+        "told": told,
+        "checked": checked,
+        "diff": _diff(json_text.pretty(was) or was, json_text.pretty(body) or body) if checked else [],
+        "back": visit.link("dead-letters", queue.name.name, str(found.delivery.seq)),
+    }
+    return Page("edit.html", values, status)
+
+
+def _diff(was: str, now: str) -> list[tuple[str, str]]:
+    """The lines that differ, each with `-`, `+` or a blank."""
+    lines = (was.splitlines()[:_DIFFED_LINES_MAX], now.splitlines()[:_DIFFED_LINES_MAX])
+    found = difflib.unified_diff(*lines, n=2, lineterm="")
+    return [(line[:1], line[1:]) for line in found if not line.startswith(("---", "+++", "@@"))]
+
+
+async def _found(visit: Visit, queue: Queue) -> DeadLetter:
+    seq = whole(visit.args["seq"])
+    letters = await visit.engine.operations.look(LookRequest(queue.id, 1, seqs=[seq]))
+    if not letters:
+        raise Missing(
+            f"There is no message {seq} in {queue.name.name} (any more): it was redriven or received."
+        )
+    return letters[0]
+
+
+def _link(visit: Visit, queue: Queue, seq: int) -> str:
+    return visit.link("dead-letters", queue.name.name, str(seq), cause=visit.asked("cause"))
+
+
+def attributes_of(headers: bytes | None) -> list[tuple[str, str]]:
+    """The members that the facade keeps beside the body, a row a member."""
+    if not headers:
+        return []
+    try:
+        document = orjson.loads(headers)
+    except ValueError:
+        return []
+    if not isinstance(document, dict):
+        return []
+    return [(str(name), orjson.dumps(value).decode()) for name, value in document.items()]
+
+
+def timeline(found: DeadLetter) -> dict[str, Any]:
+    """The attempts on a line from the first to the last, in thousandths of its length."""
+    notes = found.notes
+    if not notes:
+        return {"marks": [], "span": 0}
+    begin = min(found.delivery.sent_at, notes[0].at)
+    whole_ms = max(1, notes[-1].at - begin)
+    marks = [{"x": 10 + 960 * (note.at - begin) // whole_ms, "note": note} for note in notes]
+    return {"marks": marks, "span": notes[-1].at - begin}

@@ -1,0 +1,38 @@
+"""Signing in and out."""
+
+from redrive.console.session import Sessions
+from redrive.console.visit import Page, Redirect, Visit
+
+_TOO_MANY = 429
+_DENIED = 403
+_LOCAL = ("127.0.0.1", "::1")
+
+
+async def page(visit: Visit) -> Page:  # noqa: ARG001 - of every page
+    """The form."""
+    return Page("login.html", {"told": "", "key": ""})
+
+
+async def sign_in(visit: Visit, sessions: Sessions, address: str) -> Page | Redirect:
+    """Make a session for who knows a key's secret, or has a link of the last minute."""
+    if not sessions.may_try(address):
+        told = "Too many attempts failed. Wait a minute."
+        return Page("login.html", {"told": told, "key": visit.asked("key")}, _TOO_MANY)
+    if visit.host.startswith("http:") and address not in _LOCAL:
+        told = "A secret is not taken over plain HTTP from another machine: put TLS in front, or sign in over loopback."
+        return Page("login.html", {"told": told, "key": ""}, _DENIED)
+    token = visit.asked("token")
+    if token:
+        cookie = await sessions.by_link(token)
+    else:
+        cookie = await sessions.by_secret(visit.asked("key"), visit.asked("secret"))
+    if cookie is None:
+        sessions.failed(address)
+        told = "That link is over." if token else "No such access key, or another secret."
+        return Page("login.html", {"told": told, "key": visit.asked("key")}, _DENIED)
+    return Redirect(f"{visit.base}/", cookie)
+
+
+async def sign_out(visit: Visit, sessions: Sessions, address: str) -> Redirect:  # noqa: ARG001 - of every such page
+    """Take the cookie away."""
+    return Redirect(f"{visit.base}/login", "")

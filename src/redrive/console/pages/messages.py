@@ -1,0 +1,131 @@
+"""Messages: those of a queue without receiving them, one of them, and the life of one across queues."""
+
+from typing import Any, Final
+
+from redrive.console import json_text
+from redrive.console.pages.letters import attributes_of
+from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Visit, whole
+from redrive.engine.operations import TracedDelivery
+from redrive.engine.ports import LookRequest
+from redrive.model.delivery import Delivery
+from redrive.model.ids import id_text
+
+VIEWS: Final = ("all", "waiting", "in-flight", "delayed")
+_LOOKED_AT: Final = 1000  # of a queue, for a page of one view
+
+
+async def listed(visit: Visit) -> Page:
+    """Messages of a queue in order of arrival: nothing is received, and nothing is counted as received."""
+    queue = await visit.queue()
+    view = visit.asked("view", "all")
+    view = view if view in VIEWS else "all"
+    newest = visit.asked("order") == "newest"
+    after = visit.number("after")
+    looks = PAGE_ROWS + 1 if view == "all" else _LOOKED_AT
+    if newest:
+        request = LookRequest(queue.id, looks, before_seq=after or None, newest_first=True)
+    else:
+        request = LookRequest(queue.id, looks, after_seq=after)
+    found = await visit.engine.operations.peek_page(request)
+    fitting = [delivery for delivery in found if view in ("all", state_of(delivery, visit.now))]
+    shown = fitting[:PAGE_ROWS]
+    more = len(fitting) > PAGE_ROWS or len(found) == looks
+    last = shown[-1].seq if len(fitting) > PAGE_ROWS else found[-1].seq if found else 0
+    asked = {"view": view, "order": "newest" if newest else None}
+    here = ("queues", queue.name.name, "messages")
+    values = {
+        "queue": queue,
+        "view": view,
+        "newest": newest,
+        "views": [(name, visit.link(*here, view=name, order=asked["order"])) for name in VIEWS],
+        "turned": visit.link(*here, view=view, order=None if newest else "newest"),
+        "rows": [_row(visit, delivery) for delivery in shown],
+        "next": visit.link(*here, **asked, after=last) if more else "",
+        "first": visit.link(*here, **asked) if after else "",
+        "back": visit.link("queues", queue.name.name),
+        "send": visit.link("queues", queue.name.name, "send"),
+    }
+    return Page("messages.html", values, live_seconds=2)
+
+
+def state_of(delivery: Delivery, now: int) -> str:
+    """`waiting`, `in-flight` or `delayed`."""
+    if delivery.available_at <= now:
+        return "waiting"
+    return "delayed" if delivery.token is None else "in-flight"
+
+
+def _row(visit: Visit, delivery: Delivery) -> dict[str, Any]:
+    return {
+        "delivery": delivery,
+        "state": state_of(delivery, visit.now),
+        "body": visit.body_of(delivery),
+        "link": visit.link("queues", visit.args["queue"], "messages", str(delivery.seq)),
+    }
+
+
+async def one(visit: Visit) -> Page:
+    """One message of a queue."""
+    queue = await visit.queue()
+    seq = whole(visit.args["seq"])
+    found = await visit.engine.operations.peek_page(LookRequest(queue.id, 1, seqs=[seq]))
+    if not found:
+        raise Missing(f"There is no message {seq} in {queue.name.name} (any more): it may have been deleted.")
+    body = visit.body_of(found[0])
+    message_id = id_text(found[0].message_id)
+    values = {
+        "queue": queue,
+        "delivery": found[0],
+        "state": state_of(found[0], visit.now),
+        "message_id": message_id,
+        "body": body,
+        "pretty": None if body is None else json_text.pretty(body),
+        "attributes": attributes_of(found[0].headers) if visit.bodies_shown else [],
+        "life": visit.link("messages", message_id),
+        "back": visit.link("queues", queue.name.name, "messages"),
+    }
+    return Page("message.html", values)
+
+
+async def search(visit: Visit) -> Page | Redirect:
+    """A form for a message's id."""
+    asked = visit.asked("id").strip()
+    return (
+        Redirect(visit.link("messages", asked[:100]))
+        if asked
+        else Page("find.html", {"life": visit.link("messages")})
+    )
+
+
+async def life(visit: Visit) -> Page:
+    """The deliveries of a message that stand somewhere, with their attempts."""
+    place = visit.place
+    message_id = visit.args["message"][:100]
+    trace = await visit.engine.operations.trace(place.account, place.region, message_id)
+    values = {
+        "message_id": message_id,
+        "rows": [_traced(visit, delivery) for delivery in trace.deliveries],
+        "partial": trace.partial,
+        "form": visit.link("messages"),
+    }
+    return Page("life.html", values, live_seconds=5)
+
+
+def _traced(visit: Visit, traced: TracedDelivery) -> dict[str, Any]:
+    delivery, subscription, queue = traced.letter.delivery, traced.subscription, traced.queue
+    link = ""
+    if queue is not None:
+        room = "dead-letters" if delivery.origin is not None else "queues"
+        parts = (str(delivery.seq),) if delivery.origin is not None else ("messages", str(delivery.seq))
+        link = visit.link(room, queue.name.name, *parts)
+    elif subscription is not None:
+        link = visit.link("topics", subscription.topic.name, subscription.id)
+    to = f"{subscription.topic.name} → {subscription.endpoint_place}" if subscription is not None else ""
+    return {
+        "where": to or (f"queue {queue.name.name}" if queue is not None else "?"),
+        "state": "dead letter" if delivery.origin is not None else state_of(delivery, visit.now),
+        "delivery": delivery,
+        "notes": traced.letter.notes,
+        "attempts": traced.letter.attempts,
+        "link": link,
+    }

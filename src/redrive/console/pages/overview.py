@@ -1,0 +1,105 @@
+"""Overview: is anything wrong, and where to look."""
+
+from typing import Any, Final
+
+from redrive.console.visit import Page, Redirect, Unusable, Visit
+from redrive.model.names import ResourceName
+from redrive.model.task import MoveTask
+
+PLACES_MAX: Final = 50
+COUNTED_MAX: Final = 100_000  # of each dead-letter queue: 8 ms
+_AFTER_ALL: Final = "\U0010ffff"
+
+
+async def page(visit: Visit) -> Page:
+    """The things that need a person, in every account and region that the visitor sees."""
+    places = await places_seen(visit)
+    chosen = visit.asked("place")
+    shown = [place for place in places if not chosen or chosen == f"{place.account}/{place.region}"]
+    needs = [need for place in shown for need in await _needs(visit, place)]
+    tasks = [_task(visit, task) for task in await visit.engine.operations.active_redrive_tasks()]
+    tasks = [task for task in tasks if visit.session.sees(task["account"])]
+    values = {
+        "nav_place": shown[0] if shown else None,
+        "needs": needs,
+        "tasks": tasks,
+        "places": places,
+        "links": [_links(visit, place) for place in shown],
+    }
+    return Page("overview.html", values, live_seconds=5)
+
+
+async def chosen(visit: Visit) -> Redirect:
+    """Go to a place's dead letters: where the picker leads."""
+    account, slash, region = visit.asked("place").partition("/")
+    if not slash or not account or not region:
+        raise Unusable("No account and region are named.")
+    return Redirect(visit.link_in(ResourceName(account, region, ""), "dead-letters"))
+
+
+async def keys(visit: Visit) -> Page:  # noqa: ARG001 - of every page
+    """The keyboard's shortcuts."""
+    return Page("keys.html")
+
+
+async def places_seen(visit: Visit) -> list[ResourceName]:
+    """The accounts and regions that have queues or topics and that the visitor sees, as far as 50."""
+    found: set[tuple[str, str]] = set()
+    for after in (visit.engine.resources.queues.all_after, visit.engine.resources.topics.all_after):
+        key = ""
+        while len(found) < PLACES_MAX and (page := await after(key, 1)):
+            name = page[0].name
+            found.add((name.account, name.region))
+            key = f"{name.account}/{name.region}/{_AFTER_ALL}"
+    return [ResourceName(*each, "") for each in sorted(found) if visit.session.sees(each[0])]
+
+
+def _links(visit: Visit, place: ResourceName) -> dict[str, str]:
+    return {
+        "name": f"{place.account} · {place.region}",
+        "queues": visit.link_in(place, "queues"),
+        "dead": visit.link_in(place, "dead-letters"),
+    }
+
+
+async def _needs(visit: Visit, place: ResourceName) -> list[dict[str, Any]]:
+    operations = visit.engine.operations
+    found: list[dict[str, Any]] = [
+        {
+            "kind": "dead",
+            "number": queue.letters,
+            "at_most": COUNTED_MAX,
+            "name": queue.queue.name.name,
+            "link": visit.link_in(place, "dead-letters", queue.queue.name.name),
+            "place": f"{place.account} · {place.region}",
+        }
+        for queue in await operations.dead_letter_queues(place.account, place.region, COUNTED_MAX)
+        if queue.letters
+    ]
+    found.sort(key=lambda need: -need["number"])
+    prefix = f"{place.account}/{place.region}/"
+    resting = {
+        key: state for key, state in (await operations.open_circuits()).items() if key.startswith(prefix)
+    }
+    if resting:
+        first = min(resting.values(), key=lambda state: state.until)
+        found.append(
+            {
+                "kind": "rest",
+                "number": len(resting),
+                "until": first.until,
+                "reason": f"{first.reason} {first.status or ''}".strip(),
+                "link": visit.link_in(place, "endpoints"),
+                "place": f"{place.account} · {place.region}",
+            }
+        )
+    return found
+
+
+def _task(visit: Visit, task: MoveTask) -> dict[str, Any]:
+    place = task.source._replace(name="")
+    return {
+        "account": place.account,
+        "task": task,
+        "link": visit.link_in(place, "dead-letters", task.source.name, "tasks", task.id),
+    }

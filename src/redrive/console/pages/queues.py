@@ -1,0 +1,116 @@
+"""Queues: listed with their numbers, one in detail, and a message sent to it."""
+
+from typing import Any, Final
+
+from redrive.console.pages.dead_letters import source_text
+from redrive.console.visit import PAGE_ROWS, Page, Redirect, Unusable, Visit
+from redrive.model.queue import Queue
+from redrive.protocols.aws.sqs import names
+from redrive.protocols.aws.wire.errors import AwsError
+
+COUNTED_MAX: Final = 10_000  # of each kind in each queue: 3 ms
+_REFUSED: Final = 400
+
+
+async def listed(visit: Visit) -> Page:
+    """Queues by name, each with its numbers: one read for all of them."""
+    place = visit.place
+    after = visit.asked("after")
+    prefix = visit.asked("prefix")
+    found = await visit.engine.resources.queues.find(
+        place._replace(name=prefix), place._replace(name=after).key if after else "", PAGE_ROWS + 1
+    )
+    shown = found[:PAGE_ROWS]
+    counts = await visit.engine.messages.count_each(shown, COUNTED_MAX)
+    rows = [
+        {
+            "queue": queue,
+            "counts": counts[queue.id],
+            "link": visit.link("queues", queue.name.name),
+            "dead": "" if queue.dead_letter is None else queue.dead_letter.queue.name,
+            "dead_link": ""
+            if queue.dead_letter is None
+            else visit.link("dead-letters", queue.dead_letter.queue.name),
+        }
+        for queue in shown
+    ]
+    more = visit.link("queues", prefix=prefix, after=shown[-1].name.name) if len(found) > PAGE_ROWS else ""
+    values = {"rows": rows, "at_most": COUNTED_MAX, "prefix": prefix, "next": more, "after": after}
+    return Page("queues.html", values, live_seconds=2)
+
+
+async def one(visit: Visit) -> Page:
+    """A queue: its numbers, its rules, and who sends its dead letters here."""
+    queue = await visit.queue()
+    counts = await visit.engine.messages.count(queue, COUNTED_MAX)
+    counters = visit.engine.operations.counts(queue)
+    sources = await visit.engine.operations.sources(queue)
+    values = {
+        "queue": queue,
+        "counts": counts,
+        "at_most": COUNTED_MAX,
+        "url": f"{visit.host}/{queue.name.account}/{queue.name.name}",
+        "arn": names.arn_of(queue.name),
+        "rules": _rules(queue),
+        "sent": counters.messages_sent,
+        "received": counters.messages_received,
+        "sources": [source_text(source) for source in sources],
+        "dead_link": ""
+        if queue.dead_letter is None
+        else visit.link("dead-letters", queue.dead_letter.queue.name),
+        "workbench": visit.link("dead-letters", queue.name.name),
+        "messages": visit.link("queues", queue.name.name, "messages"),
+        "send": visit.link("queues", queue.name.name, "send"),
+        "back": visit.link("queues"),
+    }
+    return Page("queue.html", values, live_seconds=2)
+
+
+def _rules(queue: Queue) -> list[tuple[str, int]]:
+    return [
+        ("Visibility timeout", queue.lease_ms),
+        ("Delay of new messages", queue.delay_ms),
+        ("Retention", queue.retention_ms),
+        ("A receive waits up to", queue.wait_ms),
+    ]
+
+
+async def send_form(visit: Visit) -> Page:
+    """A form for a message."""
+    return _form(visit, await visit.queue(), "")
+
+
+def _form(visit: Visit, queue: Queue, told: str, status: int = 200) -> Page:
+    values = {
+        "queue": queue,
+        "told": told,
+        "body": visit.asked("body"),
+        "group": visit.asked("group"),
+        "deduplication": visit.asked("deduplication"),
+        "delay": visit.asked("delay"),
+        "back": visit.link("queues", queue.name.name),
+    }
+    return Page("send.html", values, status)
+
+
+async def send(visit: Visit) -> Page | Redirect:
+    """Send a message by the service's own rules."""
+    queue = await visit.queue()
+    params: dict[str, Any] = {"QueueUrl": f"{visit.host}/{queue.name.account}/{queue.name.name}"}
+    params["MessageBody"] = visit.asked("body").replace("\r\n", "\n")
+    if visit.asked("group"):
+        params["MessageGroupId"] = visit.asked("group")
+    if visit.asked("deduplication"):
+        params["MessageDeduplicationId"] = visit.asked("deduplication")
+    if visit.asked("delay"):
+        params["DelaySeconds"] = visit.number("delay")
+    if not params["MessageBody"]:
+        return _form(visit, queue, "A message has a body.", _REFUSED)
+    try:
+        answer = await visit.call("sqs", "SendMessage", params)
+    except AwsError as error:
+        return _form(visit, queue, error.message, _REFUSED)
+    except Unusable as error:
+        return _form(visit, queue, str(error), _REFUSED)
+    told = f"Sent as {answer['MessageId']}."
+    return Redirect(visit.link("queues", queue.name.name, "messages", told=told))

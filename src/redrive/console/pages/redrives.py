@@ -1,0 +1,193 @@
+"""Redrive: planned, started, watched, paused and cancelled."""
+
+from typing import Any, Final
+
+from redrive.console.pages.dead_letters import origin_text, read_cause
+from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit
+from redrive.engine.operations import BATCH_MAX, RedriveWish
+from redrive.model.careful import CarefulPace
+from redrive.model.errors import TaskActive
+from redrive.model.queue import Queue
+from redrive.model.task import MoveChoice, MoveTask, TaskState
+
+START_DELAY_MS: Final = 5000
+RATE_MAX: Final = 500
+_GREW_PERMILLE: Final = 10
+_CONFLICT: Final = 409
+_ASIDE_STATUS: Final = 400
+
+
+async def plan(visit: Visit) -> Page:
+    """The numbers that a redrive would move, and to where: a page, so that no polling can press it."""
+    return await _planned(visit, await visit.queue(), "")
+
+
+async def _planned(visit: Visit, queue: Queue, told: str, status: int = 200) -> Page:
+    operations = visit.engine.operations
+    ids = visit.numbers("id", BATCH_MAX)
+    what = visit.asked("what", "picked" if ids else "all")
+    choice = _choice(visit, ids if what == "except" else [])
+    if what == "picked":
+        if not ids:
+            raise Unusable("Nothing is picked: tick some messages first, or take all of the cause.")
+        number, last = len(ids), 0
+    else:
+        found = await operations.plan_redrive(queue, choice)
+        number, last = found.number, found.last_seq
+    sources = await operations.sources(queue)
+    origin = None if choice is None else await operations.origin(choice.origin)
+    tasks = await operations.redrive_tasks(queue.name)
+    values = {
+        "queue": queue,
+        "what": what,
+        "ids": ids,
+        "number": number,
+        "last_seq": last,
+        "cause": visit.asked("cause"),
+        "failure": None if choice is None else choice.failure,
+        "origin": "where each came from" if origin is None else origin_text(*origin),
+        "origin_stands": origin is None or origin != (None, None),
+        "fifo": queue.ordered,
+        "sources": len(sources),
+        "running": next((task for task in tasks if task.state.active), None),
+        "told": told,
+        "pace": visit.asked("pace", "careful"),
+        "rate": visit.asked("rate", "50"),
+        "to": visit.asked("to"),
+        "back": visit.link("dead-letters", queue.name.name, cause=visit.asked("cause")),
+        "command": _command(queue, what, ids, visit.asked("cause")),
+    }
+    return Page("plan.html", values, status)
+
+
+async def start(visit: Visit) -> Page | Redirect:
+    """Begin what was planned, unless it is not what was planned any more."""
+    queue = await visit.queue()
+    operations = visit.engine.operations
+    ids = visit.numbers("id", BATCH_MAX)
+    destination = await _destination(visit)
+    if visit.asked("what") == "picked":
+        moved = await operations.move(queue, ids, destination)
+        told = f"{moved.total} of {len(ids)} sent back"
+        return Redirect(visit.link("dead-letters", queue.name.name, cause=visit.asked("cause"), told=told))
+    choice = _choice(visit, ids if visit.asked("what") == "except" else [])
+    planned = visit.number("number")
+    now = await operations.plan_redrive(queue, choice)
+    if abs(now.number - planned) * 1000 > max(planned, 1) * _GREW_PERMILLE:
+        told = f"There were {planned:,} when this was planned, and are {now.number:,} now. Look again."
+        return await _planned(visit, queue, told, _CONFLICT)
+    pace = visit.asked("pace", "careful")
+    wish = RedriveWish(
+        choice=choice,
+        last_seq=visit.number("last_seq") or None,
+        careful=CarefulPace() if pace == "careful" else None,
+        delay_ms=START_DELAY_MS,
+        by=visit.session.key_id,
+    )
+    rate = visit.number("rate", 50) if pace == "steady" else None
+    if rate is not None and not 1 <= rate <= RATE_MAX:
+        return await _planned(visit, queue, f"A steady pace is 1 to {RATE_MAX} a second.", _ASIDE_STATUS)
+    try:
+        task = await operations.start_redrive(queue, destination, rate, wish)
+    except TaskActive:
+        return await _planned(visit, queue, "Another redrive of this queue is under way.", _CONFLICT)
+    return Redirect(visit.link("dead-letters", queue.name.name, "tasks", task.id))
+
+
+async def task(visit: Visit) -> Page:
+    """A task: how far it is, how the messages fare that it moved, and what can be done about it."""
+    queue = await visit.queue()
+    found = await _task(visit, queue)
+    seconds = max(1, visit.now - max(found.started_at, found.starts_at, found.resumed_at)) / 1000
+    rate = (found.moved - found.moved_before) / seconds if found.state is TaskState.RUNNING else 0
+    left = max(0, found.to_move - found.moved)
+    values: dict[str, Any] = {
+        "queue": queue,
+        "task": found,
+        "left": left,
+        "rate": rate,
+        "seconds_left": round(left / rate * 1000) if rate and not found.careful else 0,
+        "starts_in": max(0, found.starts_at - visit.now),
+        "active": found.state.active,
+        "back": visit.link("dead-letters", queue.name.name),
+    }
+    return Page("task.html", values, live_seconds=1 if found.state.active else 0)
+
+
+async def change(visit: Visit) -> Redirect:
+    """Pause a task, let it go on, or cancel it."""
+    queue = await visit.queue()
+    found = await _task(visit, queue)
+    operations = visit.engine.operations
+    verb = visit.asked("do")
+    if verb == "pause":
+        await operations.pause_redrive(queue.name, found.id)
+    elif verb == "cancel":
+        await operations.cancel_redrive(queue.name, found.id)
+    elif verb == "resume":
+        paces: dict[str, CarefulPace | int] = {"careful": CarefulPace(), "fast": 0}
+        await operations.resume_redrive(queue.name, found.id, paces.get(visit.asked("pace")))
+    else:
+        raise Unusable("What is to be done with the task is not said.")
+    return Redirect(visit.link("dead-letters", queue.name.name, "tasks", found.id))
+
+
+async def set_aside(visit: Visit) -> Redirect:
+    """Put picked dead letters out of the way."""
+    queue = await visit.queue()
+    ids = _picked(visit)
+    moved = await visit.engine.operations.set_aside(queue, ids)
+    told = f"{moved.total} of {len(ids)} set aside, where they are kept for 14 days"
+    return Redirect(visit.link("dead-letters", queue.name.name, cause=visit.asked("cause"), told=told))
+
+
+async def bring_back(visit: Visit) -> Redirect:
+    """Put what was set aside into its dead-letter queue again."""
+    queue = await visit.queue()
+    ids = _picked(visit)
+    moved = await visit.engine.operations.bring_back(queue, ids)
+    told = f"{moved.total} of {len(ids)} brought back"
+    return Redirect(visit.link("dead-letters", queue.name.name, told=told))
+
+
+def _picked(visit: Visit) -> list[int]:
+    ids = visit.numbers("id", BATCH_MAX)
+    if not ids:
+        raise Unusable("Nothing is picked: tick some messages first.")
+    return ids
+
+
+def _choice(visit: Visit, excepted: list[int]) -> MoveChoice | None:
+    asked = visit.asked("cause")
+    if not asked or asked == "all":
+        return None
+    return MoveChoice(*read_cause(asked), excepted)
+
+
+async def _destination(visit: Visit) -> Queue | None:
+    name = visit.asked("to").strip()
+    if not name:
+        return None
+    queue = await visit.engine.resources.queues.get(visit.place._replace(name=name))
+    if queue is None:
+        raise Unusable(f"There is no queue {name[:80]} to send them to.")
+    return queue
+
+
+async def _task(visit: Visit, queue: Queue) -> MoveTask:
+    tasks = await visit.engine.operations.redrive_tasks(queue.name)
+    found = next((each for each in tasks if each.id == visit.args["task"]), None)
+    if found is None:
+        raise Missing(
+            f"There is no task {visit.args['task'][:40]} of {queue.name.name}; the last ten are kept."
+        )
+    return found
+
+
+def _command(queue: Queue, what: str, ids: list[int], cause: str) -> str:
+    start = f"redrive dlq redrive {queue.name.name}"
+    if what == "picked":
+        return f"{start} {' '.join(map(str, ids))}"
+    spared = "".join(f" --except {each}" for each in ids) if what == "except" else ""
+    of = f" --cause '{cause}'" if cause and cause != "all" else ""
+    return f"{start}{of}{spared} --pace careful --wait"

@@ -1,0 +1,178 @@
+"""Topics and their subscriptions: the curve of each retry schedule, a filter tester, and publishing."""
+
+from itertools import islice
+from typing import Any, Final
+
+import orjson
+
+from redrive.console import picture
+from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
+from redrive.model.filtering import (
+    FilterPolicyInvalid,
+    NestedPolicyRefused,
+    Scope,
+    Subject,
+    Verdict,
+    read_policy,
+)
+from redrive.model.retry import RetrySchedule
+from redrive.model.topic import POLICY, Subscription, Topic
+from redrive.protocols.aws.sns import names
+from redrive.protocols.aws.wire.errors import AwsError
+
+COUNTED_MAX: Final = 10_000
+DRAWN_MAX: Final = 60  # attempts of a schedule: the managed one has 100,016
+_REFUSED: Final = 400
+
+
+async def listed(visit: Visit) -> Page:
+    """Topics by name."""
+    place = visit.place
+    prefix, after = visit.asked("prefix"), visit.asked("after")
+    found = await visit.engine.resources.topics.find(
+        place._replace(name=prefix), place._replace(name=after).key if after else "", PAGE_ROWS + 1
+    )
+    shown = found[:PAGE_ROWS]
+    rows = [{"topic": topic, "link": visit.link("topics", topic.name.name)} for topic in shown]
+    more = visit.link("topics", prefix=prefix, after=shown[-1].name.name) if len(found) > PAGE_ROWS else ""
+    return Page("topics.html", {"rows": rows, "prefix": prefix, "next": more}, live_seconds=10)
+
+
+async def one(visit: Visit) -> Page:
+    """A topic with its subscriptions: who is owed how much, and by which schedule."""
+    topic = await _topic(visit)
+    found = await visit.engine.resources.subscriptions.of(topic.name, visit.asked("after"), PAGE_ROWS + 1)
+    shown = found[:PAGE_ROWS]
+    conditions = await visit.engine.operations.conditions(shown)
+    owed = await visit.engine.messages.count_backlogs(shown, COUNTED_MAX)
+    tested = _tested(visit, shown)
+    rows = [
+        {
+            "subscription": subscription,
+            "condition": condition.condition,
+            "owed": sum(owed[subscription.queue_id]),
+            "link": visit.link("topics", topic.name.name, subscription.id),
+            "curve": await _curve(visit, subscription, small=True),
+            "wants": tested.get(subscription.id),
+        }
+        for subscription, condition in zip(shown, conditions, strict=True)
+    ]
+    values = {
+        "topic": topic,
+        "arn": _arn(topic),
+        "rows": rows,
+        "at_most": COUNTED_MAX,
+        "next": visit.link("topics", topic.name.name, after=shown[-1].key) if len(found) > PAGE_ROWS else "",
+        "publish": visit.link("topics", topic.name.name, "publish"),
+        "here": visit.link("topics", topic.name.name),
+        "attributes": visit.asked("attributes"),
+        "body": visit.asked("body"),
+        "back": visit.link("topics"),
+    }
+    return Page(
+        "topic.html", values, live_seconds=0 if visit.asked("attributes") or visit.asked("body") else 5
+    )
+
+
+def _tested(visit: Visit, subscriptions: list[Subscription]) -> dict[str, str]:
+    """The verdict of each subscription on the message that was typed into the tester, in words.
+
+    Raises:
+        Unusable: The attributes are no JSON object of texts.
+    """
+    attributes, body = visit.asked("attributes"), visit.asked("body")
+    if not attributes and not body:
+        return {}
+    try:
+        typed = orjson.loads(attributes or "{}")
+    except ValueError:
+        raise Unusable('Attributes are a JSON object, like {"city": "Oslo"}.') from None
+    if not isinstance(typed, dict):
+        raise Unusable('Attributes are a JSON object, like {"city": "Oslo"}.')
+    return {each.id: _wants(each, picture.attributes_of(typed), body) for each in subscriptions}
+
+
+def _wants(subscription: Subscription, attributes: dict[str, Any], body: str) -> str:
+    if not subscription.filter_text:
+        return "wanted: it has no filter"
+    if subscription.filter_language != POLICY:
+        return "its filter looks at whole events, and is not tried here"
+    scope = Scope.BODY if subscription.filter_body else Scope.ATTRIBUTES
+    try:
+        verdict = read_policy(subscription.filter_text, scope, stored=True).match(Subject(attributes, body))
+    except (FilterPolicyInvalid, NestedPolicyRefused):
+        return "its filter cannot be read"
+    return "wanted" if verdict is Verdict.MATCHED else f"not wanted: {verdict}"
+
+
+async def subscription(visit: Visit) -> Page:
+    """A subscription: its endpoint, its schedule as a curve, and what it is owed."""
+    topic = await _topic(visit)
+    found = await visit.engine.resources.subscriptions.get(topic.name, visit.args["subscription"])
+    if found is None:
+        raise Missing(f"There is no subscription {visit.args['subscription'][:80]} of {topic.name.name}.")
+    condition = await visit.engine.operations.condition(found)
+    owed = await visit.engine.messages.count_backlog(found, COUNTED_MAX)
+    values = {
+        "topic": topic,
+        "subscription": found,
+        "condition": condition,
+        "owed": owed,
+        "at_most": COUNTED_MAX,
+        "curve": await _curve(visit, found, small=False),
+        "dead_link": "" if found.dead_letter is None else visit.link("dead-letters", found.dead_letter.name),
+        "lift": visit.link("endpoints"),
+        "back": visit.link("topics", topic.name.name),
+    }
+    return Page("subscription.html", values, live_seconds=2)
+
+
+async def _curve(visit: Visit, subscription: Subscription, *, small: bool) -> picture.Curve | None:
+    schedule = await visit.engine.operations.schedule_of(subscription)
+    if not isinstance(schedule, RetrySchedule):
+        return None
+    steps = list(islice(schedule.steps(), DRAWN_MAX))
+    return picture.curve(steps, schedule.retries_max, small=small)
+
+
+async def publish_form(visit: Visit) -> Page:
+    """A form for a message to a topic."""
+    return _form(visit, await _topic(visit), "")
+
+
+def _form(visit: Visit, topic: Topic, told: str, status: int = 200) -> Page:
+    fields = {name: visit.asked(name) for name in ("body", "subject", "group", "deduplication")}
+    values = {**fields, "topic": topic, "told": told, "back": visit.link("topics", topic.name.name)}
+    return Page("publish.html", values, status)
+
+
+async def publish(visit: Visit) -> Page | Redirect:
+    """Publish a message by the service's own rules."""
+    topic = await _topic(visit)
+    params: dict[str, Any] = {"TopicArn": _arn(topic), "Message": visit.asked("body").replace("\r\n", "\n")}
+    for field, name in (
+        ("subject", "Subject"),
+        ("group", "MessageGroupId"),
+        ("deduplication", "MessageDeduplicationId"),
+    ):
+        if visit.asked(field):
+            params[name] = visit.asked(field)
+    if not params["Message"]:
+        return _form(visit, topic, "A message has a body.", _REFUSED)
+    try:
+        answer = await visit.call("sns", "Publish", params)
+    except AwsError as error:
+        return _form(visit, topic, error.message, _REFUSED)
+    return Redirect(visit.link("messages", answer["MessageId"]))
+
+
+def _arn(topic: Topic) -> str:
+    return names.arn_of(topic.name)
+
+
+async def _topic(visit: Visit) -> Topic:
+    name = visit.place._replace(name=visit.args["topic"])
+    topic = await visit.engine.resources.topics.get(name)
+    if topic is None:
+        raise Missing(f"There is no topic {name.name[:80]} in {name.account} {name.region}.")
+    return topic

@@ -1,0 +1,60 @@
+"""Rendering: templates become pages in a thread of their own, so that the event loop waits for none."""
+
+import asyncio
+import functools
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
+
+from redrive.console import words
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+LIVE: Final = "live"  # the block that a page's own polling asks for
+
+
+class Renderer:
+    """Renders templates; Jinja2 is imported at the first visit, which most servers never have."""
+
+    def __init__(self) -> None:
+        """Begin without a thread."""
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="redrive-console")
+
+    async def render(self, template: str, values: Mapping[str, Any], *, live_alone: bool) -> bytes:
+        """A page, or the part of it that is alive."""
+        loop = asyncio.get_running_loop()
+        work = functools.partial(_render, template, values, live_alone=live_alone)
+        return await loop.run_in_executor(self._thread, work)
+
+    async def close(self) -> None:
+        """Let the thread end."""
+        self._thread.shutdown(wait=False)
+
+
+def _render(name: str, values: Mapping[str, Any], *, live_alone: bool) -> bytes:
+    template = _environment().get_template(name)
+    if live_alone and LIVE in template.blocks:
+        text = "".join(template.blocks[LIVE](template.new_context(dict(values))))
+    else:
+        text = template.render(values)
+    return words.shown(text).encode()
+
+
+@functools.cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - 0.1 s, at the first visit
+
+    environment = Environment(
+        loader=PackageLoader("redrive.console"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for name in ("number", "counted", "size", "span", "ago", "moment", "clock_time", "one_line"):
+        environment.filters[name] = getattr(words, name)
+    parts = environment.get_template("parts.html").module  # here, so that a part rendered alone has them too
+    for name in ("when", "attempts", "message_body", "pager"):
+        environment.globals[name] = getattr(parts, name)
+    return environment

@@ -1,0 +1,113 @@
+"""Routes: which page answers which path, whether it changes something, and who may see it without signing in."""
+
+import functools
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+from urllib.parse import unquote
+
+from redrive.console.pages import (
+    dead_letters,
+    endpoints,
+    letters,
+    login,
+    messages,
+    overview,
+    queues,
+    redrives,
+    topics,
+)
+from redrive.console.session import Sessions
+from redrive.console.visit import Page, Redirect, Visit
+
+Answered: TypeAlias = Page | Redirect
+PageFunction: TypeAlias = Callable[[Visit], Awaitable[Answered]]
+SignIn: TypeAlias = Callable[[Visit, Sessions, str], Awaitable[Answered]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A path that the console answers.
+
+    Attributes:
+        method: GET or POST.
+        pattern: The path; what stands in braces is handed to the page.
+        page: Answers it.
+        writes: Whether it changes something: refused to who may only look.
+        open: Whether anybody may see it.
+        special: Answers it instead, with the sessions and the visitor's address.
+    """
+
+    method: str
+    pattern: str
+    page: PageFunction
+    writes: bool = False
+    open: bool = False
+    special: SignIn | None = None
+
+
+def _get(pattern: str, page: PageFunction) -> Route:
+    return Route("GET", pattern, page)
+
+
+def _post(pattern: str, page: PageFunction) -> Route:
+    return Route("POST", pattern, page, writes=True)
+
+
+_P: Final = "/{account}/{region}"
+_DEAD: Final = f"{_P}/dead-letters"
+_QUEUE: Final = f"{_P}/queues/{{queue}}"
+_TOPIC: Final = f"{_P}/topics/{{topic}}"
+
+ROUTES: Final = (
+    _get("/", overview.page),
+    Route("GET", "/login", login.page, open=True),
+    Route("POST", "/login", login.page, open=True, special=login.sign_in),
+    Route("POST", "/logout", login.page, open=True, special=login.sign_out),
+    _get("/place", overview.chosen),
+    _get("/keys", overview.keys),
+    _get(_DEAD, dead_letters.listed),
+    _get(f"{_DEAD}/{{queue}}", dead_letters.workbench),
+    _get(f"{_DEAD}/{{queue}}/plan", redrives.plan),
+    _post(f"{_DEAD}/{{queue}}/plan", redrives.start),
+    _post(f"{_DEAD}/{{queue}}/set-aside", redrives.set_aside),
+    _post(f"{_DEAD}/{{queue}}/bring-back", redrives.bring_back),
+    _get(f"{_DEAD}/{{queue}}/tasks/{{task}}", redrives.task),
+    _post(f"{_DEAD}/{{queue}}/tasks/{{task}}", redrives.change),
+    _get(f"{_DEAD}/{{queue}}/{{seq}}", letters.letter),
+    _get(f"{_DEAD}/{{queue}}/{{seq}}/edit", letters.edit),
+    _post(f"{_DEAD}/{{queue}}/{{seq}}/edit", letters.replace_body),
+    _get(f"{_P}/queues", queues.listed),
+    _get(_QUEUE, queues.one),
+    _get(f"{_QUEUE}/messages", messages.listed),
+    _get(f"{_QUEUE}/messages/{{seq}}", messages.one),
+    _get(f"{_QUEUE}/send", queues.send_form),
+    _post(f"{_QUEUE}/send", queues.send),
+    _get(f"{_P}/messages", messages.search),
+    _get(f"{_P}/messages/{{message}}", messages.life),
+    _get(f"{_P}/endpoints", endpoints.listed),
+    _post(f"{_P}/endpoints", endpoints.change),
+    _get(f"{_P}/topics", topics.listed),
+    _get(_TOPIC, topics.one),
+    _get(f"{_TOPIC}/publish", topics.publish_form),
+    _post(f"{_TOPIC}/publish", topics.publish),
+    _get(f"{_TOPIC}/{{subscription}}", topics.subscription),
+)
+
+
+def find(method: str, path: str) -> tuple[Route, Mapping[str, str]] | None:
+    """The route of a path below the console's own, with the variable parts of it; the first that fits."""
+    wanted = "GET" if method == "HEAD" else method
+    for route in ROUTES:
+        if route.method != wanted:
+            continue
+        found = _compiled(route.pattern).fullmatch(path)
+        if found is not None:
+            return route, {name: unquote(value) for name, value in found.groupdict().items()}
+    return None
+
+
+@functools.cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", pattern))

@@ -1,0 +1,58 @@
+"""Safety: which forms are believed to come from the console's own pages, and what every answer forbids a browser."""
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from redrive.protocols.http import Request
+
+#: Nothing from elsewhere, nothing inline, no eval; strangers' text could do nothing even where it were not escaped.
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_FORM: Final = "application/x-www-form-urlencoded"
+
+
+def is_own_form(request: Request, public_host: str) -> bool:
+    """True if a form can only have been sent by one of the console's pages.
+
+    Browsers leave `Sec-Fetch-Site` out over plain HTTP to names that may be another machine's; then `Origin` says it.
+    With neither of the two, nobody knows, and it is refused.
+    """
+    headers = request.headers
+    if headers.get("content-type", "").partition(";")[0].strip() != _FORM:
+        return False
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    host = urlsplit(headers.get("origin", "")).netloc.lower()
+    return host != "" and host in (request.host.lower(), public_host.lower())
+
+
+def cookie_name(scheme: str) -> str:
+    """The name of the session's cookie: over TLS one that no other host or path can have set."""
+    return "__Host-redrive" if scheme == "https" else "redrive"
+
+
+def cookie_of(request: Request, scheme: str) -> str:
+    """The session's cookie in a request, or the empty string."""
+    for part in request.headers.get("cookie", "").split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == cookie_name(scheme):
+            return value
+    return ""
+
+
+def set_cookie(value: str, scheme: str, seconds: int) -> str:
+    """The header that sets the session's cookie, or takes it away where `value` is empty."""
+    secure = "; Secure" if scheme == "https" else ""
+    age = seconds if value else 0
+    return f"{cookie_name(scheme)}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"

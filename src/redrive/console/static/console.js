@@ -1,0 +1,159 @@
+// The console's own script: the clock that asks again, the theme, and the keyboard. Everything works without it.
+"use strict";
+
+const kept = {
+  get(name) { try { return localStorage.getItem(name); } catch { return null; } },
+  set(name, value) { try { localStorage.setItem(name, value); } catch { /* private windows keep nothing */ } },
+};
+const live = document.getElementById("live");
+const trouble = document.getElementById("trouble");
+
+// ---- asking again: only while somebody looks, nothing is edited, and the last answer came
+
+let paused = kept.get("redrive-paused") === "yes";
+let failures = 0;
+let nextAt = 0;
+
+function seconds() { return Number(live?.dataset.every || 0); }
+
+function isEditing() {
+  const focused = document.activeElement;
+  return Boolean(focused && focused.closest("#live") && focused.matches("input, select, textarea"));
+}
+
+function tick(now) {
+  if (!seconds() || paused || document.hidden || now < nextAt || isEditing()) return;
+  nextAt = now + 1000 * (failures ? Math.min(30, 2 ** failures) : seconds());
+  live.dispatchEvent(new CustomEvent("tick"));
+}
+
+if (seconds()) {
+  nextAt = Date.now() + 1000 * seconds();
+  setInterval(() => tick(Date.now()), 250);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) { nextAt = 0; tick(Date.now()); } });
+}
+
+function answered(event) {
+  const status = event.detail?.ctx?.response?.status;
+  if (status === undefined) return;
+  if (status >= 400) return failed(`The server answered ${status}.`);
+  failures = 0;
+  trouble.hidden = true;
+}
+
+function failed(why) {
+  failures += 1;
+  trouble.textContent = `${why || "No answer."} Trying again; the page shows what it last had.`;
+  trouble.hidden = false;
+}
+
+document.addEventListener("htmx:after:request", answered);
+document.addEventListener("htmx:error", () => failed(""));
+
+const liveSwitch = document.getElementById("live-switch");
+function showLive() {
+  if (!liveSwitch) return;
+  liveSwitch.hidden = false;
+  liveSwitch.setAttribute("aria-pressed", String(!paused));
+  liveSwitch.textContent = paused ? "Paused" : `Live ${seconds()} s`;
+}
+function switchLive() {
+  paused = !paused;
+  kept.set("redrive-paused", paused ? "yes" : "no");
+  nextAt = 0;
+  showLive();
+}
+liveSwitch?.addEventListener("click", switchLive);
+showLive();
+
+// ---- theme
+
+const themeSwitch = document.getElementById("theme-switch");
+function isDark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+function switchTheme() {
+  const theme = isDark() ? "light" : "dark";
+  document.documentElement.dataset.theme = theme;
+  kept.set("redrive-theme", theme);
+}
+if (themeSwitch) {
+  themeSwitch.hidden = false;
+  themeSwitch.addEventListener("click", switchTheme);
+}
+
+// ---- picks
+
+const picked = document.getElementById("picked");
+function countPicks() {
+  if (picked) picked.textContent = String(document.querySelectorAll('input[name="id"]:checked').length);
+}
+document.addEventListener("change", countPicks);
+countPicks();
+
+// ---- signing in by a link: its token is behind the #, which no log has
+
+const login = document.getElementById("login");
+if (login && location.hash.length > 1) {
+  login.elements.token.value = location.hash.slice(1);
+  history.replaceState(null, "", location.pathname);
+  for (const field of ["key", "secret"]) login.elements[field].required = false;
+  login.submit();
+}
+
+// ---- keyboard
+
+let keysOn = kept.get("redrive-keys") !== "off";
+let going = 0;
+const keysSwitch = document.getElementById("keys-switch");
+function showKeys() {
+  if (!keysSwitch) return;
+  keysSwitch.hidden = false;
+  keysSwitch.setAttribute("aria-pressed", String(keysOn));
+  keysSwitch.textContent = keysOn ? "Shortcuts are on" : "Shortcuts are off";
+}
+keysSwitch?.addEventListener("click", () => { keysOn = !keysOn; kept.set("redrive-keys", keysOn ? "on" : "off"); showKeys(); });
+showKeys();
+
+function row(step) {
+  const rows = [...document.querySelectorAll("tr[data-row]")];
+  const at = rows.indexOf(document.activeElement?.closest("tr[data-row]"));
+  const target = rows[Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + step))];
+  (target?.querySelector('input[type="checkbox"]') || target?.querySelector("a"))?.focus();
+}
+function press(key) {
+  const target = document.querySelector(`[data-key="${key}"]`);
+  if (target) target.click();
+}
+const does = {
+  "/": () => document.getElementById("q")?.focus(),
+  "?": () => { location.href = document.querySelector('header a[href$="/keys"]').href; },
+  j: () => row(1),
+  k: () => row(-1),
+  x: () => document.activeElement?.closest("tr")?.querySelector('input[type="checkbox"]')?.click(),
+  r: () => press("r"),
+  e: () => press("e"),
+  u: () => press("u"),
+  p: () => (document.querySelector('[data-key="p"]') ? press("p") : switchLive()),
+  t: switchTheme,
+  g: () => { going = Date.now(); },
+};
+document.addEventListener("keydown", (event) => {
+  if (!keysOn || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Escape") return document.activeElement?.blur();
+  const inField = event.target.matches('input:not([type="checkbox"]):not([type="radio"]), select, textarea');
+  if (inField) return;
+  if (event.key === "Enter" && event.target.matches('input[type="checkbox"]')) {
+    const link = event.target.closest("tr")?.querySelector("a");
+    if (link) { event.preventDefault(); link.click(); }
+    return;
+  }
+  if (going && Date.now() - going < 1500) {
+    going = 0;
+    const link = document.querySelector(`nav a[data-go="${CSS.escape(event.key)}"]`);
+    if (link) { event.preventDefault(); link.click(); return; }
+  }
+  const act = does[event.key];
+  if (act) { event.preventDefault(); act(); }
+});

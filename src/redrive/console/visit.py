@@ -1,0 +1,170 @@
+"""A visit: what a page is asked, and what it answers with, as values without HTTP."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from redrive.access.keys import is_account
+from redrive.access.principals import account_root
+from redrive.console.session import Session
+from redrive.engine.engine import Engine
+from redrive.engine.ports import is_sealed
+from redrive.model.delivery import Delivery
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.protocols.aws.inner_calls import InnerCalls
+
+PAGE_ROWS: Final = 50
+_NUMBER_DIGITS_MAX: Final = 18
+
+
+class Missing(Exception):  # noqa: N818 - an answer, not a failure
+    """Something that a page is about is not there; the message says what was looked for."""
+
+
+class Unusable(Exception):  # noqa: N818 - an answer, not a failure
+    """Something that was typed cannot be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request for a page.
+
+    Attributes:
+        engine: Whose things are shown.
+        session: Who visits.
+        base: What the console's own links begin with.
+        here: The path and query of this page, as a link.
+        args: The variable parts of the page's path.
+        query: What follows the question mark.
+        form: What was sent with a form; empty for a GET.
+        bodies_shown: Whether messages' bodies may be shown.
+        now: The server's time (ms).
+        host: What links for clients begin with: `http://127.0.0.1:4566`.
+        services: Calls Amazon's services of this server.
+    """
+
+    engine: Engine
+    session: Session
+    base: str
+    here: str
+    args: Mapping[str, str]
+    query: Mapping[str, Sequence[str]]
+    form: Mapping[str, Sequence[str]]
+    bodies_shown: bool
+    now: int
+    host: str
+    services: InnerCalls
+
+    async def call(self, service: str, operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Call an Amazon service of this server for the visitor's account, by the service's own rules.
+
+        Raises:
+            AwsError: The service refuses.
+            Unusable: The place is an Azure subscription's, which has no such service.
+        """
+        if not is_account(self.place.account):
+            raise Unusable("That belongs to Event Grid: publish to it with its own clients.")
+        caller = account_root(self.place.account)
+        return await self.services.call(service, operation, dict(params), caller, self.place.region)
+
+    @property
+    def place(self) -> ResourceName:
+        """The account and region that the path names."""
+        return ResourceName(self.args["account"], self.args["region"], "")
+
+    def asked(self, name: str, default: str = "") -> str:
+        """A parameter of the query, or of the form before it."""
+        values = self.form.get(name) or self.query.get(name)
+        return values[-1] if values else default
+
+    def number(self, name: str, default: int = 0) -> int:
+        """A parameter that is a number.
+
+        Raises:
+            Unusable: The text is no number.
+        """
+        text = self.asked(name)
+        return whole(text) if text else default
+
+    def numbers(self, name: str, most: int) -> list[int]:
+        """All values of a parameter, as numbers.
+
+        Raises:
+            Unusable: One of them is no number, or there are too many.
+        """
+        texts = self.form.get(name) or self.query.get(name) or ()
+        if len(texts) > most:
+            raise Unusable(f"{len(texts)} were picked; at most {most} go together")
+        return [whole(text) for text in texts]
+
+    def link(self, *parts: str, **query: object) -> str:
+        """A link to a page of this place; parameters that are empty or None are left out."""
+        return self.link_in(self.place, *parts, **query)
+
+    def link_in(self, place: ResourceName, *parts: str, **query: object) -> str:
+        """A link to a page of another place."""
+        path = "/".join(quote(part, safe="") for part in (place.account, place.region, *parts))
+        kept = {name: value for name, value in query.items() if value not in (None, "")}
+        return f"{self.base}/{path}" + (f"?{urlencode(kept, doseq=True)}" if kept else "")
+
+    async def queue(self) -> Queue:
+        """The queue that the path names.
+
+        Raises:
+            Missing: It is not there.
+        """
+        name = self.place._replace(name=self.args["queue"])
+        queue = await self.engine.resources.queues.get(name)
+        if queue is None:
+            raise Missing(f"There is no queue {name.name} in {name.account} {name.region}.")
+        return queue
+
+    def body_of(self, delivery: Delivery) -> str | None:
+        """The body of a message; None where bodies are hidden from everybody who looks, and of what is encrypted.
+
+        To decrypt takes a right that the console does not ask its visitors for: they receive such messages instead.
+        """
+        return delivery.body if self.bodies_shown and not is_sealed(delivery) else None
+
+
+def whole(text: str) -> int:
+    """A number that somebody typed, or a link carried.
+
+    Raises:
+        Unusable: The text is no number, or too long for one of ours.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) <= _NUMBER_DIGITS_MAX):
+        raise Unusable(f"{text[:40]!r} is not a number.")
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page to be rendered.
+
+    Attributes:
+        template: Its file.
+        values: What the template fills in.
+        status: Of the answer.
+        live_seconds: How often its live part asks again; 0: never.
+    """
+
+    template: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    status: int = 200
+    live_seconds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """Another page to go to, after something was done (303).
+
+    Attributes:
+        location: The link.
+        cookie: A cookie to be set; None: none.
+    """
+
+    location: str
+    cookie: str | None = None

@@ -1,0 +1,71 @@
+"""Words: numbers, spans and moments as people read them."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+_SECOND_MS: Final = 1000
+_MINUTE_MS: Final = 60_000
+_HOUR_MS: Final = 60 * _MINUTE_MS
+_DAY_MS: Final = 24 * _HOUR_MS
+_KIB: Final = 1024
+
+
+def number(value: int | None) -> str:
+    """`40,012`; a hyphen where nothing was counted."""
+    return "-" if value is None else f"{value:,}"
+
+
+def counted(value: int, at_most: int) -> str:
+    """A count that stopped: `100,000+`."""
+    return f"{at_most:,}+" if value >= at_most else f"{value:,}"
+
+
+def size(length: int) -> str:
+    """`912 B`, `64.0 KiB`."""
+    if length < _KIB:
+        return f"{length} B"
+    return f"{length / _KIB:,.1f} KiB" if length < _KIB * _KIB else f"{length / _KIB / _KIB:,.1f} MiB"
+
+
+def span(ms: int) -> str:
+    """`23 ms`, `9 s`, `1 min 46 s`, `2 h 5 min`, `3 d 4 h`: the two largest units."""
+    if ms < _SECOND_MS:
+        return f"{ms} ms"
+    parts: list[str] = []
+    seconds = ms // 1000
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
+        many, seconds = divmod(seconds, length)
+        if many or (unit == "s" and not parts):
+            parts.append(f"{many} {unit}")
+    return " ".join(parts[:2])
+
+
+def ago(at: int, now: int) -> str:
+    """`29 min ago`, `in 9 min`, and the date of what is more than a day away."""
+    away = abs(now - at)
+    if away >= _DAY_MS:
+        return moment(at)[:16].replace("T", " ")
+    if away < _SECOND_MS:
+        return "now"
+    words = span(away - away % _MINUTE_MS if away >= _HOUR_MS else away)
+    return f"{words} ago" if at <= now else f"in {words}"
+
+
+def moment(at: int) -> str:
+    """`2026-11-22T05:02:11.214Z`."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03d}Z"
+
+
+def clock_time(at: int) -> str:
+    """`05:02:11`, in UTC."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%H:%M:%S")
+
+
+def one_line(text: str, most: int = 160) -> str:
+    """The beginning of a text in one line, with lone surrogates written out: nothing else can encode them."""
+    return " ".join(shown(text[: most * 2]).split())[:most]
+
+
+def shown(text: str) -> str:
+    """A text that can be encoded: of a lone surrogate its number is written."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

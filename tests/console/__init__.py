@@ -1,0 +1,1 @@
+"""The console's pages over the router, without a browser."""

@@ -1,0 +1,325 @@
+"""Pages over the router, without a browser."""
+
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from redrive.console.routes import ROUTES
+from redrive.console.safety import POLICY
+from redrive.engine.ports import NewDelivery
+from redrive.model.message import Message
+from redrive.protocols.http import Response
+from redrive.stores.sqlite.store import SqliteStore
+from tests.console.world import BUSY, PLACE, ROOM, ROOT, Visitor, World, make_world, pages_of, visiting
+
+_LINK = re.compile(r'(?:href|src|action|formaction|hx-get)="([^"]+)"')
+
+
+def text(response: Response) -> str:
+    return response.body.decode()
+
+
+async def filled(visitor: Visitor, *bodies: str) -> tuple[World, list[int]]:
+    world = await make_world(visitor)
+    return world, await world.die(*(bodies or ('{"order": 7000}', '{"order": 7001}')))
+
+
+async def test_every_page_is_shown_and_forbids_what_is_not_its_own() -> None:
+    async with visiting() as visitor:
+        world, seqs = await filled(visitor)
+        for path in pages_of(world, seqs[0]):
+            response = await visitor.get(path)
+            assert response.status == 200, path
+            assert response.headers["Content-Security-Policy"] == POLICY
+            assert response.headers["Cache-Control"] == "no-store"
+            assert text(response).count("<h1>") == 1, path
+            assert "style=" not in text(response), path
+        gone = await visitor.get(f"{ROOM}/dead-letters/absent")
+        assert gone.status == 404
+        assert "There is no queue absent" in text(gone)
+        assert gone.headers["Content-Security-Policy"] == POLICY
+        strange = await visitor.get(f"{ROOM}/dead-letters/{world.dead.name.name}?after=x")
+        assert strange.status == 400
+
+
+async def test_a_browser_is_led_to_the_console_and_a_program_is_not() -> None:
+    async with visiting() as visitor:
+        led = await visitor.get("/")
+        assert (led.status, led.headers["Location"]) == (303, f"{ROOT}/")
+        assert (await visitor.get("/", accept="*/*")).status == 200
+    async with visiting(console="off") as visitor:
+        assert (await visitor.get("/")).status == 200
+        assert (await visitor.get(f"{ROOT}/")).status == 404
+
+
+async def test_the_workbench_shows_why_and_how_many() -> None:
+    async with visiting() as visitor:
+        world, _ = await filled(visitor)
+        await world.die("x", note=None)
+        page = text(await visitor.get(f"{ROOM}/dead-letters/orders-dead"))
+        assert "3 waiting" in page
+        assert "upstream connect error" in page
+        assert "Redrive all 2…" in page
+        assert "rejected" in page
+        assert "7001" in page
+        assert "https://billing.example.com/hook?…" in page
+        assert "secret" not in page
+
+
+async def test_a_redrive_is_planned_started_and_watched() -> None:
+    async with visiting() as visitor:
+        world, _ = await filled(visitor)
+        cause = f"{world.orders.id}:server_error 503"
+        plan = text(await visitor.get(f"{ROOM}/dead-letters/orders-dead/plan?what=all&cause={cause}"))
+        assert "Redrive 2 messages" in plan
+        assert "redrive dlq redrive orders-dead --cause" in plan
+        form = {"what": "all", "cause": cause, "number": 2, "last_seq": 10**6, "pace": "careful"}
+        changed = await visitor.post(f"{ROOM}/dead-letters/orders-dead/plan", {**form, "number": 5})
+        assert changed.status == 409
+        assert "There were 5 when this was planned, and are 2 now" in text(changed)
+        started = await visitor.post(f"{ROOM}/dead-letters/orders-dead/plan", form)
+        assert started.status == 303
+        task = started.headers["Location"]
+        page = text(await visitor.get(task))
+        assert "Until then Cancel undoes all" in page
+        assert (await visitor.post(f"{ROOM}/dead-letters/orders-dead/plan", form)).status == 409
+        await visitor.post(task, {"do": "pause"})
+        assert "paused" in text(await visitor.get(task))
+        await visitor.post(task, {"do": "cancel"})
+        assert "cancelled" in text(await visitor.get(task))
+
+
+async def test_picked_messages_go_back_aside_and_home_again() -> None:
+    async with visiting() as visitor:
+        _, seqs = await filled(visitor)
+        dead = f"{ROOM}/dead-letters/orders-dead"
+        sent = await visitor.post(f"{dead}/plan", {"what": "picked", "id": [seqs[0]], "cause": "all"})
+        assert "1+of+1+sent+back" in sent.headers["Location"]
+        assert (await visitor.post(f"{dead}/set-aside", {"id": seqs[1]})).status == 303
+        aside = text(await visitor.get(f"{ROOM}/dead-letters/redrive-set-aside"))
+        (seq,) = re.findall(r'name="id" value="(\d+)"', aside)
+        back = await visitor.post(f"{ROOM}/dead-letters/redrive-set-aside/bring-back", {"id": seq})
+        assert "1+of+1+brought+back" in back.headers["Location"]
+        assert "7001" in text(await visitor.get(dead))
+        assert (await visitor.post(f"{dead}/set-aside", {})).status == 400
+
+
+async def test_a_body_is_edited_to_the_digit() -> None:
+    async with visiting() as visitor:
+        world, (seq,) = await filled(visitor, '{"order":12345678901234567890,"currency":"eur","rate":1e400}')
+        edit = f"{ROOM}/dead-letters/orders-dead/{seq}/edit"
+        page = text(await visitor.get(edit))
+        assert "12345678901234567890" in page
+        assert "1e400" in page
+        broken = text(await visitor.post(edit, {"body": '{"order": 1,\n "currency" "EUR"}', "do": "check"}))
+        assert "line 2, column 13" in broken
+        body = '{\n  "order": 12345678901234567890,\n  "currency": "EUR",\n  "rate": 1e400\n}'
+        checked = text(await visitor.post(edit, {"body": body, "do": "check"}))
+        assert checked.count('class="gone"') == checked.count('class="new"') == 1
+        assert (await visitor.post(edit, {"body": body, "do": "replace"})).status == 303
+        (delivery,) = await world.engine.messages.peek(world.orders, 10)
+        assert delivery.body == body
+        assert await world.engine.messages.peek(world.dead, 10) == []
+        assert (await visitor.post(edit, {"body": body, "do": "replace"})).status == 404
+
+
+async def test_a_search_finds_by_what_bodies_say() -> None:
+    async with visiting() as visitor:
+        await filled(visitor, '{"order": 7000, "to": {"city": "Oslo"}}', '{"order": 7001}', "no json")
+        dead = f"{ROOM}/dead-letters/orders-dead"
+        for query, found in (
+            ("body.order:7001", ["7001"]),
+            ("body.to.city:Oslo", ["7000"]),
+            ('-"no json" order', ["7000", "7001"]),
+            ("size:<10", ["no json"]),
+            ("attempts:>3", []),
+        ):
+            page = text(await visitor.get(f"{dead}?q={query.replace('>', '%3E').replace('<', '%3C')}"))
+            codes = "".join(re.findall(r"<code>.*?</code>", page))
+            shown = [word for word in ("7000", "7001", "no json") if word in codes]
+            assert shown == found, query
+            assert "among 3 messages looked at" in page
+        assert (await visitor.get(f"{dead}?q=size:x")).status == 400
+
+
+async def test_sending_and_publishing_keep_the_services_rules() -> None:
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        send = f"{ROOM}/queues/orders/send"
+        assert (await visitor.post(send, {"body": '{"order": 1}', "delay": "0"})).status == 303
+        assert (await world.engine.messages.peek(world.orders, 9))[0].body == '{"order": 1}'
+        refused = await visitor.post(send, {"body": "a", "delay": "9000"})
+        assert refused.status == 400
+        assert "DelaySeconds" in text(refused)
+        assert ">a</textarea>" in text(refused)
+        published = await visitor.post(f"{ROOM}/topics/Rentals/publish", {"body": "hello"})
+        assert published.headers["Location"].startswith(f"{ROOM}/messages/")
+
+
+async def test_an_answer_that_is_known_is_not_sent_again() -> None:
+    async with visiting() as visitor:
+        await filled(visitor)
+        first = await visitor.get(f"{ROOM}/queues", **{"hx-request-type": "partial"})
+        assert "<h1>" not in text(first)
+        again = await visitor.get(
+            f"{ROOM}/queues", **{"hx-request-type": "partial", "hx-ptag": first.headers["HX-PTag"]}
+        )
+        assert (again.status, again.body) == (304, b"")
+
+
+async def test_a_read_only_console_refuses_every_route_that_writes_and_shows_no_button() -> None:
+    async with visiting(console="read-only") as visitor:
+        world, seqs = await filled(visitor)
+        named = {
+            "account": PLACE.account,
+            "region": PLACE.region,
+            "queue": "orders-dead",
+            "seq": str(seqs[0]),
+        }
+        named |= {"task": "t", "topic": "Rentals", "subscription": "6f1c", "message": "m"}
+        writing = [route for route in ROUTES if route.method != "GET" and not route.open]
+        assert writing
+        for route in writing:
+            assert route.writes, route.pattern
+            refused = await visitor.post(
+                ROOT + route.pattern.format(**named), {"id": seqs[0], "do": "cancel"}
+            )
+            assert refused.status == 403, route.pattern
+        for path in pages_of(world, seqs[0]):
+            page = text(await visitor.get(path))
+            assert 'type="checkbox"' not in page
+            if not path.endswith(("send", "publish", "edit")):
+                assert 'method="post"' not in page, path
+        assert len(await world.engine.messages.peek(world.dead, 10)) == 2
+
+
+async def test_hidden_bodies_are_in_no_answer() -> None:
+    async with visiting(console_bodies="hidden") as visitor:
+        world, seqs = await filled(visitor, "MARKED 1", '{"x": "MARKED 2"}')
+        await world.engine.messages.send(world.orders, [Message(bytes(16), "MARKED 3")])
+        (waiting,) = await world.engine.messages.peek(world.orders, 5)
+        paths = [*pages_of(world, seqs[0]), f"{ROOM}/queues/orders/messages/{waiting.seq}"]
+        for path in paths:
+            assert "MARKED" not in text(await visitor.get(path)), path
+        edit = f"{ROOM}/dead-letters/orders-dead/{seqs[0]}/edit"
+        assert "MARKED" not in text(await visitor.post(edit, {"body": "x", "do": "check"}))
+        assert (await visitor.get(f"{ROOM}/dead-letters/orders-dead?q=MARKED")).status == 400
+
+
+async def test_an_encrypted_body_is_neither_shown_nor_edited() -> None:
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        sealed = NewDelivery(
+            world.dead.id, bytes(16), "\x02MARKED", b'{"sealed":{}}', 0, 0, origin=world.orders.id, note=BUSY
+        )
+        await world.engine._store.enqueue([sealed])
+        (letter,) = await world.engine.operations.dead_letters(world.dead, 0, 9)
+        edit = f"{ROOM}/dead-letters/orders-dead/{letter.delivery.seq}/edit"
+        assert (await visitor.get(edit)).status == 400
+        assert (await visitor.post(edit, {"body": "clear", "do": "replace"})).status == 400
+        for path in pages_of(world, letter.delivery.seq):
+            assert "MARKED" not in text(await visitor.get(path)), path
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"content-type": "application/json"},
+        {"content-type": "text/plain"},
+        {"origin": "http://evil.example", "sec-fetch-site": "cross-site"},
+    ],
+)
+async def test_a_form_of_another_site_is_refused(headers: dict[str, str]) -> None:
+    async with visiting() as visitor:
+        await filled(visitor)
+        refused = await visitor.post(f"{ROOM}/queues/orders/send", {"body": "a"}, **headers)
+        assert refused.status == 403
+
+
+async def test_a_form_without_a_word_of_its_origin_is_refused_and_by_its_origin_believed() -> None:
+    async with visiting() as visitor:
+        await filled(visitor)
+        plain = {"content-type": "application/x-www-form-urlencoded"}
+        send = f"{ROOM}/queues/orders/send"
+        assert (await visitor._ask("POST", send, b"body=a", plain)).status == 403
+        own = {**plain, "origin": "http://127.0.0.1:4566"}
+        assert (await visitor._ask("POST", send, b"body=a", own)).status == 303
+
+
+async def test_no_link_leaves_the_prefix_of_a_proxy() -> None:
+    async with visiting(
+        public_url="https://ops.example.com/redrive", allow_hosts="ops.example.com"
+    ) as visitor:
+        world, seqs = await filled(visitor)
+        for path in pages_of(world, seqs[0]):
+            for link in _LINK.findall(text(await visitor.get(path, host="ops.example.com"))):
+                assert link.startswith(("/redrive/_redrive/console/", "#main")), (path, link)
+
+
+STRANGE = st.text(alphabet=st.sampled_from("<>\"'&{}%/x\u202e \n"), min_size=1, max_size=12)
+
+
+@given(text_=STRANGE)
+@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
+async def test_strangers_texts_are_escaped_wherever_they_stand(text_: str) -> None:
+    evil = f"<x-evil {text_}"
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        note = BUSY._replace(response=evil)
+        seqs = await world.die(evil, f'{{"a": "{evil}"}}', note=note)
+        await world.engine.messages.send(world.orders, [Message(bytes(16), evil, group_id=evil)])
+        for path in [
+            *pages_of(world, seqs[0]),
+            f"{ROOM}/dead-letters/orders-dead?q=%3Cx-evil&told=%3Cx-evil%3E",
+        ]:
+            page = await visitor.get(path)
+            assert b"<x-evil" not in page.body, path
+
+
+_READS = (
+    *("look", "failures", "notes_of_each", "count", "count_each", "peek", "notes", "locate", "first_of_each"),
+    *("get", "find"),
+)
+
+
+async def test_a_page_asks_the_store_a_few_times_whatever_stands_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: Counter[str] = Counter()
+    rows = 0
+
+    def counted(verb: str) -> Any:
+        real = getattr(SqliteStore, verb)
+
+        async def count(store: SqliteStore, *args: Any, **named: Any) -> Any:
+            nonlocal rows
+            calls[verb] += 1
+            answer = await real(store, *args, **named)
+            rows += len(answer) if isinstance(answer, list) else 0
+            return answer
+
+        return count
+
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        for number in range(12):
+            seqs = await world.die(*(f'{{"order": {number * 10 + each}}}' for each in range(10)))
+        for verb in _READS:
+            monkeypatch.setattr(SqliteStore, verb, counted(verb))
+        for path in pages_of(world, seqs[0]):
+            await visitor.get(
+                f"{path}{'&' if '?' in path else '?'}first"
+            )  # documents are remembered from then on
+            calls.clear()
+            rows = 0
+            await visitor.get(path)
+            documents = calls.pop("get", 0) + calls.pop("find", 0)  # small, and read by another connection
+            assert calls.total() <= 6, (path, calls)
+            assert documents <= 9, (path, documents)
+            assert rows <= 130, (path, rows)

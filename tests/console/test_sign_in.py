@@ -1,0 +1,90 @@
+"""Signing in: by an access key, or by a link of the last minute."""
+
+from redrive.access.keys import chosen_access_key
+from redrive.console.session import LINK, SESSION, token_of
+from redrive.runtime.clock import SystemClock
+from tests.console.world import ROOM, ROOT, Visitor, make_world, visiting
+
+SECRET = "a-secret-of-forty-characters,or-nearly-so"
+SOON = SystemClock().now() // 1000 + 600
+
+
+async def with_key(visitor: Visitor, account: str = "000000000000") -> None:
+    await visitor.server.core.keyring.add(chosen_access_key(account, f"AKIA{account}", SECRET, 0))
+
+
+async def test_pages_are_shown_after_signing_in_alone() -> None:
+    async with visiting(auth="required") as visitor:
+        await make_world(visitor)
+        await with_key(visitor)
+        led = await visitor.get(f"{ROOM}/dead-letters")
+        assert (led.status, led.headers["Location"]) == (303, f"{ROOT}/login")
+        assert (await visitor.get(f"{ROOT}/login")).status == 200
+        wrong = await visitor.post(f"{ROOT}/login", {"key": "AKIA000000000000", "secret": "other"})
+        assert wrong.status == 403
+        assert not visitor.cookie
+        right = await visitor.post(f"{ROOT}/login", {"key": "AKIA000000000000", "secret": SECRET})
+        assert right.status == 303
+        for word in ("HttpOnly", "SameSite=Strict", "Path=/"):
+            assert word in right.headers["Set-Cookie"]
+        assert SECRET not in right.headers["Set-Cookie"]
+        assert (await visitor.get(f"{ROOM}/dead-letters")).status == 200
+        await visitor.post(f"{ROOT}/logout", {})
+        assert (await visitor.get(f"{ROOM}/dead-letters")).status == 303
+
+
+async def test_another_account_sees_nothing_of_this() -> None:
+    async with visiting(auth="required") as visitor:
+        await make_world(visitor)
+        await with_key(visitor, "111111111111")
+        await visitor.post(f"{ROOT}/login", {"key": "AKIA111111111111", "secret": SECRET})
+        assert (await visitor.get(f"{ROOM}/dead-letters")).status == 404
+        assert b"us-east-1" not in (await visitor.get(f"{ROOT}/")).body
+        assert (await visitor.post(f"{ROOM}/queues/orders/send", {"body": "x"})).status == 404
+
+
+async def test_a_link_signs_in_once_it_is_posted_and_only_for_a_minute() -> None:
+    async with visiting(auth="required") as visitor:
+        await make_world(visitor)
+        await with_key(visitor)
+        for token in (
+            token_of("AKIA000000000000", SECRET, LINK, SOON - 700),  # over
+            token_of("AKIA000000000000", SECRET, SESSION, SOON),  # made for something else
+            token_of("AKIA000000000000", "another secret", LINK, SOON),
+            token_of("AKIA999999999999", SECRET, LINK, SOON),
+            "no token",
+        ):
+            assert (await visitor.post(f"{ROOT}/login", {"token": token})).status == 403
+        good = token_of("AKIA000000000000", SECRET, LINK, SOON)
+        assert (await visitor.post(f"{ROOT}/login", {"token": good})).status == 303
+        assert (await visitor.get(f"{ROOM}/queues")).status == 200
+
+
+async def test_a_removed_key_ends_its_sessions() -> None:
+    async with visiting(auth="required") as visitor:
+        await make_world(visitor)
+        await with_key(visitor)
+        await visitor.post(f"{ROOT}/login", {"key": "AKIA000000000000", "secret": SECRET})
+        await visitor.server.core.keyring.remove("AKIA000000000000")
+        assert (await visitor.get(f"{ROOM}/queues")).status == 303
+
+
+async def test_guessing_comes_to_an_end() -> None:
+    async with visiting(auth="required") as visitor:
+        await with_key(visitor)
+        for _ in range(10):
+            assert (await visitor.post(f"{ROOT}/login", {"key": "AKIA0", "secret": "x"})).status == 403
+        right = {"key": "AKIA000000000000", "secret": SECRET}
+        assert (await visitor.post(f"{ROOT}/login", right)).status == 429
+
+
+async def test_a_secure_cookie_belongs_to_this_host_alone() -> None:
+    public = "https://ops.example.com"
+    async with visiting(auth="required", public_url=public) as visitor:
+        await make_world(visitor)
+        await with_key(visitor)
+        form = {"key": "AKIA000000000000", "secret": SECRET}
+        answer = await visitor.post(f"{ROOT}/login", form, host="ops.example.com")
+        assert answer.headers["Set-Cookie"].startswith("__Host-redrive=")
+        assert "Secure" in answer.headers["Set-Cookie"]
+        assert (await visitor.get(f"{ROOM}/queues", host="ops.example.com")).status == 200

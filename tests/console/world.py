@@ -1,0 +1,157 @@
+"""A server in memory and a visitor without a browser."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from redrive.app import Server, assembled
+from redrive.engine.engine import Engine
+from redrive.engine.ports import AttemptNote, Settlement, Target
+from redrive.model.delivery import Outcome
+from redrive.model.message import Message
+from redrive.model.names import ResourceName
+from redrive.model.queue import DeadLetterTarget, Queue
+from redrive.model.topic import Subscription, Topic
+from redrive.protocols.http import Request, Response
+from redrive.settings import Settings
+
+URL: Final = "http://127.0.0.1:4566"
+ROOT: Final = "/_redrive/console"
+PLACE: Final = ResourceName("000000000000", "us-east-1", "")
+ROOM: Final = f"{ROOT}/{PLACE.account}/{PLACE.region}"
+BUSY: Final = AttemptNote(1, 1_700_000_000_000, 20, "server_error", 503, "upstream connect error")
+
+
+@dataclass
+class Visitor:
+    """Somebody with a browser that keeps a cookie."""
+
+    server: Server
+    cookie: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    async def get(self, path: str, **headers: str) -> Response:
+        """Follow a link."""
+        return await self._ask("GET", path, b"", headers)
+
+    async def post(self, path: str, form: Mapping[str, Any], **headers: str) -> Response:
+        """Send a form from one of the console's pages."""
+        own = {
+            "content-type": "application/x-www-form-urlencoded",
+            "sec-fetch-site": "same-origin",
+            **headers,
+        }
+        return await self._ask("POST", path, urlencode(form, doseq=True).encode(), own)
+
+    async def _ask(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Response:
+        path, _, query = path.partition("?")
+        sent = {
+            "host": "127.0.0.1:4566",
+            "accept": "text/html",
+            "cookie": self.cookie,
+            **self.headers,
+            **headers,
+        }
+        answer = self.server.router.answer(Request(method, path, query, sent, body))
+        response = answer if isinstance(answer, Response) else await answer
+        cookie = response.headers.get("Set-Cookie")
+        if cookie is not None:
+            self.cookie = cookie.partition(";")[0]
+        return response
+
+
+@asynccontextmanager
+async def visiting(**settings: Any) -> AsyncIterator[Visitor]:
+    """A server with these settings, and somebody who visits it."""
+    async with assembled(Settings(store="sqlite://:memory:", **settings), URL) as server:
+        await server.open()
+        yield Visitor(server)
+
+
+@dataclass(frozen=True)
+class World:
+    """Queues, a topic and dead letters.
+
+    Attributes:
+        engine: Where they are.
+        dead: The dead-letter queue.
+        orders: Whose dead letters come there.
+        topic: With a subscription.
+        subscription: Of it.
+    """
+
+    engine: Engine
+    dead: Queue
+    orders: Queue
+    topic: Topic
+    subscription: Subscription
+
+    async def die(self, *bodies: str, note: AttemptNote | None = BUSY) -> list[int]:
+        """Let these messages die in the queue of orders; their places in the dead-letter queue."""
+        engine = self.engine
+        await engine.messages.send(
+            self.orders, [Message(engine.runtime.message_id(), body) for body in bodies]
+        )
+        claimed = await engine.messages.receive(self.orders, len(bodies), wait_ms=0)
+        target = Target(self.dead.id, self.dead.ordered)
+        ends = [
+            Settlement(one.seq, one.token or 0, Outcome.DEAD_LETTERED, target=target, note=note)
+            for one in claimed
+        ]
+        await engine._store.settle(self.orders.id, ends, engine.clock.now(), ordered=False)
+        return [letter.delivery.seq for letter in await engine.operations.dead_letters(self.dead, 0, 1000)]
+
+
+async def make_world(visitor: Visitor, name: str = "orders") -> World:
+    """Make the things that pages show."""
+    engine = visitor.server.core.engine
+    resources = engine.resources
+    dead = await resources.queues.create(Queue(0, PLACE._replace(name=f"{name}-dead")))
+    target = DeadLetterTarget(dead.name, 3)
+    orders = await resources.queues.create(Queue(0, PLACE._replace(name=name), dead_letter=target))
+    topic = await resources.topics.create(Topic(0, PLACE._replace(name="Rentals"), "sns"))
+    wanted = Subscription(
+        "6f1c",
+        topic.name,
+        0,
+        PLACE.account,
+        "https",
+        "https://billing.example.com/hook?key=secret",
+        dead_letter=dead.name,
+    )
+    subscription = await resources.subscriptions.create(wanted)
+    return World(engine, dead, orders, topic, subscription)
+
+
+def pages_of(world: World, seq: int) -> list[str]:
+    """Every page that only looks."""
+    dead, orders = f"{ROOM}/dead-letters/{world.dead.name.name}", f"{ROOM}/queues/{world.orders.name.name}"
+    return [
+        f"{ROOT}/",
+        f"{ROOT}/keys",
+        f"{ROOM}/dead-letters",
+        dead,
+        f"{dead}?cause=all",
+        f"{dead}?cause={world.orders.id}:server_error%20503&order=oldest",
+        f"{dead}?q=order",
+        f"{dead}/plan?what=all&cause={world.orders.id}:server_error%20503",
+        f"{dead}/plan?what=picked&id={seq}",
+        f"{dead}/{seq}",
+        f"{dead}/{seq}/edit",
+        f"{ROOM}/queues",
+        orders,
+        f"{orders}/messages",
+        f"{orders}/messages?view=delayed&order=newest",
+        f"{orders}/send",
+        f"{ROOM}/messages",
+        f"{ROOM}/messages/6f1c",
+        f"{ROOM}/endpoints",
+        f"{ROOM}/endpoints?state=all",
+        f"{ROOM}/topics",
+        f"{ROOM}/topics/Rentals",
+        f"{ROOM}/topics/Rentals?attributes=%7B%22city%22%3A%22Oslo%22%7D",
+        f"{ROOM}/topics/Rentals/6f1c",
+        f"{ROOM}/topics/Rentals/publish",
+    ]
