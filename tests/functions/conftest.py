@@ -88,13 +88,17 @@ def make(
     """A workshop with other limits."""
     log = Log()
     clock = clock or SystemClock()
+
+    async def variables(_: FunctionVersion) -> dict[str, str]:
+        return {"AWS_ENDPOINT_URL": "http://127.0.0.1:4566"}
+
     setting = Setting(
         clock,
         lambda: time.perf_counter() * 1000,
         isolation,
         "",
         b"key",
-        lambda _: {"AWS_ENDPOINT_URL": "http://127.0.0.1:4566"},
+        variables,
         processes_max,
     )
     runtime = Runtime(

@@ -1,6 +1,6 @@
 """The access keys of a store."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from redrive.access.keys import AccessKey
@@ -30,11 +30,6 @@ class Keyring:
         self._store = store
         self._clock = clock
         self._known: dict[str, tuple[int, AccessKey]] = {}
-        self._derived: Callable[[str], AccessKey | None] = lambda _: None
-
-    def believe(self, derived: Callable[[str], AccessKey | None]) -> None:
-        """Believe the keys besides that `derived` finds by their ids."""
-        self._derived = derived
 
     async def get(self, access_key_id: str) -> AccessKey | None:
         """The key of that id if it is an account's own, and not a user's; see `find`."""
@@ -45,9 +40,6 @@ class Keyring:
         """The key of that id, as it was at most `REMEMBERED_MS` ago; None where there is none or it is inactive."""
         if access_key_id in self._unkept:
             return self._unkept[access_key_id]
-        derived = self._derived(access_key_id)
-        if derived is not None:
-            return derived
         now = self._clock.now()
         known = self._known.get(access_key_id)
         if known is None or now - known[0] >= REMEMBERED_MS:

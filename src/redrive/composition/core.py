@@ -4,7 +4,6 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
-from redrive.access.derived_keys import DerivedKeys
 from redrive.access.keyring import Keyring
 from redrive.access.keys import ANY_ACCOUNT, chosen_access_key
 from redrive.access.refusals import Refusals
@@ -68,11 +67,6 @@ class Core:
     root_key: RootKey
     base_url: str
     stream: str
-
-    @property
-    def function_keys(self) -> DerivedKeys:
-        """The access keys that functions call this server with."""
-        return DerivedKeys(self.secret)
 
     @property
     def public_url(self) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from typing_extensions import override
 
@@ -39,12 +40,16 @@ from redrive.protocols.aws.lambda_.subscribed import FunctionEndpoint
 from redrive.protocols.aws.lambda_.targets import TargetEndpoint
 from redrive.protocols.aws.lambda_.url_front import FunctionUrls
 from redrive.protocols.aws.lambda_.warmth import Warmth
+from redrive.protocols.aws.sessions import SERVICE_SECONDS
 from redrive.protocols.aws.sqs.handles import Handles
 from redrive.protocols.aws.sqs.receiving import ATTRIBUTES, Showing
 from redrive.protocols.aws.wire.shapes import Structure
 from redrive.runtime.clock import SystemClock
 from redrive.runtime.simulated import SimulatedClock
 from redrive.settings import SettingsInvalid, aws_endpoint_of, read_aws_endpoints
+
+#: A process outlives leaps of a simulated clock, and with it its credentials: a hundred years.
+_SIMULATED_SECONDS: Final = 100 * SERVICE_SECONDS
 
 
 def extension(
@@ -63,7 +68,6 @@ def extension(
     """
     if core.settings.functions == "off":
         return Extension()
-    core.keyring.believe(core.function_keys.find)
     leftovers.remove()
     folder = leftovers.new_folder()
     code, clock = FunctionCode(core.store, folder), core.runtime.clock
@@ -158,18 +162,21 @@ def _pool(core: Core, folder: Path) -> FunctionPool:
     return FunctionPool(setting, core.runtime, _sink(core), folder, lambda _: CONCURRENT_MAX)
 
 
-def _variables(core: Core, function: FunctionVersion) -> dict[str, str]:
-    """The variables that let a function call this server, for the account that it belongs to."""
-    account = function.name.account
-    variables = {
+async def _variables(core: Core, function: FunctionVersion) -> dict[str, str]:
+    """The variables that let a function call this server as its role."""
+    simulated = isinstance(core.runtime.clock, SimulatedClock)
+    credentials = await core.sessions.for_role(
+        function.role,
+        function.name.name,
+        function.name.account,
+        _SIMULATED_SECONDS if simulated else SERVICE_SECONDS,
+    )
+    return {
         "AWS_ENDPOINT_URL": core.base_url,
-        "AWS_ACCESS_KEY_ID": account,
-        "AWS_SECRET_ACCESS_KEY": "off",
+        "AWS_ACCESS_KEY_ID": credentials.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": credentials.secret,
+        "AWS_SESSION_TOKEN": credentials.token,
     }
-    if core.settings.auth == "required":
-        key = core.function_keys.of_account(account)
-        variables |= {"AWS_ACCESS_KEY_ID": key.access_key_id, "AWS_SECRET_ACCESS_KEY": key.secret}
-    return variables
 
 
 def _sink(core: Core) -> LogSink:

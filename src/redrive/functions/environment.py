@@ -8,7 +8,7 @@ import math
 import os
 import signal
 from asyncio.subprocess import DEVNULL
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -48,7 +48,7 @@ class Setting:
     isolation: Isolation
     java_client: str
     user_key: bytes
-    variables: Callable[[FunctionVersion], dict[str, str]]
+    variables: Callable[[FunctionVersion], Awaitable[dict[str, str]]]
     processes_max: int = PROCESSES_MAX
 
 
@@ -124,7 +124,7 @@ class Environment:
         return await self._started()
 
     async def _spawn(self, program: Program, variables: dict[str, str]) -> None:
-        variables |= self._setting.variables(self.function) | dict(self.function.variables)
+        variables |= await self._setting.variables(self.function) | dict(self.function.variables)
         out, framed = self._output.pipe(), self._output.pipe(framed=True)
         variables |= {
             "_LAMBDA_TELEMETRY_LOG_FD": str(framed),

@@ -42,6 +42,7 @@ class FunctionVersion:
         log_format: `Text` or `JSON`.
         reserved: How many invocations may run at once over all versions; None: as many as the account may.
         provisioned: Its environment is one of those that are kept ready.
+        role: The ARN of the role that it acts as.
     """
 
     name: ResourceName
@@ -58,6 +59,7 @@ class FunctionVersion:
     log_format: str = "Text"
     reserved: int | None = None
     provisioned: bool = False
+    role: str = ""
 
     @property
     def key(self) -> tuple[ResourceName, str, str]:

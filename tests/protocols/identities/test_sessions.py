@@ -236,14 +236,17 @@ def test_functions_get_credentials_of_their_role() -> None:
     async def play(stage: Stage) -> None:
         sessions = stage.server.core.sessions
         made_up = f"arn:aws:iam::{ACCOUNT}:role/made-up"
-        before = await sessions.for_role(made_up, "billing")
+        before = await sessions.for_role(made_up, "billing", ACCOUNT)
         credentials = Key(before.access_key_id, before.secret, before.token)
         assert (await who(stage, credentials))[1] == f"arn:aws:iam::{ACCOUNT}:root"  # nobody has roles here
         role = await stage.role("worker", SERVICE)
-        made = await sessions.for_role(role, "billing", 900)
+        made = await sessions.for_role(role, "billing", ACCOUNT, 900)
         credentials = Key(made.access_key_id, made.secret, made.token)
         assert (await who(stage, credentials))[1] == f"arn:aws:sts::{ACCOUNT}:assumed-role/worker/billing"
-        after = await sessions.for_role(made_up, "billing")
+        foreign = await sessions.for_role(role, "billing", OTHER)
+        others = Key(foreign.access_key_id, foreign.secret, foreign.token)
+        assert await stage.refusal(others, "sts", "GetCallerIdentity") == INVALID
+        after = await sessions.for_role(made_up, "billing", ACCOUNT)
         made_up_now = Key(after.access_key_id, after.secret, after.token)
         assert await stage.refusal(made_up_now, "sts", "GetCallerIdentity") == INVALID
         await stage.advance(900)

@@ -102,6 +102,8 @@ async def check_given_role(
     if service != "lambda" or (service, operation) not in _PASSED or not params.get("Role"):
         return
     arn: str = params["Role"]
+    if arn.split(":")[4] != call.account:
+        raise Service.load("lambda").error("AccessDeniedException", "Cross-account pass role is not allowed.")
     role = await identities.role(arn)
     if role is None:
         account = arn.split(":")[4]

@@ -10,8 +10,10 @@ from redrive.protocols.aws.wire.sigv4 import credential_scope
 from redrive.protocols.aws.wire.sigv4_request import token_of
 from redrive.protocols.http import Request
 
-#: Of what a service hands to a process that it starts for a role: as long as Amazon's functions have theirs at most.
-SERVICE_SECONDS: Final = 36 * 60 * 60
+#: Of credentials that a service hands to a process which it starts for a role. No process lives as long, and none is
+#: given others; they end with the role, and what they may do is asked on each call.
+SERVICE_SECONDS: Final = 365 * 24 * 60 * 60
+_NOBODYS: Final = "AROA" + "A" * 17  # the id of a role that is not there
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +53,23 @@ class Sessions:
             return None
         return self.tokens.read(scope.access_key_id, token_of(request))
 
-    async def for_role(self, role_arn: str, session_name: str, seconds: int = SERVICE_SECONDS) -> Credentials:
+    async def for_role(
+        self, role_arn: str, session_name: str, account: str, seconds: int = SERVICE_SECONDS
+    ) -> Credentials:
         """The temporary credentials of a role, for a process that a service of this server runs.
 
         Who may pass the role to the service is asked where it is passed. A role that is not there may do nothing, once
-        its account has any user or role at all; in an account that has none, such a session is the account's own.
+        the account has any user or role at all; in an account that has none, such a session is the account's own.
 
         Args:
             role_arn: The role's.
             session_name: Shown as the end of the caller's ARN.
+            account: Whose the process is; another account's role may do nothing here.
             seconds: For how long, on the engine's clock.
         """
-        account = role_arn.split(":")[4]
         role = await self.identities.role(role_arn)
         if role is None and self.identities.restricts and not await self.identities.has_any(account):
             return self.begin(Session(account=account), seconds)
-        unique_id = "" if role is None else role.id
-        return self.begin(
-            Session(account=account, role=role_arn, unique_id=unique_id, name=session_name), seconds
-        )
+        unique_id = role.id if role is not None and role.account == account else _NOBODYS
+        session = Session(account=account, role=role_arn or "-", unique_id=unique_id, name=session_name)
+        return self.begin(session, seconds)

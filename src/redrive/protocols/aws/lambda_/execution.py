@@ -75,6 +75,7 @@ class Executor:
             layers=await self._layers(version) if version.layers else "",
             timeout_ms=version.timeout_seconds * 1000,
             memory_mb=version.memory_mb,
+            role=version.role,
             variables=version.variables or {},
             log_group=version.logging["LogGroup"],
             log_format=version.logging["LogFormat"],
