@@ -210,6 +210,14 @@ def test_a_refusal_changes_nothing_and_nothing_fails(all_sent: list[Sent]) -> No
     asyncio.run(tell(all_sent))
 
 
+def test_a_version_that_is_a_list_is_refused() -> None:
+    """Found by chance: answered 500."""
+    form = CLIENTS["iam"].request(
+        "PutUserPolicy", {**_USER, "PolicyName": "p", "PolicyDocument": '{"Version": [], "Statement": []}'}
+    )
+    asyncio.run(tell([Sent("iam", "PutUserPolicy", form.body)]))
+
+
 def test_every_operation_is_asked() -> None:
     world = IamWorld()
     offered = {
