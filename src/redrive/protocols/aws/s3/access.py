@@ -11,7 +11,7 @@ from redrive.protocols.aws.wire.shapes import Structure
 
 #: Parameters that would have to change what is kept or who may read it; SDKs send none of them unasked.
 _UNOFFERED = (
-    *("SSECustomerAlgorithm", "ServerSideEncryption", "SSEKMSKeyId", "BucketKeyEnabled", "Tagging"),
+    *("SSECustomerAlgorithm", "SSEKMSKeyId", "BucketKeyEnabled", "Tagging"),
     *("WebsiteRedirectLocation", "ObjectLockMode", "ObjectLockRetainUntilDate", "ObjectLockLegalHoldStatus"),
     *(
         "GrantFullControl",
@@ -26,6 +26,7 @@ _UNOFFERED = (
 )
 #: Values that ask for what is so anyway.
 _AS_IT_IS = {
+    "ServerSideEncryption": ("AES256",),  # by S3's own keys: so `aws cloudformation package` puts objects
     "ACL": ("private", "bucket-owner-full-control"),
     "StorageClass": ("STANDARD",),
     "VersionId": ("null",),
