@@ -239,7 +239,9 @@ async def find_change_set(engine: Engine, call: Call, given: str, stack_name: st
             raise invalid("StackName must be specified if ChangeSetName is not specified as an ARN.")
         stack = await standing_stack(engine, call, stack_name)
         prefix = f"{stack.key}/"
-    for change_set in reversed(await engine.resources.documents.find(CHANGE_SET, prefix)):
+    found = await engine.resources.documents.find(CHANGE_SET, prefix)
+    # One that was carried out leaves its name to the next, which may be of the same millisecond.
+    for change_set in sorted(found, key=lambda each: each.execution == "EXECUTE_COMPLETE"):
         if given == change_set.name or id_in(given) == change_set.id:
             return change_set
     raise error("ChangeSetNotFoundException", f"ChangeSet [{given}] does not exist")
