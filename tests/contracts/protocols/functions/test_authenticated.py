@@ -2,7 +2,12 @@
 
 from pathlib import Path
 
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
 from tests.contracts.protocols.functions.workshop import Workshop
+from tests.contracts.protocols.sqs import REGION
 from tests.services.server import serving
 
 _CALLS_BACK = """
@@ -26,3 +31,21 @@ def test_a_function_calls_the_server_for_its_account(tmp_path: Path) -> None:
         server.kill()
         server.start()
         assert Workshop(server, account="test").call(name).payload == "000000000000"
+
+
+def test_urls_let_in_everybody_or_signers_alone(tmp_path: Path) -> None:
+    flags = ("--auth", "required", "--insecure-test-keys", "--functions", "on")
+    with serving("sqlite://:memory:", *flags, directory=tmp_path) as server:
+        workshop = Workshop(server, account="test")
+        source = "def handler(event, context):\n    return event['requestContext']['accountId']\n"
+        name = workshop.function(source)
+        url_id = workshop.opened(name).partition("://")[2].partition(".")[0]
+        path = f"/_redrive/function-url/{url_id}/"
+        assert server.ask("GET", path) == (200, b"anonymous")
+        workshop.client.update_function_url_config(FunctionName=name, AuthType="AWS_IAM")
+        assert server.ask("GET", path)[0] == 403
+        for secret, expected in (("test", (200, b"000000000000")), ("wrong", (403, None))):
+            request = AWSRequest("GET", server.url + path)
+            SigV4Auth(Credentials("test", secret), "lambda", REGION).add_auth(request)
+            status, body = server.ask("GET", path, headers=dict(request.headers.items()))
+            assert (status, body if status == 200 else None) == expected

@@ -162,5 +162,9 @@ def test_no_more_is_kept_than_is_reserved(workshop: Workshop, tmp_path: Path) ->
     text = "Requested Provisioned Concurrency should not be greater than the reservedConcurrentExecution for function"
     with refused("InvalidParameterValueException", text):
         kept.put(2)
+    kept.put(1)
+    text = " ReservedConcurrentExecutions  0 should not be lower than function's total provisioned concurrency [1]."
+    with refused("InvalidParameterValueException", text):
+        workshop.client.put_function_concurrency(FunctionName=kept.name, ReservedConcurrentExecutions=0)
     with refused("ResourceNotFoundException", f"Function not found: {workshop.arn(kept.name)}:7", 404):
         kept.put(1, "7")

@@ -11,9 +11,9 @@ from redrive.protocols.aws.lambda_.archives import UNZIPPED_BYTES_MAX, ZIPPED_BY
 from redrive.protocols.aws.lambda_.backlogs import follow_in
 from redrive.protocols.aws.lambda_.errors import invalid, no_function
 from redrive.protocols.aws.lambda_.layer_records import LAYER_VERSION
-from redrive.protocols.aws.lambda_.lookup import Lookup, function_in
+from redrive.protocols.aws.lambda_.lookup import Lookup, function_in, key_beginning
 from redrive.protocols.aws.lambda_.names import LATEST, Named
-from redrive.protocols.aws.lambda_.records import FUNCTION, VERSION
+from redrive.protocols.aws.lambda_.records import FUNCTION, PROVISIONED, VERSION
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 
@@ -41,6 +41,13 @@ class Quotas:
             # Recorded: what is missing is called by its version here, unlike anywhere else.
             raise no_function(Named(named.name, LATEST).arn) from None
         wanted: int = params["ReservedConcurrentExecutions"]
+        provisioned = await self._engine.resources.documents.find(PROVISIONED, key_beginning(named.name))
+        kept = sum(each.wanted for each in provisioned)
+        if wanted < kept:
+            raise invalid(
+                f" ReservedConcurrentExecutions  {wanted} should not be lower than function's total provisioned"
+                f" concurrency [{kept}]."
+            )
         others = await reserved_by(self._engine.resources.documents, named)
         if CONCURRENT_MAX - others - wanted < UNRESERVED_MIN:
             raise invalid(
