@@ -28,6 +28,13 @@ _OF_TOPICS: Final = frozenset(
 )
 #: Of functions there is nothing yet that could have a policy, or more than one function.
 _OF_NO_FUNCTION: Final = frozenset({"CreateFunction", "CreateEventSourceMapping", "ListEventSourceMappings"})
+#: Asked by the facade, of the policy of a layer's version and the caller's.
+_OF_LAYERS: Final = frozenset(
+    {
+        *("AddLayerVersionPermission", "GetLayerVersion", "GetLayerVersionByArn", "GetLayerVersionPolicy"),
+        "RemoveLayerVersionPermission",
+    }
+)
 _OF_NO_QUEUE: Final = frozenset({"CreateQueue", "ListQueues"})
 _OF_NO_BUCKET: Final = {"CreateBucket": "CreateBucket", "ListBuckets": "ListAllMyBuckets"}
 _OF_NO_KEY: Final = frozenset(
@@ -148,9 +155,12 @@ def _functions(call: Call, operation: str, params: Structure) -> Iterable[str]:
     if operation == "CreateFunction":
         name = params["FunctionName"]
         yield name if name.startswith("arn:") else f"{own}:function:{name.rpartition(':')[2]}"
+    elif operation in _OF_LAYERS:
+        return
     elif "LayerName" in params:
-        name = params["LayerName"]
-        yield name if name.startswith("arn:") else f"{own}:layer:{name}"
+        name, number = params["LayerName"], params.get("VersionNumber")
+        layer = name if name.startswith("arn:") else f"{own}:layer:{name}"
+        yield layer if number is None else f"{layer}:{number}"
     elif "UUID" in params:
         yield f"{own}:event-source-mapping:{params['UUID']}"
     elif operation in _OF_NO_FUNCTION or not {"FunctionName", "Resource"} & params.keys():

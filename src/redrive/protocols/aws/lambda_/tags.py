@@ -82,9 +82,9 @@ def _function(arn: str) -> names.Named:
 
 
 def _key(call: Call, arn: str, action: str) -> str:
-    """The key of a mapping, which is its owner's alone: mappings have no policies."""
+    """The key of a mapping, which is its account's alone: mappings have no policies."""
     region, account, _, mapping_id = arn.split(":")[3:7]
-    if account != call.account:
+    if not call.may(f"lambda:{action}", arn, account, None):
         raise denied(call.principal.name, action, arn)
     return f"{account}/{region}/{mapping_id}"
 
