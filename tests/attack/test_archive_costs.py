@@ -31,7 +31,7 @@ def archive_with(name: str = "a", count: int = 1) -> bytes:
 
 def accepted(archive: bytes) -> bytes:
     """The archive of a request, as the service reads it; such a request fetches no object."""
-    archives = Archives(create_autospec(InnerCalls))
+    archives = Archives(create_autospec(InnerCalls), lambda _: None)
     return asyncio.run(archives.read(create_autospec(Call), {"ZipFile": archive})).content
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from redrive.functions import code
 from redrive.functions.code import FunctionCode, unpack
+from redrive.functions.live import LiveFolders
 from redrive.model.errors import NotFound
 from redrive.model.names import ResourceName
 from redrive.stores.sqlite.store import SqliteStore
@@ -44,7 +45,7 @@ def is_there(path: str) -> bool:
 
 
 async def test_an_archive_of_several_pieces_comes_back_whole(store: SqliteStore, tmp_path: Path) -> None:
-    kept = FunctionCode(store, tmp_path / "functions")
+    kept = FunctionCode(store, tmp_path / "functions", LiveFolders(""))
     content = archive({"a.bin": random.Random(1).randbytes(2_500_000)})
     digest = await kept.keep(NAME, content)
     assert digest == b64encode(hashlib.sha256(content).digest()).decode()
@@ -58,7 +59,7 @@ async def test_an_archive_of_several_pieces_comes_back_whole(store: SqliteStore,
 
 
 async def test_forgetting_an_archive_removes_no_other(store: SqliteStore, tmp_path: Path) -> None:
-    kept = FunctionCode(store, tmp_path / "functions")
+    kept = FunctionCode(store, tmp_path / "functions", LiveFolders(""))
     first, second = archive({"a.py": b"1"}), archive({"a.py": b"2"})
     digests = [
         await kept.keep(name, content) for name, content in ((NAME, first), (NAME, second), (OTHER, first))

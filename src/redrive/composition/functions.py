@@ -13,6 +13,7 @@ from redrive.engine.ports import Endpoint, LogSink
 from redrive.functions import isolation, leftovers
 from redrive.functions.code import CODE, FunctionCode
 from redrive.functions.environment import Setting
+from redrive.functions.live import LiveFolders
 from redrive.functions.pool import FunctionPool
 from redrive.model.delivery import Delivery
 from redrive.model.errors import Refused
@@ -70,7 +71,8 @@ def extension(
         return Extension()
     leftovers.remove()
     folder = leftovers.new_folder()
-    code, clock = FunctionCode(core.store, folder), core.runtime.clock
+    live = LiveFolders(core.settings.functions_live_folder)
+    code, clock = FunctionCode(core.store, folder, live), core.runtime.clock
     pool, metrics = _pool(core, folder / "environments"), InvocationMetrics(core.telemetry.count, clock.now)
     lookup, executor = Lookup(core.engine.resources.documents), Executor(code, pool, clock, metrics)
     downloads, invocations = (
@@ -91,7 +93,7 @@ def extension(
     facade = Lambda(
         core.engine,
         lookup,
-        Archives(calls),
+        Archives(calls, live.archive),
         code,
         pool,
         executor,

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from redrive.engine.ports import DocumentKind, Put, Remove, Store
+from redrive.functions.live import LiveFolders, stamp
 from redrive.model.errors import Conflict, NotFound
 from redrive.model.names import ResourceName
 
@@ -35,10 +36,18 @@ _PROGRAM: Final = "bootstrap"
 class FunctionCode:
     """Keeps archives, and unpacks them."""
 
-    def __init__(self, store: Store, folder: Path) -> None:
-        """Keep archives in this store, and unpack them below this folder, which `close` removes."""
+    def __init__(self, store: Store, folder: Path, live: LiveFolders) -> None:
+        """Keep archives in this store, and unpack them below this folder, which `close` removes.
+
+        Args:
+            store: Where they are kept.
+            folder: Where they are unpacked.
+            live: The folders that archives may stand for.
+        """
         self._store = store
         self._folder = folder
+        self._live = live
+        self._live_folders: set[str] = set()
         self._making: dict[str, asyncio.Task[None]] = {}
         self._made: dict[str, str] = {}
 
@@ -83,7 +92,17 @@ class FunctionCode:
         if known is not None:
             return known
         folder = self._folder / "code" / base64.b64decode(digest).hex()
-        return await self._once(digest, folder, lambda: self._unpack(name, digest, folder))
+        unpacked = await self._once(digest, folder, lambda: self._unpack(name, digest, folder))
+        live = self._live.behind(folder)
+        if live is None:
+            return unpacked
+        self._live_folders.add(str(live))
+        self._made[digest] = str(live)
+        return str(live)
+
+    async def stamp(self, folder: str) -> str:
+        """A text that changes with what is in the folder of a function's code; empty: nothing there ever changes."""
+        return await asyncio.to_thread(stamp, folder) if folder in self._live_folders else ""
 
     async def layers(self, archives: Sequence[tuple[ResourceName, str]]) -> str:
         """The folder with several archives, by name and SHA-256, later ones over earlier ones; empty: there are none.

@@ -231,6 +231,10 @@ class Settings:
     functions_java_client: str = _setting(
         "", "folder with the jars of Lambda's runtime interface client, for functions in Java"
     )
+    functions_live_folder: str = _setting(
+        "",
+        "folder below which functions may run from folders of their own, which are looked at before each call",
+    )
     push_endpoints: str = _setting(
         "",
         "NAME=URL pairs: where mobile push services are, if not where they usually are",

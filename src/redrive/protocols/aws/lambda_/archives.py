@@ -3,6 +3,7 @@
 import asyncio
 import io
 import zipfile
+from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
@@ -12,6 +13,7 @@ from redrive.protocols.aws.lambda_.errors import invalid, unoffered
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 
+LIVE_BUCKET: Final = "hot-reload"  # as LocalStack calls it, so that templates for it need no change
 ZIPPED_BYTES_MAX: Final = 52_428_800
 UNZIPPED_BYTES_MAX: Final = 262_144_000
 _ENTRIES_MAX: Final = 100_000
@@ -34,9 +36,15 @@ class Archive(NamedTuple):
 class Archives:
     """Reads the archives that callers give: in the request, or in a bucket of this server."""
 
-    def __init__(self, calls: InnerCalls) -> None:
-        """Fetch objects by these calls."""
+    def __init__(self, calls: InnerCalls, live: Callable[[str], bytes | None]) -> None:
+        """Read them.
+
+        Args:
+            calls: Fetch objects.
+            live: The archive that stands for a folder of this machine; None: no function may run from that.
+        """
         self._calls = calls
+        self._live = live
 
     async def read(self, call: Call, code: Structure) -> Archive:
         """The archive that a caller gives, which can be unpacked.
@@ -48,7 +56,8 @@ class Archives:
             raise unoffered("ImageUri")
         archive: bytes | None = code.get("ZipFile")
         if archive is None and code.get("S3Bucket") and code.get("S3Key"):
-            archive = await self._object(call, code)
+            archive = self._live(code["S3Key"]) if code["S3Bucket"] == LIVE_BUCKET else None
+            archive = archive or await self._object(call, code)
         if not archive:
             raise invalid("Please provide a source for function code.")
         if len(archive) > ZIPPED_BYTES_MAX:

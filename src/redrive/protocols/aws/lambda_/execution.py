@@ -2,6 +2,7 @@
 
 from redrive.engine.ports import Clock
 from redrive.model.function import AnswerParts, FunctionVersion, Invocation, InvocationResult
+from redrive.model.names import ResourceName
 from redrive.protocols.aws.lambda_.lookup import Meant
 from redrive.protocols.aws.lambda_.metrics import InvocationMetrics
 from redrive.protocols.aws.lambda_.ports import CodeKeeper, Runner
@@ -24,6 +25,7 @@ class Executor:
         self._runner = runner
         self._clock = clock
         self._metrics = metrics
+        self._live: dict[tuple[ResourceName, str], str] = {}  # of versions whose code changes in its place
 
     async def run(
         self,
@@ -65,13 +67,14 @@ class Executor:
         Raises:
             NotFound: The code is not kept (any more).
         """
+        code = await self._code.folder(version.name, version.code)
         return FunctionVersion(
             name=version.name,
             version=version.version,
-            revision=version.revision,
+            revision=await self._revision(version, code),
             runtime=version.runtime,
             handler=version.handler,
-            code=await self._code.folder(version.name, version.code),
+            code=code,
             layers=await self._layers(version) if version.layers else "",
             timeout_ms=version.timeout_seconds * 1000,
             memory_mb=version.memory_mb,
@@ -81,6 +84,17 @@ class Executor:
             log_format=version.logging["LogFormat"],
             reserved=reserved,
         )
+
+    async def _revision(self, version: Configuration, code: str) -> str:
+        """The revision of a version as its code is now; where that has changed, what rests with the old code is ended."""
+        stamp = await self._code.stamp(code)
+        if not stamp:
+            return version.revision
+        revision, place = f"{version.revision}.{stamp}", (version.name, version.version)
+        if self._live.get(place, revision) != revision:
+            await self._runner.drop(version.name, version.version, kept=revision)
+        self._live[place] = revision
+        return revision
 
     async def _layers(self, version: Configuration) -> str:
         return await self._code.layers([(layer.archive, layer.code) for layer in version.layers])

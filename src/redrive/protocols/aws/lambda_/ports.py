@@ -30,6 +30,10 @@ class CodeKeeper(Protocol):
         """
         ...
 
+    async def stamp(self, folder: str) -> str:
+        """A text that changes with what is in the folder of a function's code; empty: nothing there ever changes."""
+        ...
+
     async def layers(self, archives: Sequence[tuple[ResourceName, str]]) -> str:
         """The folder of this node with several archives, later ones over earlier ones; empty: there are none.
 
