@@ -47,16 +47,13 @@ _CONFIG: Final = Config(
 )
 
 
-def archive(
-    files: Mapping[str, str], modes: Mapping[str, int] | None = None, compression: int = zipfile.ZIP_STORED
-) -> bytes:
+def archive(files: Mapping[str, str], modes: Mapping[str, int] | None = None) -> bytes:
     """A deployment package: texts by their paths, with Unix modes where they are given."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as opened:
         for path, text in files.items():
             entry = zipfile.ZipInfo(path)
             entry.external_attr = (modes or {}).get(path, 0) << 16
-            entry.compress_type = compression
             opened.writestr(entry, text)
     return packed.getvalue()
 
