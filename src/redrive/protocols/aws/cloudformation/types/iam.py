@@ -48,15 +48,10 @@ class _Holder(ResourceType):
         return found
 
     async def _bring_policies(self, ask: Ask, name: str, properties: Mapping[str, Any]) -> None:
-        """Attach and write the policies of the template, and take away those that it has no more."""
+        """Attach and write the policies of the template."""
         named = {f"{self.kind}Name": name}
-        attached = await ask("iam", f"ListAttached{self.kind}Policies", **named)
-        had = {policy["PolicyArn"] for policy in attached.get("AttachedPolicies") or ()}
-        wanted = set(properties.get("ManagedPolicyArns") or ())
-        for arn in sorted(wanted - had):
+        for arn in properties.get("ManagedPolicyArns") or ():
             await ask("iam", f"Attach{self.kind}Policy", **named, PolicyArn=arn)
-        for arn in sorted(had - wanted):
-            await ask("iam", f"Detach{self.kind}Policy", **named, PolicyArn=arn)
         for policy in properties.get("Policies") or ():
             text = as_text(policy["PolicyDocument"])
             await ask(
@@ -68,6 +63,11 @@ class _Holder(ResourceType):
         for policy in before.get("Policies") or ():
             if policy["PolicyName"] not in kept:
                 await self._drop(ask, wanted.physical_id, policy["PolicyName"])
+        attached = wanted.properties.get("ManagedPolicyArns") or ()
+        for arn in before.get("ManagedPolicyArns") or ():
+            if arn not in attached:  # others may attach theirs, which stay
+                named = {f"{self.kind}Name": wanted.physical_id, "PolicyArn": arn}
+                await without_absence(ask("iam", f"Detach{self.kind}Policy", **named))
         await self._bring_policies(ask, wanted.physical_id, wanted.properties)
 
     async def _drop(self, ask: Ask, name: str, policy: str) -> None:
