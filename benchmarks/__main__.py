@@ -16,6 +16,7 @@ from typing import Final
 from benchmarks import (
     alarms,
     backlog,
+    encryption,
     event_grid,
     filters,
     functions,
@@ -48,6 +49,7 @@ QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
     "functions": functions.counters,
     "mapping": mapping.counters,
     "alarms": alarms.counters,
+    "encryption": encryption.counters,
 }
 
 

@@ -267,7 +267,7 @@ def _extensions(core: Core) -> list[Extension]:
     queues = sqs.extension(core, presenters, keys.encryption)
     called |= {**topics.services, **queues.services, **buckets.services}
     elsewhere = beyond.endpoints.get(destinations.ELSEWHERE)
-    invoked = functions.extension(core, called, elsewhere, presenters)
+    invoked = functions.extension(core, called, elsewhere, presenters, keys.encryption)
     called |= invoked.services
     found = [*facades, queues, invoked, console.extension(core, called)]
     services = {name: service for part in found for name, service in part.services.items()}

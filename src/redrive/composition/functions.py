@@ -22,6 +22,7 @@ from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Facade
+from redrive.protocols.aws.encryption.encryption import Encryption
 from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.protocols.aws.lambda_.archives import Archives
 from redrive.protocols.aws.lambda_.asynchronous import AsyncInvocations
@@ -43,6 +44,7 @@ from redrive.protocols.aws.lambda_.url_front import FunctionUrls
 from redrive.protocols.aws.lambda_.warmth import Warmth
 from redrive.protocols.aws.sessions import SERVICE_SECONDS
 from redrive.protocols.aws.sqs.handles import Handles
+from redrive.protocols.aws.sqs.readers import Readers
 from redrive.protocols.aws.sqs.receiving import ATTRIBUTES, Showing
 from redrive.protocols.aws.wire.shapes import Structure
 from redrive.runtime.clock import SystemClock
@@ -58,6 +60,7 @@ def extension(
     services: Mapping[str, Facade],
     elsewhere: Endpoint | None,
     presenters: Mapping[str, Presenter],
+    encryption: Encryption | None = None,
 ) -> Extension:
     """Functions, where the settings allow this server to run what callers bring; else nothing.
 
@@ -66,6 +69,7 @@ def extension(
         services: Those that code comes from, and that dead letters and records go to; Lambda itself is added here.
         elsewhere: Invokes functions of other servers, where the settings name any.
         presenters: By envelope, for messages of queues that other services sent.
+        encryption: Knows the keys of queues.
     """
     if core.settings.functions == "off":
         return Extension()
@@ -82,9 +86,12 @@ def extension(
     show = _showing(core, presenters)
     leaps = isinstance(clock, SimulatedClock)
     wait_ms = SIMULATED_WAIT_MS if leaps else WAIT_MS
+    may_read = None if encryption is None else Readers(core.engine, encryption).may_read
     consumers = MappingConsumers(
         core.engine,
-        lambda mapping: MappingConsumer(core.engine, lookup, executor, show, mapping, metrics, wait_ms),
+        lambda mapping: MappingConsumer(
+            core.engine, lookup, executor, show, mapping, metrics, wait_ms, may_read
+        ),
         leaps=leaps,
     )
     warmth = Warmth(core.engine, lookup, executor, pool)

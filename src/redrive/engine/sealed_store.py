@@ -133,17 +133,38 @@ class SealedStore:
 
 async def _sealed(new_deliveries: Sequence[NewDelivery]) -> Sequence[NewDelivery]:
     """The deliveries as they are stored; others than those that listeners are told of."""
-    if all(new_delivery.sealer is None for new_delivery in new_deliveries):
-        return new_deliveries
-    return [await _seal(new_delivery) for new_delivery in new_deliveries]
+    stored: list[NewDelivery] = []
+    prepared: Sealer | None = None
+    for new_delivery in new_deliveries:
+        sealer = new_delivery.sealer
+        if sealer is None:
+            stored.append(new_delivery)
+            continue
+        if sealer is not prepared:
+            await sealer.prepare()
+            prepared = sealer
+        content = sealer.seal(
+            new_delivery.queue_id, new_delivery.message_id, new_delivery.body, new_delivery.headers
+        )
+        stored.append(_with_content(new_delivery, *content))
+    return stored
 
 
-async def _seal(new_delivery: NewDelivery) -> NewDelivery:
-    sealer = new_delivery.sealer
-    if sealer is None:
-        return new_delivery
-    await sealer.prepare()
-    body, headers = sealer.seal(
-        new_delivery.queue_id, new_delivery.message_id, new_delivery.body, new_delivery.headers
+def _with_content(of: NewDelivery, body: str, headers: bytes) -> NewDelivery:
+    """A delivery with other content, to be stored as it is; `dataclasses.replace` takes eight times as long."""
+    return NewDelivery(
+        of.queue_id,
+        of.message_id,
+        body,
+        headers,
+        of.available_at,
+        of.enqueued_at,
+        of.group_id,
+        of.ordered,
+        of.deduplication_id,
+        of.deduplication_key,
+        of.deduplicate_until,
+        of.origin,
+        of.attempts,
+        of.note,
     )
-    return replace(new_delivery, body=body, headers=headers, sealer=None)

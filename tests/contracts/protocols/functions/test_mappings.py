@@ -302,3 +302,21 @@ def test_a_mapping_has_tags(workshop: Workshop) -> None:
         Workshop(workshop.server, account="210987654321").client.list_tags(Resource=arn)
     with refused("ResourceNotFoundException", "The resource you requested does not exist.", 404):
         workshop.client.list_tags(Resource=arn[:-4] + "0000")
+
+
+def test_messages_of_an_encrypted_queue_feed_a_function_as_long_as_their_key_can_be_used(
+    workshop: Workshop,
+) -> None:
+    kms, function = workshop.of("kms"), Keeping(workshop)
+    key = kms.create_key()["KeyMetadata"]["Arn"]
+    queue = workshop.sqs.queue(KmsMasterKeyId=key, KmsDataKeyReusePeriodSeconds="60", **_LEASE)
+    _send(queue, "hidden")
+    kms.disable_key(KeyId=key)
+    workshop.server.advance(301)
+    function.fed_by(queue)
+    workshop.server.advance(120)
+    assert function.batches == []
+    kms.enable_key(KeyId=key)
+    workshop.server.advance(120)
+    ((record,),) = function.batches
+    assert (record["body"], record["attributes"]["ApproximateReceiveCount"]) == ("hidden", "1")

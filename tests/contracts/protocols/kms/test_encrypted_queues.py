@@ -1,15 +1,17 @@
 """Encryption at rest: what is in a queue with a key stands nowhere in the store, and is received as it was sent."""
 
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
+from tests.contracts.protocols.kms.__main__ import FullQueue
 from tests.contracts.protocols.kms.keys import DAY, ROOT, allow, new_key, policy
 from tests.contracts.protocols.kms.stored import data_keys, holds
 from tests.contracts.protocols.sqs import Queue, Sqs, redrive_policy, refused
 from tests.services.clients import Client
-from tests.services.server import Server
+from tests.services.server import Server, serving
 
 MARKED = "the-marked-body-of-an-order"
 SECRET = {"note": {"DataType": "String", "StringValue": "the-marked-attribute"}}
@@ -182,3 +184,9 @@ def test_each_data_key_serves_for_the_reuse_period(server: Server, sqs: Sqs, kms
     server.advance(60)
     queue.send("c")
     assert len(data_keys(server, key)) == 2
+
+
+def test_a_full_queue_outlives_rotations_and_not_its_keys_deletion(tmp_path: Path) -> None:
+    """In small; `python -m tests.contracts.protocols.kms` is the whole proof."""
+    with serving(f"sqlite:///{tmp_path}/redrive.db", "--clock", "simulated", directory=tmp_path) as server:
+        assert FullQueue(server, 60).steps()

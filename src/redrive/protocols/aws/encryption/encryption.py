@@ -98,6 +98,9 @@ class Encryption:
     def of_queue(self, queue: Queue) -> QueueSealer | None:
         """See `MessageSealing.of_queue`."""
         attributes = queue.attributes
+        known = self._queues.get(queue.id)
+        if known is not None and known.attributes is attributes:
+            return known
         key = attributes.get(KEY)
         if key is None:
             chosen = attributes.get(SQS_SSE)
@@ -105,11 +108,9 @@ class Encryption:
                 return None
             if not is_account(queue.name.account) or queue.name.private:
                 return None
-        known = self._queues.get(queue.id)
-        if known is None or known.key_id != (key or "") or known.attributes is not attributes:
-            if len(self._queues) >= _SEALERS_MAX:
-                self._queues.clear()
-            known = self._queues[queue.id] = QueueSealer(self, "sqs", queue.name, key or "", attributes)
+        if len(self._queues) >= _SEALERS_MAX:
+            self._queues.clear()
+        known = self._queues[queue.id] = QueueSealer(self, "sqs", queue.name, key or "", attributes)
         return known
 
     def of_topic(self, topic: Topic) -> QueueSealer | None:
@@ -166,6 +167,11 @@ class Encryption:
         return f"{sealed['sealed_by']}.{sealed['content']}"
 
     # ---- rights -----------------------------------------------------------------------------------------
+
+    def has_sent(self, call: Call, queue: Queue) -> bool:
+        """True if the caller was let send to a queue no longer ago than its data key serves."""
+        known = self._queues.get(queue.id)
+        return known is not None and known.attributes is queue.attributes and known.has_admitted(call)
 
     async def admit_sender(self, call: Call, queue: Queue) -> None:
         """Refuse a message for a queue whose key the caller may not use, or nobody can.

@@ -14,6 +14,7 @@ from redrive.model.attempt import Attempt
 from redrive.model.errors import KeyUnusable
 from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
+from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.encryption import refusals
 from redrive.protocols.aws.wire.errors import AwsError
 
@@ -58,7 +59,7 @@ class QueueSealer(Sealer):
         self._context = {CONTEXT_NAMES[service]: self.arn}
         self._data_key: DataKey | None = None
         self._until = 0
-        self._admitted: dict[str, int] = {}
+        self._admitted: dict[tuple[str, str], int] = {}
 
     @property
     @override
@@ -112,6 +113,10 @@ class QueueSealer(Sealer):
             return refusals.attempt(refused)
         return None
 
+    def has_admitted(self, call: Call) -> bool:
+        """True if the right of a caller still counts, and its data key serves."""
+        return call.now < self._admitted.get((call.principal.name, ""), 0) and self._data_key is not None
+
     async def admit_principal(
         self, principal: Principal, keys: Mapping[str, Any] | None = None, source: str = ""
     ) -> None:
@@ -125,7 +130,7 @@ class QueueSealer(Sealer):
         Raises:
             KeyUnusable: KMS refuses.
         """
-        who = f"{principal.name} {source}"
+        who = (principal.name, source)
         now = self._encryption.clock.now()
         if now < self._admitted.get(who, 0) and self._data_key is not None:
             return

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from redrive.engine.engine import Engine
 from redrive.engine.messages import Cancellation
+from redrive.engine.ports import is_sealed
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
 from redrive.model.function import InvocationResult, Throttled
@@ -43,6 +44,9 @@ _BACK_OFF_MS_MAX: Final = 10_000
 Show = Callable[[Queue, Delivery], Awaitable[Structure]]
 
 
+MayRead = Callable[[Queue, str], Awaitable[bool]]  # whether an account may read what is in a queue
+
+
 class MappingConsumer:
     """Consumes one queue for one mapping, until it is stopped."""
 
@@ -55,6 +59,7 @@ class MappingConsumer:
         mapping: EventSourceMapping,
         metrics: InvocationMetrics,
         wait_ms: int = WAIT_MS,
+        may_read: MayRead | None = None,
     ) -> None:
         """Consume.
 
@@ -66,12 +71,14 @@ class MappingConsumer:
             mapping: From where to where, and how.
             metrics: Counts its messages, if it wants that.
             wait_ms: How long the first message is waited for, before queue and function are looked at again.
+            may_read: Tells whether the function's account may use the keys of a queue's messages; None: it always may.
         """
         self.mapping = mapping
         self._engine = engine
         self._lookup = lookup
         self._executor = executor
         self._show = show
+        self._may_read = may_read
         self._metrics = metrics
         self._wait_ms = wait_ms
         self._filter = MappingFilter(mapping.filters)
@@ -141,7 +148,7 @@ class MappingConsumer:
     async def _next(self) -> bool:
         """Begin the next batch, as soon as there is one; False: nobody is to wait any more."""
         queue = await self._engine.resources.queues.get(self.mapping.queue)
-        if queue is None or not await self._can_run():
+        if queue is None or not await self._can_run() or not await self._can_read(queue):
             await self._pause(_MISSING_MS)
             return True
         began = self._engine.clock.now()
@@ -156,6 +163,10 @@ class MappingConsumer:
         """True if the function is there and may run: else every claim would count, and no message would be read."""
         meant = await self._lookup.at(self.mapping.named.arn)
         return meant is not None and meant.function.reserved != 0
+
+    async def _can_read(self, queue: Queue) -> bool:
+        """True if the function's account may use the keys of the queue's messages: else every claim would count."""
+        return self._may_read is None or await self._may_read(queue, self.mapping.function.account)
 
     async def _claim(self, queue: Queue) -> list[Delivery]:
         """The messages of the next batch: those that are there, and those that come while it is gathered."""
@@ -172,7 +183,8 @@ class MappingConsumer:
 
     async def _receive(self, queue: Queue, limit: int, wait_ms: int) -> list[Delivery]:
         receive, most = self._engine.messages.receive, min(limit, _CLAIM_MAX)
-        return await receive(queue, most, wait_ms=wait_ms, gone=self._gone)
+        claimed = await receive(queue, most, wait_ms=wait_ms, gone=self._gone)
+        return [delivery for delivery in claimed if not is_sealed(delivery)]  # whose keys are gone
 
     async def _pause(self, milliseconds: int) -> None:
         self._pauses = True

@@ -1,7 +1,9 @@
 """Readers of encrypted messages: whoever receives has to have the right to their keys."""
 
+import logging
 from collections.abc import Sequence
 
+from redrive.access.principals import Principal, account_root
 from redrive.engine.engine import Engine
 from redrive.engine.ports import is_sealed
 from redrive.model.delivery import Delivery
@@ -9,7 +11,10 @@ from redrive.model.errors import KeyUnusable
 from redrive.model.queue import Queue
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.encryption.encryption import Encryption, reuse_ms
+from redrive.protocols.aws.encryption.sealer import KEY
 from redrive.protocols.aws.sqs.errors import key_refusals, key_refused
+
+logger = logging.getLogger(__name__)
 
 
 class Readers:
@@ -26,13 +31,27 @@ class Readers:
         Raises:
             AwsError: One of `Kms…`.
         """
-        if self._encryption.has_read(call.principal, queue):
-            return
+        if not self._encryption.has_read(call.principal, queue):
+            with key_refusals(call):
+                await self._check_first(call.principal, queue)
+
+    async def may_read(self, queue: Queue, account: str) -> bool:
+        """Returns whether an account may read a queue, by the message that arrived first."""
+        principal = account_root(account)
+        if KEY not in queue.attributes or self._encryption.has_read(principal, queue):
+            return True
+        try:
+            await self._check_first(principal, queue)
+        except KeyUnusable as refused:
+            logger.warning("queue.unreadable queue=%s account=%s: %s", queue.name.key, account, refused)
+            return False
+        return True
+
+    async def _check_first(self, principal: Principal, queue: Queue) -> None:
         first = await self._engine.messages.peek(queue, 1)
-        with key_refusals(call):
-            await self._encryption.check_reader(call.principal, call.region, first, reuse_ms(queue))
+        await self._encryption.check_reader(principal, queue.name.region, first, reuse_ms(queue))
         if first:
-            self._encryption.note_reader(call.principal, queue)
+            self._encryption.note_reader(principal, queue)
 
     async def readable(self, call: Call, queue: Queue, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """The claimed messages that the receiver may read; the others are given back.

@@ -53,7 +53,7 @@ class Sending:
         queue = await self._access.at(call, params["QueueUrl"], "SendMessage")
         self._quotas.take(queue, "SendMessage", call.now)
         check_ids(queue, params, _ID_REFUSALS)
-        if KEY in queue.attributes:
+        if KEY in queue.attributes and not self._has_sent(call, queue):
             await self._admit(call, queue)
         sent = self._message(call, queue, params)
         (enqueued,) = await self._engine.messages.send(queue, (sent,))
@@ -70,7 +70,7 @@ class Sending:
         for entry in entries:
             _check_batch_ids(queue, entry)
             try:
-                if KEY in queue.attributes:
+                if KEY in queue.attributes and not self._has_sent(call, queue):
                     await self._admit(call, queue)
                 accepted.append((entry, self._message(call, queue, entry, batch=True)))
             except AwsError as refusal:
@@ -82,6 +82,9 @@ class Sending:
             for (entry, sent), place in zip(accepted, enqueued, strict=True)
         ]
         return batches.answer(successful, failures)
+
+    def _has_sent(self, call: Call, queue: Queue) -> bool:
+        return self._encryption is not None and self._encryption.has_sent(call, queue)
 
     async def _admit(self, call: Call, queue: Queue) -> None:
         """Refuse a sender who may not use the queue's key."""

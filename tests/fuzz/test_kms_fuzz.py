@@ -1,0 +1,155 @@
+import asyncio
+import copy
+import json
+from typing import Any, Final
+
+import orjson
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from redrive.protocols.aws.kms.facade import Kms
+from tests.fuzz.kms_world import (
+    BLOB,
+    CURVE,
+    EXTERNAL,
+    GRANT,
+    KEY,
+    MAC,
+    MESSAGE,
+    MULTI,
+    OFF,
+    RSA,
+    SIGNATURE,
+    TOKEN,
+    KmsWorld,
+)
+from tests.fuzz.spoiling import spoilt
+
+_POLICY: Final = json.dumps(
+    {
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "kms:*", "Resource": "*"}],
+    }
+)
+_CONTEXT: Final = {"tenant": "7"}
+_IMPORT: Final = {"WrappingAlgorithm": "RSAES_OAEP_SHA_256", "WrappingKeySpec": "RSA_2048"}
+#: A request of each operation that is accepted, but for those that are named below.
+RIGHT: Final[dict[str, dict[str, Any]]] = {
+    "CancelKeyDeletion": {"KeyId": OFF},
+    "CreateAlias": {"AliasName": "alias/b", "TargetKeyId": KEY},
+    "CreateGrant": {
+        "KeyId": KEY,
+        "GranteePrincipal": "arn:aws:iam::111111111111:root",
+        "Operations": ["Decrypt"],
+        "Constraints": {"EncryptionContextSubset": _CONTEXT},
+        "Name": "n",
+    },
+    "CreateKey": {"Description": "d", "Policy": _POLICY, "Tags": [{"TagKey": "k", "TagValue": "v"}]},
+    "Decrypt": {"CiphertextBlob": BLOB, "KeyId": KEY},
+    "DeleteAlias": {"AliasName": "alias/a"},
+    "DeleteImportedKeyMaterial": {"KeyId": EXTERNAL},
+    "DescribeKey": {"KeyId": "alias/a", "GrantTokens": [TOKEN]},
+    "DisableKey": {"KeyId": KEY},
+    "DisableKeyRotation": {"KeyId": KEY},
+    "EnableKey": {"KeyId": KEY},
+    "EnableKeyRotation": {"KeyId": KEY, "RotationPeriodInDays": 90},
+    "Encrypt": {"KeyId": KEY, "Plaintext": MESSAGE, "EncryptionContext": _CONTEXT},
+    "GenerateDataKey": {"KeyId": KEY, "KeySpec": "AES_256", "EncryptionContext": _CONTEXT},
+    "GenerateDataKeyPair": {"KeyId": KEY, "KeyPairSpec": "ECC_NIST_P256"},
+    "GenerateDataKeyPairWithoutPlaintext": {"KeyId": KEY, "KeyPairSpec": "ECC_NIST_P256"},
+    "GenerateDataKeyWithoutPlaintext": {"KeyId": KEY, "NumberOfBytes": 32},
+    "GenerateMac": {"KeyId": MAC, "Message": MESSAGE, "MacAlgorithm": "HMAC_SHA_256"},
+    "GenerateRandom": {"NumberOfBytes": 8},
+    "GetKeyPolicy": {"KeyId": KEY, "PolicyName": "default"},
+    "GetKeyRotationStatus": {"KeyId": KEY},
+    "GetParametersForImport": {"KeyId": EXTERNAL, **_IMPORT},
+    "GetPublicKey": {"KeyId": CURVE},
+    "ImportKeyMaterial": {
+        "KeyId": EXTERNAL,
+        "ImportToken": MESSAGE,
+        "EncryptedKeyMaterial": MESSAGE,
+        "ExpirationModel": "KEY_MATERIAL_DOES_NOT_EXPIRE",
+    },
+    "ListAliases": {"KeyId": KEY, "Limit": 1},
+    "ListGrants": {"KeyId": KEY, "GrantId": GRANT},
+    "ListKeyPolicies": {"KeyId": KEY},
+    "ListKeyRotations": {"KeyId": KEY, "IncludeKeyMaterial": "ALL_KEY_MATERIAL"},
+    "ListKeys": {"Limit": 2, "Marker": "MA=="},
+    "ListResourceTags": {"KeyId": KEY},
+    "ListRetirableGrants": {"RetiringPrincipal": "arn:aws:iam::000000000000:root"},
+    "PutKeyPolicy": {"KeyId": KEY, "PolicyName": "default", "Policy": _POLICY},
+    "ReEncrypt": {
+        "CiphertextBlob": BLOB,
+        "DestinationKeyId": RSA,
+        "DestinationEncryptionAlgorithm": "RSAES_OAEP_SHA_1",
+    },
+    "ReplicateKey": {"KeyId": MULTI, "ReplicaRegion": "eu-west-1"},
+    "RetireGrant": {"GrantToken": TOKEN},
+    "RevokeGrant": {"KeyId": KEY, "GrantId": GRANT},
+    "RotateKeyOnDemand": {"KeyId": KEY},
+    "ScheduleKeyDeletion": {"KeyId": KEY, "PendingWindowInDays": 7},
+    "Sign": {"KeyId": CURVE, "Message": MESSAGE, "MessageType": "RAW", "SigningAlgorithm": "ECDSA_SHA_256"},
+    "TagResource": {"KeyId": KEY, "Tags": [{"TagKey": "k", "TagValue": "v"}]},
+    "UntagResource": {"KeyId": KEY, "TagKeys": ["k"]},
+    "UpdateAlias": {"AliasName": "alias/a", "TargetKeyId": MULTI},
+    "UpdateKeyDescription": {"KeyId": KEY, "Description": "d"},
+    "UpdatePrimaryRegion": {"KeyId": MULTI, "PrimaryRegion": "eu-west-1"},
+    "Verify": {
+        "KeyId": CURVE,
+        "Message": MESSAGE,
+        "Signature": SIGNATURE,
+        "SigningAlgorithm": "ECDSA_SHA_256",
+    },
+    "VerifyMac": {"KeyId": MAC, "Message": MESSAGE, "Mac": MESSAGE, "MacAlgorithm": "HMAC_SHA_256"},
+}
+#: Wants a token that was given out, a code of the message, and a replica.
+_REFUSED: Final = ["ImportKeyMaterial", "UpdatePrimaryRegion", "VerifyMac"]
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> tuple[str, bytes]:
+    """An operation, and parameters of which up to two are spoilt."""
+    operation = draw(st.sampled_from(sorted(RIGHT)))
+    params: Any = copy.deepcopy(RIGHT[operation])
+    for _ in range(draw(st.integers(0, 2))):
+        params = spoilt(draw, params)
+    return operation, json.dumps(params).encode()
+
+
+async def tell(asked: list[tuple[str, bytes]]) -> None:
+    world = KmsWorld()
+    await world.open()
+    try:
+        for operation, body in asked:
+            before = world.everything()
+            response = await world.ask(operation, body)
+            assert response.status < 500, (operation, body, response.body)
+            orjson.loads(response.body or b"{}")
+            if response.status >= 400:
+                assert world.everything() == before, (operation, body, response.body)
+    finally:
+        await world.close()
+
+
+@settings(max_examples=30)  # each world has an RSA key made
+@given(st.lists(requests(), min_size=1, max_size=12))
+def test_a_refusal_of_kms_changes_nothing_and_nothing_fails(asked: list[tuple[str, bytes]]) -> None:
+    asyncio.run(tell(asked))
+
+
+def test_every_operation_of_kms_is_asked() -> None:
+    assert RIGHT.keys() == Kms(KmsWorld().engine, None).operations.keys()  # type: ignore[arg-type]  # nothing is wrapped
+
+
+def test_the_unmodified_requests_of_kms_are_accepted() -> None:
+    async def ask_all() -> list[str]:
+        refused = []
+        for operation, params in RIGHT.items():
+            world = KmsWorld()
+            await world.open()
+            if (await world.ask(operation, params)).status != 200:
+                refused.append(operation)
+            await world.close()
+        return refused
+
+    assert asyncio.run(ask_all()) == _REFUSED
