@@ -270,7 +270,7 @@ def test_statistics_that_cannot_be_asked_for(any_watch: Watch) -> None:
         ),
         (
             [{"Id": "e", "Expression": "m1 + 1"}],
-            "Error in expression 'e': metric math is not available: m1 + 1",
+            "Expressions need metrics, all of one period.",
         ),
         ([{"Id": "m"}], "The parameter MetricDataQueries.member.1.MetricStat is required."),
         (

@@ -275,6 +275,33 @@ async def test_an_alarm_on_an_expression(stage: Stage) -> None:
     assert await stage.state() == "ALARM"  # a point that one operand lacks is lacking in the result
 
 
+async def test_expressions_are_answered_as_metrics_are(stage: Stage) -> None:
+    await stage.put("errors", Value=3.0)
+    await stage.put("calls", Value=4.0)
+    await stage.put("calls", Value=2.0, ago=60)
+    queries = [
+        {"Id": "errors", "MetricStat": metric("errors"), "ReturnData": False},
+        {"Id": "calls", "MetricStat": metric("calls")},
+        {"Id": "rate", "Expression": "100 * FILL(errors, 0) / calls", "Label": "percent"},
+        {"Id": "twice", "Expression": "2 * rate"},
+    ]
+    times = {"StartTime": stage.now - 60_000, "EndTime": stage.now + 60_000}
+    found = await stage.watch("GetMetricData", MetricDataQueries=queries, **times)
+    assert [(row["Id"], row["Label"], row["Values"]) for row in found["MetricDataResults"]] == [
+        ("calls", "calls", [4.0, 2.0]),
+        ("rate", "percent", [75.0, 0.0]),
+        ("twice", "twice", [150.0, 0.0]),
+    ]
+    for wrong, text in (
+        ({"Id": "e", "Expression": "SUM(calls)"}, "not one time series"),
+        ({"Id": "e", "Expression": "x + calls"}, "x is not known"),
+        ({"Id": "e", "Expression": "calls +"}, "Error in expression 'e'"),
+        ({"Id": "e", "MetricStat": metric("calls", period=300)}, "all of one period"),
+    ):
+        with pytest.raises(AwsError, match=text):
+            await stage.watch("GetMetricData", MetricDataQueries=[*queries, wrong], **times)
+
+
 # ---- by hand ---------------------------------------------------------------------------------------------------
 
 

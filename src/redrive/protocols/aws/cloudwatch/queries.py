@@ -2,12 +2,14 @@
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.cloudwatch.computed import computed, in_order
 from redrive.protocols.aws.cloudwatch.errors import error, unreadable
+from redrive.protocols.aws.cloudwatch.expressions import ExpressionError, Node, read_expression
 from redrive.protocols.aws.cloudwatch.own_metrics import MetricName
 from redrive.protocols.aws.cloudwatch.reading import Reading, Span, dimensions_of, is_period
 from redrive.protocols.aws.cloudwatch.statistic import Measured, Statistic, statistic
@@ -48,16 +50,40 @@ class _Query:
 
 
 @dataclass(frozen=True, slots=True)
+class _Math:
+    """One row that is computed of others."""
+
+    id: str
+    node: Node
+    label: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """All that is asked for.
+
+    Attributes:
+        metrics: The rows of metrics, those included that only expressions need.
+        expressions: The rows that are computed.
+        shown: The ids of those that are answered, in their order.
+    """
+
+    metrics: Sequence[_Query]
+    expressions: Sequence[_Math]
+    shown: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class _Row:
     """The answer to one row, before it is cut into pages."""
 
-    query: _Query
+    query: _Query | _Math
     points: Sequence[tuple[int, float]]
     units: Sequence[str]
 
 
 class Queries:
-    """Answers queries for metrics. Metric math is not known: an expression is refused."""
+    """Answers queries for metrics, and for expressions on them."""
 
     def __init__(self, reading: Reading) -> None:
         """Read from here."""
@@ -67,10 +93,16 @@ class Queries:
         """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetMetricData.html."""
         start, end = params["StartTime"], params["EndTime"]
         _check_times(start, end)
-        queries = _queries(params["MetricDataQueries"])
+        asked = _asked(params["MetricDataQueries"])
         begin = _position(params.get("NextToken"))
         await self._reading.settle()
-        rows = [await self._row(call, query, Span.of(start, end, query.period_seconds)) for query in queries]
+        found = [
+            await self._row(call, query, Span.of(start, end, query.period_seconds)) for query in asked.metrics
+        ]
+        if asked.expressions:
+            found += _computed(asked, found, Span.of(start, end, asked.metrics[0].period_seconds))
+        by_id = {row.query.id: row for row in found}
+        rows = [by_id[name] for name in asked.shown]
         latest_first = params.get("ScanBy") != "TimestampAscending"
         room = min(params.get("MaxDatapoints") or DATAPOINTS_MAX, DATAPOINTS_MAX)
         results, more = _page(rows, begin, room, latest_first=latest_first)
@@ -91,6 +123,27 @@ class Queries:
         return _Row(query, list(_points(measured, query.statistic)), units)
 
 
+def _computed(asked: _Asked, found: Sequence[_Row], span: Span) -> list[_Row]:
+    """The rows of expressions, by those of metrics."""
+    if span.periods > DATAPOINTS_MAX:
+        raise unreadable(f"Expressions have at most {DATAPOINTS_MAX} periods.")
+    expressions = {each.id: each.node for each in asked.expressions}
+    series = {row.query.id: dict(row.points) for row in found}
+    moments = range(span.since, span.until, span.period_ms)
+    try:
+        known = computed(expressions, series, moments, span.period_ms // 1000)
+    except ExpressionError as invalid:
+        raise unreadable(str(invalid)) from None
+    rows = []
+    for each in asked.expressions:
+        value = known[each.id]
+        if isinstance(value, Mapping):
+            rows.append(_Row(each, sorted(value.items()), ()))
+        elif each.id in asked.shown:
+            raise unreadable(f"Error in expression '{each.id}': its result is not one time series.")
+    return rows
+
+
 def _points(measured: Sequence[Measured], wanted: Statistic) -> Sequence[tuple[int, float]]:
     return [(point.at, value) for point in measured if (value := wanted.of(point)) is not None]
 
@@ -105,20 +158,36 @@ def _check_times(start: int, end: int) -> None:
         raise unreadable("The parameter StartTime must be less than the parameter EndTime.")
 
 
-def _queries(given: Sequence[Structure]) -> list[_Query]:
+def _asked(given: Sequence[Structure]) -> _Asked:
     if len(given) > QUERIES_MAX:
         raise unreadable(f"The collection MetricDataQueries must not have a size greater than {QUERIES_MAX}.")
     ids = [query["Id"] for query in given]
     if len(set(ids)) < len(ids):
         raise unreadable("The values for parameter id in MetricDataQueries are not unique.")
     queries = [_query(f"MetricDataQueries.member.{index}", query) for index, query in enumerate(given, 1)]
-    shown = [query.get("ReturnData") is not False for query in given]
-    if not any(shown):
+    shown = [query["Id"] for query in given if query.get("ReturnData") is not False]
+    if not shown:
         raise unreadable("At least one query must return data.")
-    return [query for query, is_shown in zip(queries, shown, strict=True) if is_shown]
+    metrics = [query for query in queries if isinstance(query, _Query)]
+    expressions = [query for query in queries if isinstance(query, _Math)]
+    _check_expressions(metrics, expressions)
+    if not expressions:
+        metrics = [query for query in metrics if query.id in shown]
+    return _Asked(metrics, expressions, shown)
 
 
-def _query(path: str, given: Structure) -> _Query:
+def _check_expressions(metrics: Sequence[_Query], expressions: Sequence[_Math]) -> None:
+    if not expressions:
+        return
+    if len({query.period_seconds for query in metrics}) != 1:
+        raise unreadable("Expressions need metrics, all of one period.")
+    try:
+        in_order({each.id: each.node for each in expressions}, [query.id for query in metrics])
+    except ExpressionError as invalid:
+        raise unreadable(str(invalid)) from None
+
+
+def _query(path: str, given: Structure) -> _Query | _Math:
     if not _ID.fullmatch(given["Id"]):
         raise unreadable(
             f"The value {given['Id']} for parameter {path}.Id is not matching the expected pattern"
@@ -131,7 +200,10 @@ def _query(path: str, given: Structure) -> _Query:
                 f"The parameters {path}.Expression and {path}.MetricStat are mutually exclusive and you have"
                 " specified both."
             )
-        raise unreadable(f"Error in expression '{given['Id']}': metric math is not available: {expression}")
+        try:
+            return _Math(given["Id"], read_expression(expression), given.get("Label"))
+        except ExpressionError as invalid:
+            raise unreadable(f"Error in expression '{given['Id']}': {invalid}") from None
     if not wanted:
         raise unreadable(f"The parameter {path}.MetricStat is required.")
     return _of_metric(path, given, wanted)
@@ -192,18 +264,23 @@ def _result(row: _Row, label: str, points: Sequence[tuple[int, float]], *, whole
     return result
 
 
-def _labels(queries: Sequence[_Query]) -> list[str]:
-    """The metric's name, and where queries differ in statistic or period, that too (recorded)."""
-    statistics_differ = len({query.statistic.name for query in queries}) > 1
-    periods_differ = len({query.period_seconds for query in queries}) > 1
+def _labels(queries: Sequence[_Query | _Math]) -> list[str]:
+    """The metric's name, and where queries differ in statistic or period, that too (recorded); an expression's id."""
+    metrics = [query for query in queries if isinstance(query, _Query)]
+    statistics_differ = len({query.statistic.name for query in metrics}) > 1
+    periods_differ = len({query.period_seconds for query in metrics}) > 1
     return [
         query.label
-        or " ".join(
-            [
-                query.metric.name,
-                *([query.statistic.name] if statistics_differ else []),
-                *([str(query.period_seconds)] if periods_differ else []),
-            ]
+        or (
+            query.id
+            if isinstance(query, _Math)
+            else " ".join(
+                [
+                    query.metric.name,
+                    *([query.statistic.name] if statistics_differ else []),
+                    *([str(query.period_seconds)] if periods_differ else []),
+                ]
+            )
         )
         for query in queries
     ]
