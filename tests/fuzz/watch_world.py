@@ -1,0 +1,121 @@
+"""CloudWatch and Logs in memory, with alarms, a dashboard, metrics, logs, filters and a query."""
+
+import logging
+import random
+from collections.abc import Awaitable
+from typing import Any, Final
+
+from typing_extensions import override
+
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Runtime
+from redrive.protocols.aws.authentication import TrustAll
+from redrive.protocols.aws.call import Facade
+from redrive.protocols.aws.cloudwatch.alarms.backlog import DIALECT, TO_ACTION
+from redrive.protocols.aws.cloudwatch.alarms.part import Alarms
+from redrive.protocols.aws.cloudwatch.facade import CloudWatch
+from redrive.protocols.aws.gateway import Gateway
+from redrive.protocols.aws.logs.facade import Logs
+from redrive.protocols.http import Request, Response
+from tests.fuzz.watched import Complaints, Watched
+from tests.protocols.wire.clients import Client
+
+ACCOUNT: Final = "000000000000"
+CLIENTS: Final = {name: Client(name, "json") for name in ("cloudwatch", "logs")}
+QUERY: Final = "<query>"
+TOPIC: Final = f"arn:aws:sns:us-east-1:{ACCOUNT}:t"
+POLICY: Final = (
+    '{"Version":"2012-10-17","Statement":'
+    '[{"Effect":"Allow","Principal":"*","Action":"logs:*","Resource":"*"}]}'
+)
+NOW_MS: Final = 1_767_225_600_000  # of a simulated clock that begins
+
+
+class WatchWorld(Watched):
+    """The two services on a store in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        runtime = Runtime(self._clock, random.Random(7), "node")
+        self.engine = Engine(self._store, runtime)
+        documents = self.engine.resources.documents
+        self.alarms = Alarms.of(self.engine, self._store, self.settle, {}, leaps=True, open_functions=True)
+        self.engine.add_profile(DIALECT, self.alarms.profile)
+        self.engine.add_endpoint(TO_ACTION, self.alarms.endpoint)
+        self.facades: dict[str, Facade] = {
+            "cloudwatch": CloudWatch(self._store, documents, self.settle, self.alarms),
+            "logs": Logs(self._store, documents, self.settle, runtime),
+        }
+        self._gateway = Gateway(runtime, TrustAll("us-east-1"), self.facades, None)
+        self.complaints = Complaints()
+
+    @override
+    def handle(self, request: Request) -> Awaitable[Response]:
+        """See `Watched.handle`."""
+        return self._gateway.answer(request)
+
+    async def open(self) -> None:
+        """Make something of everything."""
+        logging.getLogger("redrive").addHandler(self.complaints)
+        await self.engine.open()
+        await self.call(
+            "cloudwatch", "PutMetricAlarm", AlarmName="a", AlarmActions=[TOPIC], **of_one_metric()
+        )
+        await self.call("cloudwatch", "PutCompositeAlarm", AlarmName="c", AlarmRule="ALARM(a)")
+        await self.call("cloudwatch", "PutDashboard", DashboardName="d", DashboardBody='{"widgets":[]}')
+        await self.call(
+            "cloudwatch", "PutMetricData", Namespace="n", MetricData=[{"MetricName": "m", "Value": 1.0}]
+        )
+        await self.call("logs", "CreateLogGroup", logGroupName="g")
+        await self.call("logs", "CreateLogStream", logGroupName="g", logStreamName="s")
+        await self.call("logs", "PutMetricFilter", **metric_filter("f"))
+        events = [{"timestamp": NOW_MS, "message": '{"status":"FAILURE","size":2}'}]
+        await self.call("logs", "PutLogEvents", logGroupName="g", logStreamName="s", logEvents=events)
+        await self.call("logs", "PutResourcePolicy", policyName="p", policyDocument=POLICY)
+        made = await self.call("logs", "StartQuery", **query("fields @message"))
+        self.known[QUERY] = made["queryId"]
+        await self.settle()
+
+    async def evaluate(self) -> None:
+        """Evaluate all alarms, whatever they have become."""
+        await self.alarms.evaluator.evaluate(NOW_MS + 60_000)
+        await self.settle()
+
+    async def close(self) -> None:
+        """See `Watched.close`."""
+        logging.getLogger("redrive").removeHandler(self.complaints)
+        await super().close()
+
+    async def call(self, service: str, operation: str, **params: Any) -> dict[str, Any]:
+        """The answer to a call that is carried out."""
+        client = CLIENTS[service]
+        response = await self.answer(client.request(operation, params))
+        assert response.status == 200, (operation, response.body)
+        return client.answer(operation, response)
+
+
+def of_one_metric() -> dict[str, Any]:
+    return {
+        "MetricName": "m",
+        "Namespace": "n",
+        "Statistic": "Sum",
+        "Period": 60,
+        "EvaluationPeriods": 1,
+        "Threshold": 0.0,
+        "ComparisonOperator": "GreaterThanThreshold",
+    }
+
+
+def metric_filter(name: str) -> dict[str, Any]:
+    transformation = {"metricName": "m", "metricNamespace": "n", "metricValue": "$.size", "unit": "Bytes"}
+    return {
+        "logGroupName": "g",
+        "filterName": name,
+        "filterPattern": '{ $.status = "FAIL*" && $.size > 1 }',
+        "metricTransformations": [transformation],
+    }
+
+
+def query(text: str) -> dict[str, Any]:
+    times = {"startTime": NOW_MS // 1000 - 60, "endTime": NOW_MS // 1000}
+    return {"logGroupName": "g", "queryString": text, **times}
