@@ -300,7 +300,7 @@ def test_a_range_without_time_is_refused(any_watch: Watch) -> None:
 
 def test_an_operation_that_is_not_offered(any_watch: Watch) -> None:
     with refused("InvalidAction"):
-        any_watch.client.list_dashboards()
+        any_watch.client.list_metric_streams()
 
 
 # ---- GetMetricData ---------------------------------------------------------------------------------------------
