@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.protocols.aws.logs.insights import read_query
-from redrive.protocols.aws.logs.insights_terms import Value
+from redrive.protocols.aws.logs.insights_values import Value
 from redrive.protocols.aws.wire.errors import AwsError
 from tests.protocols.cloudwatch.stage import Stage
 
@@ -81,6 +81,22 @@ def test_queries(query: str, found: list[dict[str, str]] | None) -> None:
     assert found is None or given_back == found
 
 
+def test_regular_expressions_find_and_parse() -> None:
+    assert answers("filter @message like /(?i)USER=a.n/ | stats count(*) as n") == [{"n": "2"}]
+    assert (
+        answers("filter @message =~ /took \\d\\d ms$/ and @message not like /bob/ | display code")[0]["code"]
+        == "503"
+    )
+    found = answers(
+        "parse @message /user=(?<user>\\w+) took (?<ms>\\d+)/ | stats sum(ms) as total by user | sort user"
+    )
+    assert [row for row in found if "user" in row] == [
+        {"user": "ann", "total": "15"},
+        {"user": "bob", "total": "15"},
+    ]
+    assert answers("fields code / 100 / 2 as halved | sort code desc | limit 1")[0]["halved"] == "2.515"
+
+
 def test_columns_are_those_that_were_asked_for() -> None:
     assert answers("fields code / 100 as hundreds, toupper(status) | filter hundreds = 2") == [
         {"hundreds": "2", "toupper(status)": "SUCCESS"}
@@ -118,7 +134,14 @@ def test_events_come_latest_first_with_their_time_and_message() -> None:
             "limit 99999",
         ),
         *("stats", "stats nothing(a)", "stats avg(*)", "stats pct(a)", "parse @message '*' as a, b", "sort"),
-        *("fields nothing(a)", "filter @message like /a+/", "fields a b", "unmask a", "fields bin(0m)"),
+        *(
+            "fields nothing(a)",
+            "filter @message like /(a/",
+            "filter @message like /a",
+            "fields a b",
+            "unmask a",
+            "fields bin(0m)",
+        ),
         *("filter " + "(" * 200 + "a", "filter a in [", "SOURCE 'g'"),
     ],
 )

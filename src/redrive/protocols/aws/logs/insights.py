@@ -1,7 +1,6 @@
 """Queries of Logs Insights: `fields`, `display`, `parse`, `filter`, `stats`, `sort`, `dedup` and `limit`.
 
-Source: CloudWatch Logs user guide, "CloudWatch Logs Insights query syntax". Regular expressions are refused: some take
-longer than the server lives.
+Source: CloudWatch Logs user guide, "CloudWatch Logs Insights query syntax".
 """
 
 import functools
@@ -9,21 +8,24 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from redrive.protocols.aws.logs.insights_terms import (
     MOMENTS,
-    Compute,
     Reader,
-    Row,
     Term,
     Token,
-    Value,
     malformed,
+    regex,
+    tokens_of,
+)
+from redrive.protocols.aws.logs.insights_values import (
+    Compute,
+    Row,
+    Value,
     moment_text,
     number_of,
     text_of,
-    tokens_of,
     unquoted,
 )
 
@@ -133,8 +135,11 @@ class _Builder:
 
     def parse(self, reader: Reader) -> None:
         """`parse @message "user=* took * ms" as user, ms`."""
-        first = reader.next
-        source: Compute = reader.either() if first.kind != "text" else (lambda row: row.get("@message"))
+        plain = reader.next.kind in ("text", "regex")
+        source: Compute = (lambda row: row.get("@message")) if plain else reader.either()
+        if reader.next.kind == "regex":
+            self._step(functools.partial(_searched, source, regex(reader.expect("regex"))))
+            return
         pattern = unquoted(reader.expect("text"))
         reader.need("as")
         names = reader.listed(lambda: reader.expect("name", "quoted"))
@@ -205,6 +210,16 @@ def _parsed(source: Compute, parts: Sequence[str], names: Sequence[str], rows: R
         found = None if value is None else _between(text_of(value), parts)
         if found is not None:
             row.update(zip(names, found, strict=True))
+    return rows
+
+
+def _searched(source: Compute, pattern: Any, rows: Rows) -> Rows:
+    """Add what the named groups of a regular expression find."""
+    for row in rows:
+        value = source(row)
+        found = None if value is None else pattern.search(text_of(value))
+        if found is not None:
+            row.update({name: text for name, text in found.groupdict().items() if text is not None})
     return rows
 
 

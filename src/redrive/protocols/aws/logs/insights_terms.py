@@ -1,24 +1,36 @@
 """Expressions of Logs Insights: fields, operators and functions, read into functions of a row."""
 
-import math
-import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from redrive.protocols.aws.logs.errors import error
+import re2
 
-Value = str | float | bool | None
-Row = Mapping[str, Value]
-Compute = Callable[[Row], Value]
+from redrive.protocols.aws.logs.errors import error
+from redrive.protocols.aws.logs.insights_values import (
+    COMPARISONS,
+    FUNCTIONS,
+    Compute,
+    Row,
+    Value,
+    calculated,
+    comparison,
+    contains,
+    matches,
+    moment_text,
+    nought,
+    unquoted,
+)
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`(?P<quoted>[^`]+)`
     |(?P<time>\d+(?:ms|s|m|h|d|w)\b)|(?P<number>\d+(?:\.\d+)?)
-    |(?P<name>[@A-Za-z_][\w.@]*)|(?P<sign>!=|<=|>=|[-+*/%^=<>(),|\[\]]))\s*""",
+    |(?P<name>[@A-Za-z_][\w.@]*)|(?P<sign>!=|<=|>=|=~|[-+*/%^=<>(),|\[\]]))\s*""",
     re.VERBOSE | re.DOTALL,
 )
+_REGEX: Final = re.compile(r"\s*/(?P<regex>(?:[^/\\]|\\.)+)/\s*", re.DOTALL)
+_NAMED: Final = re.compile(r"\(\?<(?=[A-Za-z_])")
+_REGEX_MEMORY_BYTES: Final = 8 << 20
 _UNITS_MS: Final = {
     "ms": 1,
     "s": 1_000,
@@ -63,15 +75,40 @@ def tokens_of(query: str) -> list[Token]:
     Raises:
         AwsError: `MalformedQueryException`.
     """
-    found, at = [], 0
+    found: list[Token] = []
+    at = 0
     while query[at:].strip():
-        token = _TOKEN.match(query, at)
+        token = (_REGEX.match(query, at) if _may_be_regex(found) else None) or _TOKEN.match(query, at)
         if token is None or token.lastgroup is None:
             raise malformed(f"unexpected symbol found {query[at:].strip()[:20]} at position {at}")
         kind = token.lastgroup
         found.append(Token(kind, token[kind], token.start(kind), token.end(kind)))
         at = token.end()
     return found
+
+
+def _may_be_regex(before: Sequence[Token]) -> bool:
+    """True if a slash after these tokens begins a regular expression, and divides nothing."""
+    if before and before[-1].text.lower() in ("like", "=~"):
+        return True
+    pipes = [place for place, token in enumerate(before) if token.text == "|"]
+    command = before[pipes[-1] + 1 :] if pipes else before
+    return bool(command) and command[0].text.lower() == "parse"
+
+
+def regex(text: str) -> Any:
+    """A regular expression, compiled by RE2, which takes time in proportion to the text.
+
+    Raises:
+        AwsError: `MalformedQueryException`.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _REGEX_MEMORY_BYTES
+    try:
+        return re2.compile(_NAMED.sub("(?P<", text), options)
+    except re2.error as invalid:
+        raise malformed(f"invalid regular expression: {invalid}") from None
 
 
 class Reader:
@@ -156,11 +193,11 @@ class Reader:
 
     def _compared(self) -> Compute:
         left = self._sum()
-        if self.take("like"):
-            return _contains(left, self.expect("text"))
+        if self.take("like", "=~"):
+            return self._like(left)
         if self.take("not"):
             if self.take("like"):
-                contains = _contains(left, self.expect("text"))
+                contains = self._like(left)
                 return lambda row: not contains(row)
             self.need("in")
             inside = self._inside(left)
@@ -168,16 +205,20 @@ class Reader:
         if self.take("in"):
             return self._inside(left)
         sign = self.next.text
-        if sign not in _COMPARISONS:
+        if sign not in COMPARISONS:
             return left
         self._at += 1
-        return _comparison(sign, left, self._sum())
+        return comparison(sign, left, self._sum())
+
+    def _like(self, left: Compute) -> Compute:
+        kind, text = self.next.kind, self.expect("text", "regex")
+        return contains(left, text) if kind == "text" else matches(left, regex(text))
 
     def _inside(self, left: Compute) -> Compute:
         self.need("[")
         choices = self.listed(self._sum)
         self.need("]")
-        equals = [_comparison("=", left, choice) for choice in choices]
+        equals = [comparison("=", left, choice) for choice in choices]
         return lambda row: any(equal(row) for equal in equals)
 
     def _sum(self) -> Compute:
@@ -191,14 +232,14 @@ class Reader:
         others: list[tuple[str, Compute]] = []
         while self.next.kind == "sign" and self.next.text in signs:
             others.append((self.expect("sign"), operand()))
-        return first if not others else lambda row: _calculated(first, others, row)
+        return first if not others else lambda row: calculated(first, others, row)
 
     def _operand(self) -> Compute:
         negated = False
         while self.take("-"):
             negated = not negated
         operand = self._plain()
-        return (lambda row: _calculated(_nought, [("-", operand)], row)) if negated else operand
+        return (lambda row: calculated(nought, [("-", operand)], row)) if negated else operand
 
     def _plain(self) -> Compute:
         if self.take("("):
@@ -231,15 +272,6 @@ class Reader:
         return lambda row: compute(*(argument(row) for argument in arguments))
 
 
-def _nought(_: Row) -> Value:
-    return 0.0
-
-
-def unquoted(text: str) -> str:
-    """A text without its quotes."""
-    return re.sub(r"\\(.)", r"\1", text[1:-1])
-
-
 def _width_ms(text: str) -> int:
     number = text.rstrip("mshdw")
     width_ms = int(number) * _UNITS_MS[text[len(number) :]]
@@ -251,119 +283,3 @@ def _width_ms(text: str) -> int:
 def _binned(row: Row, width_ms: int) -> Value:
     at = row.get("@timestamp")
     return moment_text(float(at) // width_ms * width_ms) if isinstance(at, int | float) else None
-
-
-def moment_text(at: float) -> str:
-    """A moment as Insights shows it."""
-    whole = int(at)
-    return f"{datetime.fromtimestamp(whole // 1000, UTC):%Y-%m-%d %H:%M:%S}.{whole % 1000:03d}"
-
-
-# ---- values -----------------------------------------------------------------------------------------------------
-
-
-def number_of(value: Value) -> float | None:
-    """A value as a number; None where it is none."""
-    if isinstance(value, int | float):
-        return float(value)
-    try:
-        number = float(value) if value else math.nan
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def text_of(value: Value) -> str:
-    """A value as text; numbers without needless decimals."""
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:  # noqa: PLR2004 - as far as doubles count
-        return str(int(value))
-    return "" if value is None else str(value)
-
-
-_COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-
-
-def _comparison(sign: str, left: Compute, right: Compute) -> Compute:
-    compare = _COMPARISONS[sign]
-
-    def compared(row: Row) -> bool:
-        one, other = left(row), right(row)
-        if one is None or other is None:
-            return sign == "!=" and one is not other
-        numbers = number_of(one), number_of(other)
-        if None not in numbers:
-            return compare(*numbers)
-        return compare(text_of(one), text_of(other))
-
-    return compared
-
-
-def _contains(left: Compute, quoted: str) -> Compute:
-    part = unquoted(quoted)
-    return lambda row: (value := left(row)) is not None and part in text_of(value)
-
-
-_ARITHMETIC: Final[Mapping[str, Callable[[float, float], float]]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "%": math.fmod,
-    "^": math.pow,
-}
-
-
-def _calculated(first: Compute, others: Sequence[tuple[str, Compute]], row: Row) -> Value:
-    total = number_of(first(row))
-    for sign, operand in others:
-        number = number_of(operand(row))
-        if total is None or number is None:
-            return None
-        try:
-            total = _ARITHMETIC[sign](total, number)
-        except (ArithmeticError, ValueError):
-            return None
-    return total if total is not None and math.isfinite(total) else None
-
-
-def _of_number(compute: Callable[[float], float]) -> Callable[[Value], Value]:
-    def computed(value: Value) -> Value:
-        number = number_of(value)
-        return None if number is None else compute(number)
-
-    return computed
-
-
-def _of_text(compute: Callable[[str], Value]) -> Callable[[Value], Value]:
-    return lambda value: None if value is None else compute(text_of(value))
-
-
-def _first_there(*values: Value) -> Value:
-    return next((value for value in values if value is not None), None)
-
-
-_ANY: Final = range(1, 20)
-FUNCTIONS: Final[Mapping[str, tuple[Sequence[int], Callable[..., Value]]]] = {
-    "abs": ((1,), _of_number(abs)),
-    "ceil": ((1,), _of_number(math.ceil)),
-    "coalesce": (_ANY, _first_there),
-    "concat": (_ANY, lambda *values: "".join(map(text_of, values))),
-    "floor": ((1,), _of_number(math.floor)),
-    "isblank": ((1,), lambda value: not text_of(value).strip()),
-    "isempty": ((1,), lambda value: not text_of(value)),
-    "ispresent": ((1,), lambda value: value is not None),
-    "strcontains": ((2,), lambda text, part: text_of(part) in text_of(text)),
-    "strlen": ((1,), _of_text(lambda text: float(len(text)))),
-    "tolower": ((1,), _of_text(str.lower)),
-    "toupper": ((1,), _of_text(str.upper)),
-    "trim": ((1,), _of_text(str.strip)),
-}

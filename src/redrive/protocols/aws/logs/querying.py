@@ -14,7 +14,7 @@ from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.logs import names
 from redrive.protocols.aws.logs.errors import error, invalid
 from redrive.protocols.aws.logs.insights import Query, Rows, read_query
-from redrive.protocols.aws.logs.insights_terms import Value
+from redrive.protocols.aws.logs.insights_values import Value
 from redrive.protocols.aws.logs.places import Places, Settle
 from redrive.protocols.aws.wire.shapes import Structure
 
