@@ -53,7 +53,7 @@ lock: $(VENV)/test.stamp ## Move every dependency to its newest version and writ
 	$(PIP) freeze --exclude-editable > constraints.txt
 
 clean: ## Remove what was installed and cached here
-	rm -rf $(VENV) $(AZ) .azurite .java .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(AZ) .azurite .axe .java .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # A stamp is newer than the lists it was installed from, so a second run installs nothing.
 $(VENV)/run.stamp: pyproject.toml constraints.txt | $(BIN)/pip
@@ -112,6 +112,22 @@ rabbitmq: ## Install RabbitMQ, for the tests
 	  $(SUDO) env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
 	    apt-get install -qq -y --no-install-recommends rabbitmq-server </dev/null; \
 	} || { echo 'Could not install RabbitMQ; the tests need it: apt-get install rabbitmq-server'; exit 1; }
+
+# The browser that the console is tried in, and the driver of the same package.
+chromium: ## Install Chromium and its driver, for the tests
+	@{ command -v chromium && command -v chromedriver; } >/dev/null || { \
+	  echo 'Chromium is missing: installing it from the system packages'; \
+	  $(SUDO) apt-get update -qq </dev/null && \
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive \
+	    apt-get install -qq -y --no-install-recommends chromium chromium-driver fonts-dejavu-core </dev/null; \
+	} || { echo 'Could not install Chromium; the tests need it: apt-get install chromium chromium-driver'; exit 1; }
+
+# What says of a page whether everybody can use it; npm comes with `make azurite`.
+axe: .axe/stamp ## Install axe-core, for the tests
+.axe/stamp: tests/services/axe_package/package.json tests/services/axe_package/package-lock.json | azurite
+	@mkdir -p .axe && cp $^ .axe/
+	cd .axe && npm ci --silent --no-audit --no-fund --ignore-scripts
+	@touch $@
 
 # What isolates functions, and what a function in a shell asks its runtime with.
 bubblewrap: ## Install bubblewrap and curl, for the tests

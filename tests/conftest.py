@@ -34,7 +34,8 @@ settings.load_profile("ci")
 # What needs a server of somebody else's: it takes seconds to start, and packages to install.
 _ON_CITUS: Final = frozenset({"citus", "citus_cluster"})
 _SERVICES: Final = (
-    frozenset({"postgres", "postgres_server", "durable_postgres", "azurite", "rabbitmq"}) | _ON_CITUS
+    frozenset({"postgres", "postgres_server", "durable_postgres", "azurite", "rabbitmq", "browser"})
+    | _ON_CITUS
 )
 _WITHOUT_CITUS: Final = pytest.StashKey[int]()  # tests left out, since no cluster is named
 
