@@ -61,6 +61,18 @@ async def test_an_environment_writes_to_one_stream_past_midnight(tmp_path: Path)
     assert len(set(workshop.log.streams)) == 1
 
 
+async def test_an_environment_is_renewed_before_its_credentials_end(tmp_path: Path) -> None:
+    clock = LaterClock()
+    workshop = make(tmp_path, Isolation.NONE, lambda _: 1000, clock)
+    function = workshop.function("app.count")
+    calls = []
+    for hours in (0, 29, 30):
+        clock.ahead_ms = hours * 60 * 60 * 1000
+        calls.append(document(await workshop.call(function, b"0")))
+    await workshop.pool.close()
+    assert calls == [1, 2, 1]
+
+
 async def test_an_exception_is_the_payload_and_the_environment_lives_on(workshop: Workshop) -> None:
     function = workshop.function("app.fail")
     for number in (1, 2):

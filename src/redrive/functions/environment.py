@@ -25,6 +25,7 @@ from redrive.model.function import FunctionError, FunctionVersion, Invocation, I
 logger = logging.getLogger(__name__)
 
 INIT_MS: Final = 10_000  # AWS: the start of an environment may take ten seconds
+RENEWED_MS: Final = 30 * 60 * 60 * 1000  # of constant use; its credentials are good for 36 hours
 MEMORY_EVERY_MS: Final = 100  # while an invocation runs, its memory is looked at so often
 _MARK: Final = "REDRIVE_ENVIRONMENT"  # in the environment of every process that descends from this one
 
@@ -80,6 +81,7 @@ class Environment:
         """
         self.function = function
         self.idle_since = setting.clock.now()
+        self._renewed_at = self.idle_since + RENEWED_MS
         day = datetime.fromtimestamp(self.idle_since / 1000, UTC)
         self.stream = f"{day:%Y/%m/%d}/[{function.version}]{mark}"
         self._folders = folders
@@ -102,7 +104,8 @@ class Environment:
     @property
     def usable(self) -> bool:
         """True if it can serve another invocation."""
-        return not self._over and self._process is not None and self._process.returncode is None
+        runs = self._process is not None and self._process.returncode is None
+        return runs and not self._over and self._setting.clock.now() < self._renewed_at
 
     # ---- its start --------------------------------------------------------------------------------------
 
