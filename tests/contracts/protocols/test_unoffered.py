@@ -62,10 +62,10 @@ def test_a_service_that_is_not_offered_is_refused_in_its_own_protocol(
 @pytest.mark.parametrize(
     ("service", "operation", "called", "params"),
     [
-        ("logs", "describe_queries", "logs DescribeQueries", {}),
+        ("logs", "describe_destinations", "logs DescribeDestinations", {}),
         ("sts", "get_federation_token", "sts GetFederationToken", {"Name": "ann"}),
-        ("cloudwatch", "list_dashboards", "cloudwatch ListDashboards", {}),
-        ("s3", "get_bucket_versioning", "s3 GetBucketVersioning", {"Bucket": "wheels"}),
+        ("cloudwatch", "list_metric_streams", "cloudwatch ListMetricStreams", {}),
+        ("s3", "list_object_versions", "s3 ListObjectVersions", {"Bucket": "wheels"}),
     ],
 )
 def test_an_operation_that_is_not_offered_is_refused_by_its_name(
