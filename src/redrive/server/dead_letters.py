@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from redrive.engine.engine import Engine
 from redrive.engine.operations import Cause, DeadLetter, DeadLetterQueue
-from redrive.engine.ports import LookRequest
+from redrive.engine.ports import LookRequest, is_sealed
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
@@ -19,6 +19,7 @@ CAUSES: Final = f"{PATH}-causes"
 CAUSES_MAX: Final = 200
 COUNTED_MAX: Final = 100_000  # of each cause: 8 ms
 TEXT_SHOWN_MAX: Final = 64 * 1024
+_ENCRYPTED: Final = "(encrypted: receive it with the right to its key)"
 
 
 class DeadLetterRoutes:
@@ -112,5 +113,5 @@ def shown_letter(letter: DeadLetter, now: int) -> dict[str, Any]:
         "failure": delivery.failure,
         "reason": letter.notes[-1].reason if letter.notes else None,
         "history": [note._asdict() for note in letter.notes],
-        "body": delivery.body[:TEXT_SHOWN_MAX],
+        "body": _ENCRYPTED if is_sealed(delivery) else delivery.body[:TEXT_SHOWN_MAX],
     }

@@ -70,6 +70,8 @@ def test_a_dead_letter_keeps_its_seal_and_a_redrive_too(server: Server, sqs: Sqs
     assert queue.bodies(VisibilityTimeout=0) == [MARKED]
     assert queue.bodies() == []
     assert not holds(server, MARKED)
+    status, listed = server.ask("GET", f"/_redrive/dead-letters?queue={dead.name}")
+    assert (status, MARKED.encode() in listed, b"(encrypted" in listed) == (200, False, True)
     letter = dead.one(VisibilityTimeout=0)
     assert (letter["Body"], letter["MessageAttributes"]) == (MARKED, SECRET)
     sqs.client.start_message_move_task(SourceArn=dead.arn, DestinationArn=queue.arn)
