@@ -21,6 +21,7 @@ from tests.fuzz.watch_world import (
     metric_filter,
     of_one_metric,
     query,
+    subscription_filter,
 )
 
 _ALARM: Final = {"AlarmName": "a"}
@@ -83,11 +84,13 @@ RIGHT: Final[list[tuple[str, str, dict[str, Any]]]] = [
     ("logs", "DeleteMetricFilter", {**_GROUP, "filterName": "f"}),
     ("logs", "DeleteResourcePolicy", {"policyName": "p"}),
     ("logs", "DeleteRetentionPolicy", _GROUP),
+    ("logs", "DeleteSubscriptionFilter", {**_GROUP, "filterName": "f"}),
     ("logs", "DescribeLogGroups", {"logGroupNamePrefix": "g", "limit": 1}),
     ("logs", "DescribeLogStreams", {**_GROUP, "orderBy": "LastEventTime", "descending": True}),
     ("logs", "DescribeMetricFilters", {**_GROUP, "filterNamePrefix": "f", "limit": 1}),
     ("logs", "DescribeQueries", {**_GROUP, "status": "Complete", "maxResults": 1}),
     ("logs", "DescribeResourcePolicies", {"limit": 1}),
+    ("logs", "DescribeSubscriptionFilters", {**_GROUP, "filterNamePrefix": "f", "limit": 1}),
     ("logs", "FilterLogEvents", {**_GROUP, "filterPattern": "[a, ..., b = 4* || b > 3]", "limit": 5}),
     ("logs", "GetLogEvents", {**_STREAM, "startFromHead": True, "limit": 1}),
     ("logs", "GetQueryResults", {"queryId": QUERY}),
@@ -97,6 +100,7 @@ RIGHT: Final[list[tuple[str, str, dict[str, Any]]]] = [
     ("logs", "PutMetricFilter", metric_filter("g")),
     ("logs", "PutResourcePolicy", {"policyName": "q", "policyDocument": POLICY}),
     ("logs", "PutRetentionPolicy", {**_GROUP, "retentionInDays": 3}),
+    ("logs", "PutSubscriptionFilter", subscription_filter("g")),
     ("logs", "StartQuery", query(_INSIGHTS)),
     ("logs", "TagLogGroup", {**_GROUP, "tags": {"a": "b"}}),
     ("logs", "TagResource", {**_GROUP_ARN, "tags": {"a": "b"}}),

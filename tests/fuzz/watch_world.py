@@ -9,13 +9,17 @@ from typing_extensions import override
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
+from redrive.model.errors import RedriveError
 from redrive.protocols.aws.authentication import TrustAll
-from redrive.protocols.aws.call import Facade
+from redrive.protocols.aws.call import Call, Facade, Verb
 from redrive.protocols.aws.cloudwatch.alarms.backlog import DIALECT, TO_ACTION
 from redrive.protocols.aws.cloudwatch.alarms.part import Alarms
 from redrive.protocols.aws.cloudwatch.facade import CloudWatch
 from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.logs.facade import Logs
+from redrive.protocols.aws.logs.subscribed import TO_FUNCTION
+from redrive.protocols.aws.wire.errors import AwsError
+from redrive.protocols.aws.wire.shapes import Structure
 from redrive.protocols.http import Request, Response
 from tests.fuzz.watched import Complaints, Watched
 from tests.protocols.wire.clients import Client
@@ -31,6 +35,26 @@ POLICY: Final = (
 NOW_MS: Final = 1_767_225_600_000  # of a simulated clock that begins
 
 
+class Functions:
+    """A stand-in for Lambda: every function is there, and lets everybody in."""
+
+    def __init__(self) -> None:
+        self.operations: dict[str, Verb] = {
+            "Invoke": self._invoke,
+            "GetFunctionConfiguration": self._configuration,
+        }
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        raise refusal
+
+    async def _invoke(self, _call: Call, _params: Structure) -> Structure:
+        return {}
+
+    async def _configuration(self, _call: Call, _params: Structure) -> Structure:
+        return {"LoggingConfig": {"LogGroup": "/aws/lambda/f"}}
+
+
 class WatchWorld(Watched):
     """The two services on a store in memory."""
 
@@ -42,9 +66,13 @@ class WatchWorld(Watched):
         self.alarms = Alarms.of(self.engine, self._store, self.settle, {}, leaps=True, open_functions=True)
         self.engine.add_profile(DIALECT, self.alarms.profile)
         self.engine.add_endpoint(TO_ACTION, self.alarms.endpoint)
+        functions = {"lambda": Functions()}
+        self.logs = Logs(self.engine, self._store, self.settle, functions, open_functions=True)
+        self.engine.add_profile(self.logs.profile.name, self.logs.profile)
+        self.engine.add_endpoint(TO_FUNCTION, self.logs.endpoint)
         self.facades: dict[str, Facade] = {
             "cloudwatch": CloudWatch(self._store, documents, self.settle, self.alarms),
-            "logs": Logs(self._store, documents, self.settle, runtime),
+            "logs": self.logs,
         }
         self._gateway = Gateway(runtime, TrustAll("us-east-1"), self.facades, None)
         self.complaints = Complaints()
@@ -69,6 +97,7 @@ class WatchWorld(Watched):
         await self.call("logs", "CreateLogGroup", logGroupName="g")
         await self.call("logs", "CreateLogStream", logGroupName="g", logStreamName="s")
         await self.call("logs", "PutMetricFilter", **metric_filter("f"))
+        await self.call("logs", "PutSubscriptionFilter", **subscription_filter("f"))
         events = [{"timestamp": NOW_MS, "message": '{"status":"FAILURE","size":2}'}]
         await self.call("logs", "PutLogEvents", logGroupName="g", logStreamName="s", logEvents=events)
         await self.call("logs", "PutResourcePolicy", policyName="p", policyDocument=POLICY)
@@ -113,6 +142,16 @@ def metric_filter(name: str) -> dict[str, Any]:
         "filterName": name,
         "filterPattern": '{ $.status = "FAIL*" && $.size > 1 }',
         "metricTransformations": [transformation],
+    }
+
+
+def subscription_filter(name: str) -> dict[str, Any]:
+    return {
+        "logGroupName": "g",
+        "filterName": name,
+        "filterPattern": '{ $.status = "FAIL*" }',
+        "destinationArn": f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:f",
+        "distribution": "Random",
     }
 
 

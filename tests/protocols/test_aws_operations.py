@@ -40,8 +40,7 @@ def _sns() -> Sns:
 
 
 def _logs() -> Logs:
-    engine = _engine()
-    return Logs(SqliteStore(None), engine.resources.documents, _settle)
+    return Logs(_engine(), SqliteStore(None), _settle, {}, open_functions=True)
 
 
 MADE: dict[str, Callable[[], Facade]] = {

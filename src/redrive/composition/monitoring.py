@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.protocols.aws.call import Facade
-from redrive.protocols.aws.cloudwatch.alarms.backlog import DIALECT, TO_ACTION
+from redrive.protocols.aws.cloudwatch.alarms.backlog import TO_ACTION
 from redrive.protocols.aws.cloudwatch.alarms.part import Alarms
 from redrive.protocols.aws.cloudwatch.facade import CloudWatch
 from redrive.protocols.aws.logs.facade import Logs
+from redrive.protocols.aws.logs.subscribed import TO_FUNCTION
 from redrive.runtime.simulated import SimulatedClock
 
 
@@ -17,26 +18,27 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
 
     Args:
         core: What they are built on.
-        services: What alarms call; those that are added later are found as well.
+        services: What alarms and log groups call; those that are added later are found as well.
     """
     flush = core.telemetry.flush
+    open_functions = core.settings.auth == "off"
     alarms = Alarms.of(
         core.engine,
         core.store,
         flush,
         services,
         leaps=isinstance(core.runtime.clock, SimulatedClock),
-        open_functions=core.settings.auth == "off",
+        open_functions=open_functions,
     )
-    logs = Logs(core.store, core.engine.resources.documents, flush, core.runtime)
+    logs = Logs(core.engine, core.store, flush, services, open_functions=open_functions)
     core.telemetry.logs.written = logs.written
     return Extension(
         services={
             "cloudwatch": CloudWatch(core.store, core.engine.resources.documents, flush, alarms),
             "logs": logs,
         },
-        profiles={DIALECT: alarms.profile},
-        endpoints={TO_ACTION: alarms.endpoint},
+        profiles={each.name: each for each in (alarms.profile, logs.profile)},
+        endpoints={TO_ACTION: alarms.endpoint, TO_FUNCTION: logs.endpoint},
         kinds=[*CloudWatch.kinds, *Logs.kinds],
         start=(alarms.evaluator.start,),
         lives_by_the_clock=(alarms.evaluator,),

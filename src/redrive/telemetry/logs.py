@@ -1,7 +1,7 @@
 """Logs: lines are collected in memory and written down together, in groups and streams made when they are missing."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from redrive.engine.ports import NodeStore, Put, Resource
@@ -29,7 +29,7 @@ class LogBuffer:
     """`redrive.engine.ports.LogSink`: takes lines at once, and to the store when it is flushed.
 
     Attributes:
-        written: Told of events that are on disk.
+        written: Told of events that are on disk, with the names of their streams by number.
     """
 
     def __init__(self, store: NodeStore, news: Callable[[], None]) -> None:
@@ -37,7 +37,7 @@ class LogBuffer:
         self._store = store
         self._news = news
         self._lines: list[_Line] = []
-        self.written: Callable[[Sequence[LogEvent]], Awaitable[None]] = _untold
+        self.written: Callable[[Sequence[LogEvent], Mapping[int, str]], Awaitable[None]] = _untold
 
     def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
         """See `LogSink.write`."""
@@ -54,11 +54,12 @@ class LogBuffer:
         lines, self._lines = self._lines, []
         try:
             streams = {place: await self._stream(*place, now) for place in dict.fromkeys(_places(lines))}
+            names = {stream.id: stream.name for stream in streams.values()}
             while lines:
                 events = [_event(streams[line[:2]], line, now) for line in lines[:LINES_PER_CALL]]
                 await self._store.add_events(events)
                 del lines[:LINES_PER_CALL]
-                await self.written(events)
+                await self.written(events, names)
         finally:
             later, self._lines = self._lines, []
             self._keep([*lines, *later])
@@ -94,7 +95,7 @@ class LogBuffer:
         return wanted
 
 
-async def _untold(_: Sequence[LogEvent]) -> None:
+async def _untold(_: Sequence[LogEvent], __: Mapping[int, str]) -> None:
     pass
 
 

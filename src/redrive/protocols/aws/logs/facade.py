@@ -1,22 +1,27 @@
 """Amazon CloudWatch Logs: the operations on groups, streams and events."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from redrive.engine.ports import DocumentKind, NodeStore, Runtime
-from redrive.engine.resources import Documents
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DocumentKind, NodeStore
 from redrive.model.errors import RedriveError
-from redrive.protocols.aws.call import Verb
+from redrive.model.log import LogEvent
+from redrive.protocols.aws.call import Facade, Verb
+from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.protocols.aws.logs.errors import translated
 from redrive.protocols.aws.logs.filters import METRIC_FILTER, MetricFilters
 from redrive.protocols.aws.logs.groups import Groups
-from redrive.protocols.aws.logs.places import GROUP, STREAM, Places, Settle
+from redrive.protocols.aws.logs.places import GROUP, STREAM, Places, Settle, StreamNames
 from redrive.protocols.aws.logs.putting import Putting
 from redrive.protocols.aws.logs.querying import QUERY, Querying
 from redrive.protocols.aws.logs.reading import Reading
 from redrive.protocols.aws.logs.resource_policies import RESOURCE_POLICY, ResourcePolicies
 from redrive.protocols.aws.logs.streams import Streams
+from redrive.protocols.aws.logs.subscribed import DIALECT, FunctionCalls, FunctionEndpoint
+from redrive.protocols.aws.logs.subscriptions import SUBSCRIPTION_FILTER, SubscriptionFilters
 from redrive.protocols.aws.operations import operations_of
+from redrive.protocols.aws.owed_calls import OwedCallProfile
 from redrive.protocols.aws.wire.errors import AwsError
 
 
@@ -24,33 +29,59 @@ class Logs:
     """CloudWatch Logs on a store of events.
 
     Attributes:
-        written: To be told of events that others than its callers wrote down.
+        profile: Of the deliveries that subscribed events are.
+        endpoint: What they are pushed to.
     """
 
-    def __init__(self, store: NodeStore, documents: Documents, settle: Settle, runtime: Runtime) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        store: NodeStore,
+        settle: Settle,
+        services: Mapping[str, Facade],
+        *,
+        open_functions: bool,
+    ) -> None:
         """Speak for this store.
 
         Args:
+            engine: Where groups and streams are, and what brings events to functions; not open yet.
             store: Where events are.
-            documents: Where groups and streams are.
             settle: Lets what this node has logged arrive in the store, so that whoever reads sees it.
-            runtime: Makes the ids of queries.
+            services: Where functions are; those that are added later are found as well.
+            open_functions: See `FunctionCalls`.
         """
-        places = Places(documents)
-        filters = MetricFilters(store, places)
-        self.written = filters.pass_through
+        places = Places(engine.resources.documents)
+        functions = FunctionCalls(InnerCalls(services, engine.runtime), open_functions=open_functions)
+        self._filters = MetricFilters(store, places)
+        self._subscriptions = SubscriptionFilters(engine, places, functions)
+        self.profile = OwedCallProfile(DIALECT)
+        self.endpoint = FunctionEndpoint(functions)
         self.operations: Mapping[str, Verb] = operations_of(
             "logs",
-            Groups(store, places, settle, filters),
+            Groups(store, places, settle, self._filters.kept, self._subscriptions.kept),
             Streams(store, places, settle),
             Putting(store, places, self.written),
             Reading(store, places, settle),
-            Querying(store, places, settle, runtime),
-            ResourcePolicies(documents),
-            filters,
+            Querying(store, places, settle, engine.runtime),
+            ResourcePolicies(places.documents),
+            self._filters,
+            self._subscriptions,
         )
 
-    kinds: tuple[DocumentKind[Any], ...] = (STREAM, GROUP, METRIC_FILTER, QUERY, RESOURCE_POLICY)
+    async def written(self, events: Sequence[LogEvent], streams: StreamNames) -> None:
+        """Let events that are on disk pass through the filters; to be told of those that others wrote."""
+        await self._filters.pass_through(events, streams)
+        await self._subscriptions.pass_through(events, streams)
+
+    kinds: tuple[DocumentKind[Any], ...] = (
+        STREAM,
+        GROUP,
+        METRIC_FILTER,
+        SUBSCRIPTION_FILTER,
+        QUERY,
+        RESOURCE_POLICY,
+    )
     """All that callers make through this service, besides events."""
 
     def translated(self, refusal: RedriveError) -> AwsError:

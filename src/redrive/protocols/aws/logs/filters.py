@@ -4,70 +4,42 @@ import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
-from redrive.engine.ports import DocumentKind, Removal, TelemetryStore
-from redrive.engine.resources import Documents, Draft
-from redrive.model.document import Document
+from redrive.engine.ports import DocumentKind, TelemetryStore
 from redrive.model.errors import StoreUnavailable
-from redrive.model.log import LogEvent, LogGroup
+from redrive.model.log import LogEvent
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics, rounded
-from redrive.model.names import ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.logs import names
-from redrive.protocols.aws.logs.errors import error, invalid
-from redrive.protocols.aws.logs.filter_pattern import Pattern, read_pattern
+from redrive.protocols.aws.logs.errors import invalid
+from redrive.protocols.aws.logs.filter_pattern import read_pattern
+from redrive.protocols.aws.logs.group_filters import DESCRIBED_MAX, Compiled, GroupFilter, GroupFilters
 from redrive.protocols.aws.logs.paging import Page
-from redrive.protocols.aws.logs.places import Places
+from redrive.protocols.aws.logs.places import Places, StreamNames
 from redrive.protocols.aws.wire.shapes import Structure
 
 logger = logging.getLogger(__name__)
 
 FILTERS_MAX: Final = 100  # of a group
-DESCRIBED_MAX: Final = 50
 _DIMENSIONS_MAX: Final = 3
 _OWN: Final = "AWS/"
 
 
 @dataclass(frozen=True, slots=True)
-class MetricFilter(Document):
+class MetricFilter(GroupFilter):
     """One metric filter.
 
     Attributes:
-        group: The name of its log group.
-        group_id: The group's number.
-        name: Unique within the group.
-        pattern: As it was put.
         transformation: What matching events become, as it was put.
-        created_at: ms.
     """
 
-    restored: ClassVar = {"group": ResourceName._make}
-
-    group: ResourceName
-    group_id: int
-    name: str
-    pattern: str
     transformation: Mapping[str, Any]
-    created_at: int
-
-    @property
-    def key(self) -> str:
-        """The group's number and the name."""
-        return f"{self.group_id:020d}/{self.name}"
 
 
 METRIC_FILTER: Final[DocumentKind[MetricFilter]] = DocumentKind(
     "log_metric_filter", MetricFilter.to_document, MetricFilter.from_document
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Compiled:
-    """A filter as each event meets it."""
-
-    filter: MetricFilter
-    pattern: Pattern
 
 
 class MetricFilters:
@@ -77,11 +49,7 @@ class MetricFilters:
         """Write points to this store, of groups among these places."""
         self._store = store
         self._places = places
-        self._documents: Documents = places.documents
-        self._by_group: dict[int, dict[str, _Compiled]] = {}
-        self._outdated = True
-        self._documents.on_write(self._written)
-        self._documents.on_forget(self._forgotten)
+        self.kept: Final = GroupFilters(METRIC_FILTER, "metric filter", FILTERS_MAX, places)
 
     # ---- operations --------------------------------------------------------------------------------------
 
@@ -95,24 +63,14 @@ class MetricFilters:
         read_pattern(params["filterPattern"])
         group = await self._places.group(names.group_name(call, params["logGroupName"]))
         made = MetricFilter(
-            group.name, group.id, params["filterName"], params["filterPattern"], transformation, call.now
+            group.name, group.id, params["filterName"], params["filterPattern"], call.now, transformation
         )
-
-        async def decide(draft: Draft) -> None:
-            others = await draft.find(METRIC_FILTER, f"{group.id:020d}/")
-            if made.key not in dict(others) and len(others) >= FILTERS_MAX:
-                raise error("LimitExceededException", "Resource limit exceeded.")
-            await draft.get(METRIC_FILTER, made.key)
-            draft.put(METRIC_FILTER, made.key, made)
-
-        await self._documents.transact(decide)
+        await self.kept.put(made)
         return {}
 
     async def delete_metric_filter(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DeleteMetricFilter.html."""
-        group = await self._places.group(names.group_name(call, params["logGroupName"]))
-        if not await self._documents.remove(METRIC_FILTER, f"{group.id:020d}/{params['filterName']}"):
-            raise error("ResourceNotFoundException", "The specified metric filter does not exist.")
+        await self.kept.remove(call, params)
         return {}
 
     async def describe_metric_filters(self, call: Call, params: Structure) -> Structure:
@@ -120,15 +78,8 @@ class MetricFilters:
         metric = params.get("metricName"), params.get("metricNamespace")
         if (metric[0] is None) != (metric[1] is None):
             raise invalid("metricName and metricNamespace go together.")
-        prefix = ""
-        if name := params.get("logGroupName"):
-            prefix = f"{(await self._places.group(names.group_name(call, name))).id:020d}/"
         found = [
-            each
-            for each in await self._documents.find(METRIC_FILTER, prefix)
-            if each.group[:2] == (call.account, call.region)
-            and each.name.startswith(params.get("filterNamePrefix") or "")
-            and metric in ((None, None), _metric(each))
+            each for each in await self.kept.find(call, params) if metric in ((None, None), _metric(each))
         ]
         shown, answer = Page.of(params, DESCRIBED_MAX).cut(found, lambda each: (each.group_id, each.name))
         return answer | {"metricFilters": [_shown(each) for each in shown]}
@@ -148,22 +99,12 @@ class MetricFilters:
             ]
         }
 
-    async def remove_of(self, group: LogGroup) -> None:
-        """Remove the filters of a group that is gone."""
-        if found := await self._documents.find(METRIC_FILTER, f"{group.id:020d}/"):
-            await self._documents.write([Removal(METRIC_FILTER, each.key) for each in found])
-
-    async def count(self) -> Mapping[int, int]:
-        """The number of filters of each group, by the group's number."""
-        await self._follow()
-        return {group_id: len(filters) for group_id, filters in self._by_group.items()}
-
     # ---- events ------------------------------------------------------------------------------------------
 
-    async def pass_through(self, events: Sequence[LogEvent]) -> None:
+    async def pass_through(self, events: Sequence[LogEvent], _streams: StreamNames) -> None:
         """Make points of events that were written down; a store that is away loses them, and the log says so."""
         try:
-            await self._follow()
+            await self.kept.follow()
             points = [point for event in events for point in self._points(event)]
             if points:
                 await self._store.add_points(points)
@@ -171,42 +112,10 @@ class MetricFilters:
             logger.warning("log_filters.points_lost events=%d error=%s", len(events), away)
 
     def _points(self, event: LogEvent) -> Iterator[MetricPoint]:
-        for compiled in self._by_group.get(event.group_id, {}).values():
+        for compiled in self.kept.of(event.group_id):
             point = _point(compiled, event)
             if point is not None:
                 yield point
-
-    # ---- what is there -----------------------------------------------------------------------------------
-
-    async def _follow(self) -> None:
-        """Read all filters again if another node changed any."""
-        if not self._outdated:
-            return
-        self._outdated = False
-        try:
-            found = await self._documents.find(METRIC_FILTER, "")
-        except BaseException:
-            self._outdated = True
-            raise
-        self._by_group.clear()
-        for each in found:
-            self._keep(each)
-
-    def _keep(self, kept: MetricFilter) -> None:
-        compiled = _Compiled(kept, read_pattern(kept.pattern))
-        self._by_group.setdefault(kept.group_id, {})[kept.name] = compiled
-
-    def _written(self, kind: str, key: str, value: object | None) -> None:
-        if kind != METRIC_FILTER.name:
-            return
-        if isinstance(value, MetricFilter):
-            self._keep(value)
-        else:
-            number, _, name = key.partition("/")
-            self._by_group.get(int(number), {}).pop(name, None)
-
-    def _forgotten(self, kind: str, _: str) -> None:
-        self._outdated |= kind in ("", METRIC_FILTER.name)
 
 
 def _check(transformation: Structure) -> None:
@@ -232,7 +141,7 @@ def _number(text: str | None) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _point(compiled: _Compiled, event: LogEvent) -> MetricPoint | None:
+def _point(compiled: Compiled[MetricFilter], event: LogEvent) -> MetricPoint | None:
     given, pattern = compiled.filter.transformation, compiled.pattern
     if not pattern.matches(event.message):
         default = given.get("defaultValue")

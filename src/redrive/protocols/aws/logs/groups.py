@@ -10,9 +10,11 @@ from redrive.model.names import ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.logs import names
 from redrive.protocols.aws.logs.errors import error, invalid, no_such_group
-from redrive.protocols.aws.logs.filters import MetricFilters
+from redrive.protocols.aws.logs.filters import MetricFilter
+from redrive.protocols.aws.logs.group_filters import GroupFilters
 from redrive.protocols.aws.logs.paging import Page
 from redrive.protocols.aws.logs.places import GROUP, Places, Settle
+from redrive.protocols.aws.logs.subscriptions import SubscriptionFilter
 from redrive.protocols.aws.wire.shapes import Structure
 from redrive.protocols.aws.wire.violations import Kind, Violation, logs_error
 
@@ -27,9 +29,17 @@ RETENTION_DAYS = (
 class Groups:
     """Creates, finds, labels and deletes groups."""
 
-    def __init__(self, store: NodeStore, places: Places, settle: Settle, filters: MetricFilters) -> None:
+    def __init__(
+        self,
+        store: NodeStore,
+        places: Places,
+        settle: Settle,
+        filters: GroupFilters[MetricFilter],
+        subscriptions: GroupFilters[SubscriptionFilter],
+    ) -> None:
         """Do it to these places of that store, with the filters there; see `Logs` for `settle`."""
         self._filters = filters
+        self._subscriptions = subscriptions
         self._store = store
         self._places = places
         self._settle = settle
@@ -47,6 +57,7 @@ class Groups:
         group = await self._group(call, params)
         await self._places.remove_group(group)
         await self._filters.remove_of(group)
+        await self._subscriptions.remove_of(group)
         return {}
 
     async def describe_log_groups(self, call: Call, params: Structure) -> Structure:

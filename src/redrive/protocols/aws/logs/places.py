@@ -1,12 +1,12 @@
 """Groups and streams as documents: found, listed, made and removed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Documents
 from redrive.model.errors import Conflict
-from redrive.model.log import LOG_GROUP, LOG_STREAM, LogGroup, LogStream, stream_key
+from redrive.model.log import LOG_GROUP, LOG_STREAM, LogEvent, LogGroup, LogStream, stream_key
 from redrive.model.names import ResourceName
 from redrive.protocols.aws.logs.errors import error, no_such_group, no_such_stream
 
@@ -16,6 +16,8 @@ STREAM: DocumentKind[LogStream] = DocumentKind(LOG_STREAM, LogStream.to_document
 _REMOVED_AT_ONCE = 100
 
 Settle = Callable[[], Awaitable[None]]  # lets what this node has logged arrive in the store
+StreamNames = Mapping[int, str]  # by the streams' numbers
+Written = Callable[[Sequence[LogEvent], StreamNames], Awaitable[None]]  # told of events that are on disk
 
 
 class Places:

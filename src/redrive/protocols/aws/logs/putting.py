@@ -1,6 +1,6 @@
 """PutLogEvents: lines of callers, in order of their times, within the limits of one call."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from redrive.engine.ports import TelemetryStore
@@ -10,15 +10,13 @@ from redrive.model.queue import DAY_MS
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.logs import names
 from redrive.protocols.aws.logs.errors import invalid
-from redrive.protocols.aws.logs.places import Places
+from redrive.protocols.aws.logs.places import Places, Written
 from redrive.protocols.aws.wire.shapes import Structure
 
 BATCH_BYTES_MAX: Final = 1_048_576
 _SPAN_MS: Final = DAY_MS
 _PAST_MS: Final = 14 * DAY_MS
 _FUTURE_MS: Final = 2 * 60 * MINUTE_MS
-
-Written = Callable[[Sequence[LogEvent]], Awaitable[None]]
 
 
 class Putting:
@@ -54,7 +52,7 @@ class Putting:
         ]
         if events:
             await self._store.add_events(events)
-            await self._written(events)
+            await self._written(events, {stream.id: stream.name})
         answer: Structure = {"nextSequenceToken": f"{call.now:056d}"}
         return answer | {"rejectedLogEventsInfo": rejected} if rejected else answer
 

@@ -1,8 +1,4 @@
-"""The backlog of actions: what an alarm's transition leads to enters it in the transaction that is the transition.
-
-Each account's region has an engine topic of its own, which no caller can name; its one subscription is the backlog, that
-the engine drains like any other.
-"""
+"""The backlog of actions: what an alarm's transition leads to enters it in the transaction that is the transition."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +8,12 @@ import orjson
 
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
-from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.cloudwatch.alarms.change import Change
 from redrive.protocols.aws.cloudwatch.alarms.event import event
 from redrive.protocols.aws.cloudwatch.alarms.notification import publication
 from redrive.protocols.aws.cloudwatch.alarms.records import HISTORY, HistoryItem, history_key
+from redrive.protocols.aws.owed_calls import backlog_in
 
 DIALECT: Final = "alarms"
 ACTIONS: Final = "actions"  # the subscription that is the backlog
@@ -92,23 +88,11 @@ async def owe_in(draft: Draft, engine: Engine, change: Change) -> None:
                 HISTORY, key, action_item(action, f"Redrive does not carry out actions of {action.service}")
             )
             continue
-        backlog = backlog or await _backlog_in(draft, engine, alarm.name)
+        backlog = backlog or await backlog_in(
+            draft, engine, alarm.name.account, alarm.name.region, DIALECT, ACTIONS, TO_ACTION
+        )
         engine.messages.publish_alone_in(draft, *backlog, action.pack(), b"")
 
 
 def _params(change: Change, arn: str) -> Mapping[str, Any]:
     return publication(change, arn) if service_of(arn) == "sns" else event(change)
-
-
-async def _backlog_in(draft: Draft, engine: Engine, alarm: ResourceName) -> tuple[Topic, Subscription]:
-    """The topic and the subscription, which the first action of an account's region makes."""
-    resources = engine.resources
-    name = ResourceName(alarm.account, f"{alarm.region}:{DIALECT}", ACTIONS)
-    topic = await resources.topics.get_in(draft, name)
-    if topic is None:
-        topic = await resources.topics.create_in(draft, Topic(0, name, DIALECT))
-    found = await resources.subscriptions.get_in(draft, name, ACTIONS)
-    if found is None:
-        wanted = Subscription(ACTIONS, name, 0, name.account, TO_ACTION, "")
-        found = await resources.subscriptions.create_in(draft, wanted)
-    return topic, found

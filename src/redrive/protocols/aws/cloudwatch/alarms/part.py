@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Self
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind, TelemetryStore
 from redrive.protocols.aws.call import Facade
+from redrive.protocols.aws.cloudwatch.alarms.backlog import DIALECT
 from redrive.protocols.aws.cloudwatch.alarms.composites import Composites
-from redrive.protocols.aws.cloudwatch.alarms.delivering import ActionEndpoint, AlarmDeliveryProfile
+from redrive.protocols.aws.cloudwatch.alarms.delivering import ActionEndpoint
 from redrive.protocols.aws.cloudwatch.alarms.describing import Describing
 from redrive.protocols.aws.cloudwatch.alarms.evaluator import Evaluator
 from redrive.protocols.aws.cloudwatch.alarms.history import History
@@ -20,6 +21,7 @@ from redrive.protocols.aws.cloudwatch.alarms.tags import AlarmTags
 from redrive.protocols.aws.cloudwatch.alarms.transitions import Transitions
 from redrive.protocols.aws.cloudwatch.alarms.turns import TURN, Turns
 from redrive.protocols.aws.inner_calls import InnerCalls
+from redrive.protocols.aws.owed_calls import OwedCallProfile
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Alarms:
 
     operations: tuple[object, ...]
     evaluator: Evaluator
-    profile: AlarmDeliveryProfile
+    profile: OwedCallProfile
     endpoint: ActionEndpoint
 
     @classmethod
@@ -84,4 +86,4 @@ class Alarms:
         )
         calls = InnerCalls(services, engine.runtime)
         endpoint = ActionEndpoint(calls, documents, open_functions=open_functions)
-        return cls(operations, evaluator, AlarmDeliveryProfile(), endpoint)
+        return cls(operations, evaluator, OwedCallProfile(DIALECT), endpoint)
