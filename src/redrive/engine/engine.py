@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import cast
 
 from redrive.engine.configuration.directory import Directory
 from redrive.engine.configuration.queues import Queues
@@ -78,7 +78,7 @@ class Engine:
         """
         self._seals = seals = MessageSeals()
         # Where deliveries enter and are claimed; documents and all else go to the store itself.
-        sealed: Any = SealedStore(store, seals)
+        sealed = cast("Store", SealedStore(store, seals))
         self._store = store
         self.runtime = runtime
         self.clock = clock = runtime.clock
