@@ -29,6 +29,9 @@ DIALECT: Final = "logs"
 SUBSCRIBED: Final = "subscribed"  # the subscription that is the backlog
 TO_FUNCTION: Final = "logs.function"
 _SERVICE: Final = "lambda"
+_COMPRESSION: Final = (
+    1  # 5 ms for the largest batch, on the thread that answers everybody; 9 takes 16 for a sixth less
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Forwarded:
             "subscriptionFilters": [self.filter],
             "logEvents": self.events,
         }
-        compressed = gzip.compress(orjson.dumps(told), mtime=0)
+        compressed = gzip.compress(orjson.dumps(told), _COMPRESSION, mtime=0)
         return orjson.dumps({"awslogs": {"data": b64encode(compressed).decode()}})
 
 
