@@ -1,79 +1,121 @@
 """Each service offers the operations of its published model, each by the method called like it."""
 
 import inspect
-import random
-from collections.abc import Callable
 
 import pytest
 
-from redrive.endpoints.blob_store import BlobStore
-from redrive.engine.engine import Engine
-from redrive.engine.ports import Runtime
-from redrive.protocols.aws.call import Facade
-from redrive.protocols.aws.cloudwatch.facade import CloudWatch
-from redrive.protocols.aws.logs.facade import Logs
 from redrive.protocols.aws.operations import operations_of, snake_case
-from redrive.protocols.aws.s3.facade import S3
-from redrive.protocols.aws.sns.facade import Sns
-from redrive.protocols.aws.sns.protection.audit import AuditLog
-from redrive.protocols.aws.sqs.facade import Sqs
-from redrive.protocols.aws.sts.facade import Sts
 from redrive.protocols.aws.wire.service import Service
-from redrive.stores.sqlite.store import SqliteStore
-from redrive.testing import SimulatedClock
-from tests.protocols.sns.parts import SECRET, sns_parts
-from tests.protocols.sns.stage import Stage
+from tests.protocols.cloudwatch.stage import stage
 
-
-async def _settle() -> None:
-    pass
-
-
-def _engine() -> Engine:
-    return Engine(SqliteStore(None), Runtime(SimulatedClock(0), random.Random(1), "a"), {}, {})
-
-
-def _sns() -> Sns:
-    engine = _engine()
-    parts = sns_parts(engine, AuditLog(Stage(), lambda _: None, random.Random(1), "node"))
-    return Sns(engine, parts, SECRET)
-
-
-def _logs() -> Logs:
-    return Logs(_engine(), SqliteStore(None), _settle, {}, open_functions=True)
-
-
-MADE: dict[str, Callable[[], Facade]] = {
-    "cloudwatch": lambda: CloudWatch(SqliteStore(None), _settle),
-    "logs": _logs,
-    "s3": lambda: S3(_engine(), BlobStore("")),
-    "sns": _sns,
-    "sqs": lambda: Sqs(_engine(), SECRET),
-    "sts": Sts,
-}
+SERVICES = ("cloudwatch", "logs", "s3", "sns", "sqs", "sts")
 OFFERED_IN_PART = {
-    "sts": {"GetCallerIdentity"},
-    "s3": {
-        *("CreateBucket", "DeleteBucket", "GetBucketLocation", "HeadBucket", "ListBuckets"),
-        *("PutObject", "GetObject", "HeadObject", "DeleteObject", "DeleteObjects"),
-        *(
-            "ListObjects",
-            "ListObjectsV2",
-            "CopyObject",
-            "CreateMultipartUpload",
-            "UploadPart",
-            "UploadPartCopy",
-        ),
-        *("CompleteMultipartUpload", "AbortMultipartUpload", "ListParts"),
+    "cloudwatch": {
+        "DeleteAlarms",
+        "DeleteDashboards",
+        "DescribeAlarmHistory",
+        "DescribeAlarms",
+        "DescribeAlarmsForMetric",
+        "DisableAlarmActions",
+        "EnableAlarmActions",
+        "GetDashboard",
+        "GetMetricData",
+        "GetMetricStatistics",
+        "ListDashboards",
+        "ListMetrics",
+        "ListTagsForResource",
+        "PutCompositeAlarm",
+        "PutDashboard",
+        "PutMetricAlarm",
+        "PutMetricData",
+        "SetAlarmState",
+        "TagResource",
+        "UntagResource",
     },
-    "cloudwatch": {"GetMetricData", "GetMetricStatistics", "ListMetrics", "PutMetricData"},
     "logs": {
-        *("CreateLogGroup", "DeleteLogGroup", "DescribeLogGroups"),
-        *("CreateLogStream", "DeleteLogStream", "DescribeLogStreams"),
-        *("PutRetentionPolicy", "DeleteRetentionPolicy"),
-        *("PutLogEvents", "GetLogEvents", "FilterLogEvents"),
-        *("ListTagsForResource", "TagResource", "UntagResource"),
-        *("ListTagsLogGroup", "TagLogGroup", "UntagLogGroup"),
+        "CreateLogGroup",
+        "CreateLogStream",
+        "DeleteLogGroup",
+        "DeleteLogStream",
+        "DeleteMetricFilter",
+        "DeleteResourcePolicy",
+        "DeleteRetentionPolicy",
+        "DeleteSubscriptionFilter",
+        "DescribeLogGroups",
+        "DescribeLogStreams",
+        "DescribeMetricFilters",
+        "DescribeQueries",
+        "DescribeResourcePolicies",
+        "DescribeSubscriptionFilters",
+        "FilterLogEvents",
+        "GetLogEvents",
+        "GetQueryResults",
+        "ListTagsForResource",
+        "ListTagsLogGroup",
+        "PutLogEvents",
+        "PutMetricFilter",
+        "PutResourcePolicy",
+        "PutRetentionPolicy",
+        "PutSubscriptionFilter",
+        "StartQuery",
+        "StopQuery",
+        "TagLogGroup",
+        "TagResource",
+        "TestMetricFilter",
+        "UntagLogGroup",
+        "UntagResource",
+    },
+    "s3": {
+        "AbortMultipartUpload",
+        "CompleteMultipartUpload",
+        "CopyObject",
+        "CreateBucket",
+        "CreateMultipartUpload",
+        "DeleteBucket",
+        "DeleteBucketPolicy",
+        "DeleteBucketTagging",
+        "DeleteObject",
+        "DeleteObjects",
+        "DeletePublicAccessBlock",
+        "GetBucketAccelerateConfiguration",
+        "GetBucketAcl",
+        "GetBucketCors",
+        "GetBucketEncryption",
+        "GetBucketLifecycleConfiguration",
+        "GetBucketLocation",
+        "GetBucketLogging",
+        "GetBucketNotificationConfiguration",
+        "GetBucketOwnershipControls",
+        "GetBucketPolicy",
+        "GetBucketPolicyStatus",
+        "GetBucketReplication",
+        "GetBucketRequestPayment",
+        "GetBucketTagging",
+        "GetBucketVersioning",
+        "GetBucketWebsite",
+        "GetObject",
+        "GetObjectLockConfiguration",
+        "GetPublicAccessBlock",
+        "HeadBucket",
+        "HeadObject",
+        "ListBuckets",
+        "ListMultipartUploads",
+        "ListObjects",
+        "ListObjectsV2",
+        "ListParts",
+        "PutBucketPolicy",
+        "PutBucketTagging",
+        "PutObject",
+        "PutPublicAccessBlock",
+        "UploadPart",
+        "UploadPartCopy",
+    },
+    "sts": {
+        "AssumeRole",
+        "DecodeAuthorizationMessage",
+        "GetAccessKeyInfo",
+        "GetCallerIdentity",
+        "GetSessionToken",
     },
 }
 
@@ -92,20 +134,22 @@ def test_the_method_of_an_operation_has_its_name_in_snake_case(operation: str, m
     assert snake_case(operation) == method
 
 
-@pytest.mark.parametrize("service", MADE)
-def test_no_operation_is_missing(service: str) -> None:
-    expected = OFFERED_IN_PART.get(service, Service.load(service).operation_names)
-    assert set(MADE[service]().operations) == expected
+async def test_no_operation_is_missing() -> None:
+    async with stage() as made:
+        for service in SERVICES:
+            expected = OFFERED_IN_PART.get(service, Service.load(service).operation_names)
+            assert set(made.facade(service).operations) == expected, service
 
 
-@pytest.mark.parametrize("service", MADE)
-def test_every_method_that_looks_like_an_operation_is_one(service: str) -> None:
+async def test_every_method_that_looks_like_an_operation_is_one() -> None:
     """A misspelt method would not be offered, and no type checker would say so."""
-    operations = MADE[service]().operations
-    methods = {snake_case(operation) for operation in operations}
-    for part in {verb.__self__ for verb in operations.values()}:
-        found = {name for name, _ in inspect.getmembers(part, _takes_a_call) if not name.startswith("_")}
-        assert found <= methods
+    async with stage() as made:
+        for service in SERVICES:
+            operations = made.facade(service).operations
+            methods = {snake_case(operation) for operation in operations}
+            for part in {verb.__self__ for verb in operations.values()}:
+                found = {name for name, _ in inspect.getmembers(part, _takes_a_call) if name[0] != "_"}
+                assert found <= methods, service
 
 
 def _takes_a_call(member: object) -> bool:
@@ -114,7 +158,8 @@ def _takes_a_call(member: object) -> bool:
     return list(inspect.signature(member).parameters) == ["call", "params"]
 
 
-def test_two_methods_for_one_operation_are_refused() -> None:
-    part = MADE["sqs"]().operations["ListQueues"].__self__
-    with pytest.raises(ValueError, match="sqs CreateQueue has 2 methods create_queue"):
-        operations_of("sqs", part, part)
+async def test_two_methods_for_one_operation_are_refused() -> None:
+    async with stage() as made:
+        part = made.facade("sqs").operations["ListQueues"].__self__
+        with pytest.raises(ValueError, match="sqs CreateQueue has 2 methods create_queue"):
+            operations_of("sqs", part, part)
