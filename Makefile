@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo -n)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test quick check format test-deep simulate bench postgresql azurite rabbitmq bubblewrap java compiler az lock clean
+.PHONY: help run demo test quick check format test-deep simulate bench postgresql azurite rabbitmq bubblewrap java chromium axe compiler az lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ run: $(VENV)/run.stamp ## Start the server; options go in args="--port 5000"
 demo: $(VENV)/run.stamp ## Watch one message published, failed, retried, dead-lettered and redriven
 	$(BIN)/redrive demo $(args)
 
-test: check postgresql azurite rabbitmq bubblewrap java az ## Run every check and every test
+test: check postgresql azurite rabbitmq bubblewrap java chromium axe az ## Run every check and every test
 	$(PYTEST) $(args)
 
 quick: $(VENV)/test.stamp ## Run the tests that need nothing but Python, in under a minute
@@ -39,7 +39,7 @@ format: $(VENV)/test.stamp ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-test-deep: $(VENV)/test.stamp postgresql azurite rabbitmq bubblewrap java az ## Let Hypothesis look for new examples, for as long as it takes
+test-deep: $(VENV)/test.stamp postgresql azurite rabbitmq bubblewrap java chromium axe az ## Let Hypothesis look for new examples, for as long as it takes
 	$(PYTEST) --hypothesis-profile=deep $(args)
 
 simulate: $(VENV)/test.stamp ## Run one simulated cluster: make simulate seed=7

@@ -26,6 +26,7 @@ from redrive.protocols.azure.arm.event_sources import EventSources
 from redrive.protocols.azure.arm.operations import build_operations
 from redrive.protocols.azure.arm.service import Arm
 from redrive.protocols.azure.arm.storage import StorageOperations
+from redrive.protocols.azure.arm.storage_accounts import StorageAccounts
 from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.entra import Entra
 from redrive.protocols.azure.eventgrid import names
@@ -140,7 +141,10 @@ class GridWorld(Watched):
         handshakes = Handshakes(engine, endpoints, self._tokens, clock)
         sources = EventSources(engine, Subscribers(engine))
         storage = StorageOperations(
-            engine, BlobContainers(str(self._blobs)), StorageKeys(InstallationSecret(b"s" * 32)), _where
+            StorageAccounts(engine),
+            BlobContainers(str(self._blobs)),
+            StorageKeys(InstallationSecret(b"s" * 32)),
+            _where,
         )
         insights = Insights(self._store, self._telemetry.flush, sources.resource)
         self.arm = Arm(

@@ -58,11 +58,13 @@ class TestTags:
             await stage.call("CreateTopic", Name="t", Tags=[{"Key": "k" * 129, "Value": "v"}])
 
 
-def denied(action: str, arn: str, account: str = OTHER) -> str:
-    return (
-        f"User: arn:aws:iam::{account}:root is not authorized to perform: SNS:{action} on resource: {arn}"
-        f" because no resource-based policy allows the SNS:{action} action"
+def denied(action: str, arn: str, account: str = OTHER, *, explicitly: bool = False) -> str:
+    why = (
+        "with an explicit deny in a resource-based policy"
+        if explicitly
+        else f"because no resource-based policy allows the SNS:{action} action"
     )
+    return f"User: arn:aws:iam::{account}:root is not authorized to perform: SNS:{action} on resource: {arn} {why}"
 
 
 class TestPermissions:
@@ -163,7 +165,7 @@ class TestPermissions:
         if may:
             assert await stage.call("Subscribe", account=OTHER, **wish)
         else:
-            with refused("AuthorizationError", denied("Subscribe", arn), 403):
+            with refused("AuthorizationError", denied("Subscribe", arn, explicitly=effect == "Deny"), 403):
                 await stage.call("Subscribe", account=OTHER, **wish)
 
     async def test_a_policy_that_cannot_be_read_any_more_closes_the_topic_until_it_is_replaced(
@@ -183,7 +185,7 @@ class TestPermissions:
             topic.name, lambda now: replace(now, attributes={"Policy": text})
         )
         for account in (OTHER, ACCOUNT):
-            with refused("AuthorizationError", denied("Publish", arn, account), 403):
+            with refused("AuthorizationError", denied("Publish", arn, account, explicitly=True), 403):
                 await stage.publish(arn, account=account)
         with refused("AuthorizationError", denied("GetTopicAttributes", arn), 403):
             await stage.call("GetTopicAttributes", TopicArn=arn, account=OTHER)
@@ -211,5 +213,5 @@ class TestPermissions:
             AttributeName="Policy",
             AttributeValue=orjson.dumps({"Statement": statement}).decode(),
         )
-        with refused("AuthorizationError", denied("Publish", arn, ACCOUNT), 403):
+        with refused("AuthorizationError", denied("Publish", arn, ACCOUNT, explicitly=True), 403):
             await stage.publish(arn)

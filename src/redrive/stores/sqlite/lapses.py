@@ -33,6 +33,10 @@ class Lapses:
             self._none_before.clear()
         self._none_before[queue_id] = _NEVER if next_at is None else next_at
 
+    def forget_queue(self, queue_id: int) -> None:
+        """Know nothing of a queue any more, which costs the next claim a look."""
+        self._none_before.pop(queue_id, None)
+
     def forget(self) -> None:
         """Begin anew: a transaction was undone, and what was learnt in it may be wrong."""
         self._none_before.clear()

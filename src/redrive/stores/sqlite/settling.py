@@ -122,8 +122,10 @@ def _why_not(cursor: apsw.Cursor, queue_id: int, seq: int, token: int) -> Settle
     return Settled(done=False, reason="lapsed" if row[0] == token else "superseded")
 
 
-def purge(cursor: apsw.Cursor, queue_id: int, seq_max: int, limit: int) -> int:
+def purge(transaction: Transaction, queue_id: int, seq_max: int, limit: int) -> int:
     """Remove the `limit` oldest deliveries, claimed or not, that arrived no later than `seq_max`."""
+    cursor = transaction.cursor
+    transaction.lapses.forget_queue(queue_id)  # it may be gone for good
     window = min(seq_max, _seq_at(cursor, queue_id, limit))
     gone = cursor.execute(_PURGE, (queue_id, window)).fetchall()
     return _pass_turns(cursor, queue_id, gone)

@@ -299,7 +299,7 @@ class SqliteStore(TelemetryVerbs):
     async def purge(self, queue_id: int, seq_max: int, limit: int) -> int:
         """See `Store.purge`."""
         return await self._commit.submit(
-            lambda transaction: settling.purge(transaction.cursor, queue_id, seq_max, limit)
+            lambda transaction: settling.purge(transaction, queue_id, seq_max, limit)
         )
 
     async def occupied(self, after: int, limit: int) -> list[Occupied]:
