@@ -265,3 +265,13 @@ async def test_actions_wait_for_another_alarm_and_are_kept_back_by_it(stage: Sta
     assert "ActionsSuppressedBy" not in await stage.described("both", COMPOSITE)
     await set_state(stage, "a", "OK")
     assert [orjson.loads(message)["NewStateValue"] for message in await stage.received(told)] == ["OK"]
+
+
+async def test_an_alarm_made_anew_in_the_moment_of_its_deletion_has_its_own_history(stage: Stage) -> None:
+    for _ in range(3):
+        await stage.watch("PutCompositeAlarm", AlarmName="c", AlarmRule="TRUE")
+        await stage.watch("DeleteAlarms", AlarmNames=["c"])
+    told = await stage.watch("DescribeAlarmHistory", AlarmName="c", AlarmTypes=[COMPOSITE])
+    assert [item["HistorySummary"] for item in told["AlarmHistoryItems"]] == [
+        *('Alarm "c" deleted', "Alarm updated from INSUFFICIENT_DATA to ALARM", 'Alarm "c" created'),
+    ] * 3

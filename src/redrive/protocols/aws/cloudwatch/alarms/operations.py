@@ -19,6 +19,8 @@ from redrive.protocols.aws.cloudwatch.alarms.records import (
     Alarm,
     HistoryItem,
     State,
+    change_of,
+    history_at,
     history_key,
 )
 from redrive.protocols.aws.cloudwatch.alarms.transitions import Transitions
@@ -145,12 +147,13 @@ async def put_in(
     check(alarm)
     if alarm is None or alarm.kind != kind:
         state = State(INSUFFICIENT_DATA, INITIAL, None, now, now)
-        changed = Alarm(name, kind, given, state, now, 1, tags)
+        # One of the name may have been deleted at this moment: its history stays, and this one's goes on after it.
+        latest = await draft.find(HISTORY, history_at(name, now), limit=1)
+        change = change_of(latest[0][0]) + 1 if latest else 1
+        changed = Alarm(name, kind, given, state, now, change, tags)
     else:
         changed = alarm.changed(given=given, defined_at=now)
     draft.put(ALARMS, name.key, changed)
-    if alarm is None:
-        await draft.get(HISTORY, history_key(name, now, 1))  # of one that was deleted at this moment
     _note(draft, changed, "Create" if alarm is None else "Update", now)
     return changed
 

@@ -137,6 +137,16 @@ def history_key(name: ResourceName, at: int, change: int, place: int = 0) -> str
     return history_prefix(name) + "/".join(f"{number:0{digits}d}" for number, digits in numbers)
 
 
+def history_at(name: ResourceName, at: int) -> str:
+    """What the keys of an alarm's items of one moment (ms) begin with."""
+    return f"{history_prefix(name)}{_MOMENTS - at:015d}/"
+
+
+def change_of(key: str) -> int:
+    """The number of the change that an item of this key tells of or follows from."""
+    return _CHANGES - int(key.rsplit("/", 2)[1])
+
+
 ALARMS: Final[DocumentKind[Alarm]] = DocumentKind("alarm", Alarm.to_document, Alarm.from_document)
 HISTORY: Final[DocumentKind[HistoryItem]] = DocumentKind(
     "alarm_history", HistoryItem.to_document, HistoryItem.from_document
