@@ -67,13 +67,17 @@ def moment(timestamp_ms: int) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=timestamp_ms)
 
 
+_UNIONS = frozenset({"CloudConnectorConfiguration"})  # of whose members there is one at a time
+
+
 def sample(shape: Shape, *, sdk: bool, depth: int = 0) -> Value:
     """Return a value with every member and two of everything; for an SDK with its timestamps."""
     match shape.type:
         case "structure":
+            members = list(shape.members.items())
             return {
                 name: _in_place(member, sdk=sdk, depth=depth + 1, whole=name == shape.payload)
-                for name, member in shape.members.items()
+                for name, member in (members[:1] if shape.name in _UNIONS else members)
                 if not _opens(member.shape) or (depth < _DEPTH_MAX and not _is_bare(member.shape))
             }
         case "list":
