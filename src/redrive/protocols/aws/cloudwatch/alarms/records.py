@@ -138,7 +138,7 @@ def history_key(name: ResourceName, at: int, change: int, place: int = 0) -> str
 
 
 def history_at(name: ResourceName, at: int) -> str:
-    """What the keys of an alarm's items of one moment (ms) begin with."""
+    """The beginning of the keys of an alarm's items of one moment (ms)."""
     return f"{history_prefix(name)}{_MOMENTS - at:015d}/"
 
 
