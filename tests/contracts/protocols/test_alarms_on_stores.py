@@ -11,9 +11,10 @@ from tests.services.server import Server
 @pytest.mark.parametrize("protocol", ["json", "query", "smithy-rpc-v2-cbor"])
 def test_an_alarm_goes_off_and_its_parent_follows(server: Server, protocol: WireProtocol) -> None:
     watch = Watch(server, protocol)
+    child, composite = f"child-{protocol}", f"composite-{protocol}"  # histories outlive their alarms
     metric = {"Namespace": "test", "MetricName": "m", "Dimensions": [{"Name": "d", "Value": "v"}]}
     watch.client.put_metric_alarm(
-        AlarmName="a",
+        AlarmName=child,
         **metric,
         ExtendedStatistic="p90",
         Period=60,
@@ -22,7 +23,7 @@ def test_an_alarm_goes_off_and_its_parent_follows(server: Server, protocol: Wire
         Threshold=1.5,
         ComparisonOperator="GreaterThanThreshold",
     )
-    watch.client.put_composite_alarm(AlarmName="c", AlarmRule='ALARM("a")')
+    watch.client.put_composite_alarm(AlarmName=composite, AlarmRule=f'ALARM("{child}")')
     watch.put("m", Values=[1.0, 2.0], Dimensions=metric["Dimensions"], Timestamp=watch.now())
     began = watch.now()
     server.advance(60)
@@ -32,7 +33,7 @@ def test_an_alarm_goes_off_and_its_parent_follows(server: Server, protocol: Wire
     assert (alarm["Threshold"], alarm["Dimensions"]) == (1.5, metric["Dimensions"])
     assert began < alarm["StateTransitionedTimestamp"] <= began + timedelta(seconds=60)
     assert alarm["StateReason"].startswith("Threshold Crossed: 1 out of the last 2 datapoints [2.0 (")
-    history = watch.client.describe_alarm_history(AlarmName="a", HistoryItemType="StateUpdate")
+    history = watch.client.describe_alarm_history(AlarmName=child, HistoryItemType="StateUpdate")
     assert [item["HistorySummary"] for item in history["AlarmHistoryItems"]] == [
         "Alarm updated from INSUFFICIENT_DATA to ALARM"
     ]
