@@ -90,12 +90,11 @@ class _Holder(ResourceType):
 
     @override
     async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
-        try:
-            found = await ask("iam", f"Get{self.kind}", **{f"{self.kind}Name": wanted.physical_id})
-        except AwsError as error:
-            if is_absent(error):
-                return None
-            raise
+        found = await without_absence(
+            ask("iam", f"Get{self.kind}", **{f"{self.kind}Name": wanted.physical_id})
+        )
+        if found is None:
+            return None
         shown = found[self.kind]
         return {name: shown[name] for name in ("Path", "Description", "MaxSessionDuration") if name in shown}
 

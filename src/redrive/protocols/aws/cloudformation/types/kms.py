@@ -13,7 +13,6 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     Wanted,
     as_text,
     changed_properties,
-    is_absent,
     pick,
     without_absence,
 )
@@ -126,12 +125,9 @@ class Alias(ResourceType):
 
     @override
     async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
-        try:
-            found = await ask("kms", "DescribeKey", KeyId=wanted.physical_id)
-        except AwsError as error:
-            if is_absent(error):
-                return None
-            raise
+        found = await without_absence(ask("kms", "DescribeKey", KeyId=wanted.physical_id))
+        if found is None:
+            return None
         return {"AliasName": wanted.physical_id, "TargetKeyId": found["KeyMetadata"]["KeyId"]}
 
 

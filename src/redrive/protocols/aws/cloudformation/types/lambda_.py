@@ -15,7 +15,6 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     ResourceType,
     Wanted,
     changed_properties,
-    is_absent,
     pick,
     refuse_existing,
     tag_changes,
@@ -94,12 +93,11 @@ class Function(ResourceType):
 
     @override
     async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
-        try:
-            found = await ask("lambda", "GetFunctionConfiguration", FunctionName=wanted.physical_id)
-        except AwsError as error:
-            if is_absent(error):
-                return None
-            raise
+        found = await without_absence(
+            ask("lambda", "GetFunctionConfiguration", FunctionName=wanted.physical_id)
+        )
+        if found is None:
+            return None
         return {name: found[name] for name in _CONFIGURATION if name in found}
 
 
@@ -249,12 +247,9 @@ class LayerVersion(ResourceType):
 
     @override
     async def find(self, ask: Ask, wanted: Wanted) -> str:
-        try:
-            found = await ask("lambda", "ListLayerVersions", LayerName=wanted.name)
-        except AwsError as error:
-            if is_absent(error):
-                return ""
-            raise
+        found = await without_absence(ask("lambda", "ListLayerVersions", LayerName=wanted.name))
+        if found is None:
+            return ""
         versions = found.get("LayerVersions") or ()
         return versions[0]["LayerVersionArn"] if versions else ""
 

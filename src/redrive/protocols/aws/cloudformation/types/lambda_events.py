@@ -11,7 +11,6 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     Made,
     ResourceType,
     Wanted,
-    is_absent,
     pick,
     without_absence,
 )
@@ -87,12 +86,9 @@ class EventSourceMapping(ResourceType):
     @override
     async def find(self, ask: Ask, wanted: Wanted) -> str:
         params = pick(wanted.properties, "EventSourceArn", "FunctionName")
-        try:
-            found = await ask("lambda", "ListEventSourceMappings", **params)
-        except AwsError as error:
-            if is_absent(error):
-                return ""
-            raise
+        found = await without_absence(ask("lambda", "ListEventSourceMappings", **params))
+        if found is None:
+            return ""
         mappings = found.get("EventSourceMappings") or ()
         return mappings[0]["UUID"] if mappings else ""
 

@@ -7,7 +7,7 @@ that was chosen before, `update` with the same properties, `delete` of what is g
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, NamedTuple, Protocol
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 
 from redrive.model.names import ResourceName
 from redrive.protocols.aws.cloudformation.running.words import Words
@@ -16,6 +16,8 @@ from redrive.protocols.aws.cloudformation.template.parameters import text_of
 from redrive.protocols.aws.cloudformation.types.schema import Schema, schema_of
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
+
+T = TypeVar("T")
 
 _ABSENT: Final = frozenset(
     {
@@ -186,13 +188,14 @@ async def refuse_existing(ask: Ask, wanted: Wanted, service: str, operation: str
     raise already_exists(wanted)
 
 
-async def without_absence(asked: Awaitable[object]) -> None:
-    """Await a call that removes something; what is absent is removed."""
+async def without_absence(asked: Awaitable[T]) -> T | None:
+    """The answer of a call; None where what it is about is absent, which is as good as removed."""
     try:
-        await asked
+        return await asked
     except AwsError as error:
-        if not is_absent(error):
-            raise
+        if is_absent(error):
+            return None
+        raise
 
 
 def as_text(value: Any) -> str:

@@ -15,13 +15,11 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     as_document,
     as_text,
     changed_properties,
-    is_absent,
     refuse_existing,
     tag_changes,
     tag_list,
     without_absence,
 )
-from redrive.protocols.aws.wire.errors import AwsError
 
 _TOPIC_DEFAULTS: Final[Mapping[str, str]] = {
     "ArchivePolicy": "{}",
@@ -112,12 +110,9 @@ class Topic(ResourceType):
 
 
 async def _attributes_of(ask: Ask, operation: str, **params: str) -> Mapping[str, str] | None:
-    try:
-        found = await ask("sns", operation, **params)
-    except AwsError as error:
-        if is_absent(error):
-            return None
-        raise
+    found = await without_absence(ask("sns", operation, **params))
+    if found is None:
+        return None
     return found.get("Attributes") or {}
 
 
@@ -226,12 +221,12 @@ class Subscription(ResourceType):
 
     @override
     async def find(self, ask: Ask, wanted: Wanted) -> str:
-        try:
-            return await _subscription(ask, wanted.properties["TopicArn"], _endpoint(wanted.properties))
-        except AwsError as error:
-            if is_absent(error):
-                return ""
-            raise
+        return (
+            await without_absence(
+                _subscription(ask, wanted.properties["TopicArn"], _endpoint(wanted.properties))
+            )
+            or ""
+        )
 
     @override
     async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:

@@ -14,12 +14,10 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     as_document,
     as_text,
     changed_properties,
-    is_absent,
     refuse_existing,
     tag_changes,
     without_absence,
 )
-from redrive.protocols.aws.wire.errors import AwsError
 
 _NO_ATTRIBUTES: Final = frozenset({"QueueName", "Tags", "FifoQueue"})
 # What a queue has again when its template says nothing more of it.
@@ -87,12 +85,11 @@ class Queue(ResourceType):
 
     @override
     async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
-        try:
-            found = await ask("sqs", "GetQueueAttributes", QueueUrl=_url(wanted), AttributeNames=["All"])
-        except AwsError as error:
-            if is_absent(error):
-                return None
-            raise
+        found = await without_absence(
+            ask("sqs", "GetQueueAttributes", QueueUrl=_url(wanted), AttributeNames=["All"])
+        )
+        if found is None:
+            return None
         shown: Mapping[str, str] = found.get("Attributes") or {}
         return {name: as_document(value) for name, value in shown.items() if name in self.schema.properties}
 
