@@ -13,7 +13,7 @@ import ssl
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -58,7 +58,7 @@ from redrive.server.http import HttpFront, bound
 from redrive.server.limits import HttpLimits
 from redrive.server.request_log import RequestLog
 from redrive.server.tls import local_authority, server_context
-from redrive.settings import Settings, risks, summary
+from redrive.settings import Origin, Settings, risks, summary
 from redrive.settings.declared import Declared, read_declared
 from redrive.telemetry.loss_log import LossLog
 from redrive.telemetry.meters import NodeMeters
@@ -149,12 +149,13 @@ class Server:
 # ---- the phases ------------------------------------------------------------------------------------------------------
 
 
-async def run(settings: Settings, ready: Callable[[str], None]) -> None:
+async def run(settings: Settings, ready: Callable[[str], None], origins: Sequence[Origin] = ()) -> None:
     """Serve until SIGTERM or SIGINT, then answer what is under way and close.
 
     Args:
         settings: How.
         ready: Called with the server's URL when it accepts requests.
+        origins: Where the settings come from, where that is known.
     """
     stop = _told_to_stop()
     for risk in risks(settings):
@@ -164,7 +165,7 @@ async def run(settings: Settings, ready: Callable[[str], None]) -> None:
     port: int = sockets[0].getsockname()[1]
     url = f"{'https' if tls else 'http'}://{_in_url(settings.host)}:{port}"
     try:
-        async with assembled(settings, url) as server:
+        async with assembled(settings, url, origins) as server:
             await server.open()
             await server.front.listen(sockets, tls)
             gc.freeze()  # what stands now stays: looking at it again and again took a tenth of a receive's time
@@ -179,12 +180,13 @@ async def run(settings: Settings, ready: Callable[[str], None]) -> None:
 
 
 @asynccontextmanager
-async def assembled(settings: Settings, url: str) -> AsyncIterator[Server]:
+async def assembled(settings: Settings, url: str, origins: Sequence[Origin] = ()) -> AsyncIterator[Server]:
     """A server with its store open and every part in its place, closed in the end.
 
     Args:
         settings: How.
         url: Where it will be reached; links that lead back begin so, unless the settings have a public URL.
+        origins: Where the settings come from, where that is known.
     """
     declared = read_declared(settings.resources)
     check_keys(declared.keys, settings)
@@ -194,7 +196,7 @@ async def assembled(settings: Settings, url: str) -> AsyncIterator[Server]:
     engine = Engine(store, runtime)
     await engine.connect()
     try:
-        core = await _core(settings, runtime, store, engine, meters, url)
+        core = replace(await _core(settings, runtime, store, engine, meters, url), origins=origins)
         server = _server(core, _extensions(core), declared)
     except BaseException:
         await engine.close()
@@ -250,7 +252,7 @@ async def _core(
 def _extensions(core: Core) -> list[Extension]:
     """The facades and their parts; SQS shows messages of all the others, and functions call SQS, SNS and S3.
 
-    Alarms call SNS and Lambda, which are made after them; stacks call all.
+    Alarms call SNS and Lambda, which are made after them; stacks and the console call all.
     """
     called: dict[str, Facade] = {}
     parts = [make.extension(core) for make in (mobile_push, text_messages, data_protection)]
@@ -269,9 +271,12 @@ def _extensions(core: Core) -> list[Extension]:
     elsewhere = beyond.endpoints.get(destinations.ELSEWHERE)
     invoked = functions.extension(core, called, elsewhere, presenters, keys.encryption)
     called |= invoked.services
-    found = [*facades, queues, invoked, console.extension(core, called)]
+    offered: dict[str, Facade] = {}
+    found = [*facades, queues, invoked, console.extension(core, offered)]
     services = {name: service for part in found for name, service in part.services.items()}
-    return [*found, stacks.extension(core, services)]
+    made_of_all = stacks.extension(core, services)
+    offered |= {**services, **made_of_all.services}
+    return [*found, made_of_all]
 
 
 def _server(core: Core, extensions: Sequence[Extension], declared: Declared) -> Server:
@@ -340,7 +345,7 @@ def _in_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def serve(settings: Settings, ready: Callable[[str], None]) -> None:
+def serve(settings: Settings, ready: Callable[[str], None], origins: Sequence[Origin] = ()) -> None:
     """Serve until told to stop."""
     # The commit thread wants the interpreter's lock for a moment, twice a group; by default it waits up to 5 ms for it.
     # And a request leaves some hundred objects that die by themselves: to look for cycles every 700 is to look for
@@ -350,4 +355,4 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     gc.set_threshold(20_000, 20, 50)
-    uvloop.run(run(settings, ready))
+    uvloop.run(run(settings, ready, origins))

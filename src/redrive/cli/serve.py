@@ -20,10 +20,10 @@ def run(parsed: argparse.Namespace) -> int:
     from redrive.app import serve  # noqa: PLC0415 - 200 ms of imports that the other commands do not need
     from redrive.server.tls import CertificateUnusable  # noqa: PLC0415 - likewise
 
-    settings, _ = settings_of(parsed)
+    settings, origins = settings_of(parsed)
     log_format.set_up(settings.log_level, settings.log_format)
     try:
-        serve(settings, ready)
+        serve(settings, ready, origins)
     except CertificateUnusable as error:
         raise CommandFailed(str(error)) from None
     except OSError as error:

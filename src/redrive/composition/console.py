@@ -5,15 +5,22 @@ from collections.abc import Mapping
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.console.console import PATH, Console, ConsoleOptions
+from redrive.console.installation import Installation
 from redrive.console.session import Sessions
 from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.runtime.clock import SystemClock
 from redrive.runtime.simulated import SimulatedClock
+from redrive.settings import origins_of
 
 
 def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
-    """The console over the engine, which sends and publishes by these services; nothing where it is off."""
+    """The console over the engine; nothing where it is off.
+
+    Args:
+        core: What it is built on.
+        services: Called by pages; those that are added later are found as well.
+    """
     settings = core.settings
     if settings.console == "off":
         return Extension()
@@ -26,5 +33,12 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         simulated=isinstance(core.runtime.clock, SimulatedClock),
     )
     sessions = Sessions(core.keyring, SystemClock(), writes=writes)
-    console = Console(core.engine, sessions, InnerCalls(services, core.runtime), options)
+    installation = Installation(
+        services=InnerCalls(services, core.runtime),
+        telemetry=core.store,
+        settle=core.telemetry.flush,
+        keyring=core.keyring,
+        origins=core.origins or origins_of(settings),
+    )
+    console = Console(core.engine, sessions, installation, options)
     return Extension(paths={PATH: console.answer}, close=[console.close])

@@ -1,6 +1,7 @@
 """The core: what stands before any facade does, and what each of them is built on."""
 
 import ssl
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from redrive.protocols.aws.kms.material import RootKey
 from redrive.protocols.aws.sessions import Sessions
 from redrive.protocols.azure.wire import bearer
 from redrive.runtime.clock import SystemClock
-from redrive.settings import Settings, SettingsInvalid, read_networks
+from redrive.settings import Origin, Settings, SettingsInvalid, read_networks
 from redrive.telemetry.meters import NodeMeters
 from redrive.telemetry.telemetry import Telemetry
 
@@ -48,6 +49,7 @@ class Core:
         root_key: Wraps the material of KMS's keys.
         base_url: What links that lead back here begin with.
         stream: The stream of this node in every log group.
+        origins: Where each setting comes from, where that is known.
     """
 
     settings: Settings
@@ -67,6 +69,7 @@ class Core:
     root_key: RootKey
     base_url: str
     stream: str
+    origins: Sequence[Origin] = ()
 
     @property
     def public_url(self) -> str | None:

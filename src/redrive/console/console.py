@@ -9,13 +9,14 @@ from urllib.parse import parse_qs, urlsplit
 
 from redrive import __version__
 from redrive.console import routes, safety
+from redrive.console.installation import Installation
+from redrive.console.navigation import ROOMS
 from redrive.console.rendering import Renderer
 from redrive.console.session import SESSION_SECONDS, Session, Sessions
 from redrive.console.static import StaticFiles
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit
 from redrive.engine.engine import Engine
 from redrive.model.errors import RedriveError, StoreUnavailable
-from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.http import Request, Response
 
@@ -53,10 +54,10 @@ class Console:
     """Answers every request below `PATH`."""
 
     def __init__(
-        self, engine: Engine, sessions: Sessions, services: InnerCalls, options: ConsoleOptions
+        self, engine: Engine, sessions: Sessions, installation: Installation, options: ConsoleOptions
     ) -> None:
         """Show this engine's things to these visitors."""
-        self._services = services
+        self._installation = installation
         self._engine = engine
         self._sessions = sessions
         self._options = options
@@ -163,6 +164,7 @@ class Console:
             "live_seconds": page.live_seconds,
             "simulated": self._options.simulated,
             "needs_sign_in": self._options.needs_sign_in,
+            "rooms": ROOMS,
             "nav_place": visit.place if "account" in visit.args else None,
             "account": visit.args.get("account", ""),
             "region": visit.args.get("region", ""),
@@ -190,7 +192,7 @@ class Console:
             bodies_shown=self._options.bodies_shown,
             now=self._engine.clock.now(),
             host=self._options.public_url.rstrip("/") or f"{scheme}://{request.host}",
-            services=self._services,
+            installation=self._installation,
         )
 
     async def _session(self, request: Request, scheme: str) -> Session | None:

@@ -7,13 +7,13 @@ from urllib.parse import quote, urlencode
 
 from redrive.access.keys import is_account
 from redrive.access.principals import account_root
+from redrive.console.installation import Installation
 from redrive.console.session import Session
 from redrive.engine.engine import Engine
 from redrive.engine.ports import is_sealed
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
-from redrive.protocols.aws.inner_calls import InnerCalls
 
 PAGE_ROWS: Final = 50
 _NUMBER_DIGITS_MAX: Final = 18
@@ -42,7 +42,7 @@ class Visit:
         bodies_shown: Whether messages' bodies may be shown.
         now: The server's time (ms).
         host: What links for clients begin with: `http://127.0.0.1:4566`.
-        services: Calls Amazon's services of this server.
+        installation: What is shown beside the engine's things.
     """
 
     engine: Engine
@@ -55,7 +55,7 @@ class Visit:
     bodies_shown: bool
     now: int
     host: str
-    services: InnerCalls
+    installation: Installation
 
     async def call(self, service: str, operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Call an Amazon service of this server for the visitor's account, by the service's own rules.
@@ -65,9 +65,11 @@ class Visit:
             Unusable: The place is an Azure subscription's, which has no such service.
         """
         if not is_account(self.place.account):
-            raise Unusable("That belongs to Event Grid: publish to it with its own clients.")
+            raise Unusable("That belongs to Event Grid, which its own clients call.")
         caller = account_root(self.place.account)
-        return await self.services.call(service, operation, dict(params), caller, self.place.region)
+        return await self.installation.services.call(
+            service, operation, dict(params), caller, self.place.region
+        )
 
     @property
     def place(self) -> ResourceName:

@@ -13,7 +13,7 @@ from redrive.settings.pairs import (
     read_push_endpoints,
 )
 from redrive.settings.risks import risks
-from redrive.settings.sources import ENVIRONMENT_PREFIX, Origin, read_settings, variable_of
+from redrive.settings.sources import ENVIRONMENT_PREFIX, Origin, origins_of, read_settings, variable_of
 from redrive.settings.summary import summary
 from redrive.settings.table import Row, Settings, row_of
 
@@ -29,6 +29,7 @@ __all__ = [
     "address_of",
     "aws_endpoint_of",
     "is_loopback",
+    "origins_of",
     "read_addresses",
     "read_aws_endpoints",
     "read_hosts",

@@ -61,6 +61,16 @@ def read_settings(
     return Settings(**values), origins
 
 
+def origins_of(settings: Settings) -> list[Origin]:
+    """The origins of settings that a program put together: the defaults, or the program."""
+    found = []
+    for field in fields(Settings):
+        value = getattr(settings, field.name)
+        source = "default" if value == field.default else "program"
+        found.append(Origin(field.name, value, source, row_of(field).shown(value)))
+    return found
+
+
 def _nearest(
     field: "Field[Any]",
     flags: Mapping[str, Any],

@@ -1,0 +1,28 @@
+"""The installation around the engine, as pages reach it: services, telemetry, access keys, and the settings in effect."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from redrive.access.keyring import Keyring
+from redrive.engine.ports import TelemetryStore
+from redrive.protocols.aws.inner_calls import InnerCalls
+from redrive.settings import Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """The parts of an installation that pages show beside the engine's things.
+
+    Attributes:
+        services: Calls Amazon's services of this server, by their own rules.
+        telemetry: Metric points and log events.
+        settle: Lets what this node counted and logged arrive in `telemetry`, so that a page shows it.
+        keyring: The access keys.
+        origins: The settings in effect, as they may be shown, and where each comes from.
+    """
+
+    services: InnerCalls
+    telemetry: TelemetryStore
+    settle: Callable[[], Awaitable[None]]
+    keyring: Keyring
+    origins: Sequence[Origin]

@@ -1,0 +1,27 @@
+"""Navigation: the rooms of the console, in the order of what somebody on call does."""
+
+from typing import Final, NamedTuple
+
+
+class Room(NamedTuple):
+    """A part of the console that the navigation leads to.
+
+    Attributes:
+        path: Of its first page, below an account and region; of a room for all of them, with a slash before it.
+        label: Its name.
+        key: Pressed after `g`, it leads there.
+    """
+
+    path: str
+    label: str
+    key: str
+
+
+ROOMS: Final = (
+    Room("/", "Overview", "o"),
+    Room("dead-letters", "Dead letters", "d"),
+    Room("endpoints", "Endpoints", "e"),
+    Room("queues", "Queues", "q"),
+    Room("topics", "Topics", "t"),
+    Room("messages", "Find a message", "f"),
+)
