@@ -23,10 +23,9 @@ run: $(VENV)/run.stamp ## Start the server; options go in args="--port 5000"
 demo: $(VENV)/run.stamp ## Watch one message published, failed, retried, dead-lettered and redriven
 	$(BIN)/redrive demo $(args)
 
-test: check postgresql azurite rabbitmq bubblewrap java az ## Run every check and every test but those in a browser
-	$(PYTEST) --ignore=tests/browser $(args)
+test: check postgresql azurite rabbitmq bubblewrap java az chromium axe ## Run every check and every test
+	$(PYTEST) $(args)
 
-# By themselves: beside three other test processes on two cores a page may be late, and a late page fails them.
 browser: $(VENV)/test.stamp chromium axe ## Try the console in Chromium
 	$(BIN)/pytest --numprocesses=0 tests/browser $(args)
 
@@ -43,8 +42,8 @@ format: $(VENV)/test.stamp ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-test-deep: $(VENV)/test.stamp postgresql azurite rabbitmq bubblewrap java az ## Let Hypothesis look for new examples, for as long as it takes
-	$(PYTEST) --ignore=tests/browser --hypothesis-profile=deep $(args)
+test-deep: $(VENV)/test.stamp postgresql azurite rabbitmq bubblewrap java az chromium axe ## Let Hypothesis look for new examples, for as long as it takes
+	$(PYTEST) --hypothesis-profile=deep $(args)
 
 simulate: $(VENV)/test.stamp ## Run one simulated cluster: make simulate seed=7
 	$(BIN)/python -m tests.simulation $(if $(seed),--seed=$(seed)) $(args)

@@ -8,13 +8,14 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
+from tests.browser.screen import Screen
 from tests.contracts.protocols.sns import Sns, Webhook
 from tests.services.server import Server, serving
 
 AXE = Path(__file__).parents[2] / ".axe/node_modules/axe-core/axe.min.js"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     with serving("sqlite://:memory:", "--clock", "simulated", "--allow-reset") as server:
         yield server
@@ -33,30 +34,28 @@ def webhook() -> Iterator[Webhook]:
 
 
 @pytest.fixture(scope="session")
-def axe() -> str:
-    assert AXE.exists(), "axe-core is missing: make axe"
-    return AXE.read_text()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[webdriver.Chrome]:
+def browser() -> Iterator[Screen]:
+    """The one browser of a test process."""
     binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
     assert binary, "Chromium is missing: make chromium"
     assert driver, "Chromium's driver is missing: make chromium"
+    assert AXE.exists(), "axe-core is missing: make axe"
     options = webdriver.ChromeOptions()
     options.binary_location = binary
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     chrome = webdriver.Chrome(options=options, service=Service(driver))
-    yield chrome
+    yield Screen(chrome, AXE.read_text())
     chrome.quit()
 
 
-@pytest.fixture(autouse=True)
-def _nothing_to_complain_of(browser: webdriver.Chrome) -> Iterator[None]:
-    """No violation of the content security policy, and no error on the browser's console."""
-    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
-    yield
-    complaints = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]  # type: ignore[no-untyped-call]  # Selenium has no types here
-    assert not complaints
+@pytest.fixture
+def screen(browser: Screen) -> Iterator[Screen]:
+    """The browser's window; a test fails that leaves a complaint on its console.
+
+    It is left before the next test removes what it shows, for which it would go on asking.
+    """
+    yield browser
+    browser.leave()
+    assert browser.complaints() == []

@@ -1,0 +1,44 @@
+"""Every page suits everybody: read aloud, in both themes, on a telephone, without a mouse."""
+
+from typing import Final
+
+from tests.browser.dying import dead_orders
+from tests.browser.screen import Screen
+from tests.contracts.protocols.sns import Sns, Webhook
+from tests.services.server import Server
+
+#: What a theme can spoil: the rest of a page is the same in both.
+_OF_COLOUR: Final = ("color-contrast", "link-in-text-block")
+
+
+def test_every_page_suits_everybody_in_both_themes_and_on_a_telephone(
+    screen: Screen, sns: Sns, server: Server, webhook: Webhook
+) -> None:
+    name = dead_orders(sns, server, webhook)
+    screen.open(f"{server.url}/")
+    screen.press("Look")
+    room = screen.url.partition("/dead-letters")[0]
+    letter = screen.find("tr[data-row] td a").get_attribute("href") or ""
+    paths = [
+        *(f"{server.url}/_redrive/console/{path}" for path in ("", "keys", "login")),
+        *(
+            f"{room}/{path}"
+            for path in ("dead-letters", "queues", "topics", "endpoints?state=all", "messages")
+        ),
+        *(f"{room}/dead-letters/{name}{path}" for path in ("", "?cause=all", "/plan?what=all&cause=all")),
+        *(f"{room}/queues/{name}{path}" for path in ("", "/messages", "/send")),
+        letter,
+        f"{letter.partition('?')[0]}/edit",
+    ]
+    for path in paths:
+        screen.media(prefers_color_scheme="light")
+        screen.size(1280)
+        screen.open(path)
+        for width, rules in ((1280, ()), (320, ())):
+            screen.size(width)
+            screen.media(prefers_color_scheme="light")
+            assert screen.axe(*rules) == [], (path, width)
+            screen.media(prefers_color_scheme="dark")
+            assert screen.axe(*_OF_COLOUR) == [], (path, width, "dark")
+            across = screen.run("return document.documentElement.scrollWidth")
+            assert across <= width, (path, width)
