@@ -29,6 +29,7 @@ from redrive.protocols.aws.cloudformation.running.operations import StackOperati
 from redrive.protocols.aws.cloudformation.running.programs import (
     Programs,
     choose_parameters,
+    expanded,
     processed,
     program_of,
 )
@@ -282,7 +283,8 @@ class StackChanges:
             role=params.get("RoleARN") or before.role,
             rollback=params.get("RollbackConfiguration") or before.rollback,
         )
-        program = program_of(source, name, identity, settings, self._services.types)
+        carried_out = await expanded(source, name, identity, settings, self._services.translator)
+        program = program_of(carried_out, name, identity, settings, self._services.types)
         return Prepared(settings, TemplateText(body, processed(program)), program)
 
     async def _body(self, call: Call, params: Structure, stack: Stack | None) -> str:

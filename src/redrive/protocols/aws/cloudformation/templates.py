@@ -11,6 +11,7 @@ from redrive.protocols.aws.cloudformation.finding import standing_stack
 from redrive.protocols.aws.cloudformation.records import TEMPLATE, template_key
 from redrive.protocols.aws.cloudformation.running.asking import Services
 from redrive.protocols.aws.cloudformation.running.programs import Programs
+from redrive.protocols.aws.cloudformation.serverless.transform import TYPES, is_serverless
 from redrive.protocols.aws.cloudformation.sources import template_body
 from redrive.protocols.aws.cloudformation.states import REVIEW
 from redrive.protocols.aws.cloudformation.template.capabilities import IAM, NAMED, identities, needed
@@ -108,7 +109,7 @@ def _checked(call: Call, body: str, known: Sequence[str]) -> Template:
     }
     values = pseudo_parameters(call.account, call.region, "", "", []) | values_of(declared, defaults)
     template = read_template(source, values)
-    check_template(template, values, known)
+    check_template(template, values, (*known, TYPES) if is_serverless(source) else known)
     return template
 
 

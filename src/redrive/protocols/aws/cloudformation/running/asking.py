@@ -1,12 +1,13 @@
 """Questions that a stack asks of services, on behalf of whoever made it."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from redrive.access.principals import Principal
 from redrive.protocols.aws.cloudformation.records import Stack
+from redrive.protocols.aws.cloudformation.serverless.transform import Translator
 from redrive.protocols.aws.cloudformation.types.resource_type import Ask
 from redrive.protocols.aws.cloudformation.types.table import offered_types
 from redrive.protocols.aws.inner_calls import InnerCalls
@@ -26,12 +27,14 @@ class Services:
         offered: The operations of each, by botocore's name of the service.
         base_url: What URLs of this server begin with.
         principals: Who made a stack.
+        translator: Of templates of serverless applications.
     """
 
     calls: InnerCalls
     offered: Mapping[str, Any]
     base_url: str
     principals: Principals
+    translator: Translator = field(default_factory=Translator)
 
     @cached_property
     def types(self) -> tuple[str, ...]:

@@ -9,7 +9,13 @@ from redrive.model.names import ResourceName
 from redrive.protocols.aws.cloudformation.history import EXPORT
 from redrive.protocols.aws.cloudformation.names import stack_arn
 from redrive.protocols.aws.cloudformation.records import TEMPLATE, Stack, StackSettings, template_key
+from redrive.protocols.aws.cloudformation.serverless.transform import (
+    SERVERLESS,
+    Translator,
+    is_serverless,
+)
 from redrive.protocols.aws.cloudformation.template.errors import TemplateInvalid
+from redrive.protocols.aws.cloudformation.template.language_extensions import LANGUAGE_EXTENSIONS
 from redrive.protocols.aws.cloudformation.template.parameters import (
     Given,
     Parameter,
@@ -21,14 +27,16 @@ from redrive.protocols.aws.cloudformation.template.program import (
     make_program,
     read_template,
     values_of,
+    without_loops,
 )
 from redrive.protocols.aws.cloudformation.template.reading import read_body
 from redrive.protocols.aws.cloudformation.template.scope import pseudo_parameters
-from redrive.protocols.aws.cloudformation.template.sections import section
+from redrive.protocols.aws.cloudformation.template.sections import section, transforms_of
 from redrive.protocols.aws.cloudformation.types.resource_type import Ask
 from redrive.protocols.aws.cloudformation.types.table import KNOWN
 from redrive.protocols.aws.wire.errors import AwsError
 
+TRANSFORMS: Final = (LANGUAGE_EXTENSIONS, SERVERLESS)
 _FETCHED_AT_ONCE: Final = 10  # parameters of the store in one GetParameters
 
 
@@ -51,13 +59,45 @@ def program_of(
     Raises:
         TemplateInvalid: It cannot be used with them.
     """
+    values = _values(source, name, stack, settings)
+    return make_program(read_template(source, values), values, known)
+
+
+async def expanded(
+    source: Mapping[str, Any], name: ResourceName, stack: str, settings: StackSettings, translator: Translator
+) -> Mapping[str, Any]:
+    """A template with what other processes carry out of its transforms: that of serverless applications.
+
+    Args:
+        source: The template, as it was read.
+        name: The stack's.
+        stack: Its id.
+        settings: Whose parameters it has.
+        translator: Of serverless applications.
+
+    Raises:
+        TemplateInvalid: It is refused, or asks for a transform that there is not.
+    """
+    unknown = [item for item in transforms_of(source) if item not in TRANSFORMS]
+    if unknown:
+        raise TemplateInvalid(f"No transform named {unknown[0]} found.")
+    if not is_serverless(source):
+        return source
+    written = without_loops(source, _values(source, name, stack, settings))
+    texts = {**settings.parameters, **settings.resolved}
+    return await translator.expanded(written, texts, name.region)
+
+
+def _values(
+    source: Mapping[str, Any], name: ResourceName, stack: str, settings: StackSettings
+) -> dict[str, Any]:
+    """The values of parameters and pseudo parameters."""
     declared = read_parameters(section(source, "Parameters"))
     texts = {**settings.parameters, **settings.resolved}
     pseudo = pseudo_parameters(
         name.account, name.region, name.name, stack_arn(name, stack), list(settings.topics)
     )
-    values = pseudo | values_of(declared, texts)
-    return make_program(read_template(source, values), values, known)
+    return pseudo | values_of(declared, texts)
 
 
 def processed(program: Program) -> str:
@@ -102,15 +142,16 @@ class Programs:
         self._documents = engine.resources.documents
 
     async def source(self, stack: Stack, template: str) -> dict[str, Any]:
-        """A template of a stack.
+        """A template of a stack, with its transforms carried out.
 
         Raises:
             TemplateInvalid: It cannot be read (any more).
         """
-        return read_body(await self.body(stack, template))
+        found = await self._documents.get(TEMPLATE, template_key(stack, template))
+        return read_body("" if found is None else found.processed or found.body)
 
     async def body(self, stack: Stack, template: str) -> str:
-        """The text of a template of a stack."""
+        """The text of a template of a stack, as it was given."""
         found = await self._documents.get(TEMPLATE, template_key(stack, template))
         return "" if found is None else found.body
 

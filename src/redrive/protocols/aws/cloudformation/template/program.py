@@ -84,10 +84,18 @@ def read_template(source: Mapping[str, Any], values: Mapping[str, Any]) -> Templ
     Raises:
         TemplateInvalid: It is not built as templates are.
     """
-    if is_extended(source):
-        scope = Scope(values, section(source, "Mappings"), lambda _: False, extended=True)
-        source = written_out(source, scope)
-    return read_sections(source)
+    return read_sections(without_loops(source, values))
+
+
+def without_loops(source: Mapping[str, Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a template with its loops written out, as it is where it may have none.
+
+    Raises:
+        TemplateInvalid: A loop is not built as loops are.
+    """
+    if not is_extended(source):
+        return source
+    return written_out(source, Scope(values, section(source, "Mappings"), lambda _: False, extended=True))
 
 
 def check_template(template: Template, values: Mapping[str, Any], known: Sequence[str]) -> None:
