@@ -4,6 +4,7 @@ import argparse
 import asyncio
 from typing import Any
 
+from redrive.cli import contents
 from redrive.cli.listing import add_json
 from redrive.cli.options import add_settings, settings_of
 from redrive.cli.terminal import CommandFailed, many, print_json
@@ -11,8 +12,11 @@ from redrive.cli.terminal import CommandFailed, many, print_json
 
 def register(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command and its own commands."""
-    command = commands.add_parser("store", help="spread a store over the nodes of a Citus cluster")
+    command = commands.add_parser(
+        "store", help="back up, verify or migrate a store, or spread it over a cluster"
+    )
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
+    contents.register(actions)
     distribute = actions.add_parser(
         "distribute",
         help="make the schema, and spread its tables over a Citus cluster",

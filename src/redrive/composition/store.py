@@ -1,6 +1,7 @@
 """The store that the settings name."""
 
 import os
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -9,9 +10,11 @@ from redrive.engine.ports import UNMEASURED, CommitMeter, NodeStore, Runtime
 from redrive.model.errors import StoreUnavailable
 from redrive.settings import Settings, SettingsInvalid
 from redrive.stores.seal import UNSEALED, Seal, read_keys
+from redrive.stores.sqlite.backup import back_up, look_through
 from redrive.stores.sqlite.store import SqliteStore
 
 _ENVIRONMENT: Final = "env:"
+_SQLITE: Final = "sqlite://"
 
 
 def open_store(
@@ -31,9 +34,8 @@ def open_store(
     url, seal = settings.store, _seal(settings.store_key_file, runtime)
     if url == "sqlite://:memory:":
         return SqliteStore(None)
-    if url.startswith("sqlite://"):
-        path = Path(url.removeprefix("sqlite:///").removeprefix("sqlite://"))
-        return SqliteStore(path, alone=alone, seal=seal, meter=meter)
+    if url.startswith(_SQLITE):
+        return SqliteStore(_file_of(url), alone=alone, seal=seal, meter=meter)
     from redrive.stores.postgres.store import PostgresStore  # noqa: PLC0415 - asyncpg is needed by this store alone
 
     return PostgresStore(url, runtime.clock, runtime.node, seal=seal, meter=meter)
@@ -51,6 +53,56 @@ async def distribute_store(settings: Settings) -> dict[str, Any]:
     from redrive.stores.postgres.distributing import distribute  # noqa: PLC0415 - as above
 
     return asdict(await distribute(settings.store))
+
+
+def back_up_store(settings: Settings, target: Path) -> dict[str, Any]:
+    """Copy the SQLite store that the settings name to a new file, while servers go on using it.
+
+    Returns:
+        The `StoreContents` of the copy as a document.
+
+    Raises:
+        StoreUnavailable: There is no such store, or the copy cannot be made.
+    """
+    return asdict(back_up(_file_of(settings.store), target))
+
+
+async def verify_store(settings: Settings) -> dict[str, Any]:
+    """Read the store that the settings name from end to end.
+
+    Returns:
+        Its `StoreContents` as a document.
+
+    Raises:
+        StoreUnavailable: There is no such store, or it is damaged.
+    """
+    if settings.store.startswith(_SQLITE):
+        return asdict(look_through(_file_of(settings.store)))
+    from redrive.stores.postgres import contents  # noqa: PLC0415 - asyncpg is needed by that store alone
+
+    return asdict(await contents.look_through(settings.store))
+
+
+async def migrate_store(
+    settings: Settings, url: str, filled: Callable[[str, int, str], None]
+) -> dict[str, Any]:
+    """Fill an empty PostgreSQL database with the contents of the SQLite store that the settings name.
+
+    Args:
+        settings: The store's.
+        url: The database's.
+        filled: Told the name, the number of rows and the digest of each table that is filled.
+
+    Returns:
+        The `StoreContents` that the database has now, as a document.
+
+    Raises:
+        StoreUnavailable: Either is in use, the database is not empty, or what arrived is not what was sent.
+    """
+    from redrive.stores.transfer import transfer  # noqa: PLC0415 - as above
+
+    path = _file_of(settings.store)
+    return asdict(await transfer(path, url, lambda table: filled(table.name, table.rows, table.digest)))
 
 
 def root_key(settings: Settings, runtime: Runtime, installation_key: bytes) -> Seal:
@@ -73,6 +125,11 @@ def root_key(settings: Settings, runtime: Runtime, installation_key: bytes) -> S
         except (OSError, ValueError) as error:
             raise SettingsInvalid(f"kms_root_key {source} cannot be used: {error}") from None
     return Seal((*given, installation_key), runtime.chance.randbytes, "what kms_root_key names")
+
+
+def _file_of(url: str) -> Path:
+    """The file of a SQLite store."""
+    return Path(url.removeprefix("sqlite:///").removeprefix(_SQLITE))
 
 
 def _content(source: str) -> str:

@@ -43,6 +43,13 @@ _IS_CITUS: Final = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'cit
 # connection, which took 12 s with that on a busy machine, and 0.1 s without.
 _ON_CITUS: Final = "SET plan_cache_mode = auto; SET citus.override_table_visibility = off"
 
+_SERVERS: Final = """
+    SELECT DISTINCT application_name FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name LIKE 'redrive %'
+        AND application_name <> current_setting('application_name')
+    ORDER BY application_name
+"""
+
 LOST: Final = (
     OSError,
     TimeoutError,
@@ -73,6 +80,17 @@ async def connect(url: str, name: str, **settings: str) -> asyncpg.Connection:
         command_timeout=PATIENCE_SECONDS,
         server_settings={"application_name": name, **settings},
     )
+
+
+async def refuse_servers(connection: asyncpg.Connection, advice: str) -> None:
+    """Let a command have the database for itself.
+
+    Raises:
+        StoreUnavailable: Servers, or other commands, use it; `advice` ends the message.
+    """
+    servers = [name for (name,) in await connection.fetch(_SERVERS)]
+    if servers:
+        raise StoreUnavailable(f"the database is in use by {', '.join(servers)}: {advice}")
 
 
 def describe(error: BaseException) -> str:

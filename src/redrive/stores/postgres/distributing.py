@@ -12,7 +12,7 @@ from typing import Final
 import asyncpg
 
 from redrive.model.errors import StoreUnavailable
-from redrive.stores.postgres.connections import LOST, PATIENCE_SECONDS, PLANNER, describe
+from redrive.stores.postgres.connections import LOST, PATIENCE_SECONDS, PLANNER, describe, refuse_servers
 from redrive.stores.postgres.migrate import migrate
 
 DISTRIBUTED: Final = ("deliveries", "deduplication", "claim_attempts", "paces", "attempts")
@@ -32,12 +32,6 @@ _LAYOUTS: Final = """
         (SELECT count(*) FROM pg_dist_shard s WHERE s.logicalrelid = d.logicalrelid) AS shards
     FROM pg_dist_partition d JOIN pg_class c ON c.oid = d.logicalrelid
     WHERE d.logicalrelid = ANY (SELECT to_regclass(name) FROM unnest($1::text[]) AS name)
-"""
-_SERVERS: Final = """
-    SELECT DISTINCT application_name FROM pg_stat_activity
-    WHERE datname = current_database() AND application_name LIKE 'redrive %'
-        AND application_name <> current_setting('application_name')
-    ORDER BY application_name
 """
 # A node plans by its own settings, not by those of the session on the coordinator, and has a role's from Citus. Where the
 # statistics were of an empty table, ten claims and deletions read 22,000 of a worker's pages without these, 270 with.
@@ -169,11 +163,7 @@ async def _spread(connection: asyncpg.Connection, names: Sequence[str]) -> dict[
     Raises:
         StoreUnavailable: Servers use them.
     """
-    servers = [name for (name,) in await connection.fetch(_SERVERS)]
-    if servers:
-        raise StoreUnavailable(
-            f"the database is in use by {', '.join(servers)}: stop the servers, distribute, and start them again"
-        )
+    await refuse_servers(connection, "stop the servers, distribute, and start them again")
     await connection.execute(f"SET LOCAL lock_timeout = '{PATIENCE_SECONDS}s'")
     await connection.execute(f"LOCK TABLE {', '.join(names)} IN ACCESS EXCLUSIVE MODE")
     await connection.execute(_ONE_AFTER_THE_OTHER)

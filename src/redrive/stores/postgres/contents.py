@@ -1,0 +1,129 @@
+"""A PostgreSQL store read from end to end, and filled with the contents of another store."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Final
+
+import asyncpg
+
+from redrive.model.errors import StoreUnavailable
+from redrive.model.queue import DEDUPLICATION_MS
+from redrive.stores.contents import (
+    DEDUPLICATION,
+    TABLES,
+    ContentsTally,
+    Row,
+    StoreContents,
+    StoreTable,
+    TableDigest,
+)
+from redrive.stores.postgres.connections import LOST, PATIENCE_SECONDS, describe, refuse_servers
+from redrive.stores.postgres.migrate import migrate
+
+_BATCH_ROWS: Final = 5000  # read at a time, of a few hundred bytes each
+_SEQUENCES: Final = ("delivery_seq", "resource_ids", "log_seq")
+_HAS_SCHEMA: Final = "SELECT to_regclass('schema_steps') IS NOT NULL"
+
+
+async def look_through(url: str) -> StoreContents:
+    """Read a store from end to end, at one moment; servers may go on using it.
+
+    Raises:
+        StoreUnavailable: There is no store, or no way to it.
+    """
+    async with _connected(url, "redrive store verify") as connection:
+        if not await connection.fetchval(_HAS_SCHEMA):
+            raise StoreUnavailable("the database has no store of Redrive")
+        tally = ContentsTally()
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            for table in TABLES:
+                await _pass_through(connection, table, tally)
+        return tally.contents
+
+
+async def fill(
+    url: str,
+    rows_of: Callable[[StoreTable], Iterable[Row]],
+    last_number: int,
+    filled: Callable[[TableDigest], None],
+) -> StoreContents:
+    """Make a store in an empty database and fill it, all in one transaction: another's contents are there, or nothing is.
+
+    Args:
+        url: The database's.
+        rows_of: The rows of a table, in the order of its columns.
+        last_number: Numbers given from now on are greater.
+        filled: Told of each table when all of its rows are there.
+
+    Raises:
+        StoreUnavailable: The database is in use, not empty or not there, or what arrived is not what was sent.
+    """
+    async with _connected(url, "redrive store migrate") as connection, connection.transaction():
+        await migrate(connection)
+        await refuse_servers(connection, "stop the servers, and migrate then")
+        await connection.execute(f"SET LOCAL lock_timeout = '{PATIENCE_SECONDS}s'")
+        await connection.execute(f"LOCK TABLE {', '.join(table.name for table in TABLES)} IN EXCLUSIVE MODE")
+        await _refuse_filled(connection)
+        sent, arrived = ContentsTally(), ContentsTally()
+        for table in TABLES:
+            await _copy(connection, table, sent.through(table, rows_of(table)))
+            await _pass_through(connection, table, arrived)
+            _refuse_difference(sent.tables[-1], arrived.tables[-1])
+            filled(arrived.tables[-1])
+        if last_number:
+            for sequence in _SEQUENCES:
+                await connection.execute("SELECT setval($1::text::regclass, $2)", sequence, last_number)
+        return arrived.contents
+
+
+async def _copy(connection: asyncpg.Connection, table: StoreTable, rows: Iterable[Row]) -> None:
+    columns = table.columns
+    if table is DEDUPLICATION:  # which remembers here, for people, since when a key is known
+        columns = (*columns, "since")
+        rows = ((*row, row[-1] - DEDUPLICATION_MS) for row in rows)
+    await connection.copy_records_to_table(table.name, records=rows, columns=columns, timeout=None)
+
+
+async def _pass_through(connection: asyncpg.Connection, table: StoreTable, tally: ContentsTally) -> None:
+    """Count all rows of a table, which are read a batch at a time."""
+    cursor = await connection.cursor(table.select)
+    tally.begin(table)
+    while batch := await cursor.fetch(_BATCH_ROWS):
+        for row in batch:
+            tally.add(row)
+    tally.end()
+
+
+async def _refuse_filled(connection: asyncpg.Connection) -> None:
+    filled = [
+        table.name
+        for table in TABLES
+        if await connection.fetchval(f"SELECT EXISTS (SELECT FROM {table.name})")
+    ]
+    if filled:
+        raise StoreUnavailable(
+            f"the database has a store already, with rows in {', '.join(filled)}: migrate into an empty database"
+        )
+
+
+def _refuse_difference(sent: TableDigest, arrived: TableDigest) -> None:
+    if sent != arrived:
+        raise StoreUnavailable(
+            f"{arrived.rows} rows of {sent.name} with the digest {arrived.digest} arrived of {sent.rows} with"
+            f" {sent.digest}: nothing was kept"
+        )
+
+
+@asynccontextmanager
+async def _connected(url: str, name: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection without the time limits of a server's statements; what goes wrong is StoreUnavailable."""
+    try:
+        connection = await asyncpg.connect(
+            url, timeout=PATIENCE_SECONDS, server_settings={"application_name": name}
+        )
+        try:
+            yield connection
+        finally:
+            await connection.close()
+    except (*LOST, asyncpg.PostgresError) as error:
+        raise StoreUnavailable(f"the database did not take part: {describe(error)}") from error
