@@ -142,7 +142,7 @@ def _showing(core: Core, presenters: Mapping[str, Presenter]) -> Show:
 
     async def show(queue: Queue, delivery: Delivery) -> Structure:
         handle = handles.write(delivery, delivery.available_at - queue.lease_ms)
-        return await showing.shown(queue, delivery, ATTRIBUTES, ("All",), handle)
+        return showing.shown(queue, delivery, ATTRIBUTES, ("All",), handle, await showing.sources([delivery]))
 
     return show
 

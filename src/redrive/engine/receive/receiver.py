@@ -91,7 +91,12 @@ class Receiver:
                 raise
             if claimed.deliveries:
                 self._listeners.queues.received(queue, len(claimed.deliveries), now)
-                return await self._hand_over(queue, claimed.deliveries, gone)
+                if gone is not None and gone.happened:
+                    await self._give_back(queue, claimed.deliveries)
+                    return []
+                if notifier.anyone(queue.id):  # who finds more, or learns when to look again
+                    notifier.announce(queue.id)
+                return claimed.deliveries
             now = clock.now()
             due_at = None if claimed.next_at is None else max(claimed.next_at, now + LOOK_AGAIN_MS)
             if now >= until or self._closing or (gone is not None and gone.happened):
@@ -100,20 +105,13 @@ class Receiver:
             await notifier.wait(queue.id, count, until, due_at, gone)
             woken, now = True, clock.now()
 
-    async def _hand_over(
-        self, queue: Queue, deliveries: list[Delivery], gone: Cancellation | None
-    ) -> list[Delivery]:
-        """Return the deliveries, and wake the next receiver, who finds more or learns when to look again."""
-        if gone is not None and gone.happened:
-            now = self._runtime.clock.now()
-            claims = [Claim(delivery.seq, delivery.token or 0, now) for delivery in deliveries]
-            await self._store.extend(queue.id, claims, now, ordered=queue.ordered)
-            self._flights.add(queue.id, -len(deliveries))
-            self._notifier.announce(queue.id, len(deliveries))
-            return []
-        if self._notifier.anyone(queue.id):
-            self._notifier.announce(queue.id)
-        return deliveries
+    async def _give_back(self, queue: Queue, deliveries: list[Delivery]) -> None:
+        """End the claims of a caller who went away, so that the next receiver gets the deliveries."""
+        now = self._runtime.clock.now()
+        claims = [Claim(delivery.seq, delivery.token or 0, now) for delivery in deliveries]
+        await self._store.extend(queue.id, claims, now, ordered=queue.ordered)
+        self._flights.add(queue.id, -len(deliveries))
+        self._notifier.announce(queue.id, len(deliveries))
 
     def _leave(self, queue: Queue, due_at: int | None, now: int) -> None:
         """Count an empty receive; a receiver who goes on waiting looks again when the next delivery falls due."""

@@ -102,7 +102,8 @@ class Peek:
         return await self._encryption.shown_to(call.principal, call.region, delivery)
 
     async def _shown(self, queue: Queue, delivery: Delivery, view: "_View") -> Structure:
-        message = await self._showing.shown(queue, delivery, ATTRIBUTES, ("All",), _NO_HANDLE)
+        sources = await self._showing.sources([delivery])
+        message = self._showing.shown(queue, delivery, ATTRIBUTES, ("All",), _NO_HANDLE, sources)
         message["Attributes"] = {
             "ApproximateFirstReceiveTimestamp": "0",  # unless there was one
             **message["Attributes"],

@@ -1,8 +1,8 @@
 """ReceiveMessage: claims as messages, with the attributes the receiver asked for."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from redrive.engine.engine import Engine
 from redrive.engine.messages import Cancellation
@@ -65,6 +65,9 @@ _QUEUE_ATTRIBUTES = frozenset(
     }
 )
 
+Sources = Mapping[int, str]  # ARNs of queues by their numbers
+_NO_SOURCES: Final[Sources] = {}
+
 
 class Receiving:
     """Receives messages from queues."""
@@ -119,10 +122,17 @@ class Receiving:
         lease_ms = queue.lease_ms if visibility is None else visibility * 1000
         chosen = params.get("MessageAttributeNames") or ()
         write = self._handles.write
+        showing = self._showing
+        sources = await showing.sources(deliveries) if "DeadLetterQueueSourceArn" in wanted else _NO_SOURCES
         return {
             "Messages": [
-                await self._showing.shown(
-                    queue, delivery, wanted, chosen, write(delivery, delivery.available_at - lease_ms)
+                showing.shown(
+                    queue,
+                    delivery,
+                    wanted,
+                    chosen,
+                    write(delivery, delivery.available_at - lease_ms),
+                    sources,
                 )
                 for delivery in deliveries
             ]
@@ -137,15 +147,22 @@ class Showing:
         self._queues = engine.resources.queues
         self._presenters = presenters
 
-    async def shown(
+    async def sources(self, deliveries: Sequence[Delivery]) -> Sources:
+        """The ARNs of the queues that the deliveries were dead-lettered from, by the queues' numbers."""
+        origins = {delivery.origin for delivery in deliveries if delivery.origin is not None}
+        found = {origin: await self._queues.name_of(origin) for origin in origins}
+        return {origin: names.arn_of(name) for origin, name in found.items() if name is not None}
+
+    def shown(
         self,
         queue: Queue,
         delivery: Delivery,
         wanted: Collection[str],
         chosen: Collection[str],
         handle: str,
+        sources: Sources,
     ) -> Structure:
-        """A delivery in SQS's words.
+        """A delivery in SQS's words; no coroutine, for a receive makes as many calls as it has messages.
 
         Args:
             queue: Where it stands.
@@ -153,6 +170,7 @@ class Showing:
             wanted: The system attributes to show.
             chosen: The names of the message attributes to show.
             handle: Its receipt handle.
+            sources: What `sources` says of it, where its dead-letter source is wanted.
         """
         headers = message.unpack(delivery.headers)
         body, all_attributes = delivery.body, headers.get("attributes", {})
@@ -165,33 +183,30 @@ class Showing:
             "Body": body,
         }
         if wanted:
-            shown["Attributes"] = await self._system_attributes(queue, delivery, headers, wanted)
+            shown["Attributes"] = _system_attributes(queue, delivery, headers, wanted, sources)
         attributes = message.chosen(all_attributes, chosen)
         if attributes:
             shown["MessageAttributes"] = attributes
             shown["MD5OfMessageAttributes"] = message.digest_of_attributes(attributes)
         return shown
 
-    async def _system_attributes(
-        self, queue: Queue, delivery: Delivery, headers: Mapping[str, Any], wanted: Collection[str]
-    ) -> dict[str, str]:
-        source = None
-        if delivery.origin is not None and "DeadLetterQueueSourceArn" in wanted:
-            name = await self._queues.name_of(delivery.origin)
-            source = None if name is None else names.arn_of(name)
-        first = delivery.first_claimed_at
-        everything = {
-            "SenderId": headers.get("sender", queue.name.account),
-            "SentTimestamp": str(delivery.sent_at),
-            "ApproximateReceiveCount": str(delivery.attempts),
-            "ApproximateFirstReceiveTimestamp": None if first is None else str(first),
-            "SequenceNumber": sequence_number(delivery.seq) if queue.ordered else None,
-            "MessageDeduplicationId": delivery.deduplication_id if queue.ordered else None,
-            "MessageGroupId": delivery.group_id,
-            "AWSTraceHeader": headers.get("trace"),
-            "DeadLetterQueueSourceArn": source,
-        }
-        return {name: value for name, value in everything.items() if value is not None and name in wanted}
+
+def _system_attributes(
+    queue: Queue, delivery: Delivery, headers: Mapping[str, Any], wanted: Collection[str], sources: Sources
+) -> dict[str, str]:
+    first = delivery.first_claimed_at
+    everything = {
+        "SenderId": headers.get("sender", queue.name.account),
+        "SentTimestamp": str(delivery.sent_at),
+        "ApproximateReceiveCount": str(delivery.attempts),
+        "ApproximateFirstReceiveTimestamp": None if first is None else str(first),
+        "SequenceNumber": sequence_number(delivery.seq) if queue.ordered else None,
+        "MessageDeduplicationId": delivery.deduplication_id if queue.ordered else None,
+        "MessageGroupId": delivery.group_id,
+        "AWSTraceHeader": headers.get("trace"),
+        "DeadLetterQueueSourceArn": None if delivery.origin is None else sources.get(delivery.origin),
+    }
+    return {name: value for name, value in everything.items() if value is not None and name in wanted}
 
 
 def _named(params: Structure, member: str) -> tuple[str, ...]:
