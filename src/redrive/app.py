@@ -120,6 +120,9 @@ class Server:
         """Answer what is under way, let attempts end, and close."""
         engine = self.core.engine
         engine.stop_receiving()
+        for extension in self.extensions:
+            for part in extension.part:
+                part()
         await asyncio.gather(self.front.drain(DRAIN_SECONDS), engine.drain(DRAIN_SECONDS))
         for extension in self.extensions:
             for stop in extension.stop:

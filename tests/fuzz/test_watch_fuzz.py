@@ -101,6 +101,10 @@ RIGHT: Final[list[tuple[str, str, dict[str, Any]]]] = [
     ("logs", "PutResourcePolicy", {"policyName": "q", "policyDocument": POLICY}),
     ("logs", "PutRetentionPolicy", {**_GROUP, "retentionInDays": 3}),
     ("logs", "PutSubscriptionFilter", subscription_filter("g")),
+    ("logs", "StartLiveTail", {
+        "logGroupIdentifiers": [_GROUP_ARN["resourceArn"]], "logStreamNamePrefixes": ["s"],
+        "logEventFilterPattern": "{ $.a = 1 }",
+    }),
     ("logs", "StartQuery", query(_INSIGHTS)),
     ("logs", "TagLogGroup", {**_GROUP, "tags": {"a": "b"}}),
     ("logs", "TagResource", {**_GROUP_ARN, "tags": {"a": "b"}}),
@@ -111,7 +115,15 @@ RIGHT: Final[list[tuple[str, str, dict[str, Any]]]] = [
     ("logs", "UntagResource", {**_GROUP_ARN, "tagKeys": ["a"]}),
 ]  # fmt: skip
 _NEVER_RIGHT: Final = {("logs", "StopQuery")}  # no query is ever running
-_TEXTS: Final = ("Expression", "AlarmRule", "filterPattern", "queryString", "DashboardBody", "Stat")
+_TEXTS: Final = (
+    "Expression",
+    "AlarmRule",
+    "filterPattern",
+    "logEventFilterPattern",
+    "queryString",
+    "DashboardBody",
+    "Stat",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ class WatchWorld(Watched):
         self.engine.add_profile(DIALECT, self.alarms.profile)
         self.engine.add_endpoint(TO_ACTION, self.alarms.endpoint)
         functions = {"lambda": Functions()}
-        self.logs = Logs(self.engine, self._store, self.settle, functions, open_functions=True)
+        self.logs = Logs(self.engine, self._store, self.settle, functions, leaps=True, open_functions=True)
         self.engine.add_profile(self.logs.profile.name, self.logs.profile)
         self.engine.add_endpoint(TO_FUNCTION, self.logs.endpoint)
         self.facades: dict[str, Facade] = {

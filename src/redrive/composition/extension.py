@@ -49,6 +49,7 @@ class Extension:
         prepare: What is done to the store before anything is taken up.
         start: What begins once the server is ready.
         lives_by_the_clock: What the passing of simulated time sets off by itself, besides the engine.
+        part: What ends answers that go on and on, called before those that are under way are waited for.
         stop: Let go of while the engine is still open: what calls it by itself.
         close: What is let go of at the end, besides endpoints.
     """
@@ -67,6 +68,7 @@ class Extension:
     prepare: Sequence[Callable[[], Awaitable[None]]] = ()
     start: Sequence[Callable[[], None]] = ()
     lives_by_the_clock: Sequence[LivesByTheClock] = ()
+    part: Sequence[Callable[[], None]] = ()
     stop: Sequence[Callable[[], Awaitable[None]]] = ()
     close: Sequence[Callable[[], Awaitable[None]]] = ()
 

@@ -22,15 +22,16 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
     """
     flush = core.telemetry.flush
     open_functions = core.settings.auth == "off"
+    leaps = isinstance(core.runtime.clock, SimulatedClock)
     alarms = Alarms.of(
         core.engine,
         core.store,
         flush,
         services,
-        leaps=isinstance(core.runtime.clock, SimulatedClock),
+        leaps=leaps,
         open_functions=open_functions,
     )
-    logs = Logs(core.engine, core.store, flush, services, open_functions=open_functions)
+    logs = Logs(core.engine, core.store, flush, services, leaps=leaps, open_functions=open_functions)
     core.telemetry.logs.written = logs.written
     return Extension(
         services={
@@ -42,5 +43,6 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         kinds=[*CloudWatch.kinds, *Logs.kinds],
         start=(alarms.evaluator.start,),
         lives_by_the_clock=(alarms.evaluator,),
+        part=(logs.tails.close,),
         stop=(alarms.evaluator.close,),
     )

@@ -103,6 +103,8 @@ class LogQuery:
         until: From before that moment (ms).
         after: Only what stands behind that place; read backwards, before it. None: from the end one starts at.
         backwards: Latest first.
+        arrived_after: Only what was written down behind that `seq`, in the order in which it was; None: in order of
+            time. With it `after` says nothing.
     """
 
     group_id: int
@@ -112,6 +114,7 @@ class LogQuery:
     until: int = END_OF_TIME
     after: tuple[int, int] | None = None
     backwards: bool = False
+    arrived_after: int | None = None
 
 
 class LogSpan(NamedTuple):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from redrive.engine.ports import NodeStore
@@ -203,6 +205,16 @@ async def read_on(
             return seen
         seen += page
         after = page[-1].place
+
+
+async def test_events_are_read_in_order_of_arrival(store: NodeStore) -> None:
+    await store.add_events([event("first", 5), event("elsewhere", group=2)])
+    (first,) = await store.find_events(LogQuery(1, limit=1, arrived_after=0, backwards=True))
+    await store.add_events([event("late", 1), event("of 2", 9, stream=2), event("last", 3)])
+    behind = LogQuery(1, limit=10, arrived_after=first.seq)
+    assert messages(await store.find_events(behind)) == ["late", "of 2", "last"]
+    assert messages(await store.find_events(replace(behind, limit=1))) == ["late"]
+    assert messages(await store.find_events(replace(behind, backwards=True, limit=1))) == ["last"]
 
 
 async def test_messages_are_kept_as_they_are(store: NodeStore) -> None:

@@ -188,7 +188,9 @@ def _alarms(call: Call, _: str, params: Structure) -> Iterable[str]:
 def _log_groups(call: Call, _: str, params: Structure) -> Iterable[str]:
     own = f"arn:aws:logs:{call.region}:{call.account}:log-group"
     name = params.get("logGroupName")
-    if name:
+    if several := params.get("logGroupIdentifiers"):
+        yield from (each if each.startswith("arn:") else f"{own}:{each}:log-stream:" for each in several)
+    elif name:
         yield f"{own}:{name}:log-stream:{params.get('logStreamName', '')}"
     else:
         yield next(_arns(params), f"{own}:{_ANY}:log-stream:")

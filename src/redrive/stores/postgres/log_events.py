@@ -72,11 +72,15 @@ async def find(connection: Connection, query: LogQuery) -> list[LogEvent]:
     else:
         statement += _OF_STREAM if len(streams) == 1 else _OF_STREAMS
     after: tuple[int, ...] = ()
-    if query.after is not None:
+    order = "DESC" if query.backwards else "ASC"
+    by = f"at {order}, seq {order}"
+    if query.arrived_after is not None:
+        after, by = (query.arrived_after,), f"seq {order}"
+        statement += " AND seq > $6::bigint"
+    elif query.after is not None:
         after = query.after
         statement += f" AND (at, seq) {'<' if query.backwards else '>'} ($6::bigint, $7::bigint)"
-    order = "DESC" if query.backwards else "ASC"
-    statement += f" ORDER BY at {order}, seq {order} LIMIT $5"
+    statement += f" ORDER BY {by} LIMIT $5"
     wanted = (query.group_id, query.since, query.until, None if streams is None else list(streams))
     return [LogEvent(*record) for record in await connection.fetch(statement, *wanted, query.limit, *after)]
 

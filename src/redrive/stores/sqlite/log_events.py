@@ -40,13 +40,18 @@ def add(events: Sequence[LogEvent], transaction: Transaction) -> None:
 
 def find(query: LogQuery, cursor: apsw.Cursor) -> list[LogEvent]:
     """See `TelemetryStore.find_events`."""
-    statement = f"{_SELECT} AND at >= :since AND at < :until"
+    # The plus keeps the order of time out where that of arrival is asked for.
+    at = "at" if query.arrived_after is None else "+at"
+    statement = f"{_SELECT} AND {at} >= :since AND {at} < :until"
     streams = query.stream_ids
     if streams is not None:
         statement += _OF_STREAM if len(streams) == 1 else _OF_STREAMS
-    if query.after is not None:
-        statement += f" AND (at, seq) {'<' if query.backwards else '>'} (:after_at, :after_seq)"
     order = "DESC" if query.backwards else "ASC"
+    by = f"at {order}, seq {order}"
+    if query.arrived_after is not None:
+        statement, by = f"{statement} AND seq > :arrived_after", f"seq {order}"
+    elif query.after is not None:
+        statement += f" AND (at, seq) {'<' if query.backwards else '>'} (:after_at, :after_seq)"
     after_at, after_seq = query.after or (0, 0)
     arguments = {
         "group": query.group_id,
@@ -56,11 +61,10 @@ def find(query: LogQuery, cursor: apsw.Cursor) -> list[LogEvent]:
         "streams": orjson.dumps(streams).decode(),
         "after_at": after_at,
         "after_seq": after_seq,
+        "arrived_after": query.arrived_after,
         "limit": query.limit,
     }
-    found: list[Any] = cursor.execute(
-        f"{statement} ORDER BY at {order}, seq {order} LIMIT :limit", arguments
-    ).fetchall()
+    found: list[Any] = cursor.execute(f"{statement} ORDER BY {by} LIMIT :limit", arguments).fetchall()
     return [LogEvent(*row) for row in found]
 
 

@@ -12,6 +12,7 @@ from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.protocols.aws.logs.errors import translated
 from redrive.protocols.aws.logs.filters import METRIC_FILTER, MetricFilters
 from redrive.protocols.aws.logs.groups import Groups
+from redrive.protocols.aws.logs.live_tails import LiveTails
 from redrive.protocols.aws.logs.places import GROUP, STREAM, Places, Settle, StreamNames
 from redrive.protocols.aws.logs.putting import Putting
 from redrive.protocols.aws.logs.querying import QUERY, Querying
@@ -31,6 +32,7 @@ class Logs:
     Attributes:
         profile: Of the deliveries that subscribed events are.
         endpoint: What they are pushed to.
+        tails: The sessions that follow groups.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Logs:
         settle: Settle,
         services: Mapping[str, Facade],
         *,
+        leaps: bool,
         open_functions: bool,
     ) -> None:
         """Speak for this store.
@@ -49,12 +52,14 @@ class Logs:
             store: Where events are.
             settle: Lets what this node has logged arrive in the store, so that whoever reads sees it.
             services: Where functions are; those that are added later are found as well.
+            leaps: Whether the clock leaps, as a simulated one does.
             open_functions: See `FunctionCalls`.
         """
         places = Places(engine.resources.documents)
         functions = FunctionCalls(InnerCalls(services, engine.runtime), open_functions=open_functions)
         self._filters = MetricFilters(store, places)
         self._subscriptions = SubscriptionFilters(engine, places, functions)
+        self.tails = LiveTails(store, places, settle, engine.runtime, leaps=leaps)
         self.profile = OwedCallProfile(DIALECT)
         self.endpoint = FunctionEndpoint(functions)
         self.operations: Mapping[str, Verb] = operations_of(
@@ -67,10 +72,12 @@ class Logs:
             ResourcePolicies(places.documents),
             self._filters,
             self._subscriptions,
+            self.tails,
         )
 
     async def written(self, events: Sequence[LogEvent], streams: StreamNames) -> None:
         """Let events that are on disk pass through the filters; to be told of those that others wrote."""
+        self.tails.stir()
         await self._filters.pass_through(events, streams)
         await self._subscriptions.pass_through(events, streams)
 

@@ -6,7 +6,8 @@ A message is its length, the length of its headers and the CRC of both, then hea
 
 import struct
 import zlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
 from typing import Final
 
 import orjson
@@ -15,20 +16,32 @@ from redrive.protocols.aws.wire.json_output import as_base64, writer
 from redrive.protocols.aws.wire.shapes import Shape, Structure
 
 CONTENT_TYPE: Final = "application/vnd.amazon.eventstream"
-Events = AsyncIterator[tuple[str, Structure]]
+Events = AsyncGenerator[tuple[str, Structure]]
 _BESIDES: Final = 16  # three lengths and sums before, and one behind
 _STRING: Final = 7  # the type of a header's value
 
 
-async def encoded(shape: Shape, events: Events) -> AsyncIterator[bytes]:
+async def encoded(shape: Shape, events: Events, first: bytes = b"") -> AsyncIterator[bytes]:
     """Events as messages.
 
     Args:
         shape: The union of all events, by their names.
-        events: Each with its name and its members.
+        events: Each with its name and its members; closed at the end, or when nobody reads on.
+        first: A message that comes before them.
     """
-    async for name, event in events:
-        yield message(shape.members[name].shape, name, event)
+    async with aclosing(events):
+        if first:
+            yield first
+        async for name, event in events:
+            yield message(shape.members[name].shape, name, event)
+
+
+def initial_response(members: bytes) -> bytes:
+    """The message that begins an answer of the RPC protocols: what the operation answers besides its events, as JSON."""
+    return framed(
+        {":event-type": "initial-response", ":content-type": "application/json", ":message-type": "event"},
+        members,
+    )
 
 
 def message(shape: Shape, name: str, event: Structure) -> bytes:
@@ -40,8 +53,8 @@ def message(shape: Shape, name: str, event: Structure) -> bytes:
         write = writer(shape)
         content_type = "application/json"
         payload = orjson.dumps(event if write is None else write(event), default=as_base64)
-    headers = {":event-type": name, ":content-type": content_type, ":message-type": "event"}
-    return framed(headers, payload)
+    kind = "exception" if shape.is_exception else "event"
+    return framed({f":{kind}-type": name, ":content-type": content_type, ":message-type": kind}, payload)
 
 
 def framed(headers: Mapping[str, str], payload: bytes) -> bytes:

@@ -6,11 +6,12 @@ import orjson
 
 from redrive.protocols.aws.wire.codec import answer_headers
 from redrive.protocols.aws.wire.errors import AwsError, common
+from redrive.protocols.aws.wire.event_stream import CONTENT_TYPE, encoded, initial_response
 from redrive.protocols.aws.wire.json_document import load
 from redrive.protocols.aws.wire.json_input import reader
 from redrive.protocols.aws.wire.json_output import as_base64, writer
 from redrive.protocols.aws.wire.service import Operation, Service
-from redrive.protocols.aws.wire.shapes import Structure
+from redrive.protocols.aws.wire.shapes import Member, Structure
 from redrive.protocols.http import Request, Response
 
 
@@ -39,7 +40,9 @@ class JsonCodec:
         return parsed
 
     def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
-        """Return the result as JSON; an operation without output answers an empty body."""
+        """Return the result as JSON; an operation without output answers an empty body, some a row of events."""
+        if operation.events is not None:
+            return _streamed(operation.events, dict(result), request_id)
         write = None if operation.output is None else writer(operation.output)
         body = b"" if write is None else orjson.dumps(write(result), default=as_base64)
         return Response(200, body, self._content_type, answer_headers(request_id))
@@ -57,6 +60,12 @@ class JsonCodec:
 
 JSON_1_0: Final = JsonCodec("1.0")
 JSON_1_1: Final = JsonCodec("1.1")
+
+
+def _streamed(member: Member, result: Structure, request_id: str) -> Response:
+    """The events that an answer is, behind a message of its other members, of which no operation here has any."""
+    parts = encoded(member.shape, result.pop(member.name), initial_response(orjson.dumps(result)))
+    return Response(200, b"", CONTENT_TYPE, answer_headers(request_id), parts=parts)
 
 
 def _qualified(service: Service, error: AwsError) -> str:

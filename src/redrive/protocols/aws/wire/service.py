@@ -12,7 +12,7 @@ import orjson
 
 from redrive.protocols.aws.wire.errors import COMMON, AwsError, ErrorKind, common
 from redrive.protocols.aws.wire.profiles import PROFILES, Profile
-from redrive.protocols.aws.wire.shapes import Raw, Shape, Shapes, Structure
+from redrive.protocols.aws.wire.shapes import Member, Raw, Shape, Shapes, Structure
 from redrive.protocols.aws.wire.validation import Checks
 from redrive.protocols.aws.wire.violations import Violation
 
@@ -28,6 +28,7 @@ class Operation:
         name: The vendor's name.
         input: The structure of its parameters; without members where it takes none.
         output: The structure of its result; None where query answers have no result element.
+        events: The member of the result that is a row of events; None for nearly all.
         result_wrapper: The element around the result in query answers.
         method: Of a REST request.
         path: Of a REST request, with `{names}`, and a query where that tells it from another operation.
@@ -38,6 +39,7 @@ class Operation:
     name: str
     input: Shape
     output: Shape | None
+    events: Member | None
     result_wrapper: str
     method: str
     path: str
@@ -132,11 +134,14 @@ class Service:
         if raw is None:
             raise self._unknown_operation(name)
         parameters = self._shapes[raw["input"]["shape"]] if "input" in raw else _NO_STRUCTURE
+        output = self._shapes[raw["output"]["shape"]] if "output" in raw else None
+        members = () if output is None else output.members.values()
         operation = Operation(
             service=self,
             name=name,
             input=parameters,
-            output=self._shapes[raw["output"]["shape"]] if "output" in raw else None,
+            output=output,
+            events=next((member for member in members if member.shape.is_event_stream), None),
             result_wrapper=raw.get("output", {}).get("resultWrapper", f"{name}Result"),
             method=raw["http"]["method"],
             path=raw["http"]["requestUri"],

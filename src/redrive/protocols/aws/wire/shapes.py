@@ -42,6 +42,7 @@ class Shape:
         timestamp_format: `iso8601`, `rfc822`, `unixTimestamp`, or None for the protocol's own.
         payload: The member that is a REST body by itself; empty: the body is an object of the members without a place.
         is_event_stream: Its members are events, of which an answer is a row.
+        is_exception: It is an error; in a row of events the last of them.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Shape:
     timestamp_format: str | None = None
     payload: str = ""
     is_event_stream: bool = False
+    is_exception: bool = False
 
     @property
     def elements_max(self) -> float:
@@ -139,6 +141,7 @@ class Shapes:
             timestamp_format=raw.get("timestampFormat"),
             payload=raw.get("payload", ""),
             is_event_stream=raw.get("eventstream", False),
+            is_exception=raw.get("exception", False),
         )
         self._resolved[name] = shape  # before its members: a shape may contain itself
         shape.members.update({key: self._member(key, ref) for key, ref in raw.get("members", {}).items()})

@@ -1,0 +1,2 @@
+-- Whoever follows a group reads what was written down since, whatever moment the writers gave it.
+CREATE INDEX log_events_arrival ON log_events (group_id, seq);
