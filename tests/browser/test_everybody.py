@@ -20,10 +20,13 @@ def test_every_page_suits_everybody_in_both_themes_and_on_a_telephone(
     room = screen.url.partition("/dead-letters")[0]
     letter = screen.find("tr[data-row] td a").get_attribute("href") or ""
     paths = [
-        *(f"{server.url}/_redrive/console/{path}" for path in ("", "keys", "login")),
+        *(
+            f"{server.url}/_redrive/console/{path}"
+            for path in ("", "keys", "login", "schedules?plan=managed")
+        ),
         *(
             f"{room}/{path}"
-            for path in ("dead-letters", "queues", "topics", "endpoints?state=all", "messages")
+            for path in ("dead-letters", "queues", "topics", "endpoints?state=all", "messages", "schedules")
         ),
         *(f"{room}/dead-letters/{name}{path}" for path in ("", "?cause=all", "/plan?what=all&cause=all")),
         *(f"{room}/queues/{name}{path}" for path in ("", "/messages", "/send")),

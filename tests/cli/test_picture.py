@@ -3,14 +3,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from redrive.cli.drawing import COLUMNS_MAX, Column, columns_of, draw, phase_starts
+from redrive.cli.drawing import draw
 from redrive.cli.main import main
 from redrive.cli.picture import DrawnOutage, picture
-from redrive.cli.schedule import PLANS
-from redrive.cli.timetable import runs_of
 from redrive.model.outage import outage
 from redrive.model.retry import Phase, RetrySchedule, Stage
 from redrive.model.retry_curves import Curve
+from redrive.model.timetable import COLUMNS_MAX, Column, columns_of, phase_starts, runs_of
+from redrive.protocols.aws.sns.delivery_plans import PLANS
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from redrive.cli.main import main
-from redrive.cli.schedule import PLANS
-from redrive.cli.timetable import runs_of
+from redrive.model.timetable import runs_of
+from redrive.protocols.aws.sns.delivery_plans import PLANS
 
 Capture = pytest.CaptureFixture[str]
 

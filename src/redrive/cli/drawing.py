@@ -1,58 +1,11 @@
-"""A schedule's waits as columns of a chart, and that chart in the terminal."""
+"""A schedule's waits as a chart in the terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Final
 
-from redrive.cli.durations import show_duration
-from redrive.cli.timetable import Run
-from redrive.model.retry import Phase
-
-COLUMNS_MAX: Final = 60
-_CUT_RUN_COLUMNS: Final = 10  # what a run keeps that is longer than the whole chart
-
-
-class Column(NamedTuple):
-    """One retry of a chart.
-
-    Attributes:
-        attempt: Which attempt the retry is.
-        phase: Its phase.
-        wait_ms: The published wait before it.
-        cut: Whether retries like this one were left out before it.
-    """
-
-    attempt: int
-    phase: Phase
-    wait_ms: int
-    cut: bool = False
-
-
-def columns_of(runs: Sequence[Run]) -> list[Column]:
-    """A column a retry, as long as there are not too many; then long runs are cut short."""
-    retries = runs[-1].last.attempt - 1
-    longest = COLUMNS_MAX if retries <= COLUMNS_MAX else _CUT_RUN_COLUMNS
-    return [column for run in runs for column in _columns(run, longest)]
-
-
-def _columns(run: Run, longest: int) -> Iterator[Column]:
-    phase, attempt = run.last.phase, run.head[0].attempt
-    if phase is None:
-        return
-    shown = min(run.length, longest)
-    for place in range(shown - 1):
-        yield Column(attempt + place, phase, run.last.wait_ms)
-    yield Column(run.last.attempt, phase, run.last.wait_ms, cut=shown < run.length)
-
-
-def phase_starts(columns: Sequence[Column]) -> list[int]:
-    """The places in `columns` at which a phase begins."""
-    return [
-        place for place, column in enumerate(columns) if not place or columns[place - 1].phase != column.phase
-    ]
-
-
-# ---- the terminal ------------------------------------------------------------------------------------------------
+from redrive.model.durations import show_duration
+from redrive.model.timetable import COLUMNS_MAX, Column, phase_starts
 
 _HEIGHT: Final = 8  # lines; a block character has eighths, so 64 steps
 _EIGHTHS: Final = " ▁▂▃▄▅▆▇█"

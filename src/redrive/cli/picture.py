@@ -6,11 +6,11 @@ from itertools import accumulate, pairwise
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from redrive.cli.drawing import Column, phase_starts
-from redrive.cli.durations import show_duration
 from redrive.cli.terminal import shortened
+from redrive.model.durations import show_duration
 from redrive.model.outage import OutageAnswer, OutageEnd
 from redrive.model.retry import Phase
+from redrive.model.timetable import Column, phase_starts, ticks_of
 
 _WIDTH: Final = 960
 _LEFT, _RIGHT, _TOP, _BOTTOM = 96, 936, 96, 392  # the plot's edges
@@ -32,14 +32,6 @@ _COLOURS: Final = {
 _INK, _GRID, _PAPER = "#222222", "#dddddd", "#ffffff"
 _DOWN: Final = "#d55e00"  # of the same set: the endpoint is down
 _HATCH: Final = "down"
-
-_SECOND, _MINUTE, _HOUR = 1000, 60_000, 3_600_000
-_TICKS_MAX: Final = 5
-_TICK_STEPS_MS: Final = (
-    *(number * _SECOND for number in (1, 2, 5, 10, 15, 20, 30)),
-    *(number * _MINUTE for number in (1, 2, 5, 10, 15, 20, 30)),
-    *(number * _HOUR for number in (1, 2, 3, 6, 12, 24, 48)),
-)
 
 Point = tuple[float, float]
 
@@ -103,9 +95,7 @@ class _Plot:
         self._left = [
             _LEFT + place * self._step + gap * _GAP for place, gap in enumerate(gaps)
         ]  # edges of columns
-        longest_ms = max(column.wait_ms for column in columns)
-        self._tick_ms = next(step for step in _TICK_STEPS_MS if longest_ms <= step * _TICKS_MAX)
-        self._ticks = max(1, -(-longest_ms // self._tick_ms))
+        self._tick_ms, self._ticks = ticks_of(columns)
         self._points = [
             (left + self._step / 2, self._y(column.wait_ms))
             for left, column in zip(self._left, columns, strict=True)

@@ -10,11 +10,13 @@ class Room(NamedTuple):
         path: Of its first page, below an account and region; of a room for all of them, with a slash before it.
         label: Its name.
         key: Pressed after `g`, it leads there.
+        anywhere: It is also there without an account and region.
     """
 
     path: str
     label: str
     key: str
+    anywhere: bool = False
 
 
 ROOMS: Final = (
@@ -24,4 +26,5 @@ ROOMS: Final = (
     Room("queues", "Queues", "q"),
     Room("topics", "Topics", "t"),
     Room("messages", "Find a message", "f"),
+    Room("schedules", "Schedules", "s", anywhere=True),
 )

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
 from redrive.console import words
+from redrive.model.durations import show_duration
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -54,7 +55,8 @@ def _environment() -> "Environment":
     )
     for name in ("number", "counted", "size", "span", "ago", "moment", "clock_time", "one_line"):
         environment.filters[name] = getattr(words, name)
+    environment.filters["duration"] = show_duration
     parts = environment.get_template("parts.html").module  # here, so that a part rendered alone has them too
-    for name in ("when", "attempts", "message_body", "pager"):
+    for name in ("when", "attempts", "message_body", "pager", "shape"):
         environment.globals[name] = getattr(parts, name)
     return environment

@@ -16,6 +16,7 @@ from redrive.console.pages import (
     overview,
     queues,
     redrives,
+    schedules,
     topics,
 )
 from redrive.console.session import Sessions
@@ -67,6 +68,9 @@ ROUTES: Final = (
     Route("POST", "/logout", login.page, open=True, special=login.sign_out),
     _get("/place", overview.chosen),
     _get("/keys", overview.keys),
+    _get("/schedules", schedules.lab),
+    _get(f"{_P}/schedules", schedules.lab),
+    _post(f"{_P}/schedules", schedules.save),
     _get(_DEAD, dead_letters.listed),
     _get(f"{_DEAD}/{{queue}}", dead_letters.workbench),
     _get(f"{_DEAD}/{{queue}}/plan", redrives.plan),

@@ -9,6 +9,8 @@ import enum
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, Self
 
 from redrive.model.retry_curves import Curve
@@ -55,6 +57,14 @@ class Stage:
     def nominal_ms(self, retry: int) -> int:
         """The delay before the stage's retry number `retry` (from 1), to the millisecond."""
         return round(self.curve.at(retry, self.retries, self.first_ms, self.last_ms))
+
+    def waits(self) -> Iterator[tuple[Phase, int, int]]:
+        """The delays in order, each with the number of retries that have it; a constant stage is not walked."""
+        if self.first_ms == self.last_ms:
+            yield self.phase, self.first_ms, self.retries
+            return
+        for retry in range(1, self.retries + 1):
+            yield self.phase, self.nominal_ms(retry), 1
 
     def total_ms(self) -> int:
         """All its delays together; a constant stage is not walked, the longest has 100,000 retries."""
@@ -161,6 +171,17 @@ class RetrySchedule:
         while (step := self.step(attempt)) is not None:
             yield step
             attempt += 1
+
+    def alike(self) -> Iterator[tuple[Step, int]]:
+        """The retries, those in a row of one phase and one wait together: the first of them, and how many they are."""
+        waits = (wait for stage in self.stages for wait in stage.waits())
+        attempt = 1
+        for (phase, nominal_ms), equal in groupby(waits, key=itemgetter(0, 1)):
+            retries = min(sum(number for _, _, number in equal), self.retries_max - attempt + 1)
+            if retries < 1:
+                return
+            yield self._step(attempt, phase, nominal_ms), retries
+            attempt += retries
 
     def total_ms(self) -> int:
         """All published delays of all stages together, whatever `attempts_max` and expiry cut off."""

@@ -6,6 +6,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.console import picture
+from redrive.console.lab import typed_from
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
 from redrive.model.filtering import (
     FilterPolicyInvalid,
@@ -18,6 +19,11 @@ from redrive.model.filtering import (
 from redrive.model.retry import RetrySchedule
 from redrive.model.topic import POLICY, Subscription, Topic
 from redrive.protocols.aws.sns import names
+from redrive.protocols.aws.sns.delivery_plans import PLAN_OF_PROTOCOL
+from redrive.protocols.aws.sns.delivery_policy import RetryPolicy
+from redrive.protocols.aws.sns.destinations import HTTP
+from redrive.protocols.aws.sns.subscription_attributes import effective_delivery_policy
+from redrive.protocols.aws.sns.topic_attributes import DIALECT
 from redrive.protocols.aws.wire.errors import AwsError
 
 COUNTED_MAX: Final = 10_000
@@ -120,6 +126,7 @@ async def subscription(visit: Visit) -> Page:
         "owed": owed,
         "at_most": COUNTED_MAX,
         "curve": await _curve(visit, found, small=False),
+        "lab": await lab_link(visit, topic, found),
         "dead_link": "" if found.dead_letter is None else visit.link("dead-letters", found.dead_letter.name),
         "lift": visit.link("endpoints"),
         "back": visit.link("topics", topic.name.name),
@@ -133,6 +140,20 @@ async def _curve(visit: Visit, subscription: Subscription, *, small: bool) -> pi
         return None
     steps = list(islice(schedule.steps(), DRAWN_MAX))
     return picture.curve(steps, schedule.retries_max, small=small)
+
+
+async def lab_link(visit: Visit, topic: Topic, subscription: Subscription) -> str:
+    """The link to the lab with a subscription's own numbers."""
+    if topic.dialect == DIALECT and subscription.protocol in HTTP:
+        policy = effective_delivery_policy(topic, subscription).retry or RetryPolicy()
+        numbers = policy.to_document()
+        return visit.link("schedules", topic=topic.name.name, subscription=subscription.id, **numbers)
+    schedule = await visit.engine.operations.schedule_of(subscription)
+    if not isinstance(schedule, RetrySchedule):
+        return ""
+    return visit.link(
+        "schedules", **typed_from(schedule, PLAN_OF_PROTOCOL.get(subscription.protocol, "managed"))
+    )
 
 
 async def publish_form(visit: Visit) -> Page:

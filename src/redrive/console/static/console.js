@@ -92,6 +92,10 @@ function countPicks() {
 document.addEventListener("change", countPicks);
 countPicks();
 
+// ---- the lab: another plan has other numbers
+
+document.getElementById("plan")?.addEventListener("change", (event) => event.target.form.requestSubmit());
+
 // ---- signing in by a link: its token is behind the #, which no log has
 
 const login = document.getElementById("login");

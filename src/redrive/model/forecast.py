@@ -1,32 +1,10 @@
 """A forecast in words: the fate of a message that is published into an outage."""
 
-import random
 from collections.abc import Iterator
 
-from typing_extensions import override
-
-from redrive.cli.durations import show_duration
-from redrive.model.outage import OutageAnswer, OutageEnd, outage
+from redrive.model.durations import show_duration
+from redrive.model.outage import Jitter, OutageAnswer, OutageEnd, outage
 from redrive.model.retry import RetrySchedule
-
-
-class _Shortest(random.Random):
-    """Chance that always falls on the earliest moment."""
-
-    @override
-    def randint(self, a: int, b: int) -> int:
-        return a
-
-
-class _Longest(random.Random):
-    """Chance that always falls on the latest moment."""
-
-    @override
-    def randint(self, a: int, b: int) -> int:
-        return b
-
-
-_SEED = 0  # of no effect: neither draws anything
 
 
 def forecast(schedule: RetrySchedule, attempt_ms: int, outage_ms: int) -> Iterator[str]:
@@ -40,8 +18,8 @@ def forecast(schedule: RetrySchedule, attempt_ms: int, outage_ms: int) -> Iterat
     published = outage(schedule, attempt_ms, outage_ms)
     yield f"Down for {show_duration(outage_ms)}: {_sentence(published, schedule)}"
     told = {(published.end, published.attempts)}
-    for chance, adjective in ((_Shortest(_SEED), "short"), (_Longest(_SEED), "long")):
-        answer = outage(schedule, attempt_ms, outage_ms, chance)
+    for jitter, adjective in ((Jitter.SHORTEST, "short"), (Jitter.LONGEST, "long")):
+        answer = outage(schedule, attempt_ms, outage_ms, jitter)
         if (answer.end, answer.attempts) not in told:
             told.add((answer.end, answer.attempts))
             yield f"  with every wait as {adjective} as jitter makes it: {_sentence(answer, schedule)}"

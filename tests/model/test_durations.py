@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.cli.durations import read_duration, show_duration
+from redrive.model.durations import read_duration, show_duration
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,177 @@
+"""The schedules' lab: the numbers that somebody typed, as a retry schedule with an outage; or why they are none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import orjson
+
+from redrive.console.visit import Unusable, Visit
+from redrive.model.durations import read_duration
+from redrive.model.rested_outage import FAILURES
+from redrive.model.retry import RetrySchedule
+from redrive.model.retry_curves import Curve
+from redrive.model.retry_plans import EVENT_WEBHOOK, FUNCTION_ERROR, MINUTE_MS, SECOND_MS
+from redrive.protocols.aws.sns.delivery_plans import PLANS, Plan, read_plan
+from redrive.protocols.aws.sns.delivery_policy import RetryPolicy
+from redrive.protocols.aws.sns.delivery_policy_reader import DeliveryPolicyInvalid
+
+POLICY: Final = "http"
+EVENT_GRID: Final = "event-grid"
+FUNCTION: Final = "function"
+SPAN_MAX_MS: Final = 60 * 24 * 60 * MINUTE_MS
+_NAMES: Final = {POLICY: "HTTP/S, by a delivery policy", EVENT_GRID: "Event Grid, by a retry policy"}
+CHOICES: Final = [(name, _NAMES.get(name, plan.title)) for name, plan in PLANS.items()]
+_CURVES: Final = tuple(Curve)
+_CURVE: Final = "backoffFunction"
+_TEXT_CHARS_MAX: Final = 8192
+_DIGITS_MAX: Final = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A number that can be typed.
+
+    Attributes:
+        name: As the service calls it.
+        value: As it was typed, or its default.
+        least: Nothing below is taken.
+        most: Nothing above is taken.
+        choices: The texts that can be chosen instead of a number.
+    """
+
+    name: str
+    value: str
+    least: int = 0
+    most: int = 0
+    choices: tuple[str, ...] = ()
+
+
+_LIMITS: Final[Mapping[str, tuple[tuple[str, int, int, int], ...]]] = {
+    POLICY: (
+        ("numRetries", 3, 0, 100),
+        ("numNoDelayRetries", 0, 0, 100),
+        ("numMinDelayRetries", 0, 0, 100),
+        ("numMaxDelayRetries", 0, 0, 100),
+        ("minDelayTarget", 20, 1, 3600),
+        ("maxDelayTarget", 20, 1, 3600),
+    ),
+    EVENT_GRID: (("maxDeliveryAttempts", 30, 1, 30), ("eventTimeToLiveInMinutes", 1440, 1, 1440)),
+    FUNCTION: (("maximumRetryAttempts", 2, 0, 2), ("maximumEventAgeInSeconds", 21_600, 60, 21_600)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Lab:
+    """The state of the lab.
+
+    Attributes:
+        kind: Which of `CHOICES`.
+        fields: What can be typed for it.
+        plan: The schedule; None: what was typed gives none.
+        refused: Why there is none.
+        outage_ms: How long the endpoint is down.
+        attempt_ms: How long each attempt takes.
+        failure: How attempts fail: a name of `FAILURES`.
+    """
+
+    kind: str
+    fields: tuple[Field, ...]
+    plan: Plan | None
+    refused: str
+    outage_ms: int
+    attempt_ms: int
+    failure: str
+
+
+def lab_of(visit: Visit) -> Lab:
+    """The lab as a visit asks for it."""
+    kind = visit.asked("plan", POLICY)
+    kind = kind if kind in PLANS else POLICY
+    failure = visit.asked("fails", "503")
+    plan, refused, outage_ms, attempt_ms = None, "", 0, 0
+    fields = tuple(_fields(visit, kind))
+    try:
+        outage_ms, attempt_ms = _span(visit, "outage", "40 min"), _span(visit, "attempt", "0 s")
+        plan = _plan(visit, kind, fields)
+        if visit.asked("policy").strip() and plan.policy is not None:
+            fields = tuple(_of_policy(plan.policy))
+    except (DeliveryPolicyInvalid, Unusable) as error:
+        refused = str(error)
+    failure = failure if failure in FAILURES else "503"
+    return Lab(kind, fields, plan, refused, outage_ms, attempt_ms, failure)
+
+
+def typed_from(schedule: RetrySchedule, plan: str) -> dict[str, str | int]:
+    """The lab's parameters for a schedule of Event Grid or of a function's invocations; else for this plan."""
+    to_live_ms, attempts = schedule.expires_after_ms or 0, schedule.retries_max + 1
+    if schedule.stages == EVENT_WEBHOOK.stages:
+        minutes = to_live_ms // MINUTE_MS
+        return {"plan": EVENT_GRID, "maxDeliveryAttempts": attempts, "eventTimeToLiveInMinutes": minutes}
+    if schedule.stages == FUNCTION_ERROR.stages:
+        seconds = to_live_ms // SECOND_MS
+        return {"plan": FUNCTION, "maximumRetryAttempts": attempts - 1, "maximumEventAgeInSeconds": seconds}
+    return {"plan": plan}
+
+
+def _span(visit: Visit, name: str, default: str) -> int:
+    text = visit.asked(name, default)[:40].strip() or default
+    try:
+        span_ms = read_duration(text)
+    except ValueError as error:
+        raise Unusable(str(error)) from None
+    if span_ms > SPAN_MAX_MS:
+        raise Unusable(f"{text!r} is longer than 60 days")
+    return span_ms
+
+
+def _fields(visit: Visit, kind: str) -> list[Field]:
+    fields = [
+        Field(name, visit.asked(name, str(default)), least, most)
+        for name, default, least, most in _LIMITS.get(kind, ())
+    ]
+    if kind == POLICY:
+        fields.append(Field(_CURVE, visit.asked(_CURVE, _CURVES[0]), choices=_CURVES))
+    return fields
+
+
+def _of_policy(policy: RetryPolicy) -> list[Field]:
+    document = policy.to_document()
+    fields = [Field(name, str(document[name]), least, most) for name, _, least, most in _LIMITS[POLICY]]
+    return [*fields, Field(_CURVE, str(document[_CURVE]), choices=_CURVES)]
+
+
+def _plan(visit: Visit, kind: str, fields: tuple[Field, ...]) -> Plan:
+    pasted = visit.asked("policy").strip()
+    if kind == POLICY and pasted:
+        if len(pasted) > _TEXT_CHARS_MAX:
+            raise Unusable("The policy is too long.")
+        return read_plan("The pasted policy", pasted)
+    if kind == POLICY:
+        retry = {field.name: field.value if field.choices else _typed(field) for field in fields}
+        return read_plan("HTTP/S by this policy", orjson.dumps({"healthyRetryPolicy": retry}).decode())
+    numbers = [_within(field) for field in fields]
+    if kind == EVENT_GRID:
+        schedule = replace(EVENT_WEBHOOK, attempts_max=numbers[0], expires_after_ms=numbers[1] * MINUTE_MS)
+        return Plan("Event Grid by this retry policy", schedule)
+    if kind == FUNCTION:
+        schedule = replace(
+            FUNCTION_ERROR, attempts_max=1 + numbers[0], expires_after_ms=numbers[1] * SECOND_MS
+        )
+        return Plan("A function that fails, invoked asynchronously", schedule)
+    return PLANS[kind]
+
+
+def _typed(field: Field) -> int:
+    """A number as it was typed; whether it is one that SNS takes is said in SNS's words."""
+    text = field.value.strip()
+    if not text.removeprefix("-").isdecimal() or not text.isascii() or len(text) > _DIGITS_MAX:
+        raise Unusable(f"{field.name}: {text[:40]!r} is no whole number")
+    return int(text)
+
+
+def _within(field: Field) -> int:
+    number = _typed(field)
+    if not field.least <= number <= field.most:
+        raise Unusable(f"{field.name}: {number:,} is not from {field.least:,} to {field.most:,}")
+    return number

@@ -1,0 +1,224 @@
+"""Schedules: the lab, where numbers of a retry policy are tried before an outage tries them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import orjson
+
+from redrive.console.lab import CHOICES, EVENT_GRID, FUNCTION, POLICY, Lab, lab_of
+from redrive.console.schedule_chart import chart_of
+from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit
+from redrive.model.circuit import USUAL
+from redrive.model.durations import show_duration
+from redrive.model.names import ResourceName
+from redrive.model.outage import OutageAnswer, OutageEnd, outage
+from redrive.model.rested_outage import FAILURES, RestedOutage, outage_with_rests
+from redrive.model.retry import RetrySchedule
+from redrive.model.timetable import RUN_SHOWN_WHOLE, Row, Run, columns_of, runs_of, summary
+from redrive.model.topic import Subscription
+from redrive.protocols.aws.sns import names
+from redrive.protocols.aws.sns.delivery_plans import PLANS, Plan
+from redrive.protocols.aws.wire.errors import AwsError
+
+_REFUSED: Final = 400
+_ENDS: Final = {
+    OutageEnd.DELIVERED: ("delivered", "ok"),
+    OutageEnd.SPENT: ("given up", "bad"),
+    OutageEnd.EXPIRED: ("expired", "bad"),
+}
+_FAILS: Final = {
+    "503": "answers 503",
+    "500": "answers 500",
+    "timeout": "does not answer in time",
+    "connection": "takes no connection",
+}
+
+
+async def lab(visit: Visit) -> Page:
+    """The lab: a policy, its curve and timetable, and what an outage makes of a message."""
+    return await _page(visit, "")
+
+
+async def _page(visit: Visit, told: str, status: int = 200) -> Page:
+    tried = lab_of(visit)
+    subscription = await _subscription(visit)
+    values: dict[str, Any] = {
+        "lab": tried,
+        "choices": CHOICES,
+        "fails": _FAILS,
+        "outage": visit.asked("outage", "40 min"),
+        "attempt": visit.asked("attempt", "0 s"),
+        "pasted": "" if tried.plan else visit.asked("policy"),
+        "form": visit.here.partition("?")[0],
+        "told": told or tried.refused,
+        "shown": None,
+        "place": visit.place if "account" in visit.args else None,
+        "subscription": subscription,
+        "saves": visit.session.writes and subscription is not None and tried.kind == POLICY,
+    }
+    if tried.plan is not None:
+        values["shown"] = _shown(tried, tried.plan, subscription)
+    return Page("schedules.html", values, status)
+
+
+def _shown(tried: Lab, plan: Plan, subscription: Subscription | None) -> dict[str, Any]:
+    schedule = plan.schedule
+    answer = outage(schedule, tried.attempt_ms, tried.outage_ms)
+    runs = runs_of(schedule, tried.attempt_ms)
+    columns = columns_of(runs)
+    rested = outage_with_rests(schedule, USUAL, FAILURES[tried.failure], tried.attempt_ms, tried.outage_ms)
+    end, state = _ENDS[answer.end]
+    return {
+        "plan": plan,
+        "summary": summary(runs),
+        "chart": chart_of(columns, answer if tried.outage_ms else None) if columns else None,
+        "rows": [row for run in runs for row in _rows(run)],
+        "end": end,
+        "state": state,
+        "sentence": _sentence(answer, schedule),
+        "rested": _rested(rested, schedule, tried),
+        "note": _note(tried, schedule),
+        "compared": [_compared(name, tried) for name, _ in CHOICES],
+        "json": _policy_json(plan),
+        "command": _command(tried, plan, subscription),
+    }
+
+
+def _rows(run: Run) -> Iterator[tuple[Row | None, int]]:
+    """The rows of a run as the table shows them; None with a number: so many are folded."""
+    if run.length <= RUN_SHOWN_WHOLE:
+        yield from ((row, 0) for row in run.head)
+        return
+    yield run.head[0], 0
+    yield None, run.length - 2
+    yield run.last, 0
+
+
+def _sentence(answer: OutageAnswer, schedule: RetrySchedule) -> str:
+    when = f"{show_duration(answer.at_ms)} after publication"
+    if answer.end is OutageEnd.DELIVERED:
+        return f"by attempt {answer.attempts:,}, {when}"
+    if answer.end is OutageEnd.SPENT:
+        return f"after attempt {answer.attempts:,}, {when}: the message goes to the dead-letter queue, or is lost"
+    lifetime = show_duration(schedule.expires_after_ms or 0)
+    return f"{when}: attempt {answer.attempts + 1:,} falls due past the {lifetime} that it may live"
+
+
+def _rested(rested: RestedOutage, schedule: RetrySchedule, tried: Lab) -> str:
+    attempts = "attempt fails" if rested.failures == 1 else "attempts fail"
+    served = f"{show_duration(rested.served_at_ms)} after the outage's beginning, or at once when somebody lifts the rest"
+    lost = (
+        "no delivery is"
+        if not rested.given_up
+        else f"at most {rested.given_up:,} {'delivery is' if rested.given_up == 1 else 'deliveries are'}"
+    )
+    text = f"{rested.failures:,} {attempts} in all, whatever waits; {lost} given up, the others begin to be made {served}"
+    lifetime_ms = schedule.expires_after_ms
+    if lifetime_ms is not None and rested.served_at_ms > lifetime_ms and tried.outage_ms:
+        text += (
+            f"; those that have waited longer than the {show_duration(lifetime_ms)} that they may live expire"
+        )
+    return text
+
+
+def _note(tried: Lab, schedule: RetrySchedule) -> tuple[str, str]:
+    """A figure that puts the answer into proportion, and what it is."""
+    if tried.kind == POLICY:
+        used = f"{schedule.total_ms() // 1000:,} of them are used here"
+        advice = "For longer outages let the endpoint rest, or redrive."
+        return "3,600 s", f"of waits are the most that a delivery policy may have; {used}. {advice}"
+    lifetime_ms = schedule.expires_after_ms
+    if lifetime_ms is not None:
+        fixed = "may an event live at most before an attempt; the waits between attempts are fixed."
+        return show_duration(lifetime_ms), fixed
+    return show_duration(schedule.total_ms()), "are all the waits together; nobody configures them."
+
+
+def _compared(name: str, tried: Lab) -> dict[str, Any]:
+    """The fate of a message by another plan in the same outage."""
+    plan = PLANS[name]
+    answer = outage(plan.schedule, tried.attempt_ms, tried.outage_ms)
+    end, state = _ENDS[answer.end]
+    return {
+        "name": name,
+        "title": plan.title,
+        "attempts": runs_of(plan.schedule, tried.attempt_ms)[-1].last.attempt,
+        "end": end,
+        "state": state,
+        "when": show_duration(answer.at_ms),
+    }
+
+
+# ---- keeping it ------------------------------------------------------------------------------------------------------
+
+
+async def save(visit: Visit) -> Page | Redirect:
+    """Set the policy as a subscription's own, by the service's own rules."""
+    subscription = await _subscription(visit)
+    tried = lab_of(visit)
+    if subscription is None:
+        raise Unusable("No subscription is named.")
+    if tried.plan is None or tried.plan.policy is None:
+        return await _page(
+            visit, tried.refused or "Only HTTP/S subscriptions have a delivery policy.", _REFUSED
+        )
+    arn = names.subscription_arn(subscription)
+    try:
+        answer = await visit.call("sns", "GetSubscriptionAttributes", {"SubscriptionArn": arn})
+        before = orjson.loads(answer["Attributes"].get("DeliveryPolicy") or "{}")
+        policy = {**before, "healthyRetryPolicy": tried.plan.policy.to_document()}
+        await visit.call(
+            "sns",
+            "SetSubscriptionAttributes",
+            {
+                "SubscriptionArn": arn,
+                "AttributeName": "DeliveryPolicy",
+                "AttributeValue": orjson.dumps(policy).decode(),
+            },
+        )
+    except AwsError as error:
+        return await _page(visit, error.message, _REFUSED)
+    told = f"{subscription.endpoint_place} is retried by this policy from now on"
+    return Redirect(visit.link("topics", subscription.topic.name, subscription.id, told=told))
+
+
+async def _subscription(visit: Visit) -> Subscription | None:
+    """The subscription that the lab was opened for, if it was for one."""
+    if "account" not in visit.args or not visit.asked("subscription"):
+        return None
+    topic: ResourceName = visit.place._replace(name=visit.asked("topic"))
+    found = await visit.engine.resources.subscriptions.get(topic, visit.asked("subscription"))
+    if found is None:
+        raise Missing(f"There is no subscription {visit.asked('subscription')[:80]} of {topic.name[:80]}.")
+    return found
+
+
+def _policy_json(plan: Plan) -> str:
+    if plan.policy is None:
+        return ""
+    return orjson.dumps(
+        {"healthyRetryPolicy": plan.policy.to_document()}, option=orjson.OPT_INDENT_2
+    ).decode()
+
+
+def _command(tried: Lab, plan: Plan, subscription: Subscription | None) -> str:
+    """The command that sets the same."""
+    if plan.policy is not None:
+        arn = "ARN" if subscription is None else names.subscription_arn(subscription)
+        policy = orjson.dumps({"healthyRetryPolicy": plan.policy.to_document()}).decode()
+        return (
+            f"aws sns set-subscription-attributes --subscription-arn {arn}"
+            f" --attribute-name DeliveryPolicy --attribute-value '{policy}'"
+        )
+    numbers: Sequence[str] = [field.value for field in tried.fields]
+    if tried.kind == EVENT_GRID:
+        return (
+            "az eventgrid event-subscription update --name NAME --source-resource-id ID"
+            f" --max-delivery-attempts {numbers[0]} --event-ttl {numbers[1]}"
+        )
+    if tried.kind == FUNCTION:
+        return (
+            "aws lambda put-function-event-invoke-config --function-name NAME"
+            f" --maximum-retry-attempts {numbers[0]} --maximum-event-age-in-seconds {numbers[1]}"
+        )
+    return f"redrive schedule --plan {tried.kind}"

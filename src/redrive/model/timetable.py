@@ -1,0 +1,156 @@
+"""A retry schedule as a timetable: which attempt is made when, equal rows folded; and as the columns of a chart.
+
+Attempts after equal waits are reckoned together, not walked: the longest published schedule has 100,016.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from redrive.model.durations import show_duration
+from redrive.model.retry import Phase, RetrySchedule, Step
+
+RUN_SHOWN_WHOLE: Final = 3  # a folded run takes as many lines: its first, how many more, its last
+COLUMNS_MAX: Final = 60
+_CUT_RUN_COLUMNS: Final = 10  # what a run keeps that is longer than the whole chart
+
+_SECOND, _MINUTE, _HOUR = 1000, 60_000, 3_600_000
+_TICKS_MAX: Final = 5
+_TICK_STEPS_MS: Final = (
+    *(number * _SECOND for number in (1, 2, 5, 10, 15, 20, 30)),
+    *(number * _MINUTE for number in (1, 2, 5, 10, 15, 20, 30)),
+    *(number * _HOUR for number in (1, 2, 3, 6, 12, 24, 48)),
+)
+
+
+class Row(NamedTuple):
+    """One attempt.
+
+    Attributes:
+        attempt: From 1.
+        phase: The phase of the retry; None for the first attempt.
+        wait_ms: The published wait before it, from the end of the attempt before.
+        earliest_ms: When it begins, counted from the publication, if jitter makes every wait as short as it can.
+        latest_ms: The same with every wait as long as can be.
+    """
+
+    attempt: int
+    phase: Phase | None
+    wait_ms: int
+    earliest_ms: int
+    latest_ms: int
+
+    def after(self, step: Step, number: int, attempt_ms: int) -> "Row":
+        """The attempt that is so many equal retries later."""
+        return Row(
+            self.attempt + number,
+            step.phase,
+            step.nominal_ms,
+            self.earliest_ms + number * (attempt_ms + step.earliest_ms),
+            self.latest_ms + number * (attempt_ms + step.latest_ms),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Attempts in a row of one phase and after one wait, of which only the ends are kept.
+
+    Attributes:
+        head: Its first rows, up to three.
+        last: Its last row.
+    """
+
+    head: tuple[Row, ...]
+    last: Row
+
+    @property
+    def length(self) -> int:
+        """The number of attempts."""
+        return self.last.attempt - self.head[0].attempt + 1
+
+
+def runs_of(schedule: RetrySchedule, attempt_ms: int) -> list[Run]:
+    """Every attempt that may be made, the first one included.
+
+    Args:
+        schedule: The schedule.
+        attempt_ms: How long each attempt takes before it fails.
+    """
+    row = Row(1, None, 0, 0, 0)
+    runs = [Run((row,), row)]
+    for step, retries in schedule.alike():
+        made = _made(schedule, row, attempt_ms + step.earliest_ms, retries)
+        if made:
+            head = [row.after(step, number, attempt_ms) for number in range(1, made + 1)[:RUN_SHOWN_WHOLE]]
+            row = row.after(step, made, attempt_ms)
+            runs.append(Run(tuple(head), row))
+        if made < retries:
+            break
+    return runs
+
+
+def _made(schedule: RetrySchedule, before: Row, period_ms: int, retries: int) -> int:
+    """The number of those retries that fall due before the time to live is over."""
+    if schedule.expires_after_ms is None:
+        return retries
+    left_ms = schedule.expires_after_ms - 1 - before.earliest_ms
+    if left_ms < 0:
+        return 0
+    return min(retries, left_ms // period_ms) if period_ms else retries
+
+
+class Column(NamedTuple):
+    """One retry of a chart.
+
+    Attributes:
+        attempt: Which attempt the retry is.
+        phase: Its phase.
+        wait_ms: The published wait before it.
+        cut: Whether retries like this one were left out before it.
+    """
+
+    attempt: int
+    phase: Phase
+    wait_ms: int
+    cut: bool = False
+
+
+def columns_of(runs: Sequence[Run]) -> list[Column]:
+    """A column a retry, as long as there are not too many; then long runs are cut short."""
+    retries = runs[-1].last.attempt - 1
+    longest = COLUMNS_MAX if retries <= COLUMNS_MAX else _CUT_RUN_COLUMNS
+    return [column for run in runs for column in _columns(run, longest)]
+
+
+def _columns(run: Run, longest: int) -> Iterator[Column]:
+    phase, attempt = run.last.phase, run.head[0].attempt
+    if phase is None:
+        return
+    shown = min(run.length, longest)
+    for place in range(shown - 1):
+        yield Column(attempt + place, phase, run.last.wait_ms)
+    yield Column(run.last.attempt, phase, run.last.wait_ms, cut=shown < run.length)
+
+
+def phase_starts(columns: Sequence[Column]) -> list[int]:
+    """The places in `columns` at which a phase begins."""
+    return [
+        place for place, column in enumerate(columns) if not place or columns[place - 1].phase != column.phase
+    ]
+
+
+def ticks_of(columns: Sequence[Column]) -> tuple[int, int]:
+    """The distance (ms) of the marks on the axis of waits, and how many marks there are above 0."""
+    longest_ms = max(column.wait_ms for column in columns)
+    tick_ms = next(step for step in _TICK_STEPS_MS if longest_ms <= step * _TICKS_MAX)
+    return tick_ms, max(1, -(-longest_ms // tick_ms))
+
+
+def summary(runs: Sequence[Run]) -> str:
+    """The number of attempts, and when the last of them is made."""
+    last = runs[-1].last
+    if last.attempt == 1:
+        return "one attempt, no retries"
+    earliest, latest = show_duration(last.earliest_ms), show_duration(last.latest_ms)
+    when = latest if earliest == latest else f"{earliest} to {latest}"
+    return f"{last.attempt:,} attempts, the last {when} after publication"

@@ -1,0 +1,111 @@
+"""The lab of retry schedules, without a browser."""
+
+import json
+import re
+from dataclasses import replace
+from html import unescape
+from urllib.parse import urlencode
+
+import pytest
+
+from redrive.protocols.http import Response
+from tests.console.world import ROOM, ROOT, make_world, visiting
+
+POLICY = {
+    "numRetries": 10,
+    "numNoDelayRetries": 1,
+    "numMinDelayRetries": 1,
+    "numMaxDelayRetries": 0,
+    "minDelayTarget": 10,
+    "maxDelayTarget": 300,
+    "backoffFunction": "geometric",
+}
+ID = "9b7bd5b4-6c6c-4d4c-8e29-3b2a5a1f0c11"
+AFTERNOON = {"outage": "4h", "attempt": "15s", "fails": "503"}
+
+
+def text(response: Response) -> str:
+    """The page without its tags."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", response.body.decode())).split())
+
+
+async def test_a_policy_is_tried_with_an_outage_with_and_without_rests() -> None:
+    async with visiting() as visitor:
+        page = text(await visitor.get(f"{ROOT}/schedules?{urlencode(POLICY | AFTERNOON)}"))
+        assert "11 attempts , the last 15 min 4 s to 15 min 24 s after publication" in page
+        assert "given up after attempt 11, 15 min 39 s after publication" in page
+        assert "17 attempts fail in all, whatever waits; at most 1 delivery is given up" in page
+        assert "4 h 21 min after the outage's beginning" in page
+        assert "773 of them are used here" in page
+        short = text(await visitor.get(f"{ROOT}/schedules?{urlencode(POLICY | {'outage': '40 min'})}"))
+        assert "given up after attempt 11" in short
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ({"numRetries": "1e9"}, "numRetries: '1e9' is no whole number"),
+        ({"numRetries": "1000000000"}, "numRetries"),
+        ({"numRetries": "2", "numNoDelayRetries": "3"}, "DeliveryPolicy"),
+        ({"minDelayTarget": "3601"}, "minDelayTarget"),
+        ({"policy": '{"healthyRetryPolicy": {"retries": 1}}'}, "DeliveryPolicy"),
+        ({"policy": "{"}, "DeliveryPolicy"),
+        ({"outage": "long"}, "'long' is not a span of time"),
+        ({"outage": "99999d"}, "longer than 60 days"),
+        ({"plan": "event-grid", "maxDeliveryAttempts": "31"}, "31 is not from 1 to 30"),
+    ],
+)
+async def test_numbers_that_give_no_schedule_are_refused_in_the_services_words(
+    query: dict[str, str], told: str
+) -> None:
+    async with visiting() as visitor:
+        page = text(await visitor.get(f"{ROOT}/schedules?{urlencode(query)}"))
+        assert told in page
+        assert "Earliest after publication" not in page
+
+
+@pytest.mark.parametrize("plan", ["http", "managed", "customer", "event-grid", "function"])
+async def test_each_plan_has_its_curve_its_table_and_its_answer(plan: str) -> None:
+    async with visiting() as visitor:
+        response = await visitor.get(f"{ROOM}/schedules?plan={plan}&outage=20d")
+        assert response.body.count(b"<path class=") >= 2
+        assert b"Earliest after publication" in response.body
+        assert "The same outage by other schedules" in text(response)
+        if plan == "managed":
+            assert "delivered by attempt 86,414" in text(response)
+            assert "99,998 more" in text(response)
+
+
+async def test_a_pasted_policy_is_tried_and_its_numbers_are_filled_in() -> None:
+    pasted = json.dumps({"http": {"defaultHealthyRetryPolicy": POLICY}})
+    async with visiting() as visitor:
+        response = await visitor.get(f"{ROOT}/schedules?{urlencode({'policy': pasted})}")
+        assert "11 attempts" in text(response)
+        assert b'name="maxDelayTarget" value="300"' in response.body
+
+
+async def test_a_policy_is_saved_as_the_subscriptions_own_and_its_other_members_stay() -> None:
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        wanted = replace(world.subscription, id=ID, endpoint="https://orders.example.com/")
+        await world.engine.resources.subscriptions.create(wanted)
+        subscription = await visitor.get(f"{ROOM}/topics/Rentals/{ID}")
+        (link,) = re.findall(r'href="([^"]+/schedules\?[^"]+)"', subscription.body.decode())
+        assert b"Save as the policy of" in (await visitor.get(link.replace("&amp;", "&"))).body
+        form = POLICY | {"topic": "Rentals", "subscription": ID}
+        saved = await visitor.post(f"{ROOM}/schedules", form)
+        assert saved.status == 303
+        again = await visitor.get(f"{ROOM}/topics/Rentals/{ID}")
+        assert b"maxDelayTarget=300" in again.body
+        refused = await visitor.post(f"{ROOM}/schedules", form | {"numRetries": "101"})
+        assert refused.status == 400
+        gone = await visitor.post(f"{ROOM}/schedules", form | {"subscription": "gone"})
+        assert gone.status == 404
+
+
+async def test_the_lab_answers_its_live_part_alone() -> None:
+    async with visiting() as visitor:
+        headers = {"hx-request-type": "partial"}
+        first = await visitor.get(f"{ROOT}/schedules?numRetries=4", **headers)
+        assert b"<form" not in first.body
+        assert b"5 attempts" in first.body
