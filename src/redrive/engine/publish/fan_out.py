@@ -249,12 +249,15 @@ class TopicPublisher:
         if repeated:
             return
         sent: list[tuple[Queue, int]] = []
+        measured, body_bytes = "", 0  # nearly always every queue gets the same body
         for route in routed.routes:
             new_delivery = route.new_delivery
             if new_delivery is not None:
                 self._wake(new_delivery, now)
                 if route.refusal is None and route.queue is not None:
-                    sent.append((route.queue, bytes_of(new_delivery.body)))
+                    if new_delivery.body is not measured:
+                        measured, body_bytes = new_delivery.body, bytes_of(new_delivery.body)
+                    sent.append((route.queue, body_bytes))
             if route.refusal is not None:
                 self._tell_refused(routed, route, route.refusal, now)
         if sent:

@@ -90,9 +90,8 @@ class QueueNotifier:
 
     def announce(self, queue_id: int, number: int = 1) -> None:
         """So many deliveries may be claimed now: wake as many receivers, longest waiting first."""
-        self._move_count(queue_id)
-        watcher = self._watchers.get(queue_id)
-        if watcher is not None:
+        self._counts[queue_id % COUNTS] += 1
+        if self._watchers and (watcher := self._watchers.get(queue_id)) is not None:
             watcher()
         line = self._lines.get(queue_id)
         if line is None:
@@ -112,7 +111,7 @@ class QueueNotifier:
 
     def expect(self, queue_id: int, due_at: int) -> None:
         """News: a delivery of the queue falls due then (ms)."""
-        self._move_count(queue_id)
+        self._counts[queue_id % COUNTS] += 1
         self.remind(queue_id, due_at)
 
     def expect_copies(self, target: Target, now: int) -> None:
@@ -129,9 +128,6 @@ class QueueNotifier:
             line.timer.cancel()
         line.due_at = due_at
         line.timer = self._clock.call_at(due_at, self._fall_due(queue_id, line))
-
-    def _move_count(self, queue_id: int) -> None:
-        self._counts[queue_id % COUNTS] += 1
 
     def _fall_due(self, queue_id: int, line: _Line) -> Callable[[], None]:
         def due() -> None:

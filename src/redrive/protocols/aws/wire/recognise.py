@@ -51,7 +51,7 @@ def recognise(request: Request) -> Recognised | None:
         return _by_path(request.path)
     if _may_be_for_s3(request) and is_for_s3(request):
         return _by_bucket(request)
-    return _by_route(request) or _by_action(request)
+    return (None if request.path == "/" else _by_route(request)) or _by_action(request)
 
 
 def service_named(request: Request) -> str | None:
