@@ -1,8 +1,6 @@
 """Pages over the router, without a browser."""
 
 import re
-from collections import Counter
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,7 +11,6 @@ from redrive.console.safety import POLICY
 from redrive.engine.ports import NewDelivery
 from redrive.model.message import Message
 from redrive.protocols.http import Response
-from redrive.stores.sqlite.store import SqliteStore
 from tests.console.world import BUSY, PLACE, ROOM, ROOT, Visitor, World, make_world, pages_of, visiting
 
 _LINK = re.compile(r'(?:href|src|action|formaction|hx-get)="([^"]+)"')
@@ -280,46 +277,3 @@ async def test_strangers_texts_are_escaped_wherever_they_stand(text_: str) -> No
         ]:
             page = await visitor.get(path)
             assert b"<x-evil" not in page.body, path
-
-
-_READS = (
-    *("look", "failures", "notes_of_each", "count", "count_each", "peek", "notes", "locate", "first_of_each"),
-    *("get", "find"),
-)
-
-
-async def test_a_page_asks_the_store_a_few_times_whatever_stands_there(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    calls: Counter[str] = Counter()
-    rows = 0
-
-    def counted(verb: str) -> Any:
-        real = getattr(SqliteStore, verb)
-
-        async def count(store: SqliteStore, *args: Any, **named: Any) -> Any:
-            nonlocal rows
-            calls[verb] += 1
-            answer = await real(store, *args, **named)
-            rows += len(answer) if isinstance(answer, list) else 0
-            return answer
-
-        return count
-
-    async with visiting() as visitor:
-        world = await make_world(visitor)
-        for number in range(12):
-            seqs = await world.die(*(f'{{"order": {number * 10 + each}}}' for each in range(10)))
-        for verb in _READS:
-            monkeypatch.setattr(SqliteStore, verb, counted(verb))
-        for path in pages_of(world, seqs[0]):
-            await visitor.get(
-                f"{path}{'&' if '?' in path else '?'}first"
-            )  # documents are remembered from then on
-            calls.clear()
-            rows = 0
-            await visitor.get(path)
-            documents = calls.pop("get", 0) + calls.pop("find", 0)  # small, and read by another connection
-            assert calls.total() <= 6, (path, calls)
-            assert documents <= 9, (path, documents)
-            assert rows <= 130, (path, rows)

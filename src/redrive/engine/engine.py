@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import cast
 
+from redrive.engine.configuration.dead_letter_sources import DeadLetterSources
 from redrive.engine.configuration.directory import Directory
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.topics import Topics
@@ -103,7 +104,9 @@ class Engine:
         )
         self._redriver = Redriver(store, runtime, self.resources, self._notifier, self._counters)
         self._chosen = ChosenMoves(store, runtime, self.resources, self._notifier, self._counters)
-        self._dead_letters = DeadLetters(store, clock, self.resources)
+        self._dead_letters = DeadLetters(
+            store, clock, self.resources, DeadLetterSources(self._directory, self._subscriptions)
+        )
         self._circuits = CircuitBreakers(self._directory, runtime.node)
         self._sweeper = Sweeper(
             store,

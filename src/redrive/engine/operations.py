@@ -52,6 +52,8 @@ class Operations:
         set_aside, bring_back: Put them aside as they are, and back (`ChosenMoves`).
         aside_of: The queue for what is set aside (`ChosenMoves.aside_of`).
         dead_letter_queues: Of an account's region (`DeadLetters.queues`).
+        dead_letter_queues_of: Of several accounts and regions at once (`DeadLetters.queues_of`).
+        places: The accounts and regions that have queues or topics (`DeadLetters.places`).
         dead_letters: What is in one of them (`DeadLetters.letters`).
         look: A page of one, either way, or of one cause (`DeadLetters.look`).
         peek_page: The same of any queue, without origins and attempts (`DeadLetters.peek`).
@@ -59,6 +61,7 @@ class Operations:
         origin: The place that dead letters of a number came from (`DeadLetters.origin`).
         active_redrive_tasks: The tasks of all accounts that have not ended (`Redriver.active`).
         causes: Why its messages died, with numbers (`DeadLetters.causes`).
+        groups, ends, causes_of: The same in steps, for who looks at messages besides (`DeadLetters`).
         sources: Who sends to one (`DeadLetters.sources`).
         trace: Where a message's deliveries stand (`Tracer.trace`).
         start_replay_in: Sends a subscription what its topic archived (`Replayer.start_in`).
@@ -102,6 +105,8 @@ class Operations:
         self.bring_back = chosen.bring_back
         self.aside_of = chosen.aside_of
         self.dead_letter_queues = dead_letters.queues
+        self.dead_letter_queues_of = dead_letters.queues_of
+        self.places = dead_letters.places
         self.dead_letters = dead_letters.letters
         self.look = dead_letters.look
         self.letters_of = dead_letters.of
@@ -109,6 +114,9 @@ class Operations:
         self.origin = dead_letters.origin
         self.active_redrive_tasks = redriver.active
         self.causes = dead_letters.causes
+        self.groups = dead_letters.groups
+        self.ends = dead_letters.ends
+        self.causes_of = dead_letters.causes_of
         self.sources = dead_letters.sources
         self.trace = tracer.trace
         self.start_replay_in = replayer.start_in

@@ -41,6 +41,15 @@ async def test_each_change_is_the_next_version(store: Store) -> None:
     assert await store.get("queue", "a") == Resource("queue", "a", 3, {"n": 2})
 
 
+async def test_several_documents_are_read_at_once_whatever_their_kinds(store: Store) -> None:
+    await put(store, "a", n=0)
+    await put(store, "b", n=1)
+    await store.write([Put("topic", "a", {"n": 2})])
+    found = await store.get_each([("queue", "b"), ("topic", "a"), ("topic", "b"), ("queue", "nu\0l")])
+    assert sorted(found) == [Resource("queue", "b", 1, {"n": 1}), Resource("topic", "a", 1, {"n": 2})]
+    assert await store.get_each([]) == []
+
+
 @pytest.mark.parametrize("version", [0, 1, 3])
 async def test_a_change_of_another_version_is_refused(store: Store, version: int) -> None:
     await put(store, "a", n=0)

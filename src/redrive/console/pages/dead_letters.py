@@ -1,11 +1,14 @@
 """Dead letters: the queues that have them, and the workbench of one queue."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from redrive.console import search
 from redrive.console.visit import PAGE_ROWS, Page, Unusable, Visit
 from redrive.engine.operations import SET_ASIDE, Cause, DeadLetter
-from redrive.engine.ports import FailureKey, LookRequest
+from redrive.engine.ports import FailureGroup, FailureKey, LookRequest
+from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription
@@ -25,6 +28,7 @@ async def listed(visit: Visit) -> Page:
         {
             "name": queue.queue.name.name,
             "number": queue.letters,
+            "at_most": queue.at_most,
             "link": visit.link("dead-letters", queue.queue.name.name),
             "sources": [f"queue {name.name}" for name in queue.from_queues]
             + [origin_text(None, subscription) for subscription in queue.from_subscriptions],
@@ -33,7 +37,7 @@ async def listed(visit: Visit) -> Page:
     ]
     rows.sort(key=lambda row: (-int(str(row["number"])), str(row["name"])))
     aside_link = visit.link("dead-letters", SET_ASIDE) if aside is not None else ""
-    values = {"rows": rows, "at_most": COUNTED_MAX, "aside": aside_link}
+    values = {"rows": rows, "aside": aside_link}
     return Page("dead_letter_queues.html", values, live_seconds=10)
 
 
@@ -41,30 +45,34 @@ async def workbench(visit: Visit) -> Page:
     """The causes of a queue's dead letters, and the messages of one cause."""
     queue = await visit.queue()
     operations = visit.engine.operations
-    causes = await operations.causes(queue, CAUSES_MAX, COUNTED_MAX)
+    groups = await operations.groups(queue, CAUSES_MAX, COUNTED_MAX)
+    chosen = chosen_group(visit, groups)
+    look = await _look(visit, queue, None if chosen is None else chosen.key)
+    ends = await operations.ends(queue, groups)
+    letters = await operations.letters_of([*ends, *look.shown])
+    causes = await operations.causes_of(groups, letters)
     counts = await visit.engine.messages.count(queue, COUNTED_MAX)
-    cause = chosen_cause(visit, causes)
-    look = await _letters(visit, queue, None if cause is None else cause.group.key)
     tasks = await operations.redrive_tasks(queue.name)
-    known = sum(each.group.number for each in causes)
+    known = sum(group.number for group in groups)
     values = {
         "queue": queue,
         "is_aside": queue.name.name == SET_ASIDE,
         "counts": counts,
         "at_most": COUNTED_MAX,
-        "causes": [_cause_row(visit, each, chosen=each is cause) for each in causes],
+        "causes": [_cause_row(visit, cause, chosen=cause.group is chosen) for cause in causes],
         "others": 0 if counts.available >= COUNTED_MAX else max(0, counts.available - known),
-        "cause": cause,
-        "cause_id": cause_id(cause),
+        "cause": chosen,
+        "cause_id": "" if chosen is None else cause_id(chosen.key),
         "sources": [source_text(source) for source in await operations.sources(queue)],
         "task": next((task for task in tasks if task.state.active), None),
         "last_task": tasks[0] if tasks and tasks[0].started_at > visit.now - 24 * 3_600_000 else None,
-        **look,
+        "letters": [_row(visit, letter) for letter in letters[len(ends) :]],
+        **look.values,
     }
     return Page("workbench.html", values, live_seconds=10)
 
 
-def chosen_cause(visit: Visit, causes: list[Cause]) -> Cause | None:
+def chosen_group(visit: Visit, groups: Sequence[FailureGroup]) -> FailureGroup | None:
     """The cause that the visitor chose; else, where nothing is said, the most frequent.
 
     Raises:
@@ -74,9 +82,9 @@ def chosen_cause(visit: Visit, causes: list[Cause]) -> Cause | None:
     if asked == "all":
         return None
     if not asked:
-        return causes[0] if causes else None
+        return groups[0] if groups else None
     key = read_cause(asked)
-    return next((cause for cause in causes if cause.group.key == key), None)
+    return next((group for group in groups if group.key == key), None)
 
 
 def read_cause(text: str) -> FailureKey:
@@ -91,9 +99,9 @@ def read_cause(text: str) -> FailureKey:
     return FailureKey(int(origin), failure)
 
 
-def cause_id(cause: Cause | None) -> str:
+def cause_id(key: FailureKey) -> str:
     """A cause as a link names it."""
-    return "" if cause is None else f"{cause.group.key.origin}:{cause.group.key.failure}"
+    return f"{key.origin}:{key.failure}"
 
 
 def origin_text(queue: ResourceName | None, subscription: Subscription | None) -> str:
@@ -124,7 +132,7 @@ def _cause_row(visit: Visit, cause: Cause, *, chosen: bool) -> dict[str, Any]:
         "last": None if last is None else _died_at(last),
         "said": said,
         "chosen": chosen,
-        "link": visit.link("dead-letters", visit.args["queue"], cause=cause_id(cause)),
+        "link": visit.link("dead-letters", visit.args["queue"], cause=cause_id(cause.group.key)),
     }
 
 
@@ -133,44 +141,53 @@ def _died_at(letter: DeadLetter) -> int:
     return letter.notes[-1].at if letter.notes else letter.delivery.sent_at
 
 
-async def _letters(visit: Visit, queue: Queue, key: FailureKey | None) -> dict[str, Any]:
-    """A page of dead letters, or what a slice of a search found among them."""
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A page of dead letters, or what a slice of a search found.
+
+    Attributes:
+        shown: At most a page of deliveries.
+        values: What the template says about them.
+    """
+
+    shown: Sequence[Delivery]
+    values: Mapping[str, Any]
+
+
+async def _look(visit: Visit, queue: Queue, key: FailureKey | None) -> _Look:
     newest = visit.asked("order", "newest") == "newest"
     after = visit.number("after")
     text = visit.asked("q").strip()
     if text and not visit.bodies_shown:
         raise Unusable("Bodies are hidden here, so they cannot be searched.")
+    holds = search.read(text)
     looks = SLICE if text else PAGE_ROWS + 1
     before = (after or None) if newest else None
     request = LookRequest(queue.id, looks, 0 if newest else after, before, newest_first=newest, group=key)
-    query = search.read(text)
-    if text:
-        found = await visit.engine.operations.peek_page(request)
-        hits = [delivery for delivery in found if query(delivery)][:PAGE_ROWS]
-        letters = await visit.engine.operations.letters_of(hits)
-        last = hits[-1].seq if len(hits) == PAGE_ROWS else found[-1].seq if found else 0
-        more = len(found) == looks or len(hits) == PAGE_ROWS
-    else:
-        letters = await visit.engine.operations.look(request)
-        more = len(letters) > PAGE_ROWS
-        letters = letters[:PAGE_ROWS]
-        last = letters[-1].delivery.seq if letters else 0
-        found = []
+    found = await visit.engine.operations.peek_page(request)
+    hits = [delivery for delivery in found if holds(delivery)] if text else found
+    shown = hits[:PAGE_ROWS]
+    more = len(found) == looks or len(hits) > PAGE_ROWS
+    last = (shown if len(hits) > PAGE_ROWS else found)[-1].seq if found else 0
+    looked = visit.number("looked") + (
+        sum(_passed(each, last, newest=newest) for each in found) if text else 0
+    )
     asked = {"cause": visit.asked("cause"), "q": text, "order": "newest" if newest else "oldest"}
-    looked = visit.number("looked") + len(found)
-    return {
-        "letters": [_row(visit, letter) for letter in letters],
+    here = ("dead-letters", queue.name.name)
+    values = {
         "q": text,
         "newest": newest,
         "looked": looked,
-        "next": visit.link("dead-letters", queue.name.name, **asked, after=last, looked=looked or None)
-        if more
-        else "",
-        "first": visit.link("dead-letters", queue.name.name, **asked) if after else "",
-        "turned": visit.link(
-            "dead-letters", queue.name.name, **{**asked, "order": "oldest" if newest else "newest"}
-        ),
+        "next": visit.link(*here, **asked, after=last, looked=looked or None) if more else "",
+        "first": visit.link(*here, **asked) if after else "",
+        "turned": visit.link(*here, **{**asked, "order": "oldest" if newest else "newest"}),
     }
+    return _Look(shown, values)
+
+
+def _passed(delivery: Delivery, last: int, *, newest: bool) -> bool:
+    """True for what the next slice does not look at again."""
+    return delivery.seq >= last if newest else delivery.seq <= last
 
 
 def _row(visit: Visit, letter: DeadLetter) -> dict[str, Any]:

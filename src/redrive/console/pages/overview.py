@@ -6,9 +6,8 @@ from redrive.console.visit import Page, Redirect, Unusable, Visit
 from redrive.model.names import ResourceName
 from redrive.model.task import MoveTask
 
-PLACES_MAX: Final = 50
+NEEDS_MAX: Final = 50
 COUNTED_MAX: Final = 100_000  # of each dead-letter queue: 8 ms
-_AFTER_ALL: Final = "\U0010ffff"
 
 
 async def page(visit: Visit) -> Page:
@@ -16,7 +15,7 @@ async def page(visit: Visit) -> Page:
     places = await places_seen(visit)
     chosen = visit.asked("place")
     shown = [place for place in places if not chosen or chosen == f"{place.account}/{place.region}"]
-    needs = [need for place in shown for need in await _needs(visit, place)]
+    needs = [*await _dead(visit, shown), *await _resting(visit, shown)]
     tasks = [_task(visit, task) for task in await visit.engine.operations.active_redrive_tasks()]
     tasks = [task for task in tasks if visit.session.sees(task["account"])]
     values = {
@@ -44,14 +43,7 @@ async def keys(visit: Visit) -> Page:  # noqa: ARG001 - of every page
 
 async def places_seen(visit: Visit) -> list[ResourceName]:
     """The accounts and regions that have queues or topics and that the visitor sees, as far as 50."""
-    found: set[tuple[str, str]] = set()
-    for after in (visit.engine.resources.queues.all_after, visit.engine.resources.topics.all_after):
-        key = ""
-        while len(found) < PLACES_MAX and (page := await after(key, 1)):
-            name = page[0].name
-            found.add((name.account, name.region))
-            key = f"{name.account}/{name.region}/{_AFTER_ALL}"
-    return [ResourceName(*each, "") for each in sorted(found) if visit.session.sees(each[0])]
+    return [place for place in await visit.engine.operations.places() if visit.session.sees(place.account)]
 
 
 def _links(visit: Visit, place: ResourceName) -> dict[str, str]:
@@ -62,27 +54,33 @@ def _links(visit: Visit, place: ResourceName) -> dict[str, str]:
     }
 
 
-async def _needs(visit: Visit, place: ResourceName) -> list[dict[str, Any]]:
-    operations = visit.engine.operations
-    found: list[dict[str, Any]] = [
+async def _dead(visit: Visit, places: list[ResourceName]) -> list[dict[str, Any]]:
+    """The dead-letter queues that are not empty, the fullest first."""
+    found = await visit.engine.operations.dead_letter_queues_of(places, COUNTED_MAX)
+    found = sorted((queue for queue in found if queue.letters), key=lambda queue: -queue.letters)
+    return [
         {
             "kind": "dead",
             "number": queue.letters,
-            "at_most": COUNTED_MAX,
+            "at_most": queue.at_most,
             "name": queue.queue.name.name,
-            "link": visit.link_in(place, "dead-letters", queue.queue.name.name),
-            "place": f"{place.account} · {place.region}",
+            "link": visit.link_in(queue.queue.name, "dead-letters", queue.queue.name.name),
+            "place": f"{queue.queue.name.account} · {queue.queue.name.region}",
         }
-        for queue in await operations.dead_letter_queues(place.account, place.region, COUNTED_MAX)
-        if queue.letters
+        for queue in found[:NEEDS_MAX]
     ]
-    found.sort(key=lambda need: -need["number"])
-    prefix = f"{place.account}/{place.region}/"
-    resting = {
-        key: state for key, state in (await operations.open_circuits()).items() if key.startswith(prefix)
-    }
-    if resting:
-        first = min(resting.values(), key=lambda state: state.until)
+
+
+async def _resting(visit: Visit, places: list[ResourceName]) -> list[dict[str, Any]]:
+    """The places where endpoints rest."""
+    circuits = await visit.engine.operations.open_circuits()
+    found = []
+    for place in places:
+        prefix = f"{place.account}/{place.region}/"
+        resting = [state for key, state in circuits.items() if key.startswith(prefix)]
+        if not resting:
+            continue
+        first = min(resting, key=lambda state: state.until)
         found.append(
             {
                 "kind": "rest",

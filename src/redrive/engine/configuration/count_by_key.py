@@ -65,6 +65,14 @@ class CountByKey(Generic[T]):
         count = await self._current(prefix)
         return [key for key, sorts in count.sorts.items() if sort in sorts]
 
+    async def keys_by_sort(self, prefix: str) -> dict[str, list[str]]:
+        """The keys that begin so, by their sorts, each in order."""
+        found: dict[str, list[str]] = {}
+        for key, sorts in sorted((await self._current(prefix)).sorts.items()):
+            for sort in sorts:
+                found.setdefault(sort, []).append(key)
+        return found
+
     async def _current(self, prefix: str) -> "_Count":
         count = self._counts.setdefault(prefix, _Count())
         async with count.reading:

@@ -101,6 +101,19 @@ class Directory:
             self._remember((kind.name, key), found)
         return found
 
+    async def get_each(self, asked: Sequence[tuple[DocumentKind[Any], str]]) -> dict[Key, Any]:
+        """Those values that are there of several, by their kinds' names and keys: one read for what is not remembered."""
+        keys = {(kind.name, key): kind for kind, key in asked}
+        found = {key: known[1] for key in keys if (known := self._known.get(key)) is not None}
+        missing = [key for key in keys if key not in found]
+        before = self._changes
+        for resource in await self._store.get_each(missing) if missing else ():
+            key = (resource.kind, resource.key)
+            found[key] = keys[key].read(resource.document)
+            if self._changes == before:  # else it may have changed while it was on its way
+                self._remember(key, (resource.version, found[key]))
+        return found
+
     async def find(
         self, kind: DocumentKind[T], prefix: str, after: str = "", limit: int | None = None
     ) -> list[T]:

@@ -91,6 +91,10 @@ class Store(Protocol):
         """The document, or None."""
         ...
 
+    async def get_each(self, asked: Sequence[tuple[str, str]]) -> list[Resource]:
+        """Those documents that are there of several, each named by its kind and key, in any order: one read."""
+        ...
+
     async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
         """Documents whose key begins with `prefix` and is greater than `after`, in byte order of the key."""
         ...

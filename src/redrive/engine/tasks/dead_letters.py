@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from redrive.engine.configuration.dead_letter_sources import UNKNOWN, DeadLetterSources, Origin
 from redrive.engine.ports import AttemptNote, Clock, FailureGroup, LookRequest, Store
 from redrive.engine.resources import Resources
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription
+
+COUNTED_TOGETHER_MAX: Final = 300_000  # of all queues of a list together: 24 ms
+COUNTED_MIN: Final = 1000  # of each, however many they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +25,14 @@ class DeadLetterQueue:
         letters: How many may be redriven now.
         from_queues: Queues that send theirs here.
         from_subscriptions: Subscriptions that do.
+        at_most: The number that the count went as far as; None: to the end.
     """
 
     queue: Queue
     letters: int
     from_queues: Sequence[ResourceName]
     from_subscriptions: Sequence[Subscription]
+    at_most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,65 +79,82 @@ class Cause:
 class DeadLetters:
     """Looks into dead-letter queues without touching them."""
 
-    def __init__(self, store: Store, clock: Clock, resources: Resources) -> None:
+    def __init__(self, store: Store, clock: Clock, resources: Resources, sources: DeadLetterSources) -> None:
         """Look through these parts."""
         self._store = store
         self._clock = clock
         self._queues = resources.queues
-        self._subscriptions = resources.subscriptions
+        self._sources = sources
 
     async def queues(self, account: str, region: str, count_max: int | None = None) -> list[DeadLetterQueue]:
         """The dead-letter queues of an account's region that stand, by name; counted as far as `count_max`."""
-        sources: dict[ResourceName, list[ResourceName]] = {}
-        for source in await self._queues.with_dead_letters(ResourceName(account, region, "")):
-            if source.dead_letter is not None:
-                sources.setdefault(source.dead_letter.queue, []).append(source.name)
-        subscriptions: dict[ResourceName, list[Subscription]] = {}
-        for subscription in await self._subscriptions.of_account(account, region):
-            if subscription.dead_letter is not None:
-                subscriptions.setdefault(subscription.dead_letter, []).append(subscription)
-        found = []
-        for name in sorted({*sources, *subscriptions}):
-            queue = await self._queues.get(name)
-            if queue is not None:
-                counts = await self._store.count(queue.id, self._clock.now(), count_max)
-                found.append(
-                    DeadLetterQueue(
-                        queue, counts.available, sources.get(name, []), subscriptions.get(name, [])
-                    )
-                )
-        return found
+        return await self.queues_of([ResourceName(account, region, "")], count_max)
+
+    async def queues_of(
+        self, places: Sequence[ResourceName], count_max: int | None = None
+    ) -> list[DeadLetterQueue]:
+        """The same of several accounts and regions: one read counts them all, each as far as `count_max` or less."""
+        sources = {
+            target: found
+            for place in places
+            for target, found in (await self._sources.by_target(place.account, place.region)).items()
+        }
+        found = [await self._queues.get(name) for name in sources]
+        queues = [queue for queue in found if queue is not None]
+        most = None if count_max is None else _fair_share(count_max, len(queues))
+        numbers = await self._numbers(queues, most)
+        return [DeadLetterQueue(queue, numbers[queue.id], *sources[queue.name], most) for queue in queues]
+
+    async def _numbers(self, queues: Sequence[Queue], at_most: int | None) -> dict[int, int]:
+        """The numbers of messages that may be redriven now."""
+        now = self._clock.now()
+        if at_most is None:
+            return {queue.id: (await self._store.count(queue.id, now)).available for queue in queues}
+        counts = await self._store.count_each([queue.id for queue in queues], now, at_most) if queues else {}
+        return {queue_id: each.available for queue_id, each in counts.items()}
 
     async def sources(self, queue: Queue) -> list[Queue | Subscription]:
         """The queues and subscriptions that send their dead letters to this one."""
-        return [
-            *await self._queues.sources_of(queue.name),
-            *await self._subscriptions.dead_lettering_to(queue.name),
-        ]
+        return await self._sources.of(queue.name)
+
+    async def places(self) -> list[ResourceName]:
+        """The accounts and regions that have queues or topics (`DeadLetterSources.places`)."""
+        return await self._sources.places()
 
     async def causes(self, queue: Queue, limit: int, count_max: int) -> list[Cause]:
-        """The causes of a queue's dead letters, the most frequent first: three reads, and one for each origin.
+        """The causes of a queue's dead letters, the most frequent first: three reads, and two for unknown origins.
 
         Args:
             queue: Where they are.
             limit: At most so many causes.
             count_max: Of each so many are counted.
         """
-        groups = await self._store.failures(queue.id, limit, count_max)
-        places = {seq for group in groups for seq in (group.first_seq, group.last_seq)}
-        ends = await self.look(LookRequest(queue.id, len(places), seqs=sorted(places))) if places else []
-        letters = {letter.delivery.seq: letter for letter in ends}
-        origins = {number: await self.origin(number) for number in {group.key.origin for group in groups}}
-        found = [
+        groups = await self.groups(queue, limit, count_max)
+        return await self.causes_of(groups, await self.of(await self.ends(queue, groups)))
+
+    async def groups(self, queue: Queue, limit: int, count_max: int) -> list[FailureGroup]:
+        """The dead letters of a queue by cause, the most frequent first: one read."""
+        found = await self._store.failures(queue.id, limit, count_max)
+        return sorted(found, key=lambda group: -group.number)
+
+    async def ends(self, queue: Queue, groups: Sequence[FailureGroup]) -> list[Delivery]:
+        """The first and the last dead letter of each group: one read."""
+        places = sorted({seq for group in groups for seq in (group.first_seq, group.last_seq)})
+        return await self.peek(LookRequest(queue.id, len(places), seqs=places)) if places else []
+
+    async def causes_of(self, groups: Sequence[FailureGroup], letters: Sequence[DeadLetter]) -> list[Cause]:
+        """Groups as causes, with what these dead letters, among them the ends of each group, say of them."""
+        of_place = {letter.delivery.seq: letter for letter in letters}
+        origins = await self._sources.origins({group.key.origin for group in groups})
+        return [
             Cause(
                 group,
                 *origins[group.key.origin],
-                letters.get(group.first_seq),
-                letters.get(group.last_seq),
+                of_place.get(group.first_seq),
+                of_place.get(group.last_seq),
             )
             for group in groups
         ]
-        return sorted(found, key=lambda cause: -cause.group.number)
 
     async def letters(self, queue: Queue, after_seq: int, limit: int) -> list[DeadLetter]:
         """The messages in a dead-letter queue, in order of arrival."""
@@ -147,21 +171,24 @@ class DeadLetters:
     async def of(self, deliveries: Sequence[Delivery]) -> list[DeadLetter]:
         """Deliveries with where they came from, if they were dead-lettered, and their attempts that failed.
 
-        One read for all notes, and one for each place they came from: of a page there are few.
+        One read for all notes, and two for the places they came from, unless these are remembered.
         """
         if not deliveries:
             return []
         keys = [(delivery.origin or delivery.queue_id, delivery.message_id) for delivery in deliveries]
         notes = await self._store.notes_of_each(keys)
-        origins = {each: await self.origin(each) for each in {delivery.origin for delivery in deliveries}}
+        numbers = {delivery.origin for delivery in deliveries if delivery.origin is not None}
+        origins = await self._sources.origins(numbers)
         return [
-            DeadLetter(delivery, *origins[delivery.origin], notes.get(key, ()))
+            DeadLetter(delivery, *origins.get(delivery.origin or 0, UNKNOWN), notes.get(key, ()))
             for delivery, key in zip(deliveries, keys, strict=True)
         ]
 
-    async def origin(self, number: int | None) -> tuple[ResourceName | None, Subscription | None]:
+    async def origin(self, number: int | None) -> Origin:
         """The queue or the subscription that a number stands or stood for, as far as it is known."""
-        if number is None:
-            return None, None
-        subscription = await self._subscriptions.of_backlog(number)
-        return (None if subscription is not None else await self._queues.name_of(number)), subscription
+        return UNKNOWN if number is None else (await self._sources.origins([number]))[number]
+
+
+def _fair_share(count_max: int, queues: int) -> int:
+    """The number as far as each of these queues is counted, so that all together take no longer than a page may."""
+    return max(COUNTED_MIN, min(count_max, COUNTED_TOGETHER_MAX // max(1, queues)))

@@ -24,6 +24,10 @@ _LOCK: Final = (
     " LEFT JOIN LATERAL (SELECT version FROM resources"
     " WHERE kind = one.kind AND key = one.key AND NOT one.changes FOR SHARE) AS shared ON true"
 )
+_GET_EACH: Final = (
+    "SELECT r.kind, r.key, r.version, r.document FROM unnest($1::text[], $2::text[]) AS asked (kind, key)"
+    " JOIN resources r ON r.kind = asked.kind AND r.key = asked.key"
+)
 _MAKE: Final = (
     "INSERT INTO resources (kind, key, version, document)"
     " SELECT kind, key, 1, document FROM unnest($1::text[], $2::text[], $3::json[]) AS new (kind, key, document)"
@@ -60,6 +64,13 @@ async def get(connection: Connection, kind: str, key: str) -> Resource | None:
         return None
     record = await connection.fetchrow(_GET, kind, key)
     return None if record is None else _resource_of(record)
+
+
+async def get_each(connection: Connection, asked: Sequence[DocumentKey]) -> list[Resource]:
+    """Several documents."""
+    sought = [(kind, key) for kind, key in asked if _NUL not in key]
+    records = await connection.fetch(_GET_EACH, [kind for kind, _ in sought], [key for _, key in sought])
+    return [_resource_of(record) for record in records]
 
 
 async def find(

@@ -155,6 +155,11 @@ class PostgresStore(TelemetryVerbs):
         found = await self._connections.run(lambda connection: documents.get(connection, kind, key))
         return None if found is None else self._seal.opened(found)
 
+    async def get_each(self, asked: Sequence[tuple[str, str]]) -> list[Resource]:
+        """See `Store.get_each`."""
+        found = await self._connections.run(lambda connection: documents.get_each(connection, asked))
+        return [self._seal.opened(resource) for resource in found]
+
     async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
         """See `Store.find`."""
         found = await self._connections.run(

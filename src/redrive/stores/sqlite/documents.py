@@ -36,6 +36,11 @@ def get(kind: str, key: str, cursor: apsw.Cursor) -> Resource | None:
     return _resource_of(row) if row else None
 
 
+def get_each(asked: Sequence[tuple[str, str]], cursor: apsw.Cursor) -> list[Resource]:
+    """Several documents."""
+    return [found for kind, key in asked if (found := get(kind, key, cursor)) is not None]
+
+
 def find(kind: str, prefix: str, after: str, limit: int | None, cursor: apsw.Cursor) -> list[Resource]:
     """Documents by the beginning of their key."""
     found = cursor.execute(_FIND, (kind, prefix, prefix + _LAST, after, -1 if limit is None else limit))

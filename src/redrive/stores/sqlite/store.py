@@ -190,6 +190,11 @@ class SqliteStore(TelemetryVerbs):
         found = await self._read(functools.partial(documents.get, kind, key))
         return None if found is None else self._seal.opened(found)
 
+    async def get_each(self, asked: Sequence[tuple[str, str]]) -> list[Resource]:
+        """See `Store.get_each`."""
+        found = await self._read(functools.partial(documents.get_each, asked))
+        return [self._seal.opened(resource) for resource in found]
+
     async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
         """See `Store.find`."""
         found = await self._read(functools.partial(documents.find, kind, prefix, after, limit))

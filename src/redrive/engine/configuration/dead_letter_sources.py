@@ -1,0 +1,164 @@
+"""Sources of dead letters: who sends them to which queue, without reading every queue and subscription each time.
+
+Remembered as tallies are: a change on another node is heard of a moment later. That is enough for who looks; whoever
+decides by it (a redrive, the SQS facade) reads the documents themselves.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final, NamedTuple
+
+from redrive.engine.configuration.count_by_key import CountByKey
+from redrive.engine.configuration.directory import Directory, DocumentKind
+from redrive.engine.configuration.subscriptions import Subscriptions
+from redrive.engine.kinds import (
+    ELSEWHERE,
+    OF_QUEUE,
+    QUEUE,
+    QUEUE_RECORD,
+    SUBSCRIPTION,
+    TOPIC,
+    number_key,
+    of_account,
+)
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.model.topic import Subscription
+
+PLACES_MAX: Final = 50
+_AFTER_ALL: Final = "\U0010ffff"
+
+
+class Origin(NamedTuple):
+    """The place that dead letters came from, as far as it is known.
+
+    Attributes:
+        queue: The name of the queue that they failed in, if it was one.
+        subscription: The subscription that they were for, if it was one.
+    """
+
+    queue: ResourceName | None
+    subscription: Subscription | None
+
+
+UNKNOWN: Final = Origin(None, None)
+
+
+class DeadLetterSources:
+    """The queues and subscriptions that dead letters come from."""
+
+    def __init__(self, directory: Directory, subscriptions: Subscriptions) -> None:
+        """Look into this directory.
+
+        Args:
+            directory: Where queues and subscriptions are.
+            subscriptions: Finds those that an account has at topics of others.
+        """
+        self._directory = directory
+        self._subscriptions = subscriptions
+        self._queues = CountByKey(directory, QUEUE, lambda queue: queue.name.key, _target_of_queue)
+        self._of_topics = CountByKey(
+            directory, SUBSCRIPTION, lambda subscription: subscription.key, _target_of_subscription
+        )
+        self._elsewhere: dict[tuple[str, str], list[Subscription]] = {}
+        self._places: list[ResourceName] | None = None
+        directory.on_forget(self._changed)
+        directory.on_write(lambda kind, key, _: self._changed(kind, key))
+
+    def _changed(self, kind: str, key: str) -> None:
+        """A document changed, on whichever node; an empty key: any of the kind, or of all where both are empty."""
+        if kind in ("", QUEUE.name, TOPIC.name):
+            self._places = None
+        if kind in ("", QUEUE.name):
+            self._queues.changed(key)
+        if kind in ("", SUBSCRIPTION.name):
+            self._of_topics.changed(key)
+        if kind in ("", SUBSCRIPTION.name, ELSEWHERE.name):
+            self._elsewhere.clear()
+
+    async def of(self, target: ResourceName) -> list[Queue | Subscription]:
+        """The queues, and then the subscriptions, whose dead letters go to `target`, each by name."""
+        prefix = of_account(target.account, target.region)
+        queues = await self._queues.keys(prefix, target.key)
+        subscriptions = await self._of_topics.keys(prefix, target.key)
+        elsewhere = await self._at_others(target.account, target.region)
+        return [
+            *await self._values(QUEUE, sorted(queues)),
+            *await self._values(SUBSCRIPTION, sorted(subscriptions)),
+            *(subscription for subscription in elsewhere if subscription.dead_letter == target),
+        ]
+
+    async def by_target(
+        self, account: str, region: str
+    ) -> dict[ResourceName, tuple[list[ResourceName], list[Subscription]]]:
+        """The queues and the subscriptions of an account's region that have a target for dead letters, by that."""
+        prefix = of_account(account, region)
+        found: dict[ResourceName, tuple[list[ResourceName], list[Subscription]]] = {}
+        for target, keys in (await self._queues.keys_by_sort(prefix)).items():
+            found[ResourceName.from_key(target)] = ([ResourceName.from_key(key) for key in keys], [])
+        of_topics = await self._of_topics.keys_by_sort(prefix)
+        subscriptions = await self._values(SUBSCRIPTION, [key for keys in of_topics.values() for key in keys])
+        for subscription in (*subscriptions, *await self._at_others(account, region)):
+            if subscription.dead_letter is not None:
+                found.setdefault(subscription.dead_letter, ([], []))[1].append(subscription)
+        return dict(sorted(found.items()))
+
+    async def origins(self, numbers: Collection[int]) -> dict[int, Origin]:
+        """The queue or the subscription that each number stands or stood for: two reads, and none once remembered."""
+        asked: list[tuple[DocumentKind[Any], str]] = []
+        for key in map(number_key, numbers):
+            kinds: tuple[DocumentKind[Any], ...] = (OF_QUEUE, QUEUE_RECORD)
+            known = [kind for kind in kinds if self._directory.known(kind, key) is not None]
+            asked += [(kind, key) for kind in known or kinds]
+        found = await self._directory.get_each(asked)
+        keys = {number: found.get((OF_QUEUE.name, number_key(number))) for number in numbers}
+        subscriptions = await self._directory.get_each([(SUBSCRIPTION, key) for key in keys.values() if key])
+        origins = {}
+        for number, backlog in keys.items():
+            record = found.get((QUEUE_RECORD.name, number_key(number)))
+            subscription = subscriptions.get((SUBSCRIPTION.name, backlog)) if backlog else None
+            origins[number] = Origin(None if record is None or subscription else record.name, subscription)
+        return origins
+
+    async def places(self) -> list[ResourceName]:
+        """The accounts and regions that have queues or topics, in order, as far as 50: their names are empty.
+
+        They are looked for again only once a queue or a topic has changed: each costs two reads.
+        """
+        if self._places is not None:
+            return self._places
+        before = self._directory.changes
+        found: set[tuple[str, str]] = set()
+        kinds: tuple[DocumentKind[Any], ...] = (QUEUE, TOPIC)
+        for kind in kinds:
+            key = ""
+            while len(found) < PLACES_MAX and (page := await self._directory.find(kind, "", key, 1)):
+                name = page[0].name
+                found.add((name.account, name.region))
+                key = f"{name.account}/{name.region}/{_AFTER_ALL}"
+        places = [ResourceName(*each, "") for each in sorted(found)]
+        if self._directory.changes == before:
+            self._places = places
+        return places
+
+    async def _at_others(self, account: str, region: str) -> Sequence[Subscription]:
+        """The subscriptions that an account has at topics of others."""
+        known = self._elsewhere.get((account, region))
+        if known is not None:
+            return known
+        before = self._directory.changes
+        found = await self._subscriptions.elsewhere(account, region)
+        if self._directory.changes == before:
+            self._elsewhere[account, region] = found
+        return found
+
+    async def _values(self, kind: DocumentKind[Any], keys: Sequence[str]) -> list[Any]:
+        found = await self._directory.get_each([(kind, key) for key in keys])
+        return [found[kind.name, key] for key in keys if (kind.name, key) in found]
+
+
+def _target_of_queue(queue: Queue) -> Sequence[str]:
+    return () if queue.dead_letter is None else (queue.dead_letter.queue.key,)
+
+
+def _target_of_subscription(subscription: Subscription) -> Sequence[str]:
+    return () if subscription.dead_letter is None else (subscription.dead_letter.key,)

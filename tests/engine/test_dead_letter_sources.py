@@ -1,0 +1,106 @@
+"""Sources of dead letters are right whichever node changed something, and are not read again for what did not."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from redrive.engine.engine import Engine
+from redrive.engine.kinds import QUEUE
+from redrive.model.queue import DeadLetterTarget, Queue
+from redrive.model.topic import Subscription, Topic
+from tests.engine.held_store import HeldStore
+from tests.engine.samples import make_queue, named
+
+MakeNode = Callable[[str], Engine]
+
+
+@pytest.fixture
+async def dead(engine: Engine) -> Queue:
+    return await make_queue(engine, "dead")
+
+
+async def source_names(engine: Engine, queue: Queue) -> list[str]:
+    found = await engine.operations.sources(queue)
+    return [each.id if isinstance(each, Subscription) else each.name.name for each in found]
+
+
+async def test_sources_follow_changes_and_cost_no_read(engine: Engine, store: HeldStore, dead: Queue) -> None:
+    assert await source_names(engine, dead) == []
+    orders = await make_queue(engine, "orders", dead_letters=dead)
+    topic = await engine.resources.topics.create(Topic(0, named("t"), "plain"))
+    wanted = Subscription("s", topic.name, 0, "1", "http", "http://s", dead_letter=dead.name)
+    subscription = await engine.resources.subscriptions.create(wanted)
+    assert await source_names(engine, dead) == ["orders", "s"]
+    store.calls.clear()
+    assert await source_names(engine, dead) == ["orders", "s"]
+    (found,) = await engine.operations.dead_letter_queues("1", "here", 100)
+    assert (found.queue, found.from_queues, found.from_subscriptions) == (
+        dead,
+        [orders.name],
+        [subscription],
+    )
+    assert store.calls == ["count_each"]
+    await engine.resources.subscriptions.delete(subscription)
+    await engine.resources.queues.update(orders.name, lambda queue: replace(queue, dead_letter=None))
+    assert await source_names(engine, dead) == []
+    assert await engine.operations.dead_letter_queues("1", "here", 100) == []
+
+
+async def test_sources_of_other_nodes_and_at_topics_of_others_are_heard_of(
+    engine: Engine, nodes: MakeNode, dead: Queue
+) -> None:
+    two = nodes("two")
+    assert await source_names(two, dead) == []
+    orders = await make_queue(engine, "orders", dead_letters=dead)
+    two.resources.documents.forget(QUEUE.name, orders.name.key)
+    assert await source_names(two, dead) == ["orders"]
+    topic = await engine.resources.topics.create(Topic(0, named("t")._replace(account="2"), "plain"))
+    wanted = Subscription("s", topic.name, 0, "1", "http", "http://s", dead_letter=dead.name)
+    await engine.resources.subscriptions.create(wanted)
+    two.resources.documents.forget("", "")  # it may have missed news
+    assert await source_names(two, dead) == ["orders", "s"]
+
+
+async def test_queues_are_counted_together_as_far_as_a_page_may_take(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, dead: Queue
+) -> None:
+    monkeypatch.setattr("redrive.engine.tasks.dead_letters.COUNTED_TOGETHER_MAX", 4)
+    monkeypatch.setattr("redrive.engine.tasks.dead_letters.COUNTED_MIN", 1)
+    other = await make_queue(engine, "other")
+    for target in (dead, other):
+        await make_queue(engine, f"of-{target.name.name}", dead_letters=target)
+    found = await engine.operations.dead_letter_queues("1", "here", 100)
+    assert [each.at_most for each in found] == [2, 2]
+
+
+async def test_origins_are_read_together_and_then_remembered(
+    engine: Engine, nodes: MakeNode, store: HeldStore, dead: Queue
+) -> None:
+    orders = await make_queue(engine, "orders", dead_letters=dead)
+    topic = await engine.resources.topics.create(Topic(0, named("t"), "plain"))
+    wanted = Subscription("s", topic.name, 0, "1", "http", "http://s", dead_letter=dead.name)
+    subscription = await engine.resources.subscriptions.create(wanted)
+    sources = nodes("two")._dead_letters._sources
+    numbers = [orders.id, subscription.queue_id, 999]
+    store.calls.clear()
+    origins = await sources.origins(numbers)
+    assert [*origins.values()] == [(orders.name, None), (None, subscription), (None, None)]
+    assert store.calls == ["get_each", "get_each"]
+    store.calls.clear()
+    assert len(await sources.origins(numbers[:2])) == 2
+    assert store.calls == []
+
+
+async def test_places_are_looked_for_again_once_queues_or_topics_change(
+    engine: Engine, store: HeldStore, dead: Queue
+) -> None:
+    assert await engine.operations.places() == [named("")]
+    store.calls.clear()
+    assert await engine.operations.places() == [named("")]
+    assert store.calls == []
+    name = dead.name._replace(region="there")
+    moved = await engine.resources.queues.create(Queue(0, name, dead_letter=DeadLetterTarget(dead.name, 1)))
+    assert await engine.operations.places() == [named(""), name._replace(name="")]
+    await engine.resources.queues.delete(moved)
+    assert await engine.operations.places() == [named("")]
